@@ -17,7 +17,7 @@ help:
 	@echo "make snapshots renew the snapshots of what people read, and show the diff; ONLY=tests/monitors/alerts renews some"
 	@echo "make check     lint, types and tests of what a change touches, without browsers and Prefect"
 	@echo "make lint      ruff and pyright"
-	@echo "make shape     how many files, lines, full folders, repeated names and private words there are, and how long the way of an alert is"
+	@echo "make shape     how many files, lines, full folders, repeated names and names that break a rule there are, and how long the way of an alert is"
 	@echo "make bench     speed and money, one table of every figure beside its baseline; WRITE=docs/performance.md keeps it"
 	@echo "make soak      the long crash and endurance counts, and make demo"
 	@echo "make zoo       real chat frameworks and hostile pages, driven without configuration, as a table"

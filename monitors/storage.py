@@ -96,8 +96,8 @@ def _write_beside(folder: int, name: str, content: Content, mode: int | None = N
     """Write and sync a temporary file beside ``name``; it is deleted at the end, unless the block moved it."""
     beside = f".{name}.{os.getpid()}-{threading.get_ident()}.part"
     try:
-        with suppress(FileNotFoundError):
-            os.unlink(beside, dir_fd=folder)  # of a killed process that had the same number
+        with suppress(FileNotFoundError):  # a killed process with the same number may have left one
+            os.unlink(beside, dir_fd=folder)
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
         with os.fdopen(open_without_links(beside, new, mode or DEFAULT_FILE_MODE, folder=folder), "wb") as file:
             if mode is not None:

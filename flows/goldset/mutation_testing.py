@@ -23,10 +23,10 @@ from monitors.mutations.mutants import (
     MISPLACED,
     Mutant,
     MutationOperator,
-    contradictions_of,
-    mutants_of,
-    right_reply,
-    source_tag,
+    build_contradictions,
+    build_mutants,
+    build_right_reply,
+    format_source_tag,
 )
 from monitors.plural import plural
 from monitors.records.base import Finding, Record, Severity
@@ -70,7 +70,7 @@ class RightReply(Record):
 
 def grade_right_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
     """Grade a case's own gold. A right answer that fails is a fault of the gold, or of a grader."""
-    assessment = assess_reply(case, right_reply(case), panel)
+    assessment = assess_reply(case, build_right_reply(case), panel)
     match assessment.outcome:
         case CaseOutcome.FAILED:
             return RightReply(case_id=case.id, wrong=assessment.reason)
@@ -144,9 +144,9 @@ def grade_mutants(
     """Grade all mutants of ``cases``, in order."""
     siblings = find_siblings(cases)
     for number, case in enumerate(cases):
-        failing_anyway = _list_failing_graders(assess_reply(case, right_reply(case), panel))
+        failing_anyway = _list_failing_graders(assess_reply(case, build_right_reply(case), panel))
         other = cases[(number + 1) % len(cases)]
-        for mutant in mutants_of(
+        for mutant in build_mutants(
             case,
             siblings.get(case.id),
             citation_required=citation_required,
@@ -262,13 +262,13 @@ def is_decidable(case: GoldCase, panel: Sequence[Grader]) -> bool:
     right = grade_right_reply(case, panel)
     if case.must_say:
         return not (right.wrong or right.open)
-    natural = f"It is {case.gold[:1].lower()}{case.gold[1:]}{source_tag(case)}"
+    natural = f"It is {case.gold[:1].lower()}{case.gold[1:]}{format_source_tag(case)}"
     if right.wrong or right.open_otherwise:
         return False
     if right.open and assess_reply(case, natural, panel).outcome is not CaseOutcome.CORRECT:
         return False
     outcomes = [
-        assess_reply(case, mutant.reply, panel).outcome for mutant in contradictions_of(case)[:MAX_CONTRADICTIONS]
+        assess_reply(case, mutant.reply, panel).outcome for mutant in build_contradictions(case)[:MAX_CONTRADICTIONS]
     ]
     return CaseOutcome.CORRECT not in outcomes and CaseOutcome.FAILED in outcomes
 

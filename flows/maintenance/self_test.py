@@ -26,7 +26,7 @@ from monitors.config.file import Config
 from monitors.errors import MonitorError, NotifyError
 from monitors.judge.canaries import Canary, make_canaries
 from monitors.judge.consensus import Cost, PanelRuling, Ruling
-from monitors.judge.judge import Account, canary_case
+from monitors.judge.judge import Account, build_canary_case
 from monitors.judge.model import price_list
 from monitors.judge.settings import JudgeModelSettings, JudgeSettings
 from monitors.records.base import Identifier, Language, Record, Severity, Sha256, UtcTime
@@ -223,7 +223,7 @@ async def _try_judge(
     canaries = make_canaries([KNOWN_CASE], count=2, seed=nonce())
     async with open_judge(single_plan, environment, account, nonce) as judge:
         began = monotonic()
-        group = await judge.judge_group([canary_case(canary) for canary in canaries], ())
+        group = await judge.judge_group([build_canary_case(canary) for canary in canaries], ())
         took_s = monotonic() - began
     return _build_judge_outcome(model_settings.model, canaries, group.rulings, account.total, took_s)
 

@@ -18,7 +18,7 @@ from flows.nightly.grading import is_safely_graded, is_unanswered
 from flows.runtime.judge import JudgePlan
 from monitors.gate.assess import sort_worst_first
 from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating
-from monitors.judge.canaries import canaries_for
+from monitors.judge.canaries import count_canaries
 from monitors.judge.model import BYTES_PER_TOKEN, Usage, cost_usd
 from monitors.judge.prompt import Task, instructions
 from monitors.judge.settings import JudgeSettings
@@ -477,7 +477,7 @@ def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: 
     askable = [turn for conversation in sampled for turn in conversation.turns if _is_askable(turn)]
     if settings is None or plan.why_off or not askable:
         return Grading(calls_per_conversation=0.0, usd_per_call=Decimal(0))
-    canaries = canaries_for(len(askable), batch_size=settings.batch_size, canaries=settings.canaries)
+    canaries = count_canaries(len(askable), batch_size=settings.batch_size, canaries=settings.canaries)
     ride = 1 + canaries / min(len(askable), settings.batch_size)
     return Grading(
         calls_per_conversation=len(askable) / len(sampled) * ride,

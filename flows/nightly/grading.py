@@ -20,7 +20,7 @@ from monitors.graders.base import Grader
 from monitors.graders.panel import grade_exchange
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.batches import BatchPollPolicy, judge_by_batch
-from monitors.judge.consensus import OFF, JudgeCase, PanelRuling, Ruling, abstention, grade_of
+from monitors.judge.consensus import OFF, JudgeCase, PanelRuling, Ruling, abstain_judge, grade_ruling
 from monitors.judge.judge import Account, Judge, JudgedGroup
 from monitors.judge.model import price_list
 from monitors.judge.precheck import fails_by_rule, is_replaced, judge_case, request_id
@@ -264,7 +264,7 @@ async def judge_traffic(
     unasked = [turn for turn in open_turns if plan.why_off or _explain_unaskable(turn, gold_cases)]
     off = f"{OFF}: {plan.why_off}" if plan.why_off else ""
     judged_results = [
-        _add_grade(turn, abstention(off or _explain_unaskable(turn, gold_cases), task=_build_subject(turn).task))
+        _add_grade(turn, abstain_judge(off or _explain_unaskable(turn, gold_cases), task=_build_subject(turn).task))
         for turn in unasked
     ]
     reasons = tuple(filter(None, (_explain_unaskable(turn, gold_cases) for turn in open_turns)))
@@ -380,7 +380,7 @@ def _retrieval_exchange(turn: GradedTurn) -> Exchange:
 
 
 def _apply_ruling(turn: GradedTurn, ruling: Ruling) -> CaseResult:
-    result = _add_grade(turn, grade_of(ruling, _retrieval_exchange(turn)))
+    result = _add_grade(turn, grade_ruling(ruling, _retrieval_exchange(turn)))
     unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
     return result.reassess(mark_unconfirmed(result.assessment, unconfirmed=unconfirmed))
 

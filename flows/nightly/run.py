@@ -52,7 +52,7 @@ from flows.waiting import update_waiting
 from monitors.alerts.observe import ObservationContext, fingerprint
 from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.traffic_census import Ending
-from monitors.judge.calibration import FEW
+from monitors.judge.calibration import MIN_REVIEWS
 from monitors.records.estimates import DriftReading, DriftState, NightlyPlan, RateEstimate
 from monitors.records.grades import Assessment
 from monitors.records.incidents import IncidentKind
@@ -247,7 +247,7 @@ class NightlyRun:
         for result in state.results:
             assessments[result.case.cluster or ""].append(result.assessment)
         reviews = self._load_reviews(state.judging.judging)
-        confusion = compute_effective_counts(reviews) if len(reviews) >= FEW else None
+        confusion = compute_effective_counts(reviews) if len(reviews) >= MIN_REVIEWS else None
         return NightlyEstimates(
             reading.strata,
             state.conversations,

@@ -20,7 +20,7 @@ from flows.alerting.faults import Fault
 from flows.runtime.judge import open_judge
 from flows.verify.run_state import LiveRun
 from monitors.gate.assess import assess
-from monitors.judge.consensus import OFF, Cost, PanelRuling, Ruling, abstention, grade_of
+from monitors.judge.consensus import OFF, Cost, PanelRuling, Ruling, abstain_judge, grade_ruling
 from monitors.judge.judge import Account, Judge, JudgedGroup
 from monitors.judge.model import price_list
 from monitors.judge.precheck import PRECHECK, fails_by_rule, is_open, is_replaced, judge_case, needs_judge
@@ -202,7 +202,7 @@ class JudgeStage:
             await self._save(case, exchange, add_grade(grades, by_rule))
         elif self._queue is None:
             task = Task.RUBRIC if case.triage else Task.FACTUAL
-            off = abstention(f"{OFF}: {self._plan.why_off}", task=task)
+            off = abstain_judge(f"{OFF}: {self._plan.why_off}", task=task)
             await self._save(case, exchange, add_grade(grades, off))
         else:
             await asyncio.to_thread(self._run.save, case, exchange, assessment)
@@ -282,7 +282,7 @@ class JudgeStage:
 
 def apply_ruling(pending: PendingAnswer, ruling: Ruling) -> Assessment:
     """Return the assessment of an answer with the judge's ruling."""
-    grades = add_grade(pending.grades, grade_of(ruling, pending.exchange))
+    grades = add_grade(pending.grades, grade_ruling(ruling, pending.exchange))
     unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
     return mark_unconfirmed(assess(pending.case, pending.exchange, grades), unconfirmed=unconfirmed)
 

@@ -31,7 +31,7 @@ from monitors.explain.recheck import (
     select_severe_failures,
 )
 from monitors.gate.assess import assess
-from monitors.judge.consensus import Cost, Ruling, grade_of
+from monitors.judge.consensus import Cost, Ruling, grade_ruling
 from monitors.judge.judge import Account
 from monitors.judge.model import price_list
 from monitors.judge.precheck import is_open
@@ -257,7 +257,7 @@ class Rechecker:
 
         async def save_ruling(pending: PendingAnswer, ruling: Ruling) -> None:
             result = self._unjudged.pop((pending.case.id, pending.exchange.repeat))
-            grades = add_grade(pending.grades, grade_of(ruling, pending.exchange))
+            grades = add_grade(pending.grades, grade_ruling(ruling, pending.exchange))
             assessment = assess(pending.case, pending.exchange, grades)
             await asyncio.to_thread(self._save, place, result, assessment)
 

@@ -15,9 +15,9 @@ from monitors.records.exchanges import Step, StepKind
 
 Fields = Mapping[str, Any]
 
-LONGEST_DETAIL: Final = 1000
+MAX_DETAIL_LENGTH: Final = 1000
 """Characters of a step's arguments that are stored."""
-PREVIEW_CUT_AT: Final = 60
+MIN_CUT_PREVIEW_LENGTH: Final = 60
 """Services cut previews of arguments to 60 characters and more: one that long may have been longer."""
 NO_AGENTS: Final = frozenset(
     {"supervisor", "human_input", "human", "tools", "start", "end", "__start__", "__end__", "__interrupt__"}
@@ -58,44 +58,44 @@ class AgentPath(NamedTuple):
 
 def read_trace(items: Sequence[object]) -> AgentPath | None:
     """What the items of a list tell of an agent's way; ``None`` where they are of no known shape."""
-    known = [cast("Fields", item) for item in items if isinstance(item, dict)]
-    if not known:
+    records = [cast("Fields", item) for item in items if isinstance(item, dict)]
+    if not records:
         return None
-    if any("run_type" in item for item in known):
-        return read_runs(known)
-    if any(item.get("type") in STEP_EVENTS for item in known):
-        return read_events([SeenEvent(item) for item in known])
-    messages = [message for item in known if (message := _message(item)) is not None]
-    if any(_calls(message) or "tool_call_id" in message for message in messages):
-        return _of_messages(messages)
-    if all(_is_update(item) for item in known):
-        return _of_updates(known)
+    if any("run_type" in item for item in records):
+        return read_runs(records)
+    if any(item.get("type") in STEP_EVENTS for item in records):
+        return read_events([TimedEvent(item) for item in records])
+    messages = [message for item in records if (message := _unwrap_message(item)) is not None]
+    if any(_collect_calls(message) or "tool_call_id" in message for message in messages):
+        return _path_from_messages(messages)
+    if all(_is_update(item) for item in records):
+        return _path_from_updates(records)
     return None
 
 
-def step_of(fields: Fields, name: str | None = None) -> Step:
+def build_step(fields: Fields, name: str | None = None) -> Step:
     """One step from its own fields. Where it has no arguments by a known name, all of it stands as its detail."""
-    detail, cut = _detail(fields)
+    detail, cut = _read_detail(fields)
     return Step(
-        name=(name or _first_text(fields, _NAMES) or "step")[:200],
+        name=(name or _find_first_text(fields, _NAMES) or "step")[:200],
         detail=detail,
         cut=cut,
-        duration_ms=_duration_ms(fields),
-        tokens=_tokens(fields),
+        duration_ms=_read_duration_ms(fields),
+        tokens=_read_tokens(fields),
     )
 
 
 # --- events ----------------------------------------------------------------------------------------------------
 
 
-class SeenEvent(NamedTuple):
+class TimedEvent(NamedTuple):
     """An event with the time at which it was seen, in milliseconds from the beginning of the job, where known."""
 
     fields: Fields
     at_ms: float | None = None
 
 
-class _Open(NamedTuple):
+class _OpenStep(NamedTuple):
     """A step that began and is not over: its place among the steps, and when it was seen."""
 
     place: int
@@ -106,53 +106,53 @@ class _EventReader:
     def __init__(self) -> None:
         self.steps: list[Step | None] = []
         self.reached: set[tuple[str, int]] = set()
-        self._agents: dict[str, _Open] = {}
-        self._calls: dict[tuple[str, str], list[_Open]] = {}
+        self._agents: dict[str, _OpenStep] = {}
+        self._calls: dict[tuple[str, str], list[_OpenStep]] = {}
         self._unplaced: dict[str, list[int]] = {}
 
-    def take(self, event: SeenEvent) -> None:
+    def take(self, event: TimedEvent) -> None:
         fields = event.fields
         match fields.get("type"):
             case str(kind) if kind == _SPAWNED:
                 self._spawn(fields, event)
             case str(kind) if kind == _CALL:
-                opened = self._begin(step_of(fields).model_copy(update={"kind": StepKind.TOOL}), event)
-                self._calls.setdefault(_call_key(fields), []).append(opened)
+                opened = self._begin(build_step(fields).model_copy(update={"kind": StepKind.TOOL}), event)
+                self._calls.setdefault(_build_call_key(fields), []).append(opened)
             case str(kind) if kind == _RESULT:
-                waiting = self._calls.get(_call_key(fields))
+                waiting = self._calls.get(_build_call_key(fields))
                 if waiting:
                     self._finish(waiting.pop(0), event)
-            case str(kind) if kind == _DONE and _owner(fields) in self._agents:
-                self._finish(self._agents.pop(_owner(fields)), event)
+            case str(kind) if kind == _DONE and _find_owner(fields) in self._agents:
+                self._finish(self._agents.pop(_find_owner(fields)), event)
             case str(kind) if kind == _NODE:
                 self._reach(fields)
             case _:
                 return
 
-    def _spawn(self, fields: Fields, event: SeenEvent) -> None:
-        name = _first_text(fields, _NAMES) or "agent"
+    def _spawn(self, fields: Fields, event: TimedEvent) -> None:
+        name = _find_first_text(fields, _NAMES) or "agent"
         if name not in NO_AGENTS:
-            self._agents[_owner(fields)] = self._begin(Step(name=name, kind=StepKind.AGENT), event)
+            self._agents[_find_owner(fields)] = self._begin(Step(name=name, kind=StepKind.AGENT), event)
             self._unplaced.setdefault(name, []).append(len(self.steps) - 1)
 
-    def _begin(self, step: Step, event: SeenEvent) -> _Open:
+    def _begin(self, step: Step, event: TimedEvent) -> _OpenStep:
         self.steps.append(step.model_copy(update={"at_ms": event.at_ms}))
-        return _Open(len(self.steps) - 1, event.at_ms)
+        return _OpenStep(len(self.steps) - 1, event.at_ms)
 
-    def _finish(self, opened: _Open, event: SeenEvent) -> None:
+    def _finish(self, opened: _OpenStep, event: TimedEvent) -> None:
         step = self.steps[opened.place]
         if step is None:
             return
-        took_ms = _duration_ms(event.fields)
+        took_ms = _read_duration_ms(event.fields)
         if took_ms is None and opened.at_ms is not None and event.at_ms is not None:
             took_ms = max(0.0, event.at_ms - opened.at_ms)
-        known = {"duration_ms": took_ms, "tokens": _tokens(event.fields)}
-        update = {name: value for name, value in known.items() if value is not None}
+        measured = {"duration_ms": took_ms, "tokens": _read_tokens(event.fields)}
+        update = {name: value for name, value in measured.items() if value is not None}
         self.steps[opened.place] = step.model_copy(update=update)
 
     def _reach(self, fields: Fields) -> None:
         """A node of the graph is done. Its inner parts announce themselves as the agent again: once is enough."""
-        node, number = _first_text(fields, ("node",)) or "", fields.get("step")
+        node, number = _find_first_text(fields, ("node",)) or "", fields.get("step")
         announced = self._unplaced.pop(node, [])
         if not isinstance(number, int) or isinstance(number, bool):
             return
@@ -161,7 +161,7 @@ class _EventReader:
         self.reached.add((node, number))
 
 
-def read_events(events: Iterable[SeenEvent]) -> AgentPath:
+def read_events(events: Iterable[TimedEvent]) -> AgentPath:
     """The steps that a job's events tell of. Hops are nodes that were reached, else agents that were called."""
     reader = _EventReader()
     for event in events:
@@ -172,14 +172,14 @@ def read_events(events: Iterable[SeenEvent]) -> AgentPath:
     return AgentPath(steps, reached or agents or None)
 
 
-def _owner(fields: Fields) -> str:
-    return _first_text(fields, ("agent_id", "agent", "node", "agent_name")) or ""
+def _find_owner(fields: Fields) -> str:
+    return _find_first_text(fields, ("agent_id", "agent", "node", "agent_name")) or ""
 
 
-def _call_key(fields: Fields) -> tuple[str, str]:
+def _build_call_key(fields: Fields) -> tuple[str, str]:
     """What a call and its result share: the call's id, else who called which tool."""
-    call = _first_text(fields, ("call_id", "tool_call_id"))
-    return ("", call) if call else (_owner(fields), _first_text(fields, _NAMES) or "")
+    call = _find_first_text(fields, ("call_id", "tool_call_id"))
+    return ("", call) if call else (_find_owner(fields), _find_first_text(fields, _NAMES) or "")
 
 
 # --- LangSmith runs --------------------------------------------------------------------------------------------
@@ -188,33 +188,33 @@ def _call_key(fields: Fields) -> tuple[str, str]:
 def read_runs(runs: Sequence[Fields]) -> AgentPath:
     """The steps of a run tree: tools, retrievers and the nodes of a graph, by their start."""
     timed = sorted(runs, key=lambda run: str(run.get("start_time") or ""))
-    began = next((start for run in timed if (start := _time(run, _STARTS))), None)
+    began = next((start for run in timed if (start := _read_time(run, _STARTS))), None)
     steps: list[Step] = []
     reached: set[tuple[str, str]] = set()
     for run in timed:
         kind, name = run.get("run_type"), str(run.get("name") or "step")
         if kind in ("tool", "retriever"):
-            steps.append(_of_run(run, StepKind.TOOL, began))
-        elif kind == "chain" and (place := _node_place(run)) is not None and (name, place) not in reached:
+            steps.append(_step_from_run(run, StepKind.TOOL, began))
+        elif kind == "chain" and (place := _find_node_step(run)) is not None and (name, place) not in reached:
             reached.add((name, place))
             steps += (
-                [] if name in NO_AGENTS else [_of_run(run, StepKind.AGENT, began).model_copy(update={"detail": ""})]
+                [] if name in NO_AGENTS else [_step_from_run(run, StepKind.AGENT, began).model_copy(update={"detail": ""})]
             )
     agents = [name for name, _ in reached if name not in NO_AGENTS]
-    return AgentPath(tuple(steps), len(agents) or _handoffs(steps))
+    return AgentPath(tuple(steps), len(agents) or _count_handoffs(steps))
 
 
-def _node_place(run: Fields) -> str | None:
+def _find_node_step(run: Fields) -> str | None:
     """Which step of its graph a node's own run is; ``None`` for other runs, among them those inside a node."""
-    said = [found for path in ("metadata", "extra.metadata") for found in collect_values(run, path)]
-    known = {key: value for one in said if isinstance(one, dict) for key, value in cast("Fields", one).items()}
-    if known.get("langgraph_node") != run.get("name") or "langgraph_step" not in known:
+    metadata = [value for path in ("metadata", "extra.metadata") for value in collect_values(run, path)]
+    fields = {key: value for record in metadata if isinstance(record, dict) for key, value in cast("Fields", record).items()}
+    if fields.get("langgraph_node") != run.get("name") or "langgraph_step" not in fields:
         return None
-    return str(known["langgraph_step"])
+    return str(fields["langgraph_step"])
 
 
-def _of_run(run: Fields, kind: StepKind, began: datetime | None) -> Step:
-    step, start = step_of(run, str(run.get("name") or "step")), _time(run, _STARTS)
+def _step_from_run(run: Fields, kind: StepKind, began: datetime | None) -> Step:
+    step, start = build_step(run, str(run.get("name") or "step")), _read_time(run, _STARTS)
     after_ms = (start - began).total_seconds() * 1000 if start and began else None
     # LangSmith counts tokens of models alone: 0 of a tool is none that anybody counted.
     return step.model_copy(update={"kind": kind, "at_ms": after_ms, "tokens": step.tokens or None})
@@ -223,40 +223,40 @@ def _of_run(run: Fields, kind: StepKind, began: datetime | None) -> Step:
 # --- LangGraph messages and node updates -------------------------------------------------------------------------
 
 
-def _message(item: Fields) -> Fields | None:
+def _unwrap_message(item: Fields) -> Fields | None:
     """A message, out of the box in which it was serialised."""
     inner = next((item[key] for key in ("kwargs", "data") if isinstance(item.get(key), dict)), None)
     fields = {**item, **cast("Fields", inner)} if isinstance(inner, dict) else item
     return fields if "content" in fields or "tool_calls" in fields else None
 
 
-def _calls(message: Fields) -> list[Fields]:
+def _collect_calls(message: Fields) -> list[Fields]:
     """The calls in a message: in its own list, else among the parts of its content."""
     for key in ("tool_calls", "additional_kwargs.tool_calls"):
-        for found in collect_values(message, key):
-            listed = [cast("Fields", one) for one in _list(found) if isinstance(one, dict)]
+        for value in collect_values(message, key):
+            listed = [cast("Fields", call) for call in _to_list(value) if isinstance(call, dict)]
             if listed:
                 return listed
-    parts = [cast("Fields", one) for one in _list(message.get("content")) if isinstance(one, dict)]
+    parts = [cast("Fields", call) for call in _to_list(message.get("content")) if isinstance(call, dict)]
     return [part for part in parts if part.get("type") == "tool_use"]
 
 
-def _of_messages(messages: Iterable[Fields]) -> AgentPath:
+def _path_from_messages(messages: Iterable[Fields]) -> AgentPath:
     steps: list[Step] = []
     for message in messages:
-        calls = _calls(message)
-        tokens = _tokens(message) if len(calls) == 1 else None  # of several calls nobody knows whose they are
-        steps += [_of_call(call, tokens) for call in calls]
-    return AgentPath(tuple(steps), _handoffs(steps))
+        calls = _collect_calls(message)
+        tokens = _read_tokens(message) if len(calls) == 1 else None  # of several calls nobody knows whose they are
+        steps += [_step_from_call(call, tokens) for call in calls]
+    return AgentPath(tuple(steps), _count_handoffs(steps))
 
 
-def _of_call(call: Fields, tokens: int | None) -> Step:
-    name = _first_text(call, _NAMES) or "step"
+def _step_from_call(call: Fields, tokens: int | None) -> Step:
+    name = _find_first_text(call, _NAMES) or "step"
     kind = StepKind.AGENT if name.startswith(HANDOFF) else StepKind.TOOL
-    return step_of(call, name).model_copy(update={"kind": kind, "tokens": tokens})
+    return build_step(call, name).model_copy(update={"kind": kind, "tokens": tokens})
 
 
-def _handoffs(steps: Iterable[Step]) -> int | None:
+def _count_handoffs(steps: Iterable[Step]) -> int | None:
     """How often work was handed on by a tool that does that; ``None`` where none was seen to."""
     to = (step.name.removeprefix(HANDOFF) for step in steps if step.name.startswith(HANDOFF))
     return sum(name not in NO_AGENTS for name in to) or None
@@ -267,77 +267,77 @@ def _is_update(item: Fields) -> bool:
     return len(item) == 1 and all(isinstance(value, dict) or value is None for value in item.values())
 
 
-def _of_updates(updates: Sequence[Fields]) -> AgentPath:
+def _path_from_updates(updates: Sequence[Fields]) -> AgentPath:
     steps: list[Step] = []
     for node, change in ((node, change) for update in updates for node, change in update.items()):
         if node not in NO_AGENTS:
             steps.append(Step(name=node, kind=StepKind.AGENT))
-        found = collect_values(change, "messages") if isinstance(change, dict) else []
-        listed = [cast("Fields", one) for value in found for one in _list(value) if isinstance(one, dict)]
-        messages = map(_message, listed)
-        steps += _of_messages(message for message in messages if message is not None).steps
+        values = collect_values(change, "messages") if isinstance(change, dict) else []
+        listed = [cast("Fields", message_fields) for value in values for message_fields in _to_list(value) if isinstance(one, dict)]
+        messages = map(_unwrap_message, listed)
+        steps += _path_from_messages(message for message in messages if message is not None).steps
     return AgentPath(tuple(steps), sum(step.kind is StepKind.AGENT for step in steps) or None)
 
 
 # --- parts of a step -------------------------------------------------------------------------------------------
 
 
-def _detail(fields: Fields) -> tuple[str, bool]:
+def _read_detail(fields: Fields) -> tuple[str, bool]:
     """The arguments as text, and whether that is their beginning alone."""
-    given = _first(fields, _ARGUMENTS, lambda value: value not in (None, ""))
-    preview = _first(fields, _PREVIEWS, lambda value: isinstance(value, str))
+    given = _find_first(fields, _ARGUMENTS, lambda value: value not in (None, ""))
+    preview = _find_first(fields, _PREVIEWS, lambda value: isinstance(value, str))
     if given is None and preview is not None:
-        cut = len(preview) >= PREVIEW_CUT_AT or preview.endswith(("...", "…"))
-        return preview[:LONGEST_DETAIL], cut
-    text = _text(fields if given is None else given)
-    return text[:LONGEST_DETAIL], len(text) > LONGEST_DETAIL
+        cut = len(preview) >= MIN_CUT_PREVIEW_LENGTH or preview.endswith(("...", "…"))
+        return preview[:MAX_DETAIL_LENGTH], cut
+    text = _to_text(fields if given is None else given)
+    return text[:MAX_DETAIL_LENGTH], len(text) > MAX_DETAIL_LENGTH
 
 
-def _duration_ms(fields: Fields) -> float | None:
-    said_ms, said_s = (_first(fields, names, _is_amount) for names in (_DURATIONS_MS, _DURATIONS_S))
+def _read_duration_ms(fields: Fields) -> float | None:
+    said_ms, said_s = (_find_first(fields, names, _is_amount) for names in (_DURATIONS_MS, _DURATIONS_S))
     if said_ms is not None or said_s is not None:
         return float(said_ms if said_ms is not None else said_s * 1000)
-    start, end = _time(fields, _STARTS), _time(fields, _ENDS)
+    start, end = _read_time(fields, _STARTS), _read_time(fields, _ENDS)
     return max(0.0, (end - start).total_seconds() * 1000) if start and end else None
 
 
-def _tokens(fields: Fields) -> int | None:
-    found = _first(fields, _TOKENS, _is_amount)
-    if found is not None:
-        return int(found)
+def _read_tokens(fields: Fields) -> int | None:
+    total = _find_first(fields, _TOKENS, _is_amount)
+    if total is not None:
+        return int(total)
     pairs = (
-        [_first(fields, (f"{place}{side}_tokens",), _is_amount) for side in sides]
+        [_find_first(fields, (f"{place}{side}_tokens",), _is_amount) for side in sides]
         for place in ("", "usage.", "usage_metadata.")
         for sides in (("input", "output"), ("prompt", "completion"))
     )
     return next((int(sum(pair)) for pair in pairs if None not in pair), None)  # one side alone is no total
 
 
-def _time(fields: Fields, names: Sequence[str]) -> datetime | None:
-    said = _first(fields, names, lambda value: isinstance(value, str))
+def _read_time(fields: Fields, names: Sequence[str]) -> datetime | None:
+    text = _find_first(fields, names, lambda value: isinstance(value, str))
     try:
-        return datetime.fromisoformat(said) if said else None
+        return datetime.fromisoformat(text) if text else None
     except ValueError:
         return None
 
 
-def _first(fields: Fields, paths: Sequence[str], fits: Callable[[Any], bool]) -> Any:
-    found: Iterator[Any] = (value for path in paths for value in collect_values(fields, path) if fits(value))
-    return next(found, None)
+def _find_first(fields: Fields, paths: Sequence[str], fits: Callable[[Any], bool]) -> Any:
+    values: Iterator[Any] = (value for path in paths for value in collect_values(fields, path) if fits(value))
+    return next(values, None)
 
 
-def _first_text(fields: Fields, paths: Sequence[str]) -> str | None:
-    said = _first(fields, paths, lambda value: isinstance(value, str) and bool(value.strip()))
-    return None if said is None else str(said).strip()
+def _find_first_text(fields: Fields, paths: Sequence[str]) -> str | None:
+    text = _find_first(fields, paths, lambda value: isinstance(value, str) and bool(value.strip()))
+    return None if text is None else str(text).strip()
 
 
 def _is_amount(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15  # noqa: PLR2004 - a larger amount is no usage
 
 
-def _list(value: object) -> list[Any]:
+def _to_list(value: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -31,28 +31,28 @@ from monitors.records.base import Record
 _TABLES: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def _phrases(least: int) -> str:
-    return "|".join(re.escape(status.phrase) for status in HTTPStatus if status.value >= least)
+def _join_status_phrases(min_status: int) -> str:
+    return "|".join(re.escape(status.phrase) for status in HTTPStatus if status.value >= min_status)
 
 
-_SHORT_ERRNO: Final = 4
+_MAX_SKIPPED_ERRNO_LENGTH: Final = 4
 _PARTS: Final[Mapping[str, str]] = {
     **_TABLES["parts"],
     "FAILING_UPPER": _TABLES["parts"]["FAILING"].upper(),
-    "REASONS": f"{_phrases(HTTPStatus.BAD_REQUEST)}|{_TABLES['parts']['MORE_REASONS']}",
-    "FIVE_HUNDREDS": f"{_phrases(HTTPStatus.INTERNAL_SERVER_ERROR)}|{_TABLES['parts']['MORE_FIVE_HUNDREDS']}",
-    "ERRNOS": "|".join(sorted(name[1:] for name in errno.errorcode.values() if len(name) > _SHORT_ERRNO)),
+    "REASONS": f"{_join_status_phrases(HTTPStatus.BAD_REQUEST)}|{_TABLES['parts']['MORE_REASONS']}",
+    "FIVE_HUNDREDS": f"{_join_status_phrases(HTTPStatus.INTERNAL_SERVER_ERROR)}|{_TABLES['parts']['MORE_FIVE_HUNDREDS']}",
+    "ERRNOS": "|".join(sorted(name[1:] for name in errno.errorcode.values() if len(name) > _MAX_SKIPPED_ERRNO_LENGTH)),
 }
 _FLAGS: Final = {"": re.NOFLAG, "i": re.IGNORECASE, "m": re.MULTILINE, "im": re.IGNORECASE | re.MULTILINE}
 
 
-def _read(name: str) -> Hinted:
+def _load_shape(name: str) -> Hinted:
     row = _TABLES[name]
     source = re.sub("«([A-Z_]+)»", lambda part: _PARTS[part[1]], "|".join(row["any"]))
     return Hinted(re.compile(source, _FLAGS[row.get("flags", "")]), tuple(row.get("hints", ("",))))
 
 
-_SHAPES: Final = {name: _read(name) for name in _TABLES if name not in {"hints", "parts"}}
+_SHAPES: Final = {name: _load_shape(name) for name in _TABLES if name not in {"hints", "parts"}}
 TRACE, TRACE_HINTS = _SHAPES["TRACE"]
 ENVELOPE, HTML, EXCEPTION, IDENTIFIER, ADDRESS, HEAD, COMPONENT, FAILED, PROVIDERS, GAVE_UP, SOFT, EXPLAINS = (
     _SHAPES[name].pattern
@@ -103,29 +103,29 @@ class ErrorLeak(Record):
 
 _HEAD, _TAIL = 6_000, 1_500
 """Characters read closely; of a longer text only frames of a stack are searched for in between."""
-_READ = 100_000
+_TRACE_SEARCH_LENGTH = 100_000
 """Characters of either end in which frames of a stack are searched for."""
-_LONGEST_PIECE = 500
-_MOST_PIECES = 60
-_WORDY: Final = 25
+_MAX_PIECE_LENGTH = 500
+_MAX_PIECES = 60
+_MAX_WRAPPER_WORDS: Final = 25
 """Words of prose that may stand around an error where the question does not speak of errors: an app's wrapper."""
-_BARE: Final = 3
+_MAX_BARE_WORDS: Final = 3
 """Words of prose that may stand there where it does."""
-_GIVING_UP: Final = 9
+_MAX_GIVE_UP_WORDS: Final = 9
 """Words of prose around an app's own words for giving up."""
-_SHORT: Final = 15
+_MAX_SHORT_ANSWER_WORDS: Final = 15
 """Words; a longer answer to a question about errors needs two shapes."""
-_CERTAIN: Final = 3
+_MIN_CERTAIN_SHAPES: Final = 3
 """Shapes; no turn of phrase about an error has so many."""
-_LONGEST_WEAK: Final = 20
+_MAX_WEAK_WORDS: Final = 20
 """Words; a longer sentence with a component and a failure explains something."""
 
 _HINTS: Final = tuple(_TABLES["hints"])
 _STATUS_HINT = re.compile(r"\b[45]\d\d\b")
 
 
-def _is_suspect(said: str, hints: tuple[str, ...]) -> bool:
-    return any(map(caseless(said).__contains__, hints)) or _STATUS_HINT.search(said) is not None
+def _is_suspect(snippet: str, hints: tuple[str, ...]) -> bool:
+    return any(map(caseless(snippet).__contains__, hints)) or _STATUS_HINT.search(snippet) is not None
 
 
 class _Sort(StrEnum):
@@ -160,38 +160,38 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
     if not hints and _STATUS_HINT.search(text) is None:
         return None
     question = question[:_HEAD]
-    technical, asked = _question(question)
-    trace = None if technical else _trace(text)
+    technical, asked = _classify_question(question)
+    trace = None if technical else _find_trace(text)
     if trace is not None:
         return trace
-    leak = _leak(text, _pieces(text, asked, hints, technical=technical), asked, technical=technical)
+    leak = _find_leak(text, _read_pieces(text, asked, hints, technical=technical), asked, technical=technical)
     if leak is None or not technical:
         return leak
-    quoted = question[-_LONGEST_PIECE:]
-    return None if _strength(quoted) and _kind(quoted) is leak.kind else leak
+    quoted = question[-_MAX_PIECE_LENGTH:]
+    return None if _count_error_shapes(quoted) and _classify_leak(quoted) is leak.kind else leak
 
 
 @lru_cache(maxsize=256)
-def _question(question: str) -> tuple[bool, frozenset[str]]:
+def _classify_question(question: str) -> tuple[bool, frozenset[str]]:
     """Whether it may well be answered by words about errors or by code, and its longer words."""
     technical = TECHNICAL.search(question) is not None or GAVE_UP.search(question) is not None
-    return technical, _content(question)
+    return technical, _extract_content_words(question)
 
 
-def _trace(text: str) -> ErrorLeak | None:
+def _find_trace(text: str) -> ErrorLeak | None:
     """Frames of a stack, wherever they stand."""
-    ends = ((0, text),) if len(text) <= 2 * _READ else ((0, text[:_READ]), (len(text) - _READ, text[-_READ:]))
+    ends = ((0, text),) if len(text) <= 2 * _TRACE_SEARCH_LENGTH else ((0, text[:_TRACE_SEARCH_LENGTH]), (len(text) - _TRACE_SEARCH_LENGTH, text[-_TRACE_SEARCH_LENGTH:]))
     for offset, part in ends:
         lowered = "\n" + part.lower()
-        if any(map(lowered.__contains__, TRACE_HINTS)) and (found := TRACE.search(part)):
-            return ErrorLeak(kind=ErrorLeakKind.STACK_TRACE, start=offset + found.start(), end=offset + found.end())
+        if any(map(lowered.__contains__, TRACE_HINTS)) and (match := TRACE.search(part)):
+            return ErrorLeak(kind=ErrorLeakKind.STACK_TRACE, start=offset + match.start(), end=offset + match.end())
     return None
 
 
 # --- the balance ----------------------------------------------------------------------------------------------
 
 
-def _leak(text: str, pieces: list[_Piece], asked: frozenset[str], *, technical: bool) -> ErrorLeak | None:
+def _find_leak(text: str, pieces: list[_Piece], asked: frozenset[str], *, technical: bool) -> ErrorLeak | None:
     if not pieces:
         return None
     taken_up = _is_taken_up(asked, text)
@@ -200,41 +200,41 @@ def _leak(text: str, pieces: list[_Piece], asked: frozenset[str], *, technical: 
     errors = by_sort[_Sort.ERROR]
     if errors:
         strongest = max(errors, key=lambda piece: piece.strength)
-        around = max(_WORDY, 2 * sum(piece.words for piece in errors)) if len(text) <= _HEAD else _WORDY
-        if technical and strongest.strength == 1 and sum(piece.words for piece in pieces) > _SHORT:
+        allowed_words = max(_MAX_WRAPPER_WORDS, 2 * sum(piece.words for piece in errors)) if len(text) <= _HEAD else _MAX_WRAPPER_WORDS
+        if technical and strongest.strength == 1 and sum(piece.words for piece in pieces) > _MAX_SHORT_ANSWER_WORDS:
             return None
-        if prose <= (_BARE if technical or taken_up else around):
-            return _leak_of(text, strongest)
+        if prose <= (_MAX_BARE_WORDS if technical or taken_up else allowed_words):
+            return _build_leak(text, strongest)
         if not technical:
             at_end = next((piece for piece in (pieces[0], pieces[-1]) if piece.strength > 1), None)
-            return _leak_of(text, at_end) if at_end in errors else None
+            return _build_leak(text, at_end) if at_end in errors else None
         return None
     if by_sort[_Sort.GIVES_UP]:
         first = pieces[0].sort is _Sort.GIVES_UP and not taken_up
-        if prose <= (_BARE if technical else _WORDY if first else _GIVING_UP):
-            return _leak_of(text, by_sort[_Sort.GIVES_UP][0])
-    if by_sort[_Sort.WEAK] and prose <= _GIVING_UP and not technical:
-        return _leak_of(text, by_sort[_Sort.WEAK][0])
+        if prose <= (_MAX_BARE_WORDS if technical else _MAX_WRAPPER_WORDS if first else _MAX_GIVE_UP_WORDS):
+            return _build_leak(text, by_sort[_Sort.GIVES_UP][0])
+    if by_sort[_Sort.WEAK] and prose <= _MAX_GIVE_UP_WORDS and not technical:
+        return _build_leak(text, by_sort[_Sort.WEAK][0])
     return None
 
 
-def _leak_of(text: str, piece: _Piece | None) -> ErrorLeak | None:
+def _build_leak(text: str, piece: _Piece | None) -> ErrorLeak | None:
     if piece is None:
         return None
-    said = text[piece.start : piece.end]
-    return ErrorLeak(kind=_kind(said), start=piece.start, end=piece.end)
+    snippet = text[piece.start : piece.end]
+    return ErrorLeak(kind=_classify_leak(snippet), start=piece.start, end=piece.end)
 
 
-def _kind(said: str) -> ErrorLeakKind:
-    if ENVELOPE.search(said):
+def _classify_leak(snippet: str) -> ErrorLeakKind:
+    if ENVELOPE.search(snippet):
         return ErrorLeakKind.ERROR_BODY
-    if PROVIDERS.search(said) or re.search(r"\b4\d\d\b|limit|quota|overload|Max retries", said, re.IGNORECASE):
+    if PROVIDERS.search(snippet) or re.search(r"\b4\d\d\b|limit|quota|overload|Max retries", snippet, re.IGNORECASE):
         return ErrorLeakKind.PROVIDER_ERROR
-    if SERVER.search(said) or HTML.search(said):
+    if SERVER.search(snippet) or HTML.search(snippet):
         return ErrorLeakKind.SERVER_ERROR
-    if TRACE.search(said) or EXCEPTION.search(said):
+    if TRACE.search(snippet) or EXCEPTION.search(snippet):
         return ErrorLeakKind.STACK_TRACE
-    return ErrorLeakKind.SERVER_ERROR if GAVE_UP.search(said) else ErrorLeakKind.PROVIDER_ERROR
+    return ErrorLeakKind.SERVER_ERROR if GAVE_UP.search(snippet) else ErrorLeakKind.PROVIDER_ERROR
 
 
 # --- the pieces -----------------------------------------------------------------------------------------------
@@ -249,34 +249,34 @@ _LISTED = re.compile(r"^\s*(?:\||#{1,5} |\d{1,2}\. |[-*•] )")
 _MAY_LEAK = frozenset({_Sort.ERROR, _Sort.GIVES_UP, _Sort.WEAK})
 
 
-def _pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
+def _read_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
     """The pieces in order, and none where not one of them may be a leak: in most replies nothing else is read."""
-    quotes = [(said, start, end, technical and fenced) for said, start, end, fenced in _outside_fences(text)]
+    quotes = [(snippet, start, end, technical and fenced) for snippet, start, end, fenced in _split_outside_fences(text)]
     suspects = {
-        place: _suspect(said, start, end, asked, technical=technical)
-        for place, (said, start, end, quoted) in enumerate(quotes)
-        if not quoted and _is_suspect(said, hints)
+        place: _build_suspect_piece(snippet, start, end, asked, technical=technical)
+        for place, (snippet, start, end, quoted) in enumerate(quotes)
+        if not quoted and _is_suspect(snippet, hints)
     }
     if _MAY_LEAK.isdisjoint(piece.sort for piece in suspects.values()):
         return []
     return [
-        suspects[place] if place in suspects else _unsuspected(said, start, end, quoted=quoted)
-        for place, (said, start, end, quoted) in enumerate(quotes)
+        suspects[place] if place in suspects else _build_unsuspected_piece(snippet, start, end, quoted=quoted)
+        for place, (snippet, start, end, quoted) in enumerate(quotes)
     ]
 
 
-def _outside_fences(text: str) -> Iterator[tuple[str, int, int, bool]]:
+def _split_outside_fences(text: str) -> Iterator[tuple[str, int, int, bool]]:
     """Each piece as it is read, its place, and whether it stands between two fences; the fences are left out."""
     fenced = False
-    for start, end in _places(text):
-        said = text[start : min(end, start + _LONGEST_PIECE)]
-        if said.lstrip().startswith("```"):
+    for start, end in _find_piece_places(text):
+        snippet = text[start : min(end, start + _MAX_PIECE_LENGTH)]
+        if snippet.lstrip().startswith("```"):
             fenced = not fenced
         else:
-            yield said, start, end, fenced
+            yield snippet, start, end, fenced
 
 
-def _places(text: str) -> list[tuple[int, int]]:
+def _find_piece_places(text: str) -> list[tuple[int, int]]:
     """Where the sentences and lines of both ends stand, blanks aside."""
     ends = [(0, len(text))] if len(text) <= _HEAD + _TAIL else [(0, _HEAD), (len(text) - _TAIL, len(text))]
     places: list[tuple[int, int]] = []
@@ -287,61 +287,61 @@ def _places(text: str) -> list[tuple[int, int]]:
             at = gap.end()
         places.append((at, last))
         left = [place for place in places[here:] if text[place[0] : place[1]].strip()]
-        places[here:] = left if len(left) <= _MOST_PIECES else left[: _MOST_PIECES - 10] + left[-10:]
+        places[here:] = left if len(left) <= _MAX_PIECES else left[: _MAX_PIECES - 10] + left[-10:]
     return places
 
 
-def _length_of(said: str) -> int:
-    return len(_WORD.findall(_TAG.sub(" ", said)))
+def _count_words(snippet: str) -> int:
+    return len(_WORD.findall(_TAG.sub(" ", snippet)))
 
 
-def _unsuspected(said: str, start: int, end: int, *, quoted: bool) -> _Piece:
-    length = _length_of(said)
-    around = not quoted and (SOFT.search(said) is not None or length <= 1 or _DATA.match(said) is not None)
-    return _Piece(_Sort.AROUND if around else _Sort.PROSE, 0, length, start, end)
+def _build_unsuspected_piece(snippet: str, start: int, end: int, *, quoted: bool) -> _Piece:
+    length = _count_words(snippet)
+    is_accompanying = not quoted and (SOFT.search(snippet) is not None or length <= 1 or _DATA.match(snippet) is not None)
+    return _Piece(_Sort.AROUND if is_accompanying else _Sort.PROSE, 0, length, start, end)
 
 
-def _suspect(said: str, start: int, end: int, asked: frozenset[str], *, technical: bool) -> _Piece:
-    strength, length = _strength(said), _length_of(said)
-    return _Piece(_sort(said, strength, length, asked, technical=technical), strength, length, start, end)
+def _build_suspect_piece(snippet: str, start: int, end: int, asked: frozenset[str], *, technical: bool) -> _Piece:
+    strength, length = _count_error_shapes(snippet), _count_words(snippet)
+    return _Piece(_classify_piece(snippet, strength, length, asked, technical=technical), strength, length, start, end)
 
 
-def _strength(said: str) -> int:
-    lowered = caseless(said)
-    formal = sum(any(shape.search(said, lowered) for shape in shapes) for shapes in FORMAL)
-    failed = FAILED.search(said) is not None
-    provider = failed and PROVIDERS.search(said) is not None
-    part = failed and (provider or COMPONENT.search(said) is not None)
-    if not formal and not part and HEAD.search(said) is None:
+def _count_error_shapes(snippet: str) -> int:
+    lowered = caseless(snippet)
+    formal = sum(any(shape.search(snippet, lowered) for shape in shapes) for shapes in FORMAL)
+    failed = FAILED.search(snippet) is not None
+    provider = failed and PROVIDERS.search(snippet) is not None
+    part = failed and (provider or COMPONENT.search(snippet) is not None)
+    if not formal and not part and HEAD.search(snippet) is None:
         return 0
     beside = (HEAD, NAME, IDENTIFIER, ADDRESS)
-    return formal + 2 * provider + sum(pattern.search(said) is not None for pattern in beside)
+    return formal + 2 * provider + sum(pattern.search(snippet) is not None for pattern in beside)
 
 
-def _sort(said: str, strength: int, words: int, asked: frozenset[str], *, technical: bool) -> _Sort:
-    listed = _LISTED.match(said) is not None
-    if strength and ((strength >= _CERTAIN and not technical) or not _explains(said, listed=listed)):
+def _classify_piece(snippet: str, strength: int, words: int, asked: frozenset[str], *, technical: bool) -> _Sort:
+    listed = _LISTED.match(snippet) is not None
+    if strength and ((strength >= _MIN_CERTAIN_SHAPES and not technical) or not _is_explanation(snippet, listed=listed)):
         return _Sort.ERROR
-    if GAVE_UP.search(said) and not _explains(said, listed=listed) and not _is_taken_up(asked, said):
+    if GAVE_UP.search(snippet) and not _is_explanation(snippet, listed=listed) and not _is_taken_up(asked, snippet):
         return _Sort.GIVES_UP
-    soft = SOFT.search(said)
-    core = said[: soft.start()] if soft else said
-    weak = words <= _LONGEST_WEAK and FAILED.search(core) is not None and COMPONENT.search(core) is not None
-    if weak and not _explains(said, listed=listed) and _WEEKDAY.search(said) is None:
-        return _Sort.PROSE if _is_taken_up(asked, said) else _Sort.WEAK
-    if (soft and not listed) or words <= 1 or _DATA.match(said):
+    soft = SOFT.search(snippet)
+    core = snippet[: soft.start()] if soft else snippet
+    weak = words <= _MAX_WEAK_WORDS and FAILED.search(core) is not None and COMPONENT.search(core) is not None
+    if weak and not _is_explanation(snippet, listed=listed) and _WEEKDAY.search(snippet) is None:
+        return _Sort.PROSE if _is_taken_up(asked, snippet) else _Sort.WEAK
+    if (soft and not listed) or words <= 1 or _DATA.match(snippet):
         return _Sort.AROUND
     return _Sort.PROSE
 
 
-def _explains(said: str, *, listed: bool) -> bool:
-    return listed or EXPLAINS.search(URL.sub(" ", said)) is not None
+def _is_explanation(snippet: str, *, listed: bool) -> bool:
+    return listed or EXPLAINS.search(URL.sub(" ", snippet)) is not None
 
 
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bweekends?\b", re.IGNORECASE)
 """A business names its days: "Our service is not available on Sundays". An error does not."""
 
-_LONG_WORD = 4
+_MIN_LONG_WORD_LENGTH = 4
 _COMMON = frozenset(
     [
         "what",
@@ -363,15 +363,15 @@ _COMMON = frozenset(
 )
 
 
-def _content(text: str) -> frozenset[str]:
+def _extract_content_words(text: str) -> frozenset[str]:
     """The longer words of a text, without a plural's s."""
     words = _WORD.findall(text.lower()[:_HEAD])
-    return frozenset(word.rstrip("s") for word in words if len(word) >= _LONG_WORD and word not in _COMMON)
+    return frozenset(word.rstrip("s") for word in words if len(word) >= _MIN_LONG_WORD_LENGTH and word not in _COMMON)
 
 
-def _is_taken_up(asked: frozenset[str], said: str) -> bool:
+def _is_taken_up(asked: frozenset[str], snippet: str) -> bool:
     """Whether a text takes up the question: an error never does, except by words that errors use too."""
-    shared = asked & _content(said)
+    shared = asked & _extract_content_words(snippet)
     return any(not (COMPONENT.fullmatch(word) or FAILED.fullmatch(word)) for word in shared - _ERRORS_TOO)
 
 

@@ -41,7 +41,7 @@ Search = Callable[[str, str, frozenset[str]], QuestionReading]
 """Question, issue, names of the project: what of it stands in the issue."""
 
 _QUOTED: Final = 120
-_SHORTEST_NAME: Final = 3
+_MIN_NAME_LENGTH: Final = 3
 _CONTRAST: Final = re.compile(
     r"\b(?:work(?:s|ed|ing)? (?:fine|well|on|in|with|for|there)|(?:is|was|were|are) fine|unlike|except"
     r"|other than|only on"
@@ -58,16 +58,16 @@ def read_question(question: str, issue: str, *, scripted: str | None = None, pro
     it has none of it, useful. ``project`` is the repository's name, whose version is "the version".
     """
     folded, asked = normalise(issue).text, normalise(question).text
-    given = _stands_given(scripted, folded) if scripted else UNSURE
+    given = _check_scripted_answer(scripted, folded) if scripted else UNSURE
     if given.worth is not QuestionWorth.UNSURE:
         return given
-    names = frozenset(part for part in re.split(r"[^a-z0-9]+", project.casefold()) if len(part) >= _SHORTEST_NAME)
-    found = [search(asked, folded, names) for pattern, search in _SEARCHES if pattern.search(asked)]
-    if not found:
-        return _entailed(asked, folded)
-    if any(one.worth is QuestionWorth.USEFUL for one in found):
+    names = frozenset(part for part in re.split(r"[^a-z0-9]+", project.casefold()) if len(part) >= _MIN_NAME_LENGTH)
+    readings = [search(asked, folded, names) for pattern, search in _SEARCHES if pattern.search(asked)]
+    if not readings:
+        return _check_yes_no_question(asked, folded)
+    if any(reading.worth is QuestionWorth.USEFUL for reading in readings):
         return USEFUL
-    return UNSURE if any(one.worth is QuestionWorth.UNSURE for one in found) else found[0]
+    return UNSURE if any(reading.worth is QuestionWorth.UNSURE for reading in readings) else readings[0]
 
 
 def read_questions(
@@ -78,10 +78,10 @@ def read_questions(
     project = " ".join(place.groups()) if place else ""
     return tuple(
         (
-            one,
-            read_question(one.question, issue.text, scripted=one.answer if one.scripted else None, project=project),
+            question,
+            read_question(question.question, issue.text, scripted=question.answer if question.scripted else None, project=project),
         )
-        for one in asked
+        for question in asked
     )
 
 
@@ -98,40 +98,40 @@ _EMPTY: Final = frozenset(
 )
 
 
-def _terms(text: str) -> set[str]:
+def _extract_terms(text: str) -> set[str]:
     """The words that say something, cut to a stem; numbers and versions whole."""
-    found = (term for term in _TERM.findall(text.casefold()) if term not in _EMPTY)
-    return {term if re.search(r"\d", term) else term[:5] for term in found if len(term) > 1 or term.isdigit()}
+    terms = (term for term in _TERM.findall(text.casefold()) if term not in _EMPTY)
+    return {term if re.search(r"\d", term) else term[:5] for term in terms if len(term) > 1 or term.isdigit()}
 
 
-def _stands_given(scripted: str, issue: str) -> QuestionReading:
-    wanted = _terms(scripted)
+def _check_scripted_answer(scripted: str, issue: str) -> QuestionReading:
+    wanted = _extract_terms(scripted)
     if not wanted:
         return UNSURE
     enough = len(wanted) > 1 or any(re.search(r"\d", term) for term in wanted)
-    line = next((line for line in _lines(issue) if wanted <= _terms(line)), None)
+    line = next((line for line in _split_sentences(issue) if wanted <= _extract_terms(line)), None)
     if line is not None:
-        return _needless(line) if enough else UNSURE
-    return UNSURE if wanted & _terms(issue) else USEFUL
+        return _build_needless_reading(line) if enough else UNSURE
+    return UNSURE if wanted & _extract_terms(issue) else USEFUL
 
 
-def _lines(text: str) -> Iterator[str]:
+def _split_sentences(text: str) -> Iterator[str]:
     for line in text.splitlines():
         yield from (part for part in re.split(r"(?<=[.!?])\s+(?=[A-Z])", line.strip()) if part)
 
 
-def _needless(line: str) -> QuestionReading:
+def _build_needless_reading(line: str) -> QuestionReading:
     return QuestionReading(QuestionWorth.NEEDLESS, line.strip()[:_QUOTED])
 
 
-def _of_pattern(sure: re.Pattern[str], hint: re.Pattern[str]) -> Search:
+def _build_pattern_search(sure: re.Pattern[str], hint: re.Pattern[str]) -> Search:
     """Needless where a line has ``sure`` and no contrast; useful where nothing has even ``hint``."""
 
     def search(_question: str, issue: str, _names: frozenset[str]) -> QuestionReading:
-        lines = [line for line in _lines(issue) if sure.search(line)]
+        lines = [line for line in _split_sentences(issue) if sure.search(line)]
         plain = next((line for line in lines if not _CONTRAST.search(line)), None)
         if plain is not None:
-            return _needless(plain)
+            return _build_needless_reading(plain)
         return UNSURE if lines or hint.search(issue) else USEFUL
 
     return search
@@ -166,21 +166,21 @@ _NO_NAME: Final = frozenset(
 )
 
 
-def _version(question: str, issue: str, names: frozenset[str]) -> QuestionReading:
+def _search_version(question: str, issue: str, names: frozenset[str]) -> QuestionReading:
     """The version of what the question names; without a name, of the project itself."""
     if not _ANY_VERSION.search(issue) and not _LABELLED.search(issue):
         return USEFUL
-    found = {one.casefold().strip(".,?") for pattern in _NAMED for one in pattern.findall(question)}
-    named = found - _NO_NAME
+    names_in_question = {name.casefold().strip(".,?") for pattern in _NAMED for name in pattern.findall(question)}
+    named = names_in_question - _NO_NAME
     products = named or names
-    lines = [line for line in _lines(issue) if not _NOT_IN_USE.search(line) and not _CONTRAST.search(line)]
+    lines = [line for line in _split_sentences(issue) if not _NOT_IN_USE.search(line) and not _CONTRAST.search(line)]
     beside = [
-        re.compile(rf"(?<!\w){re.escape(one)}\b[^\n\d]{{0,20}}?(?:{_NUMBER}|\b\d+\b)", re.IGNORECASE)
-        for one in products
+        re.compile(rf"(?<!\w){re.escape(name)}\b[^\n\d]{{0,20}}?(?:{_NUMBER}|\b\d+\b)", re.IGNORECASE)
+        for name in products
     ]
     patterns = beside if named - names else [*beside, _LABELLED, _IN_USE]
     line = next((line for line in lines for pattern in patterns if pattern.search(line)), None)
-    return _needless(line) if line is not None and not _is_of_other(line, products, named) else UNSURE
+    return _build_needless_reading(line) if line is not None and not _is_of_other_program(line, products, named) else UNSURE
 
 
 _OTHERS: Final = re.compile(
@@ -191,9 +191,9 @@ _OTHERS: Final = re.compile(
 )
 
 
-def _is_of_other(line: str, products: frozenset[str] | set[str], named: set[str]) -> bool:
+def _is_of_other_program(line: str, products: frozenset[str] | set[str], named: set[str]) -> bool:
     """Whether a labelled version in the line may be another program's: "Python version: 3.11"."""
-    if named or any(re.search(rf"(?<!\w){re.escape(one)}\b", line, re.IGNORECASE) for one in products):
+    if named or any(re.search(rf"(?<!\w){re.escape(product)}\b", line, re.IGNORECASE) for product in products):
         return False
     return _OTHERS.search(line) is not None
 
@@ -201,16 +201,16 @@ def _is_of_other(line: str, products: frozenset[str] | set[str], named: set[str]
 _HEADED: Final = r"(?:^\W*|[.!?] +)(?:{names})\b[^\n:]{{0,30}}(?::[ \t]*\S[^\n]*|\W*\n+\s*\S)"
 
 
-def _under_heading(names: str, hint: str) -> Search:
+def _build_heading_search(names: str, hint: str) -> Search:
     """Needless where a heading or a label of this name has something under it."""
     headed = re.compile(_HEADED.format(names=names), re.IGNORECASE | re.MULTILINE)
     hinted = re.compile(hint, re.IGNORECASE | re.MULTILINE)
 
     def search(_question: str, issue: str, _names: frozenset[str]) -> QuestionReading:
-        found = headed.search(issue)
-        if found is not None and not _NOTHING.search(found[0]):
-            return _needless(" ".join(found[0].split()))
-        return UNSURE if found is not None or hinted.search(issue) else USEFUL
+        match = headed.search(issue)
+        if match is not None and not _NOTHING.search(match[0]):
+            return _build_needless_reading(" ".join(match[0].split()))
+        return UNSURE if match is not None or hinted.search(issue) else USEFUL
 
     return search
 
@@ -221,7 +221,7 @@ _NOTHING: Final = re.compile(
 """What a template leaves under a heading where nobody wrote anything."""
 
 
-def _rx(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
@@ -231,37 +231,37 @@ _SYSTEM: Final = re.compile(
     r"|raspberry pi|wsl\d?|windows (?:\d+|xp|server))\b|(?-i:\bWindows\b)",
     re.IGNORECASE,
 )
-_BROWSER: Final = _rx(r"\b(?:chrome|chromium|firefox|safari|microsoft edge|edge \d+|opera|brave)\b")
-_DATABASE: Final = _rx(r"\b(?:postgres(?:ql)?|mysql|mariadb|sqlite3?|oracle|sql server|mongodb|duckdb)\b")
-_TRACEBACK: Final = _rx(
+_BROWSER: Final = _compile_pattern(r"\b(?:chrome|chromium|firefox|safari|microsoft edge|edge \d+|opera|brave)\b")
+_DATABASE: Final = _compile_pattern(r"\b(?:postgres(?:ql)?|mysql|mariadb|sqlite3?|oracle|sql server|mongodb|duckdb)\b")
+_TRACEBACK: Final = _compile_pattern(
     r"traceback \(most recent call last\)|^\s*at [\w.$<>]+\(.*:\d+\)|panicked at|goroutine \d+ \["
 )
-_ERROR: Final = _rx(
+_ERROR: Final = _compile_pattern(
     r"\b[A-Z]\w*(?:Error|Exception)\b ?[:(] ?\S|(?:error|exception|message|fails? with|says?|prints?"
     r"|raises?)\W{1,4}"
     r"[`\"“'][^`\"”'\n]{6,}[`\"”']"
 )
-_ERROR_HINT: Final = _rx(r"error|exception|traceback|message|says|fails? with|prints")
-_OFTEN: Final = _rx(
+_ERROR_HINT: Final = _compile_pattern(r"error|exception|traceback|message|says|fails? with|prints")
+_OFTEN: Final = _compile_pattern(
     r"\b(?:every (?:single )?time|each time|always|intermittent(?:ly)?|sometimes|occasionally|randomly"
     r"|consistently|reliably"
     r"|now and then|about (?:once|half|one)|\d+ (?:times )?(?:out of|in|of) (?:\d+|ten|five|three)|\d+ ?% of)\b"
 )
-_OFTEN_HINT: Final = _rx(_OFTEN.pattern + r"|\b(?:often|rarely|never|once|twice|seldom|whenever|most)\b")
-_SINCE: Final = _rx(
+_OFTEN_HINT: Final = _compile_pattern(_OFTEN.pattern + r"|\b(?:often|rarely|never|once|twice|seldom|whenever|most)\b")
+_SINCE: Final = _compile_pattern(
     r"\b(?:since (?:v?\d|version|release|(?:the|our|an?) (?:\w+ )?(?:upgrade|update|release|deploy\w*)|(?:last"
     r"|this) \w+"
     r"|\w+day\b|upgrading|updating|yesterday)|(?:start|beg[aiu]n|first (?:seen|noticed))\w* (?:it )?"
     r"(?:after|with|when|on|last|this|in)|used to work|work(?:ed|s) (?:fine )?(?:until|before|in|with|on) |after "
     r"(?:upgrading|updating|the (?:upgrade|update)|we (?:upgraded|updated)))"
 )
-_SINCE_HINT: Final = _rx(
+_SINCE_HINT: Final = _compile_pattern(
     r"\b(?:since|start|beg[aiu]n|used to|work(?:ed|s)|regress|upgrad|updat|yesterday|last |ago\b|until|before"
     r"|new)"
 )
-_LOG: Final = _rx(r"\b(?:INFO|WARN(?:ING)?|DEBUG|CRITICAL)\b|\blogs?\b|```")
-_CODE: Final = _rx(r"```|^ {4}\S|^\s*[\w.]+ ?[=:] ?\S|`[^`]+`")
-_PICTURE: Final = _rx(r"!\[[^\]]*\]\(|<img\b")
+_LOG: Final = _compile_pattern(r"\b(?:INFO|WARN(?:ING)?|DEBUG|CRITICAL)\b|\blogs?\b|```")
+_CODE: Final = _compile_pattern(r"```|^ {4}\S|^\s*[\w.]+ ?[=:] ?\S|`[^`]+`")
+_PICTURE: Final = _compile_pattern(r"!\[[^\]]*\]\(|<img\b")
 
 _HAPPENS: Final = (
     r"\b(?:it|this|that|bug|problem|issue|error|failure|crash|hang)\b[^?]{0,40}"
@@ -278,110 +278,110 @@ _NO_CONDITION: Final = (
 
 _SEARCHES: Final[tuple[tuple[re.Pattern[str], Search], ...]] = (
     (
-        _rx(
+        _compile_pattern(
             r"\b(?:which|what|exact|name|tell|know|share|confirm|provide|specify)\b[^?.]{0,50}\b(?:version"
             r"|release)\b"
             r"|^\W*versions?\W*$|\bversion[^?.]{0,30}\b(?:are you|do you|is (?:it|this|installed))"
         ),
-        _version,
+        _search_version,
     ),
     (
-        _rx(r"\b(?:operating system|os|platform|distro|distribution)\b"),
-        _of_pattern(_SYSTEM, _rx(r"\bwindows\b|\bmac\b|\bserver\b|\bdocker\b|\bcontainer\b|\bplatform\b")),
+        _compile_pattern(r"\b(?:operating system|os|platform|distro|distribution)\b"),
+        _build_pattern_search(_SYSTEM, _compile_pattern(r"\bwindows\b|\bmac\b|\bserver\b|\bdocker\b|\bcontainer\b|\bplatform\b")),
     ),
     (
-        _rx(r"\b(?:which|what)\b[^?.]{0,30}\bbrowsers?\b|\bbrowser (?:are|do|did) you"),
-        _of_pattern(_BROWSER, _rx(r"\bbrowser|\bedge\b|\bmobile\b|\bphone\b")),
+        _compile_pattern(r"\b(?:which|what)\b[^?.]{0,30}\bbrowsers?\b|\bbrowser (?:are|do|did) you"),
+        _build_pattern_search(_BROWSER, _compile_pattern(r"\bbrowser|\bedge\b|\bmobile\b|\bphone\b")),
     ),
     (
-        _rx(r"\b(?:which|what)\b[^?.]{0,30}\b(?:database|db|dbms)\b"),
-        _of_pattern(_DATABASE, _rx(r"\bdatabase|\bsql\b|\bdb\b")),
+        _compile_pattern(r"\b(?:which|what)\b[^?.]{0,30}\b(?:database|db|dbms)\b"),
+        _build_pattern_search(_DATABASE, _compile_pattern(r"\bdatabase|\bsql\b|\bdb\b")),
     ),
     (
-        _rx(r"\b(?:stack ?trace|traceback|backtrace)\b"),
-        _of_pattern(_TRACEBACK, _rx(r"traceback|stack ?trace|backtrace|line \d+")),
+        _compile_pattern(r"\b(?:stack ?trace|traceback|backtrace)\b"),
+        _build_pattern_search(_TRACEBACK, _compile_pattern(r"traceback|stack ?trace|backtrace|line \d+")),
     ),
     (
-        _rx(
+        _compile_pattern(
             r"\b(?:error message|exact (?:error|message)|error text|(?:what|which) (?:exact )?(?:error|exception)s?"
             r"|what (?:does|did) (?:the error|it) say)\b"
         ),
-        _of_pattern(_ERROR, _ERROR_HINT),
+        _build_pattern_search(_ERROR, _ERROR_HINT),
     ),
     (
-        _rx(r"\b(?:share|send|post|paste|attach|provide|show|see|have|there)\b[^?.]{0,40}\blogs?\b"),
-        _of_pattern(_rx(r"(?!)"), _LOG),
+        _compile_pattern(r"\b(?:share|send|post|paste|attach|provide|show|see|have|there)\b[^?.]{0,40}\blogs?\b"),
+        _build_pattern_search(_compile_pattern(r"(?!)"), _LOG),
     ),
     (
-        _rx(
+        _compile_pattern(
             r"\bsteps\b[^?.]{0,30}\breproduc|\bhow (?:do|can|could|would|to|did|may) ?(?:you|we|i"
             r"|one)?\b[^?.]{0,20}\breproduc"
             r"|\breproduction steps|\bminimal (?:reproduc\w+ )?example|\brepro(?:duction)? (?:steps|case)"
             r"|\bwhat (?:exactly )?"
             r"did you do\b|\b(?:provide|share|give|post)\b[^?.]{0,30}\brepro(?:duc\w+)?\b"
         ),
-        _under_heading(
+        _build_heading_search(
             r"(?:steps|how) to reproduce|to reproduce|reproduction|steps|repro",
             r"reproduc|^\s*\d[.)] |```|\bsteps?\b",
         ),
     ),
     (
-        _rx(
+        _compile_pattern(
             r"\bwhat (?:\w+ )?(?:did|do|would|were) you expect|\bexpected (?:behaviou?r|result|output|outcome)"
             r"|\bwhat should (?:happen|it)"
         ),
-        _under_heading(r"expected", r"expect|should|supposed|ought|instead"),
+        _build_heading_search(r"expected", r"expect|should|supposed|ought|instead"),
     ),
     (
-        _rx(
+        _compile_pattern(
             r"\bwhat (?:happens|happened|do you (?:see|get)|did you (?:see|get)) instead|\bactual (?:behaviou?r"
             r"|result|output)"
         ),
-        _under_heading(r"actual", r""),
+        _build_heading_search(r"actual", r""),
     ),
     (
-        _rx(_NO_CONDITION + rf"(?=[^?]*{_OF_TIME})[^?]*{_HAPPENS}"),
-        _of_pattern(_OFTEN, _OFTEN_HINT),
+        _compile_pattern(_NO_CONDITION + rf"(?=[^?]*{_OF_TIME})[^?]*{_HAPPENS}"),
+        _build_pattern_search(_OFTEN, _OFTEN_HINT),
     ),
     (
-        _rx(
+        _compile_pattern(
             r"\b(?:when|since when)\b[^?]{0,20}\b(?:it|this|problem|issue|bug|error)\b[^?]{0,20}\b(?:start"
             r"|begin|began|first)"
             r"|\bsince (?:when|which)\b|\bdid (?:it|this) (?:ever |previously |once )?(?:use to )?work\b"
             r"|\bregression\b"
             r"|\bwhen did you (?:first )?(?:notice|see)"
         ),
-        _of_pattern(_SINCE, _SINCE_HINT),
+        _build_pattern_search(_SINCE, _SINCE_HINT),
     ),
     (
-        _rx(
+        _compile_pattern(
             r"\b(?:share|send|post|paste|provide|show|see|what (?:is|are"
             r"|does))\b[^?.]{0,30}\b(?:config(?:uration)?|settings)\b"
         ),
-        _of_pattern(_rx(r"(?!)"), _CODE),
+        _build_pattern_search(_compile_pattern(r"(?!)"), _CODE),
     ),
-    (_rx(r"\b(?:screenshot|screen ?shot|picture)\b"), _of_pattern(_PICTURE, _rx(r"screenshot|picture|image"))),
+    (_compile_pattern(r"\b(?:screenshot|screen ?shot|picture)\b"), _build_pattern_search(_PICTURE, _compile_pattern(r"screenshot|picture|image"))),
 )
 """What a question asks for, and how the issue is searched for it."""
 
-_YES_NO: Final = _rx(
+_YES_NO: Final = _compile_pattern(
     r"^\W*(?:so,? |and |just to (?:be sure|confirm),? )?(?:is|are|does|do|did|has|have|was|were)\b"
 )
-_NARROWS: Final = _rx(
+_NARROWS: Final = _compile_pattern(
     r"\b(?:also|only|other|another|else|still|too|even|any|all|more|same|or|instead|ever|always|currently|first)\b"
 )
-_DENIES: Final = _rx(r"\b(?:no|not|never|none|nothing|without|cannot)\b|n't\b")
-FEWEST_SHARED: Final = 4
+_DENIES: Final = _compile_pattern(r"\b(?:no|not|never|none|nothing|without|cannot)\b|n't\b")
+MIN_SHARED_WORDS: Final = 4
 """Words of a question that must all stand in one sentence of the issue before that sentence answers it."""
 
 
-def _entailed(question: str, issue: str) -> QuestionReading:
+def _check_yes_no_question(question: str, issue: str) -> QuestionReading:
     """Needless where one sentence of the issue states what a yes-or-no question asks."""
-    wanted = _terms(question)
-    if not _YES_NO.search(question) or _NARROWS.search(question) or len(wanted) < FEWEST_SHARED:
+    wanted = _extract_terms(question)
+    if not _YES_NO.search(question) or _NARROWS.search(question) or len(wanted) < MIN_SHARED_WORDS:
         return UNSURE
-    for line in _lines(issue):
+    for line in _split_sentences(issue):
         same = len(_DENIES.findall(line)) == len(_DENIES.findall(question))
-        if wanted <= _terms(line) and same and not line.endswith("?") and not _CONTRAST.search(line):
-            return _needless(line)
+        if wanted <= _extract_terms(line) and same and not line.endswith("?") and not _CONTRAST.search(line):
+            return _build_needless_reading(line)
     return UNSURE

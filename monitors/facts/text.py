@@ -42,11 +42,11 @@ _HYPHENS = "\u2010\u2011\u2012\u2212\ufe63\uff0d"
 _DASHES = "\u2013\u2014\u2015"
 """En dash, em dash and bar: ranges and insertions; their readers distinguish them from hyphens."""
 
-_KEPT = frozenset("½¼¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞²³¹⁰⁴⁵⁶⁷⁸⁹…™℠№ªº" + _DASHES)
+_UNFOLDED_CHARACTERS = frozenset("½¼¾⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞²³¹⁰⁴⁵⁶⁷⁸⁹…™℠№ªº" + _DASHES)
 
 
 def _fold(character: str) -> str:
-    if character in _KEPT:
+    if character in _UNFOLDED_CHARACTERS:
         return character
     if character in _HYPHENS:
         return "-"
@@ -95,12 +95,12 @@ def normalise(text: str) -> Normalised:
     return Normalised("".join(parts), places)
 
 
-_FEW = 8
+_MAX_SINGLE_REPLACEMENTS = 8
 
 
 def _replaced(text: str, changed: list[tuple[str, str]]) -> str:
     """One character for one: a few are replaced one after the other, which is faster than a table for all."""
-    if len(changed) > _FEW:
+    if len(changed) > _MAX_SINGLE_REPLACEMENTS:
         return text.translate(_FOLDING)
     for character, folded in changed:
         text = text.replace(character, folded)
@@ -177,15 +177,15 @@ class _Forms(dict[str, tuple[int, str]]):
 
     def __missing__(self, piece: str) -> tuple[int, str]:
         form = _form(piece)
-        if len(piece) <= _LONGEST_REMEMBERED:
-            if len(self) >= _MOST_REMEMBERED:
+        if len(piece) <= _MAX_CACHED_PIECE_LENGTH:
+            if len(self) >= _MAX_CACHED_PIECES:
                 self.clear()
             self[piece] = form
         return form
 
 
-_LONGEST_REMEMBERED: Final = 24
-_MOST_REMEMBERED: Final = 20_000
+_MAX_CACHED_PIECE_LENGTH: Final = 24
+_MAX_CACHED_PIECES: Final = 20_000
 """Pieces, some 4 MB: the words of most conversations of an application."""
 
 

@@ -36,7 +36,7 @@ from monitors.facts.quantities.scan import read_facts
 from monitors.facts.similarity import QUOTE_MIN_WORDS, alike_pairs, find_quote, folded, grams, stated
 from monitors.goldset.lines import Unusable, case_from_line, resolve_guessed_languages
 from monitors.goldset.load import BadLine, read_suite_text, read_text
-from monitors.mutations.mutants import Stance, is_still_right, stance_of
+from monitors.mutations.mutants import Stance, is_still_right, find_stance
 from monitors.plural import plural
 from monitors.records.base import Language, Record
 from monitors.records.cases import GoldCase
@@ -506,7 +506,7 @@ def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
 
 def _golds_agree(first: GoldCase, second: GoldCase) -> bool:
     """Whether one gold includes everything that the other says: a longer gold may say more."""
-    stances = {stance_of(first.gold), stance_of(second.gold)}
+    stances = {find_stance(first.gold), find_stance(second.gold)}
     if stances == {Stance.YES, Stance.NO} and not (stated(first.gold) or stated(second.gold)):
         return False
     texts = ((first, second), (second, first))

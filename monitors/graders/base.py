@@ -1,4 +1,4 @@
-"""What a grader is, the two things it can say, and how the answers of a target are to be read."""
+"""The grader protocol, its two results (verdict or abstention), and the settings of graders for a target."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _check_pattern(written: str) -> str:
     try:
         pattern = re.compile(written)
     except re.error as error:
-        raise ValueError(f"{written!r} is no regular expression: {error}") from None
+        raise ValueError(f"{written!r} is not a valid regular expression: {error}") from None
     if pattern.match(""):
-        raise ValueError(f"{written!r} matches the empty text; say what must at least stand there")
+        raise ValueError(f"{written!r} matches the empty text; it must require at least one character")
     return written
 
 
@@ -37,7 +37,7 @@ CitationPattern = Annotated[str, AfterValidator(_check_citation_pattern)]
 
 
 class TriageSettings(BaseModel):
-    """`[targets.NAME.graders.triage]`: from where on a report on an issue is right."""
+    """`[targets.NAME.graders.triage]`: the thresholds at which a report on an issue passes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,7 +58,7 @@ class TriageSettings(BaseModel):
 
 
 class GraderSettings(BaseModel):
-    """`[targets.NAME.graders]`: what the deterministic graders must know about a target."""
+    """`[targets.NAME.graders]`: settings of the deterministic graders for a target."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -97,7 +97,7 @@ class GraderSettings(BaseModel):
 
 
 class Grader(Protocol):
-    """Answers one question about one exchange, or abstains. It never guesses and never raises on any text.
+    """Grades one aspect of one exchange, or abstains. It never guesses and never raises, whatever the text.
 
     ``version`` changes whenever the same input could get another verdict.
     """
@@ -114,7 +114,7 @@ class Grader(Protocol):
 
     @property
     def aspect(self) -> Aspect:
-        """The question it answers."""
+        """The aspect that it grades."""
         ...
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
@@ -123,7 +123,7 @@ class Grader(Protocol):
 
 
 def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...] = ()) -> Judged:
-    """The verdict of a grader: passed when there is no failure kind."""
+    """Return a grader's verdict: passed when there is no failure kind."""
     return Judged(
         grader=by.name,
         version=by.version,
@@ -156,20 +156,20 @@ UNREAD_GOLD = "yes and no, names and denials are"
 
 
 def abstain(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
-    """A grader that had nothing to go on, and whose fault that is."""
+    """Return an abstention with its reason and whose fault it is."""
     return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)
 
 
 def abstain_as_not_needed(by: Grader, reason: str) -> Abstained:
-    """A grader whose question does not arise, so that a reply is right without its grade."""
+    """Return an abstention of a grader that does not apply, so that a reply can be correct without its grade."""
     return abstain(by, reason).model_copy(update={"needed": False})
 
 
 def abstain_as_unread(by: Grader, skill: str) -> Abstained:
-    """A grader that reads the words of English and Hindi, and a case in another language."""
+    """Return an abstention because the language of the case is not supported; ``skill`` is what cannot be read."""
     return abstain(by, format_unread_reason(skill))
 
 
 def format_unread_reason(what: str) -> str:
-    """The reason, which names what language the case is not in: `other` says no more."""
+    """Return the reason for an abstention on a case whose language is not supported."""
     return f"{what} not read in the language of this case, which is not English, Hindi or Hinglish"

@@ -1,6 +1,6 @@
-"""What a gold claims: each of its figures with the words that say what it is for, and what the reply says of it.
+"""Read what a gold claims (its figures with the words that label them) and what the reply states about each.
 
-Readings only: `monitors.graders.factual` decides.
+This module only reads; `monitors.graders.factual` decides.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from monitors.graders.statements import (
     is_reference,
     looks_back,
     mentions_before,
-    negated,
-    roles_in,
-    roles_of,
-    units_asked,
+    is_negated,
+    list_roles,
+    find_roles,
+    find_asked_units,
 )
 
 
 class Status(StrEnum):
-    """Why a figure of the reply says nothing of how things are; `LIVE` where it does."""
+    """Whether a figure of the reply is a current statement (`LIVE`), or why it is not."""
 
     LIVE = "live"
     PAST = "an earlier value"
@@ -70,7 +70,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A case as it is compared: its question, and one of its golds with its claims."""
+    """A case prepared for comparison: its question, and one of its golds with its claims."""
 
     question: Passage
     gold: Passage
@@ -98,7 +98,7 @@ class Mention:
 
     @property
     def is_live(self) -> bool:
-        """Whether it says how things are."""
+        """Whether the reply states it as a current fact."""
         return self.status is Status.LIVE
 
 
@@ -108,25 +108,25 @@ _PAST_QUESTION: Final = frozenset({"was", "were", "did", "had", "been", "used", 
 
 @lru_cache(maxsize=256)
 def read_gold_passage(text: str, locale: Locale) -> Passage:
-    """A gold or a question in clauses; a suite asks for the same few over and over."""
+    """Split a gold or a question into clauses; cached, because a suite repeats the same few texts."""
     return read_passage(scan_gold(text, locale))
 
 
 @lru_cache(maxsize=8)
 def read_reply_passage(text: str, locale: Locale) -> Passage:
-    """A reply in clauses."""
+    """Split a reply into clauses; cached for the graders of one case."""
     return read_passage(scan_reply(text, locale))
 
 
 def collect_all_stems(passage: Passage, first: int = 0, after: int | None = None) -> Words:
-    """The stems of all words between two tokens, light ones too."""
+    """Return the stems of all words between two tokens, function words included."""
     tokens = passage.scan.reader.tokens[first:after]
     return frozenset(STEMS[token.key] for token in tokens if token.kind == WORD)
 
 
 @lru_cache(maxsize=256)
 def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Domain) -> Asked:
-    """The claims of a gold, for a question."""
+    """Read the claims of a gold that answers a question."""
     gold, question = read_gold_passage(gold_text, locale), read_gold_passage(question_text, locale)
     question_terms = extract_content_terms(question.scan.reader.tokens, question.figures) - _find_measure_adjectives(question)
     question_terms |= format_figure_names(question.figures)
@@ -140,7 +140,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
     common = frozenset[str].intersection(*own_terms) if has_several_clauses else frozenset[str]()
     labels = [terms - common if has_several_clauses else frozenset[str]() for terms in own_terms]
     others = extract_content_terms(gold.scan.reader.tokens, gold.figures)
-    roles = roles_in(question.scan.reader, domain)
+    roles = list_roles(question.scan.reader, domain)
     claims: list[Claim] = []
     for place, figure in enumerate(figures):
         rest = frozenset[str]().union(*(label for at, label in enumerate(labels) if at != place)) - labels[place]
@@ -151,7 +151,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
                 labels[place],
                 subject,
                 (labels[place] if has_several_clauses else others - _list_figure_names(figure)) - figure.per - figure.noun,
-                roles_of(gold.scan.reader, figure.low, domain) or roles,
+                find_roles(gold.scan.reader, figure.low, domain) or roles,
                 _convert_to_asked_unit(figure, question),
             )
         )
@@ -171,7 +171,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
 
 
 def _convert_to_asked_unit(figure: Figure, question: Passage) -> Figure | None:
-    units = units_asked(question.scan.reader)
+    units = find_asked_units(question.scan.reader)
     if figure.kind is not FigureKind.NUMBER or not figure.low.bare or len(units) != 1:
         return None
     (unit,) = units
@@ -186,7 +186,7 @@ def _convert_to_asked_unit(figure: Figure, question: Passage) -> Figure | None:
 
 
 def _find_measure_adjectives(question: Passage) -> Words:
-    """The adjective of "how long", "how heavy": it says in what the answer is measured."""
+    """Return the adjectives of "how long", "how heavy": they say in what unit the answer is measured."""
     tokens = question.scan.reader.tokens
     return frozenset(
         STEMS[following.key]
@@ -200,7 +200,7 @@ _BOUNDED: Final = frozenset({FigureKind.QUANTITY, FigureKind.NUMBER, FigureKind.
 
 
 def _apply_lower_bound(figure: Figure, gold: Passage) -> Figure:
-    """``from 115 cm`` is a lower bound."""
+    """Make the figure of ``from 115 cm`` a lower bound."""
     lower = gold.scan.reader.token(figure.first - 1).key in _FROM and figure.kind in _BOUNDED
     return replace(figure, bound=Bound.AT_LEAST) if lower and figure.high is None else figure
 
@@ -218,7 +218,7 @@ def _is_stated(gold: Passage, figure: Figure) -> bool:
 
 
 def _collect_terms_beside(figure: Figure, clause: Clause) -> Words:
-    """The words that stand with a figure; figures of other kinds are words too: the price of "20 l"."""
+    """Return the words beside a figure; figures of other kinds count as words: the price of "20 l"."""
     others = format_figure_names([other for other in clause.figures if other.kind is not figure.kind])
     return (clause.words | clause.names | others) - _list_figure_names(figure)
 
@@ -234,7 +234,7 @@ MAX_PLAIN_ORDINAL: Final = 3
 def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figure is no mention
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain
 ) -> list[Mention]:
-    """The figures of the reply that can be compared with a claim's, in their order."""
+    """Find the figures of the reply that can be compared with a claim's figure, in reply order."""
     mentions: list[Mention] = []
     unit = _find_unit_in_reply(claim, reply, leeway)
     reader = reply.scan.reader
@@ -296,7 +296,7 @@ _MIN_WORDS: Final = keys_of("smallest lowest shortest minimum least earliest kle
 
 
 def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
-    """``the largest order is 40 tiles`` where it must be at least 40."""
+    """Whether the clause states the opposite bound: "the largest order is 40" where the gold has at least 40."""
     keys = {token.key for token in reply.scan.reader.tokens[clause.first : clause.after]}
     if wanted.bound is Bound.AT_LEAST:
         return bool(keys & _MAX_WORDS) and not keys & _MIN_WORDS
@@ -304,7 +304,7 @@ def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
 
 
 def _takes_unit(figure: Figure, clause: Clause, claim: Claim, reply: Passage, leeway: Leeway) -> bool:
-    """The 55 of "a trial lesson lasts 25 minutes, a regular one 55": a bare number takes the unit before it."""
+    """Whether a bare number takes the unit before it: "a trial lesson lasts 25 minutes, a regular one 55"."""
     wanted = claim.figure
     if figure.kind is not FigureKind.NUMBER or figure.noun or figure.is_year or wanted.kind not in _WITH_UNIT:
         return False
@@ -327,7 +327,7 @@ _ENDS: Final = frozenset({".", ",", ";", "!", ""})
 
 
 def _is_for_several(claim: Claim, clause: Clause) -> bool:
-    """``two cans are ₹35`` where it is ₹35 per can: a number counts what the gold's amount is for one of."""
+    """Whether the clause prices several items ("two cans are ₹35") where the gold has the price of one."""
     return any(
         other.kind is FigureKind.NUMBER and other.low.value != 1 and claim.figure.per & other.noun
         for other in clause.figures
@@ -339,7 +339,7 @@ _AFTER_BEHIND: Final = keys_of("baad बाद")
 
 
 def _comes_after(wanted: Figure, stated: Figure, reply: Passage) -> bool:
-    """``after three days`` where it must be within three; "it lapses after two years" may say the same."""
+    """Whether the reply says "after three days" where the gold says within three days."""
     if wanted.bound is not Bound.AT_MOST or wanted.kind is not FigureKind.DURATION:
         return False
     reader = reply.scan.reader
@@ -348,7 +348,7 @@ def _comes_after(wanted: Figure, stated: Figure, reply: Passage) -> bool:
 
 
 def _find_unit_in_reply(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[FigureKind, str | None] | None:
-    """The unit that the reply gives a bare number of the gold: days of "27 days"; other days compete with it."""
+    """Find the unit that the reply gives to a bare number of the gold: "27 days"; other days then compete."""
     if claim.figure.kind is not FigureKind.NUMBER or claim.figure.noun or claim.figure.high is not None:
         return None
     for figure in reply.figures:
@@ -383,7 +383,7 @@ def _is_elsewhere(claim: Claim, figure: Figure, asked: Asked, reply: Passage, do
         return not asked.before
     if not claim.roles:
         return False
-    roles = roles_of(reader, figure.low, domain)
+    roles = find_roles(reader, figure.low, domain)
     return bool(roles) and not roles & claim.roles
 
 
@@ -393,7 +393,7 @@ AMOUNTS: Final = frozenset({FigureKind.MONEY, FigureKind.NUMBER, FigureKind.PERC
 
 
 def says_none(claim: Claim, asked: Asked, reply: Passage) -> bool:
-    """``no co-payment`` says what a gold of zero says: a negation right before a word of the question or gold."""
+    """Whether the reply states a gold of zero in words: "no co-payment" is a co-payment of 0."""
     if claim.figure.low.value != 0 or claim.figure.kind in {
         FigureKind.DATE,
         FigureKind.TIME,
@@ -404,14 +404,14 @@ def says_none(claim: Claim, asked: Asked, reply: Passage) -> bool:
 
 
 def denies_any(asked: Asked, reply: Passage) -> bool:
-    """``There is no co-payment``, with no word that question or gold does not have: no amount of it is right."""
+    """Whether the reply denies any amount: "There is no co-payment", without words foreign to question and gold."""
     place = _find_denial(asked.question_terms, reply)
     clause = next((denied_clause for denied_clause in reply.clauses if place is not None and denied_clause.first <= place < denied_clause.after), None)
     return clause is not None and _is_plain(clause, reply) and not _find_strange_terms_of_clause(clause, asked, reply)
 
 
 def find_stated_amount(asked: Asked, reply: Passage) -> Figure | None:
-    """The one amount above zero of a reply to a gold that denies any: ``20 %`` for ``There is no co-payment``."""
+    """Return the only amount above zero that a reply states where the gold denies any amount."""
     figures = [figure for figure in reply.figures if figure.kind in AMOUNTS]
     if len(figures) != 1 or figures[0].low.value <= 0 or _find_denial(asked.question_terms, asked.gold) is None:
         return None
@@ -432,7 +432,7 @@ def _find_strange_terms_of_clause(clause: Clause, asked: Asked, reply: Passage) 
 
 
 def _find_denial(topic: Words, passage: Passage) -> int | None:
-    """The place of a negation that stands right before a word of ``topic``."""
+    """Return the position of a negation right before a word of ``topic``; ``None`` without one."""
     tokens = passage.scan.reader.tokens
     near = (
         at
@@ -454,7 +454,7 @@ _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "t
 def find_status(  # noqa: C901, PLR0912 - one row for each status
     figure: Figure, clause: Clause, reply: Passage, asked: Asked, claim: Claim
 ) -> Status:
-    """Whether a figure says how things are, and if not, why."""
+    """Return whether a figure is a current statement, or why it is not."""
     reader, marks = reply.scan.reader, clause.marks
     if clause.is_question:
         return Status.QUESTION
@@ -494,7 +494,7 @@ _OURS: Final = keys_of("ours")
 
 
 def _is_beside_ours(figure: Figure, clause: Clause, reply: Passage) -> bool:
-    """``The alley across town has 14 lanes; ours has 10``: what is not ours is another company's."""
+    """Whether a figure belongs to another company: "The alley across town has 14 lanes; ours has 10"."""
     tokens = reply.scan.reader.tokens
     own = [own_clause for own_clause in reply.clauses if any(token.key in _OURS for token in tokens[own_clause.first : own_clause.after])]
     return clause not in own and any(
@@ -506,7 +506,7 @@ _OR: Final = keys_of("or oder ou ya या")
 
 
 def _is_alternative(figure: Figure, claim: Claim, reply: Passage) -> bool:
-    """``£72 or £81``: one of two figures of a kind, and the gold has no such choice."""
+    """Whether a figure is one of two alternatives ("£72 or £81") that the gold does not have."""
     if claim.figure.high is not None:
         return False
     reader, place = reply.scan.reader, reply.figures.index(figure) if figure in reply.figures else -1
@@ -523,7 +523,7 @@ def _is_alternative(figure: Figure, claim: Claim, reply: Passage) -> bool:
 
 
 def _is_for_another_value(figure: Figure, clause: Clause, asked: Asked) -> bool:
-    """``€980 for ten years`` where twenty are asked about: a figure of the question's kind, and none that is it."""
+    """Whether a figure is for another value than the question's: "€980 for ten years" where twenty are asked about."""
     plain = Leeway()
     beside = [other for other in clause.figures if other is not figure]
     for wanted in asked.question.figures:
@@ -536,7 +536,7 @@ def _is_for_another_value(figure: Figure, clause: Clause, asked: Asked) -> bool:
 
 
 def _is_within_bound(value: QuantityReading, limit: Figure) -> bool:
-    """Whether a bound covers a value: the 3 kg of the question lie within "up to 4 kg"."""
+    """Whether a bound covers a value: 3 kg is within "up to 4 kg"."""
     if limit.high is not None or (value.kind, value.unit) != (limit.low.kind, limit.low.unit):
         return False
     if limit.bound is Bound.AT_MOST:
@@ -551,7 +551,7 @@ def is_gold_hedged(asked: Asked) -> bool:
 
 def _is_denied(figure: Figure, reply: Passage) -> bool:
     reader = reply.scan.reader
-    if negated(reader, figure.low._replace(last=figure.last)):
+    if is_negated(reader, figure.low._replace(last=figure.last)):
         return True
     before = [reader.token(at).key for at in range(figure.first - 1, figure.first - 1 - _NEAR_BEFORE, -1)]
     if figure.bound is not Bound.EXACT or not before:
@@ -573,7 +573,7 @@ _REACH: Final = 6
 
 
 def _is_old_end(figure: Figure, clause: Clause, reader: NumberReader) -> bool:
-    """The 35 of "went up from 35 to 70"."""
+    """Whether a figure is the old value of a change: the 35 of "went up from 35 to 70"."""
     place = clause.figures.index(figure) if figure in clause.figures else -1
     before = figure.first - 1 - (reader.token(figure.first - 1).key == "the")
     return reader.token(before).key == "from" and place == 0
@@ -605,7 +605,7 @@ _SUBJECTS: Final = frozenset({"you", "it", "we", "they", "i", "the", "there", "y
 
 
 def find_core(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]:
-    """The part of a clause that is about a figure: not what is added behind a comma, or behind "and you …"."""
+    """Return the token range of a clause that is about a figure, without additions after a comma or "and you …"."""
     reader = reply.scan.reader
     after = clause.after
     for at in range(max(figure.last, figure.per_last) + 1, clause.after):
@@ -620,7 +620,7 @@ def find_core(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]
 
 
 def find_strange_terms(mention: Mention, asked: Asked, reply: Passage) -> Words:
-    """Words beside a figure that neither question nor gold has, numbers and units apart."""
+    """Return the words beside a figure that neither question nor gold has, without numbers and units."""
     first, after = find_core(mention.figure, mention.clause, reply)
     tokens = reply.scan.reader.tokens[first:after]
     figures = [_shift_span(figure, first) for figure in reply.figures if first <= figure.first < after]
@@ -658,7 +658,7 @@ _AT_LEAST: Final = re.compile(
 
 @lru_cache(maxsize=256)
 def find_asked_bound(question: str) -> Bound:
-    """The bound that a question asks for: "How long at most?"."""
+    """Return the bound that a question asks for: "How long at most?"."""
     most, least = _AT_MOST.search(question), _AT_LEAST.search(question)
     if bool(most) == bool(least):
         return Bound.EXACT
@@ -666,7 +666,7 @@ def find_asked_bound(question: str) -> Bound:
 
 
 def list_periods(passage: Passage) -> Words:
-    """The periods that a text names: a year of "annual"."""
+    """Return the periods that a text names: "annual" names a year."""
     return frozenset(PERIODS[token.key] for token in passage.scan.reader.tokens if token.key in PERIODS)
 
 
@@ -675,7 +675,7 @@ _MAX_NAME_WORDS: Final = 8
 
 
 def is_measured(asked: Asked) -> bool:
-    """Whether a gold stands or falls with its figures, and is no name with a number in it ("Apollo 11")."""
+    """Whether a gold is about its figures, and is not a name that contains a number ("Apollo 11")."""
     figures = [claim.figure for claim in asked.claims]
     if not figures:
         return False
@@ -698,5 +698,5 @@ def is_measured(asked: Asked) -> bool:
 
 
 def list_period_stems(figure: Figure) -> Words:
-    """The stems of the words that a figure's own period says: "annual" of "£6 a year"."""
+    """Return the stems of words that mean a figure's own period: "annual" for "£6 a year"."""
     return frozenset(STEMS[key] for key, period in PERIODS.items() if period in figure.per)

@@ -1,4 +1,4 @@
-"""Graders of conduct: whether a reply cites its source, is in the right language, refuses rightly, is no error."""
+"""Graders of conduct: citations, language, refusals and leaked errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.facts.language import LanguageEvidence, evidence, identify
 from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN
-from monitors.facts.refusals.detect import Refusal, RefusalKind, asked_kinds, read_refusal
+from monitors.facts.refusals.detect import Refusal, RefusalKind, find_asked_kinds, read_refusal
 from monitors.graders.base import abstain, give_verdict, abstain_as_not_needed, abstain_as_unread
 from monitors.graders.golds import scan_gold, scan_reply
 from monitors.records.base import Blame, Language
@@ -89,8 +89,8 @@ _MIN_TOKENS = 4
 class LanguageGrader:
     """Compares the reply's language with the case's.
 
-    Languages other than English, Hindi and Hinglish are not distinguished: of a case in one of them nothing is
-    said, and neither is it where words of the question and of the reply leave open what they are in.
+    Languages other than English, Hindi and Hinglish are not distinguished: it abstains on cases in them, and where
+    the words of question and reply do not show their language.
     """
 
     name = "language"
@@ -116,7 +116,7 @@ class LanguageGrader:
 
 
 def has_enough_words(text: str) -> bool:
-    """Whether a reply has words enough to recognize its language."""
+    """Whether a reply has enough words to recognize its language."""
     words = _WORD.finditer(_MARK.sub(" ", text[:2_000]))
     return sum(1 for _ in islice(words, _MIN_TOKENS)) == _MIN_TOKENS
 
@@ -132,7 +132,7 @@ GOES_ON = "it declined, and says something all the same"
 
 def _has_disclosed_value(case: GoldCase, text: str, refusal: Refusal) -> bool:
     """Whether a reply that declines gives an amount, a name, a time, a place or a code where that was asked for."""
-    asked = asked_kinds(" ".join(case.turns))
+    asked = find_asked_kinds(" ".join(case.turns))
     known_values = {reading.value for reading in scan_gold(" ".join(case.turns)).readings}
     readings = [reading for reading in scan_reply(text, PLAIN).readings if reading.value not in known_values]
     for start, end in refusal.values:
@@ -161,11 +161,11 @@ _QUOTES = frozenset("\"”“«»'")
 
 
 _MAX_SHORT_REPLY_WORDS = 3
-"""Words of a reply that may be a name or an amount, and in any language: nobody declines in a few such."""
+"""Words of a reply that may be a name or an amount, and in any language: a refusal needs more words."""
 
 
 def _is_refusal_readable(case: GoldCase, text: str) -> bool:
-    """Whether the rules would see it if the reply declined."""
+    """Whether the rules could recognize a refusal in the language of this reply."""
     match evidence(text):
         case LanguageEvidence.READ:
             return True
@@ -223,7 +223,7 @@ class RefusalGrader:
 
 
 class ErrorLeakGrader:
-    """A provider's 429, a stack trace or an error body in a chat bubble. An answer about an error is no error."""
+    """Fails replies that show an error: HTTP 429, a stack trace, an error body. An answer about an error passes."""
 
     name = "error_leak"
     version = "4"

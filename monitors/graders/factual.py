@@ -1,8 +1,8 @@
 """Factual match: the one place that decides whether a reply says what the gold says.
 
-A rule passes only what it has read. Each figure of the gold is a claim; it passes where the reply states it for
-its subject and nothing stands beside it that turns it, it fails where the reply states another figure for its
-subject, and all else is open, with the reason. Yes and no, names and lists have readers of their own.
+Each figure of the gold is a claim. A claim passes where the reply states it for its subject and no condition beside
+it changes its meaning. It fails where the reply states another figure for its subject. Otherwise the case stays
+ungraded, with the reason. Yes and no, names and lists have their own readers.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from monitors.facts.claims.phrases import (
     PhraseStatus,
     asks_order,
     is_proper_name,
-    items_of,
-    other_names,
-    phrase_keys,
+    split_items,
+    has_other_names,
+    extract_phrase_keys,
     read_phrase,
-    word_of,
+    to_comparable_word,
 )
-from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mark, opposite_in
-from monitors.facts.claims.wording import describe
+from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mark, find_opposite
+from monitors.facts.claims.wording import describe_figure
 from monitors.facts.language import LanguageEvidence, evidence, spoken_language
 from monitors.facts.quantities.fact import Bound
 from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
@@ -67,7 +67,7 @@ from monitors.graders.claims import (
     find_stated_amount,
 )
 from monitors.graders.golds import FLOOD, scan_reply
-from monitors.graders.polarity import NEITHER, PolarityFinding, is_limited, leaves_out_limit, read_polarity
+from monitors.graders.polarity import NEITHER, PolarityFinding, is_limited, lacks_limit, read_polarity
 from monitors.graders.verbatim import find_word_for_word
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
@@ -96,7 +96,7 @@ UNREAD_REPLY: Final = "the language of the reply is not read: whether it says wh
 
 @dataclass(frozen=True, slots=True)
 class ClaimDecision:
-    """What became of a claim, or of a gold. ``passed`` is ``None`` where it is open."""
+    """The decision about a claim, or about a gold. ``passed`` is ``None`` where it stays ungraded."""
 
     passed: bool | None
     reason: str
@@ -111,7 +111,7 @@ class ClaimDecision:
 
 
 class FactualGrader:
-    """Does the reply say what the gold says? See the module."""
+    """Grades whether the reply says what the gold says; see the module."""
 
     name = "factual"
     version = "10"
@@ -140,7 +140,7 @@ class FactualGrader:
         return grade
 
     def _find_speech(self, case: GoldCase, reply: str) -> str:
-        """The language of the reply where `languages.toml` has it, ``other`` where its words are not read."""
+        """Return the language of the reply where `languages.toml` has it, ``other`` where it is not supported."""
         shown = evidence(reply)
         own = f"{case.question}\n{case.gold}"
         unread = shown is LanguageEvidence.UNREAD or (
@@ -163,7 +163,7 @@ class FactualGrader:
     def _grade_by_claims(
         self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale
     ) -> Judged | Abstained | None:
-        """By the figures of each accepted gold; ``None`` where none has one."""
+        """Grade by the figures of each accepted gold; ``None`` where no gold has figures."""
         reply = read_reply_passage(exchange.graded_text, locale)
         golds = (case.gold, *case.alternatives)
         decisions: list[ClaimDecision] = []
@@ -227,7 +227,7 @@ class FactualGrader:
                 return abstain(self, SAID_OTHERWISE)
             if polarity.agrees and _adds_without(case, text):
                 return abstain(self, LIMITED)
-            if polarity.agrees and leaves_out_limit((case.gold, *case.alternatives), text, locale):
+            if polarity.agrees and lacks_limit((case.gold, *case.alternatives), text, locale):
                 return abstain(self, SAYS_MORE)
             if polarity.agrees and is_limited((case.gold, *case.alternatives), case.question, text, locale):
                 return abstain(self, LIMITED)
@@ -239,7 +239,7 @@ class FactualGrader:
             asked = read_claims(case.gold, case.question, locale, self._domain)
             figure = find_stated_amount(asked, reply)
             if figure is not None:
-                reason = NONE_EXPECTED.format(gold=case.gold, other=describe(figure))
+                reason = NONE_EXPECTED.format(gold=case.gold, other=describe_figure(figure))
                 decision = ClaimDecision(False, reason, stated=figure)
         if speech and decision.passed is False and decision.kind is FailureKind.MISSING_FACT:
             return stated or abstain(self, _explain_unread(case))
@@ -291,7 +291,7 @@ def _adds_without(case: GoldCase, text: str) -> bool:
 
 
 def _is_said_of_now(place: int, reply: Passage) -> bool:
-    """Whether no word of a clause says that it was so earlier, holds elsewhere, or is a guess."""
+    """Whether the clause at ``place`` is about the present: not about the past, another company, or a guess."""
     tokens = reply.scan.reader.tokens
     clause = next(
         (reply_clause for reply_clause in reply.clauses if tokens[reply_clause.first].start <= place < tokens[reply_clause.after - 1].end), None
@@ -316,7 +316,7 @@ _FIGURE: Final = re.compile(r"\d")
 
 
 def _is_plain_refusal(reply: str) -> bool:
-    """Whether a reply declines, states no figure, and sends nobody to where the answer stands."""
+    """Whether a reply declines, states no figure, and does not refer to a place with the answer."""
     shown = _CITATION.sub(" ", reply)
     return not _FIGURE.search(shown) and not _POINTS.search(shown) and read_refusal(reply).refused
 
@@ -329,7 +329,7 @@ _CITATION: Final = re.compile(r"\[[^\[\]\n]{0,300}\]")
 def decide_gold(
     asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> ClaimDecision:
-    """All claims must pass; one that fails fails the gold; anything else is open.
+    """Decide a gold by its claims: all must pass, and one that fails fails the gold. Otherwise it stays ungraded.
 
     ``accepted`` are the figures of all golds of the case: none of them contradicts another.
     """
@@ -349,9 +349,9 @@ def decide_gold(
 def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each reader of claims takes
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> ClaimDecision:
-    """Whether the reply states a claim for its subject."""
+    """Decide whether the reply states a claim for its subject."""
     mentions = find_mentions(claim, asked, reply, leeway, domain)
-    gold = describe(claim.figure)
+    gold = describe_figure(claim.figure)
     same = [mention for mention in mentions if mention.likeness is Likeness.SAME]
     live = [mention for mention in same if mention.is_live]
     competing = [mention for mention in mentions if mention.is_live and mention.likeness is not Likeness.SAME]
@@ -381,7 +381,7 @@ def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each re
         if same:
             return ClaimDecision(None, ONLY_AS.format(gold=gold, status=same[0].status), claim.figure)
         if competing:
-            return ClaimDecision(None, NEAR.format(gold=gold, other=describe(competing[0].figure)), claim.figure)
+            return ClaimDecision(None, NEAR.format(gold=gold, other=describe_figure(competing[0].figure)), claim.figure)
         if says_none(claim, asked, reply):
             return ClaimDecision(True, f"states {gold}", claim.figure)
         if claim.figure.low.value > 0 and claim.figure.kind in AMOUNTS and denies_any(asked, reply):
@@ -413,7 +413,7 @@ def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: 
 
 
 def _is_example(mention: Mention, reply: Passage) -> bool:
-    """Whether a figure is worked out for one case: "a group of ten, for example, pays $90"."""
+    """Whether a figure is an example: "a group of ten, for example, pays $90"."""
     return any(
         clause.sentence == mention.clause.sentence and clause.marks & Mark.EXAMPLE for clause in reply.clauses
     )
@@ -437,8 +437,8 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     asked: Asked,
     reply: Passage,
 ) -> ClaimDecision:
-    """``elsewhere`` are those of ``competing`` that are right for another claim of the gold."""
-    gold = describe(claim.figure)
+    """Decide a claim whose figure the reply states. ``elsewhere`` are ``competing`` figures of another claim."""
+    gold = describe_figure(claim.figure)
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
     own = best.key & claim.label
     labelled = bool(own)
@@ -446,7 +446,7 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
     behind = next((mention for mention in competing if _is_all_of_clause(mention) and _is_next_clause(best, mention, reply)), None)
     if behind is not None:  # "in A it is 1.40 m and in B, 1.30 m"
-        return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe(behind.figure)), claim.figure)
+        return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(behind.figure)), claim.figure)
     if labelled:
         competing = [mention for mention in competing if mention.key & claim.label]
     nearer = [
@@ -462,12 +462,12 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
             and mention not in elsewhere
             and ((best.key < mention.key and (best.strange or not mention.strange)) or (best.strange and not mention.strange))
         ]
-        values = {describe(mention.figure) for mention in contradicting}
+        values = {describe_figure(mention.figure) for mention in contradicting}
         if len(values) == 1:
             return ClaimDecision(
                 False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure
             )
-        return ClaimDecision(None, FOR_ANOTHER.format(gold=gold, other=describe(nearer[0].figure)), claim.figure)
+        return ClaimDecision(None, FOR_ANOTHER.format(gold=gold, other=describe_figure(nearer[0].figure)), claim.figure)
     tied = [
         mention
         for mention in competing
@@ -475,7 +475,7 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
         and not (mention.strange and not best.strange)
     ]
     if tied:
-        return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe(tied[0].figure)), claim.figure)
+        return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(tied[0].figure)), claim.figure)
     # A time is that of an event: "we close at 4:15, so the last visitors come in at 3:30".
     of_another_event = (
         claim.figure.kind is FigureKind.TIME
@@ -511,20 +511,20 @@ def _is_next_clause(first: Mention, second: Mention, reply: Passage) -> bool:
 
 
 def _shares_head(other: Mention, best: Mention) -> bool:
-    """``A haircut is €24 for women and €19 for men``: what begins a sentence goes for its later figures too."""
+    """Whether ``other`` begins the sentence of ``best``: "A haircut is €24 for women and €19 for men"."""
     earlier = other.clause.sentence == best.clause.sentence and other.clause.first < best.clause.first
     return earlier and bool(other.strange) and not best.strange and bool(best.key)
 
 
 def _select_nearest(mentions: Sequence[Mention]) -> Sequence[Mention]:
-    """The mention that has all that the others have of the subject, if there is one; else all."""
+    """Return the mention with all subject words that the others have, if there is one; else all mentions."""
     fullest = max(mentions, key=lambda mention: len(mention.key))
     return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
 
 def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
-    """What stands with the right figure and may turn it into a wrong one; empty where nothing does."""
-    gold = describe(claim.figure)
+    """Return why words beside a correct figure may make it wrong; empty where nothing does."""
+    gold = describe_figure(claim.figure)
     first, after = find_core(best.figure, best.clause, reply)
     tokens = reply.scan.reader.tokens
     for start, end, mark in reply.marks:
@@ -538,7 +538,7 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
             word = " ".join(token.text for token in tokens[start:end])
             if not {token.key for token in tokens[start:end]} <= _collect_keys(asked):
                 return TURNED.format(gold=gold, word=word)
-    opposite = opposite_in(asked.known_stems, collect_all_stems(reply, best.clause.first, best.clause.after))
+    opposite = find_opposite(asked.known_stems, collect_all_stems(reply, best.clause.first, best.clause.after))
     if opposite is not None and not best.figure.said_free:
         return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
     if claim.figure.kind in _MOMENTS and (shift := _SHIFT.search(reply.scan.normalised.text)):
@@ -573,12 +573,12 @@ def _collect_keys(asked: Asked) -> set[str]:
 
 
 def _is_in_bound(tokens: Sequence[Token], at: int, figure: Figure) -> bool:
-    """The "than" of "no more than 5"; not the one of a comparison that is not read: "schmaler als 5 cm"."""
+    """Whether a token is the "than" of a bound ("no more than 5") and not of another comparison."""
     return tokens[at].key == "than" and at < figure.first <= at + 3 and figure.bound is not Bound.EXACT
 
 
 def _find_substitute(best: Mention, missing: Words, asked: Asked, reply: Passage) -> str:
-    """A word of the reply that stands before a word of the question in place of the question's own."""
+    """Find a word of the reply that replaces the question's own word before a shared word; empty without one."""
     question = asked.question.scan.reader.tokens
     heads = {
         STEMS[question[at + 1].key]
@@ -607,15 +607,15 @@ MIN_SHARE: Final = 3
 def _decide_otherwise(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], *, replaced: bool
 ) -> ClaimDecision:
-    """The reply states other figures only: the one that is nearest to the subject contradicts."""
-    gold = describe(claim.figure)
+    """Decide a claim whose figure the reply lacks: the figure nearest to the subject contradicts it."""
+    gold = describe_figure(claim.figure)
     best = max(different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
     nearest = [mention for mention in competing if mention.key >= best.key]
-    values = {describe(mention.figure) for mention in nearest}
-    other = describe(best.figure)
+    values = {describe_figure(mention.figure) for mention in nearest}
+    other = describe_figure(best.figure)
     near = [mention for mention in competing if not mention.likeness.is_different and not mention.key < best.key]
     if near:
-        return ClaimDecision(None, NEAR.format(gold=gold, other=describe(near[0].figure)))
+        return ClaimDecision(None, NEAR.format(gold=gold, other=describe_figure(near[0].figure)))
     wanted = claim.label | claim.subject
     loose = best.strange and len(best.key) * MIN_SHARE < len(wanted)
     # The gold's own number in another unit, an identifier of the same shape, or a new value beside the old one
@@ -639,7 +639,7 @@ _CONDITIONS: Final = keys_of("if unless only except without provided when once �
 def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gold's other words open
     asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision], domain: Domain
 ) -> str:
-    """Why the gold's other words, its days or its conditions leave the case open; empty where all stands."""
+    """Return why the gold's other words, days or conditions leave the case ungraded; empty where all agree."""
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known_text = f"{gold_text}\n{asked.question.scan.normalised.text}"
     stated_days, gold_days = stretches_of_days(text), stretches_of_days(gold_text)
@@ -669,7 +669,7 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     turns = [stem for stem in outside - collect_all_stems(asked.question) if stem in OPPOSITES]
     if any(not SIDES[stem] & words for stem in turns if stem not in _GENERAL_TURNS):
         return SAYS_MORE
-    if len(items := items_of(gold_text)) > 1 and _lacks_item(items, reply):
+    if len(items := split_items(gold_text)) > 1 and _lacks_item(items, reply):
         return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
     keys = {token.key for token in asked.gold.scan.reader.tokens}
@@ -693,7 +693,7 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
 
 def _lacks_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
     """Whether an item of the gold's list has no word in the reply: the case of "2 batteries, charger, case"."""
-    stems = {word_of(token)[:4] for token in reply.scan.reader.tokens}
+    stems = {to_comparable_word(token)[:4] for token in reply.scan.reader.tokens}
     return any(
         all(word.isalpha() for word in item) and not any(word[:4] in stems for word in item) for item in items
     )
@@ -711,7 +711,7 @@ _PREPOSITIONS: Final = frozenset({"of", "after", "before", "from", "for", "in", 
 
 
 def _map_prepositions(passage: Passage) -> dict[str, str]:
-    """The preposition before a word, articles aside: ``of`` of "within 24 hours of the booking"."""
+    """Map each word to the preposition before it, ignoring articles: "of the booking" maps booking to of."""
     prepositions: dict[str, str] = {}
     preposition = ""
     for token in passage.scan.reader.tokens:
@@ -743,10 +743,10 @@ MAX_NAME_TERMS: Final = 5
 
 
 def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:
-    """A name, a short phrase or a list: it passes where it stands for what was asked, and nothing turns it."""
+    """Decide a gold that is a name, a short phrase or a list by whether the reply states it."""
     question = read_gold_passage(case.question, locale)
     asked = extract_content_terms(question.scan.reader.tokens, question.figures) | format_figure_names(question.figures)
-    asked_terms = {word_of(token) for token in question.scan.reader.tokens}
+    asked_terms = {to_comparable_word(token) for token in question.scan.reader.tokens}
     golds = (case.gold, *case.alternatives)
     accepted = frozenset[str]().union(
         *(extract_content_terms(read_gold_passage(text, locale).scan.reader.tokens) for text in golds)
@@ -761,14 +761,14 @@ def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecisio
 def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
     text: str, reply: Passage, question: Passage, asked: Words, asked_terms: set[str], accepted: Words
 ) -> ClaimDecision:
-    keys = phrase_keys(text)
+    keys = extract_phrase_keys(text)
     if not keys or len(keys) > MAX_PHRASE_TERMS:
         return ClaimDecision(None, SENTENCE)
     if asked_terms.issuperset(keys):
         return ClaimDecision(None, "the gold repeats the question, so that the reply may do no more")
     places = read_phrase(reply, keys, asked, question, accepted)
     stands = any(place.status is PhraseStatus.LIVE and not _spans_lines(reply, place) for place in places)
-    items = [] if stands else items_of(text)
+    items = [] if stands else split_items(text)
     if items:
         decision = _decide_list(items, reply, question, asked)
         if decision is not None:
@@ -780,12 +780,12 @@ def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
         return ClaimDecision(False, "the reply says that it is not what the gold says")
     if places:
         return ClaimDecision(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
-    reply_words = {word_of(token) for token in reply.scan.reader.tokens}
+    reply_words = {to_comparable_word(token) for token in reply.scan.reader.tokens}
     stems = {word[:4] for word in reply_words}
     telling = [word for word in keys if word not in asked_terms] or list(keys)
     if any(word in reply_words or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004 - shorter words have no stem
         return ClaimDecision(None, "the reply shares words with the gold, but not the phrase")
-    if len(keys) > MAX_NAME_TERMS or not is_proper_name(text) or not other_names(reply, asked, question):
+    if len(keys) > MAX_NAME_TERMS or not is_proper_name(text) or not has_other_names(reply, asked, question):
         return ClaimDecision(None, STATEMENT)
     return ClaimDecision(
         False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT
@@ -801,7 +801,7 @@ def _spans_lines(reply: Passage, place: Phrase) -> bool:
 def _decide_list(
     items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words
 ) -> ClaimDecision | None:
-    """All items must stand, none denied, nothing else among them; in their order where an order is asked."""
+    """Decide a list: all items must be stated, none denied, none added, in order where the question asks for it."""
     item_places = [read_phrase(reply, item, asked, question) for item in items]
     for item, places in zip(items, item_places, strict=True):
         if places and all(place.status is PhraseStatus.DENIED for place in places):
@@ -860,4 +860,4 @@ def _build_evidence(decision: ClaimDecision, reply: Passage, exchange: Exchange)
     if decision.stated is None:
         return ()
     start, end = reply.scan.normalised.original_span(decision.stated.start, decision.stated.end)
-    return (Span(where=exchange.graded_channel, start=start, end=end, label=describe(decision.stated)),)
+    return (Span(where=exchange.graded_channel, start=start, end=end, label=describe_figure(decision.stated)),)

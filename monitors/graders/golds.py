@@ -1,6 +1,6 @@
-"""Gold texts as graders read them: quantities, or words in which a number is only part of a name ("Apollo 11").
+"""Scan gold texts and replies for quantities and content words.
 
-Each text is scanned once, however many graders read it.
+Scans are cached: each text is scanned once, however many graders read it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from monitors.facts.quantities.locales import PLAIN, Locale, Writing
 from monitors.facts.quantities.scan import ReadLimits, Scan, in_locale, scan, scan_open
 from monitors.facts.quantities.units import UNIT_KEYS
 from monitors.facts.text import WORD, Token, keys_of
-from monitors.graders.statements import FUNCTION_WORDS, role_at
+from monitors.graders.statements import FUNCTION_WORDS, find_role
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
 """Square brackets of a source: page numbers there are no facts of the reply. Bounded, so linear."""
@@ -23,13 +23,13 @@ _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
 
 @lru_cache(maxsize=256)
 def scan_gold(text: str, locale: Locale = PLAIN) -> Scan:
-    """The scan of a gold text or question; a suite asks for the same few over and over."""
+    """Scan a gold text or question; cached, because a suite repeats the same few texts."""
     return scan(text, locale=locale)
 
 
 @lru_cache(maxsize=8)
 def scan_reply(text: str, locale: Locale) -> Scan:
-    """The scan of a reply without what stands in its citations; places are those of the reply.
+    """Scan a reply without the text of its citations; positions are those of the reply.
 
     Of the graders of a case some go by the locale of the app and some by none.
     """
@@ -63,19 +63,19 @@ _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "secti
 
 @lru_cache(maxsize=256)
 def collect_content_stems(text: str, domain: Domain, locale: Locale = PLAIN) -> frozenset[str]:
-    """What a gold text says besides its quantities, their units and roles: stems of its content words."""
+    """Return the stems of a gold's content words, without its quantities, their units and roles."""
     gold = scan_gold(text, locale)
     reader = gold.reader
     inside = {at for reading in gold.readings for at in range(reading.first, reading.last + 1)}
     for at in range(reader.size):
-        role = role_at(reader, at, domain)
+        role = find_role(reader, at, domain)
         if role is not None:
             inside.update(range(at, at + role[1]))
     return collect_word_stems(token for at, token in enumerate(reader.tokens) if at not in inside)
 
 
 def collect_word_stems(tokens: Iterable[Token]) -> frozenset[str]:
-    """The first letters of the content words; figures as they stand, and a day of the week by any of its names."""
+    """Return the stems of content words: their first letters, and one name for each day of the week."""
     return frozenset(
         f"weekday {WEEKDAYS[token.key]}" if token.key in WEEKDAYS else token.key[:STEM]
         for token in tokens

@@ -1,4 +1,4 @@
-"""The deterministic graders together, and the one place where a grader's exception becomes an abstention."""
+"""The panel of deterministic graders. A grader's exception becomes an abstention here."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGr
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.graders.factual import FactualGrader
 from monitors.graders.sayings import SayingsGrader
-from monitors.graders.triage import TriageGrader, triage_graders
+from monitors.graders.triage import TriageGrader, build_triage_graders
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -19,7 +19,7 @@ from monitors.records.grades import SAFETY_ASPECTS, Grade
 
 
 def build_default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
-    """The graders for a target, safety first, those of reports last. None of them needs a key or the network."""
+    """Build the graders for a target: safety first, reports last. None of them needs a key or the network."""
     safety: tuple[Grader, ...] = (
         DisclosureGrader(settings.account_patterns, settings.public_contacts),
         ErrorLeakGrader(),
@@ -29,11 +29,11 @@ def build_default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grade
         CitationGrader(settings.citation_patterns, required=settings.citation_required),
         LanguageGrader(),
     )
-    return (*safety, *content, *form, *triage_graders(settings.triage))
+    return (*safety, *content, *form, *build_triage_graders(settings.triage))
 
 
 def grade_exchange(panel: Sequence[Grader], case: GoldCase, exchange: Exchange) -> tuple[Grade, ...]:
-    """Every grader's grade, in the panel's order. A grader that raises has abstained, with its blame.
+    """Return every grader's grade, in the panel's order. A grader that raises abstains.
 
     A report on an issue gets the panel's checks for safety, and its graders of reports instead of those of answers.
     The reason of such an abstention names the error's type alone: its text may quote the answer.

@@ -1,4 +1,4 @@
-"""Yes or no: what a gold says, what a reply says, also without the words.
+"""Read whether a gold and a reply say yes or no, with or without these words.
 
 "is not covered", "कवर नहीं है", "cover nahi hota", "excluded" are a no; "is covered", "कवर है" a yes.
 "Not covered until 24 months", "for the first two years" is neither: cover begins later.
@@ -41,7 +41,7 @@ NEITHER = "the gold is neither yes nor no"
 
 
 class Polarity(StrEnum):
-    """What a text answers to a question for yes or no."""
+    """What a text answers to a yes-or-no question."""
 
     YES = "yes"
     NO = "no"
@@ -58,7 +58,7 @@ class PolarityReading(NamedTuple):
 
 
 class YesNoQuestion(NamedTuple):
-    """What is asked: the words of its topic, and the words that answer it with a yes when they stand unnegated."""
+    """The topic words of a question, and the predicates that answer it with yes unless they are negated."""
 
     topic: frozenset[str]
     predicates: frozenset[str]
@@ -70,11 +70,11 @@ class _Clause(NamedTuple):
     overlap: int
 
 
-_GIVEN = PREDICATES["offer"] | keys_of("accept accepts accepted take takes")
+_GRANT_WORDS = PREDICATES["offer"] | keys_of("accept accepts accepted take takes")
 """What an answer denies of what may be done: "Can I pay by instalments?" "We do not offer instalments."."""
 _MOST_TOKENS = 6_000
 _OPENING = 6
-_SHORT = 2
+_MAX_SHORT_SENTENCES = 2
 """A reply of one or two sentences answers the question even in other words or another script."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """Words behind which the negation stands in English too: there is no limit, has no cap."""
@@ -89,7 +89,7 @@ _BEFORE, _BEHIND, _FAR = 5, 3, 12
 
 @lru_cache(maxsize=256)
 def read_question(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQuestion:
-    """The topic and the predicates of a question."""
+    """Return the topic and the predicates of a question."""
     tokens = scan_gold(text, locale).reader.tokens
     keys = [token.key for token in tokens]
     topic = frozenset(word for word in collect_topic_words(tokens) if len(word) > 2)  # noqa: PLR2004 - shorter words are function words
@@ -99,7 +99,7 @@ def read_question(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQue
 
 
 def collect_topic_words(tokens: Sequence[Token]) -> list[str]:
-    """The words of a text as topics are compared: without a plural's s, ``co-payment`` as ``copay``."""
+    """Return the words of a text in the form for comparing topics: singular, ``co-payment`` as ``copay``."""
     words: list[str] = []
     for place, token in enumerate(tokens):
         key = token.key
@@ -115,7 +115,7 @@ def collect_topic_words(tokens: Sequence[Token]) -> list[str]:
 
 @lru_cache(maxsize=256)
 def is_yes_no_question(text: str, locale: Locale = PLAIN) -> bool:
-    """Whether a question asks for yes or no, by how it begins."""
+    """Whether a question is a yes-or-no question, by its first words."""
     keys = [token.key for token in scan_gold(text, locale).reader.tokens]
     if not keys:
         return False
@@ -125,14 +125,14 @@ def is_yes_no_question(text: str, locale: Locale = PLAIN) -> bool:
 
 
 def find_opening(tokens: Sequence[Token]) -> PolarityReading | None:
-    """A yes or no among the first words: ``Yes, …``, ``जी हां``, ``**No**``. "No cover is …" is no opening."""
+    """Find a yes or no among the first words: ``Yes, …``, ``जी हां``, ``**No**``; not "No cover is …"."""
     for place, token in enumerate(tokens[:_OPENING]):
         if token.key in YES_WORDS:
             return PolarityReading(Polarity.YES, (token,))
         if token.key in NO_WORDS:
             following = tokens[place + 1] if place + 1 < len(tokens) else END
-            alone = following is END or following.kind == SIGN or token.key != "no"
-            return PolarityReading(Polarity.NO, (token,)) if alone else None
+            is_plain_no = following is END or following.kind == SIGN or token.key != "no"
+            return PolarityReading(Polarity.NO, (token,)) if is_plain_no else None
         if token.key not in FILLERS:
             return None
     return None
@@ -142,58 +142,58 @@ _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 
 
 def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
-    """What a text answers to ``question``, with the tokens that say so.
+    """Return what a text answers to ``question``, with the tokens that say so.
 
     An opening yes or no decides, unless the rest says the opposite. Without one, the clause that shares most words
     with the question does, unless another that shares as many says the opposite.
     """
-    opened = find_opening(tokens)
-    if opened is None:
-        return _stated(tokens, question, domain)
-    if opened.polarity is Polarity.YES and _is_taken_back(tokens):
-        return PolarityReading(Polarity.OPEN, opened.tokens)  # "Correct, we aren't."
-    stated = _stated(_behind(tokens, opened.tokens[-1]), question, domain)
-    if {opened.polarity, stated.polarity} == {Polarity.YES, Polarity.NO}:
-        return PolarityReading(Polarity.OPEN, (*opened.tokens, *stated.tokens))
-    return opened
+    reply_opening = find_opening(tokens)
+    if reply_opening is None:
+        return _read_clauses(tokens, question, domain)
+    if reply_opening.polarity is Polarity.YES and _is_taken_back(tokens):
+        return PolarityReading(Polarity.OPEN, reply_opening.tokens)  # "Correct, we aren't."
+    stated = _read_clauses(_skip_opening(tokens, reply_opening.tokens[-1]), question, domain)
+    if {reply_opening.polarity, stated.polarity} == {Polarity.YES, Polarity.NO}:
+        return PolarityReading(Polarity.OPEN, (*reply_opening.tokens, *stated.tokens))
+    return reply_opening
 
 
 def _is_taken_back(tokens: Sequence[Token]) -> bool:
     """Whether the first sentence ends in a bare denial."""
-    first = next(iter(_clauses(tokens)), [])
+    first = next(iter(_split_clauses(tokens)), [])
     return len(first) > 1 and first[-1].key in _BARE_DENIALS
 
 
 _BARE_DENIALS: Final = keys_of("aren't isn't don't doesn't can't won't didn't not nicht nahi नहीं")
 
 
-def _behind(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
-    """What follows an opening with a mark behind it: the no of "No, it is excluded" does not deny the rest."""
+def _skip_opening(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
+    """Return the tokens after an opening: the no of "No, it is excluded" does not negate the rest."""
     place = tokens.index(opener)
-    alone = place + 1 < len(tokens) and tokens[place + 1].kind == SIGN
-    return tokens[place + 2 :] if alone else tokens
+    is_opening = place + 1 < len(tokens) and tokens[place + 1].kind == SIGN
+    return tokens[place + 2 :] if is_opening else tokens
 
 
-def _stated(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
-    """What the clauses say, without regard to an opening."""
-    clauses = _clauses(tokens)
-    statements = [found for clause in clauses if (found := _clause(clause, question, domain)) is not None]
+def _read_clauses(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
+    """Return what the clauses say, ignoring an opening."""
+    clauses = _split_clauses(tokens)
+    statements = [statement for clause in clauses if (statement := _read_clause(clause, question, domain)) is not None]
     if not statements:
         return PolarityReading(Polarity.OPEN, ())
-    most = max(clause.overlap for clause in statements)
-    if most == 0 and question.topic and (len(clauses) > _SHORT or statements[0].token not in clauses[0]):
+    max_overlap = max(clause.overlap for clause in statements)
+    if max_overlap == 0 and question.topic and (len(clauses) > _MAX_SHORT_SENTENCES or statements[0].token not in clauses[0]):
         return PolarityReading(Polarity.OPEN, ())
-    best = [clause for clause in statements if clause.overlap == most]
-    said = {clause.polarity for clause in best}
-    if len(said) == 1:
+    best = [clause for clause in statements if clause.overlap == max_overlap]
+    polarities = {clause.polarity for clause in best}
+    if len(polarities) == 1:
         return PolarityReading(best[0].polarity, (best[0].token,))
-    if said == {Polarity.YES, Polarity.LATER}:
+    if polarities == {Polarity.YES, Polarity.LATER}:
         return PolarityReading(Polarity.LATER, tuple(clause.token for clause in best[:4]))
     return PolarityReading(Polarity.OPEN, tuple(clause.token for clause in best[:4]))
 
 
-def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
-    """The sentences of a text. A question that another sentence follows is no statement: "Compulsory? Not here"."""
+def _split_clauses(tokens: Sequence[Token]) -> list[list[Token]]:
+    """Split a text into sentences, without questions that another sentence answers: "Compulsory? Not here"."""
     clauses: list[list[Token]] = [[]]
     for at, token in enumerate(tokens):
         if token.key in _CLAUSE_ENDS or (token.key == ":" and not tokens[at - 1].text.isdecimal()):
@@ -205,8 +205,8 @@ def _clauses(tokens: Sequence[Token]) -> list[list[Token]]:
     return [clause for clause in clauses if clause]
 
 
-def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Clause | None:
-    """The polarity of one clause by its first polar word and the negation around it."""
+def _read_clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Clause | None:
+    """Read the polarity of one clause from its first polar word and the negation around it."""
     keys = [token.key for token in clause]
     may = PREDICATES["allow"] <= question.predicates
     if question.predicates.isdisjoint(keys) and domain.no.isdisjoint(keys) and not may:
@@ -214,7 +214,7 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
     silent = frozenset[str]().union(*(silenced for word, silenced in domain.yes_unless.items() if word in keys))
     for place, token in enumerate(clause):
         before = keys[max(0, place - _BEFORE) : place]
-        refused = may and token.key in _GIVEN and bool(NEGATIONS & set(before))
+        refused = may and token.key in _GRANT_WORDS and bool(NEGATIONS & set(before))
         positive = (
             (token.key in question.predicates or refused)
             and token.key not in silent
@@ -226,7 +226,7 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
         if not positive and not forbidden and not excludes(token.key, keys[place - 1] if place else "", domain):
             continue
         behind = keys[place + 1 : place + 1 + _BEHIND]
-        negated = bool(NEGATIONS & set(before)) or _turned_behind(token.key, behind, forbidden=forbidden)
+        negated = bool(NEGATIONS & set(before)) or _is_negated_behind(token.key, behind, forbidden=forbidden)
         overlap = len(question.topic & set(collect_topic_words(clause)))
         if negated != positive:
             return _Clause(Polarity.YES, token, overlap)
@@ -236,12 +236,12 @@ def _clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -> _Cl
 
 
 def _is_purpose(keys: Sequence[str], place: int) -> bool:
-    """``to cancel, call us`` says what for, not that it can be done; ``you are able to cancel`` does."""
+    """Whether a verb states a purpose: "to cancel, call us" does, "you are able to cancel" does not."""
     return place > 0 and keys[place - 1] == "to" and _ABLE_TO.isdisjoint(keys[max(0, place - 2) : place - 1])
 
 
 def _is_auxiliary(keys: Sequence[str], place: int) -> bool:
-    """The "have" of "have dropped off", "has been" and "has to" says nothing by itself."""
+    """Whether the word is an auxiliary "have", as in "have dropped off", "has been" and "has to"."""
     following = keys[place + 1] if place + 1 < len(keys) else ""
     return keys[place] in _HAVE and (following in {"been", "to"} or following.endswith("ed"))
 
@@ -256,16 +256,16 @@ def _forbids(keys: Sequence[str], place: int) -> bool:
     return keys[place] in FORBIDS and SPEAKERS.isdisjoint(keys[max(0, place - 2) : place])
 
 
-def _turned_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> bool:
-    """Whether a negation behind the word turns it: in Hindi, after a modal verb, and where something is there."""
+def _is_negated_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> bool:
+    """Whether a negation after the word negates it: in Hindi, after a modal verb, and after "there is"."""
     if key in MODALS:
         return not forbidden and not _NOT.isdisjoint(behind[:2])
     return not (NEGATIONS if key in _EXISTENCE else NEGATIONS_BEHIND).isdisjoint(behind)
 
 
 @lru_cache(maxsize=512)
-def gold_polarity(question: str, text: str, domain: Domain, locale: Locale = PLAIN) -> Polarity:
-    """What a gold text answers: by its opening, or by what it says of the topic of a question for yes or no."""
+def find_gold_polarity(question: str, text: str, domain: Domain, locale: Locale = PLAIN) -> Polarity:
+    """Return what a gold answers, by its opening or by what it says about the topic of a yes-or-no question."""
     opened = find_opening(scan_gold(text, locale).reader.tokens)
     if opened is not None:
         return opened.polarity
@@ -280,11 +280,11 @@ _UNSTATED = re.compile(
     r"(?:mention|state|specif|address|list|say|contain)|no (?:mention|information|specific|details?)"
     r"|cannot (?:confirm|determine|find)|उल्लेख नहीं|nahi likha|zikr nahi"
 )
-_LOOKED_AT = 600
+_UNSTATED_CHARACTERS = 600
 """Characters in which a reply says that something is not stated; later ones are about details."""
 
 
-_BARE: Final = 3
+_MAX_BARE_WORDS: Final = 3
 """Words of a gold that says yes or no and hardly more."""
 _LIMITS: Final = LIMITS - keys_of("without otherwise instead")
 """What follows these is as often the rest of a plain answer: "Yes, without a ticket"."""
@@ -293,12 +293,12 @@ _ANSWERS: Final = YES_WORDS | NO_WORDS
 
 def is_limited(golds: Sequence[str], question: str, reply: str, locale: Locale = PLAIN) -> bool:
     """Whether a yes or no that stands alone in the gold has a condition in the reply's first sentence."""
-    known = frozenset(
+    known_words = frozenset(
         token.key for text in (*golds, question) for token in scan_gold(text, locale).reader.tokens
     )
-    if known & _LIMITS or not known & _ANSWERS or any(len(gold.split()) > _BARE for gold in golds):
+    if known_words & _LIMITS or not known_words & _ANSWERS or any(len(gold.split()) > _MAX_BARE_WORDS for gold in golds):
         return False
-    for sentence in _clauses(scan_reply(reply, locale).reader.tokens):
+    for sentence in _split_clauses(scan_reply(reply, locale).reader.tokens):
         keys = frozenset(token.key for token in sentence)
         if keys - _ANSWERS:
             return bool(keys & _LIMITS)
@@ -308,7 +308,7 @@ def is_limited(golds: Sequence[str], question: str, reply: str, locale: Locale =
 _EXCEPTIONS: Final = keys_of("except excluding only unless if without केवल सिर्फ बिना sirf keval bina")
 
 
-def leaves_out_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
+def lacks_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
     """Whether each gold has an exception or a condition of which the reply has no word."""
     keys = frozenset(token.key for token in scan_reply(reply, locale).reader.tokens)
     limits = [
@@ -321,20 +321,20 @@ _OPENINGS_ONLY: Final = frozenset({"fr", "es"})
 """Languages of which a yes or no is read, and no sentence that says it in other words."""
 
 
-_SHORT_ANSWER: Final = 5
+_MAX_SHORT_ANSWER_WORDS: Final = 5
 _WITHOUT: Final = keys_of("without बिना bina")
 """Words of a question that may turn its answer: to "Can I come without a ticket?", "You need none" is a yes."""
 
 
 def _answers_itself(tokens: Sequence[Token]) -> bool:
-    """``Pay for parking here? Certainly not.`` answers its own question, which may be the other way round."""
+    """Whether a text answers a question of its own, which may be reversed: "Pay for parking? Certainly not."."""
     asks = next((at for at, token in enumerate(tokens) if token.key == "?"), len(tokens))
     ends = (at for at, token in enumerate(tokens) if at > asks and token.key in _CLAUSE_ENDS)
-    return 0 < next(ends, len(tokens)) - asks - 1 <= _SHORT_ANSWER
+    return 0 < next(ends, len(tokens)) - asks - 1 <= _MAX_SHORT_ANSWER_WORDS
 
 
 class PolarityFinding(NamedTuple):
-    """What a reply answers: ``agrees`` is ``None`` where it is open, with the reason."""
+    """Whether a reply agrees with the gold; ``agrees`` is ``None`` where that is undecided, with the reason."""
 
     agrees: bool | None
     reason: str
@@ -344,53 +344,53 @@ class PolarityFinding(NamedTuple):
 def read_polarity(
     question: str, golds: Sequence[str], reply: str, domain: Domain, locale: Locale = PLAIN
 ) -> PolarityFinding:
-    """Compare the yes or no of a reply with that of the golds; open when no gold is one, or the reply is."""
-    wanted = {gold_polarity(question, text, domain, locale) for text in golds} - {Polarity.OPEN}
+    """Compare the yes or no of a reply with that of the golds; undecided when no gold or the reply has one."""
+    wanted = {find_gold_polarity(question, text, domain, locale) for text in golds} - {Polarity.OPEN}
     if not wanted:
         return PolarityFinding(None, NEITHER)
     scan = scan_reply(reply, locale)
     tokens = scan.reader.tokens
-    opened = find_opening(tokens)
-    if opened is None and _UNSTATED.search(scan.normalised.text[:_LOOKED_AT].lower()):
+    reply_opening = find_opening(tokens)
+    if reply_opening is None and _UNSTATED.search(scan.normalised.text[:_UNSTATED_CHARACTERS].lower()):
         return PolarityFinding(None, "the reply says that this is not stated")
-    if opened is None and _WITHOUT & {token.key for token in scan_gold(question, locale).reader.tokens}:
+    if reply_opening is None and _WITHOUT & {token.key for token in scan_gold(question, locale).reader.tokens}:
         return PolarityFinding(None, UNCLEAR)
     asked = read_question(question, domain, locale)
     if locale.speech in _OPENINGS_ONLY:
-        said = opened or PolarityReading(Polarity.OPEN, ())
+        reading = reply_opening or PolarityReading(Polarity.OPEN, ())
     else:
-        said = find_polarity(tokens, asked, domain)
-    agrees = _agrees(said.polarity, wanted, limited=any(scan_gold(gold, locale).readings for gold in golds))
-    if agrees is None or (opened is None and _answers_itself(tokens)):
+        reading = find_polarity(tokens, asked, domain)
+    agrees = _compare_polarity(reading.polarity, wanted, limited=any(scan_gold(gold, locale).readings for gold in golds))
+    if agrees is None or (reply_opening is None and _answers_itself(tokens)):
         return PolarityFinding(None, UNCLEAR)
-    if opened is None:
-        clause = {token.key for found in _clauses(tokens) if said.tokens[0] in found for token in found}
+    if reply_opening is None:
+        clause = {token.key for sentence in _split_clauses(tokens) if reading.tokens[0] in sentence for token in sentence}
         if _ONLY & clause:
             return PolarityFinding(None, CONDITION)
         if not agrees and (
-            LIMITS & clause or _gold_content(golds, question, asked, domain, locale) & collect_word_stems(tokens)
+            LIMITS & clause or _collect_gold_stems(golds, question, asked, domain, locale) & collect_word_stems(tokens)
         ):
             return PolarityFinding(None, CONDITION)
     expected = " or ".join(sorted(wanted))
-    reason = f"says {said.polarity}" if agrees else f"expected {expected}, the reply says {said.polarity}"
-    return PolarityFinding(agrees, reason, said.tokens)
+    reason = f"says {reading.polarity}" if agrees else f"expected {expected}, the reply says {reading.polarity}"
+    return PolarityFinding(agrees, reason, reading.tokens)
 
 
-def _gold_content(
+def _collect_gold_stems(
     golds: Sequence[str], question: str, asked: YesNoQuestion, domain: Domain, locale: Locale
 ) -> frozenset[str]:
-    """The golds' own words: "You can pay in cash" does not contradict "No, cash only"."""
+    """Return the stems of words that only the golds have: "You can pay in cash" agrees with "No, cash only"."""
     plain = {key[:STEM] for key in asked.predicates | domain.no | YES_WORDS | NO_WORDS}
     own = frozenset[str]().union(*(collect_content_stems(text, domain, locale) for text in golds))
     return own - collect_word_stems(scan_gold(question, locale).reader.tokens) - plain
 
 
-def _agrees(said: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:
-    """``None`` where it stays open. "Not at first" is a yes only where the gold has a limit, checked too."""
-    if said is Polarity.OPEN:
+def _compare_polarity(polarity: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:
+    """Return whether the polarities agree, or ``None``. "Not at first" is a yes only where the gold has a limit."""
+    if polarity is Polarity.OPEN:
         return None
-    if said in wanted:
+    if polarity in wanted:
         return True
-    if Polarity.LATER in {said, *wanted}:
-        return True if limited and Polarity.NO not in {said, *wanted} else None
+    if Polarity.LATER in {polarity, *wanted}:
+        return True if limited and Polarity.NO not in {polarity, *wanted} else None
     return False

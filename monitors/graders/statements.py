@@ -1,4 +1,4 @@
-"""The statement around a quantity: what it is about, and whether a sentence takes it back or leaves it open.
+"""Read the statement around a quantity: its role, and whether the sentence negates it.
 
 "36 months prior to diagnosis" does not answer "waiting period 36 months". The words of a domain name roles; a
 quantity has the role that its own clause names, nearest first, or none. Two quantities are in different roles when
@@ -109,8 +109,8 @@ _ROLE_REACH = 12
 _LOOK_BACK_REACH = 2
 
 
-def role_at(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] | None:
-    """The role named at token ``at`` and how many tokens name it; the longest phrase wins."""
+def find_role(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] | None:
+    """Return the role named at token ``at`` and how many tokens name it; the longest phrase wins."""
     entries = domain.roles.get(reader.token(at).key)
     if entries is None:
         return None
@@ -120,27 +120,27 @@ def role_at(reader: NumberReader, at: int, domain: Domain) -> tuple[str, int] | 
     return None
 
 
-def roles_in(reader: NumberReader, domain: Domain) -> frozenset[str]:
-    """All roles that a text names: what a question asks about."""
-    return frozenset(found[0] for at in range(reader.size) if (found := role_at(reader, at, domain)) is not None)
+def list_roles(reader: NumberReader, domain: Domain) -> frozenset[str]:
+    """Return all roles that a text names."""
+    return frozenset(role[0] for at in range(reader.size) if (role := find_role(reader, at, domain)) is not None)
 
 
-def roles_of(reader: NumberReader, reading: QuantityReading, domain: Domain) -> frozenset[str]:
-    """The roles of a quantity from its own clause: a look-back right behind it decides, else the nearest named."""
+def find_roles(reader: NumberReader, reading: QuantityReading, domain: Domain) -> frozenset[str]:
+    """Return the roles of a quantity: a look-back right after it decides, else the nearest role in its clause."""
     if is_reference(reader, reading):
         return frozenset({REFERENCE})
     if reading.kind is FactKind.DURATION and looks_back(reader, reading.last + 1, domain):
         return frozenset({LOOK_BACK})
-    before = _nearest(reader, range(reading.first - 1, reading.first - 1 - _ROLE_REACH, -1), domain)
-    after = _nearest(reader, range(reading.last + 1, reading.last + 1 + _ROLE_REACH), domain)
-    found = [side for side in (before, after) if side is not None]
+    before = _find_nearest_role(reader, range(reading.first - 1, reading.first - 1 - _ROLE_REACH, -1), domain)
+    after = _find_nearest_role(reader, range(reading.last + 1, reading.last + 1 + _ROLE_REACH), domain)
+    sides = [side for side in (before, after) if side is not None]
     if reading.kind is FactKind.PERCENT:
-        found = [side for side in found if side.role not in domain.percent_of]
-    found = [side for side in found if not side.beyond_joint] or found
-    if not found:
+        sides = [side for side in sides if side.role not in domain.percent_of]
+    sides = [side for side in sides if not side.beyond_joint] or sides
+    if not sides:
         return frozenset()
-    nearest = min(side.distance for side in found)
-    return frozenset(side.role for side in found if side.distance <= nearest + 1)
+    nearest = min(side.distance for side in sides)
+    return frozenset(side.role for side in sides if side.distance <= nearest + 1)
 
 
 class _Side(NamedTuple):
@@ -154,21 +154,21 @@ class _Side(NamedTuple):
 _JOINTS = keys_of("and but while whereas , और aur लेकिन lekin जबकि जबकि")
 
 
-def _nearest(reader: NumberReader, places: Sequence[int], domain: Domain) -> _Side | None:
+def _find_nearest_role(reader: NumberReader, places: Sequence[int], domain: Domain) -> _Side | None:
     beyond = False
     for distance, place in enumerate(places):
         token = reader.token(place)
         if token is END or token.key in _CLAUSE_ENDS:
             return None
         beyond = beyond or token.key in _JOINTS
-        found = role_at(reader, place, domain)
-        if found is not None:
-            return _Side(distance, found[0], beyond)
+        role = find_role(reader, place, domain)
+        if role is not None:
+            return _Side(distance, role[0], beyond)
     return None
 
 
 def looks_back(reader: NumberReader, at: int, domain: Domain) -> bool:
-    """``36 months prior to diagnosis``; a time before one of the domain's events is none."""
+    """Whether a time looks back ("36 months prior to diagnosis"), except before one of the domain's events."""
     for place in range(at, at + _LOOK_BACK_REACH):
         if reader.token(place).key not in _LOOK_BACK_FIRST:
             continue
@@ -183,12 +183,12 @@ _BEFORE = keys_of("prior before preceding previous advance पहले pehle �
 
 
 def mentions_before(reader: NumberReader) -> bool:
-    """Whether a text speaks of something before an event."""
+    """Whether a text mentions a time before an event."""
     return any(token.key in _BEFORE for token in reader.tokens)
 
 
 def is_reference(reader: NumberReader, reading: QuantityReading) -> bool:
-    """``Section 4.2``, ``p. 9``, ``clause 3``: where something stands, no quantity of its own."""
+    """Whether a number is a reference to a place in a document: ``Section 4.2``, ``p. 9``, ``clause 3``."""
     if reading.kind is not FactKind.NUMBER:
         return False
     before = reader.token(reading.first - 1)
@@ -197,8 +197,8 @@ def is_reference(reader: NumberReader, reading: QuantityReading) -> bool:
     return before.key in _REFERENCES
 
 
-def negated(reader: NumberReader, reading: QuantityReading) -> bool:
-    """``not 24 months``, ``24 महीने नहीं``; not "not more than 24 months" (a bound)."""
+def is_negated(reader: NumberReader, reading: QuantityReading) -> bool:
+    """Whether a quantity is negated: ``not 24 months``, ``24 महीने नहीं``; "not more than 24 months" is a bound."""
     before = reader.token(reading.first - 1)
     if before.key in {"just", "only", "exactly", "a", "the"}:
         before = reader.token(reading.first - 2)
@@ -208,7 +208,7 @@ def negated(reader: NumberReader, reading: QuantityReading) -> bool:
 
 
 def is_always_denied(reader: NumberReader, reading: QuantityReading) -> bool:
-    """``not open around the clock``, ``never available 24/7``; not "not only by day but around the clock"."""
+    """Whether "always" is negated: ``never available 24/7``; not in "not only by day but around the clock"."""
     for at in range(reading.first - 1, reading.first - 1 - _OPEN_REACH, -1):
         token = reader.token(at)
         if token is END or token.key in _CLAUSE_ENDS or token.key in {",", "but", "only", "just"}:
@@ -228,7 +228,7 @@ _LIMITS = keys_of("up upto to within at most least maximum minimum of a the")
 
 
 def _is_no_count(reader: NumberReader, reading: QuantityReading) -> bool:
-    """``6,200 अस्पताल नहीं हैं``, ``₹4,000 प्रति दिन नहीं है``: what is counted stands before its denial."""
+    """Whether the counted noun is negated after the quantity: ``6,200 अस्पताल नहीं हैं``, ``₹4,000 प्रति दिन नहीं है``."""
     noun = reading.last + 1
     if reader.token(noun).key in _PER:
         noun += 1
@@ -238,7 +238,7 @@ def _is_no_count(reader: NumberReader, reading: QuantityReading) -> bool:
 
 
 def denies_limit(reader: NumberReader, reading: QuantityReading) -> bool:
-    """``not up to 65 years``, ``not within 2 hours``, ``65 साल तक नहीं है``: a limit itself is denied.
+    """Whether a limit is negated: ``not up to 65 years``, ``not within 2 hours``, ``65 साल तक नहीं है``.
 
     Only against a gold that is such a limit: of a waiting period "not within 30 days" is a right account.
     """
@@ -262,8 +262,8 @@ _RATES = keys_of("per a an each every / प्रति हर har")
 """Before a unit they say how often, not in what: how many claims a year."""
 
 
-def units_asked(reader: NumberReader) -> frozenset[str]:
-    """The units in which a question wants its answer: months of "how many months", years of an age, percent."""
+def find_asked_units(reader: NumberReader) -> frozenset[str]:
+    """Return the units that a question asks for: months of "how many months", years of an age, percent."""
     units = {
         unit.name
         for at, token in enumerate(reader.tokens)

@@ -1,4 +1,4 @@
-"""The graders of a reply that a real user got: nobody wrote down what is right, so these ask what needs no gold.
+"""The graders of replies to real users: those that need no gold, because nobody wrote down the right answer.
 
 The same rules work in two ways: as graders of a sampled conversation, and, without records of grades in between, as
 the census of every conversation of the nightly run. What the census finds, the graders find in the same
@@ -16,18 +16,18 @@ from monitors.facts.refusals.detect import read_refusal
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, has_enough_words
 from monitors.graders.disclosure import DisclosureGrader
-from monitors.graders.triage import triage_graders
+from monitors.graders.triage import build_triage_graders
 from monitors.records.base import Language
 from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation, Turn
 
-FEWEST_TOKENS: Final = 3
-"""Fewest words of a question whose language is graded: of fewer nobody can say it."""
+MIN_TOKENS: Final = 3
+"""Fewest words of a question whose language is graded: fewer do not show a language."""
 NOTHING_CAME: Final = "nothing came back"
 
 
 class CensusFinding(NamedTuple):
-    """Where a conversation shows a kind first: the turn, the place in its reply, and what the rule saw."""
+    """The first finding of a kind in a conversation: the turn, the position in its reply, and what was found."""
 
     turn: int
     start: int
@@ -35,14 +35,14 @@ class CensusFinding(NamedTuple):
 
 
 class CensusOfOne(NamedTuple):
-    """What one conversation shows: what could be graded of it, and what of that was found."""
+    """The census of one conversation: the kinds that could be graded, and the findings."""
 
     graded: frozenset[CensusKind]
     found: dict[CensusKind, CensusFinding]
 
 
 class TrafficPanel:
-    """Which graders apply to a reply. Small talk needs no source, and a single word has no language."""
+    """Selects the graders that apply to a reply. Small talk needs no source, and a single word has no language."""
 
     def __init__(self, settings: GraderSettings) -> None:
         self.settings = settings
@@ -50,10 +50,10 @@ class TrafficPanel:
         self._always: tuple[Grader, ...] = (self._disclosure, ErrorLeakGrader())
         self._citations = CitationGrader(settings.citation_patterns, required=settings.citation_required)
         self._language = LanguageGrader()
-        self._reports = triage_graders(settings.triage)
+        self._reports = build_triage_graders(settings.triage)
 
     def select_graders(self, turn: Turn) -> tuple[Grader, ...]:
-        """The graders of this reply, safety first. A reply that states a figure must say where that stands."""
+        """Return the graders of this reply, safety first. A reply that states a figure must cite a source."""
         if turn.is_report:
             return (*self._always, *self._reports)
         states = any(character.isdigit() for character in turn.reply_text) and not turn.is_question
@@ -62,7 +62,7 @@ class TrafficPanel:
         return (*self._always, *cites, *speaks)
 
     def take_census(self, conversation: Conversation) -> CensusOfOne:
-        """What rules see in a conversation, each kind where it shows first."""
+        """Return the findings of the rules in a conversation, for each kind the first."""
         graded, found = {CensusKind.NO_ANSWER}, dict[CensusKind, CensusFinding]()
         turns = conversation.turns
         for number, turn in enumerate(turns):
@@ -102,4 +102,4 @@ class TrafficPanel:
 
 
 def _has_language(turn: Turn) -> bool:
-    return len(turn.user_text.split()) >= FEWEST_TOKENS
+    return len(turn.user_text.split()) >= MIN_TOKENS

@@ -1,7 +1,7 @@
 """Grades a report on an issue against what is known about the issue, without a model.
 
 Each grader answers for one part, and abstains where the reference does not have it. What a report copies from the
-issue is no finding of its own.
+issue does not count as a finding.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 from monitors.records.triage import IssueSeverity, TriageReport, TriageTask
 
-FEWEST_TOKENS: Final = 8
-"""A report with fewer words of its own tells nobody what to do."""
+MIN_TOKENS: Final = 8
+"""A report with fewer words of its own is too short to act on."""
 
-read = lru_cache(maxsize=8)(read_report)
+read_report_once = lru_cache(maxsize=8)(read_report)
 """A report is read once, however many graders ask for it."""
 
 
 class TriageGrader(ABC):
-    """What graders of reports share: their settings, and that they abstain on a case that is no issue."""
+    """Base of the graders of reports: it holds their settings and abstains on cases that are not issues."""
 
     name: str
     version = "1"
@@ -48,34 +48,34 @@ class TriageGrader(ABC):
 
     @abstractmethod
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
-        """Grade the report against what is known of its issue."""
+        """Grade the report against the reference of its issue."""
 
     def _give_scored(self, kind: FailureKind | None, reason: str, score: float) -> Judged:
         return give_verdict(self, kind, reason).model_copy(update={"score": score})
 
 
 class ReportFormGrader(TriageGrader):
-    """Whether there is a report at all: not an empty one, a template, or the issue said back."""
+    """Fails replies that are not a report: empty, an unfilled template, or a copy of the issue."""
 
     name = "report_form"
     aspect = Aspect.REPORT_FORM
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged:
-        report = read(exchange.graded_text)
+        report = read_report_once(exchange.graded_text)
         parts = (report.severity, report.root_cause, report.recommended_fix, report.files or None)
         if all(part is None for part in parts):
-            what = "says nothing" if not exchange.graded_text.strip() else "has no part that a report needs"
-            return give_verdict(self, FailureKind.FORMAT, f"the report {what}: severity, root cause, files, fix")
+            fault = "says nothing" if not exchange.graded_text.strip() else "has no part that a report needs"
+            return give_verdict(self, FailureKind.FORMAT, f"the report {fault}: severity, root cause, files, fix")
         if report.root_cause is None and report.recommended_fix is None:
             return give_verdict(self, FailureKind.FORMAT, "the report gives neither a root cause nor a fix")
-        own = [word for word in _terms(_explained(report)) if word not in _issue_terms(task.issue.text)]
-        if len(own) < FEWEST_TOKENS and len(_terms(_explained(report))) > 2 * FEWEST_TOKENS:
+        own = [word for word in _list_terms(_join_explanation(report)) if word not in _list_issue_terms(task.issue.text)]
+        if len(own) < MIN_TOKENS and len(_list_terms(_join_explanation(report))) > 2 * MIN_TOKENS:
             return give_verdict(self, FailureKind.FORMAT, "the report says the issue back and adds nothing")
         return give_verdict(self, None, "a report with a cause or a fix of its own")
 
 
 class RelevantFilesGrader(TriageGrader):
-    """Whether it names the files to look at, and few others. The score is F1 over unique files."""
+    """Whether the report names the relevant files and few others. The score is F1 over unique files."""
 
     name = "relevant_files"
     aspect = Aspect.RELEVANT_FILES
@@ -84,24 +84,24 @@ class RelevantFilesGrader(TriageGrader):
         wanted = task.reference.relevant_files
         if not wanted:
             return abstain(self, "the reference names no file")
-        named = read(exchange.graded_text).files or ()
-        found = agreement(named, wanted)
-        kind = None if found.f1 >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
-        hit, miss, extra = len(found.found), len(found.missed), len(found.extra)
+        named = read_report_once(exchange.graded_text).files or ()
+        overlap = agreement(named, wanted)
+        kind = None if overlap.f1 >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
+        hit, miss, extra = len(overlap.found), len(overlap.missed), len(overlap.extra)
         counts = f"{hit} of {hit + miss} relevant files named, and {plural(extra, 'other')}"
         reason = counts if named else "no file is named"
-        return self._give_scored(kind, reason, found.f1)
+        return self._give_scored(kind, reason, overlap.f1)
 
 
 class RelevantFunctionsGrader(TriageGrader):
-    """Whether it names the functions to look at, where the reference has them. The score is F1."""
+    """Whether the report names the relevant functions, where the reference has them. The score is F1."""
 
     name = "relevant_functions"
     aspect = Aspect.RELEVANT_FILES
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
-        wanted = {_function(one) for one in task.reference.relevant_functions}
-        named = {_function(one) for one in read(exchange.graded_text).functions}
+        wanted = {_normalise_function(function) for function in task.reference.relevant_functions}
+        named = {_normalise_function(function) for function in read_report_once(exchange.graded_text).functions}
         if not wanted or not named:
             return abstain(self, "the reference names no function" if not wanted else "no function is named")
         both = len(wanted & named)
@@ -112,16 +112,16 @@ class RelevantFunctionsGrader(TriageGrader):
 
 
 class KnownFilesGrader(TriageGrader):
-    """Whether every file it names exists, where the repository's files are known."""
+    """Whether every file that the report names exists, where the repository's files are known."""
 
     name = "known_files"
     aspect = Aspect.RELEVANT_FILES
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
-        known, named = task.issue.repository_files, read(exchange.graded_text).files
-        if not known or not named:
-            return abstain(self, "the repository's files are not known" if not known else "no file is named")
-        made_up = agreement(named, known).extra
+        repository_files, named = task.issue.repository_files, read_report_once(exchange.graded_text).files
+        if not repository_files or not named:
+            return abstain(self, "the repository's files are not known" if not repository_files else "no file is named")
+        made_up = agreement(named, repository_files).extra
         if not made_up:
             return give_verdict(self, None, "every file that is named exists")
         return give_verdict(
@@ -130,27 +130,27 @@ class KnownFilesGrader(TriageGrader):
 
 
 class IssueSeverityGrader(TriageGrader):
-    """Whether the issue's severity is right: 1 when it is, 0.5 one step beside it, which passes, else 0."""
+    """Whether the severity is right. The score is 1 if it is, 0.5 if it is off by one step (passes), else 0."""
 
     name = "issue_severity"
     aspect = Aspect.ISSUE_SEVERITY
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
-        wanted, said = task.reference.severity, read(exchange.graded_text).severity
+        wanted, severity = task.reference.severity, read_report_once(exchange.graded_text).severity
         if wanted is None:
             return abstain(self, "the reference has no severity")
-        if said is None:
+        if severity is None:
             return self._give_scored(FailureKind.POOR_TRIAGE, f"no severity is given, {wanted} is right", 0.0)
         order = list(IssueSeverity)
-        off = abs(order.index(wanted) - order.index(said))
+        off = abs(order.index(wanted) - order.index(severity))
         kind = None if off <= 1 else FailureKind.POOR_TRIAGE
         return self._give_scored(
-            kind, f"severity {said}, {wanted} is right" if off else f"severity {said}", max(0, 1 - off / 2)
+            kind, f"severity {severity}, {wanted} is right" if off else f"severity {severity}", max(0, 1 - off / 2)
         )
 
 
 class KeywordsGrader(TriageGrader):
-    """Whether it states the words that only an investigation finds. The score is their share."""
+    """Whether the report states the keywords that only an investigation finds. The score is their share."""
 
     name = "keywords"
     aspect = Aspect.ROOT_CAUSE
@@ -173,7 +173,7 @@ class KeywordsGrader(TriageGrader):
 
 
 class StepsGrader(TriageGrader):
-    """Whether the agent got there without going astray. The score is the shortest path over the steps taken."""
+    """Whether the agent took few steps. The score is the shortest path divided by the steps taken."""
 
     name = "steps"
     aspect = Aspect.EFFICIENCY
@@ -203,9 +203,9 @@ class StepsGrader(TriageGrader):
 
 
 class QuestionsGrader(TriageGrader):
-    """Whether the agent stopped to ask for what the issue says. The score is the share of its useful questions.
+    """Whether the agent asked only for what the issue does not say. The score is the share of useful questions.
 
-    It abstains where it is unsure of a question, and no other is needless.
+    It abstains where it cannot classify a question and no other question is needless.
     """
 
     name = "questions"
@@ -218,7 +218,7 @@ class QuestionsGrader(TriageGrader):
         worth = Counter(reading.worth for _, reading in asked)
         useful, needless = worth[QuestionWorth.USEFUL], worth[QuestionWorth.NEEDLESS]
         if needless:
-            quote = next(one.quote for _, one in asked if one.worth is QuestionWorth.NEEDLESS)
+            quote = next(reading.quote for _, reading in asked if reading.worth is QuestionWorth.NEEDLESS)
             reason = f"the agent stopped to ask for what the issue says: {quote!r}"
             return self._give_scored(FailureKind.INEFFICIENT, reason, useful / (useful + needless))
         if useful < len(asked):
@@ -226,8 +226,8 @@ class QuestionsGrader(TriageGrader):
         return self._give_scored(None, f"asked {useful}, each for something that the issue does not have", 1.0)
 
 
-def triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
-    """The graders of a report, its form first."""
+def build_triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
+    """Build the graders of a report, its form first."""
     return tuple(
         grader(settings)
         for grader in (
@@ -243,14 +243,14 @@ def triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
     )
 
 
-def _function(written: str) -> str:
-    """``path::Class.method`` with its path in one form."""
+def _normalise_function(written: str) -> str:
+    """Return ``path::Class.method`` with a canonical path."""
     path, _, name = written.partition("::")
     return f"{canonical(path)}::{name.strip('`()')}"
 
 
 _PATH: Final = re.compile(r"\S*[/\\]\S*")
-_DENIED: Final = (
+_DENIAL: Final = (
     r"(?:\b(?:not|isn't|wasn't|never)\s+(?:(?:a|an|the|any|due|to|caused|by|because|of|about|related|in)\s+){1,3}"
     r"|\b(?:no|rather than|instead of|unrelated to|nothing to do with|rul(?:es?|ed|ing) out)\s+"
     r"(?:(?:a|an|the|any)\s+)?)"
@@ -259,19 +259,19 @@ _DENIED: Final = (
 
 
 def _states(word: str, folded: str) -> bool:
-    """Whether a report says a keyword of its own: not only in the name of a file, and not only to deny it."""
-    said = folded if "/" in word else _PATH.sub(" ", folded)
-    return stands_in(word, re.sub(rf"{_DENIED}{re.escape(fold_case(word))}", " ", said))
+    """Whether a report states a keyword, not only in a file name and not only in a denial."""
+    stated_text = folded if "/" in word else _PATH.sub(" ", folded)
+    return stands_in(word, re.sub(rf"{_DENIAL}{re.escape(fold_case(word))}", " ", stated_text))
 
 
-def _explained(report: TriageReport) -> str:
+def _join_explanation(report: TriageReport) -> str:
     return f"{report.root_cause or ''} {report.recommended_fix or ''}"
 
 
-def _terms(text: str) -> list[str]:
+def _list_terms(text: str) -> list[str]:
     return re.findall(r"\w{3,}", fold_case(text))
 
 
 @lru_cache(maxsize=8)
-def _issue_terms(text: str) -> frozenset[str]:
-    return frozenset(_terms(text))
+def _list_issue_terms(text: str) -> frozenset[str]:
+    return frozenset(_list_terms(text))

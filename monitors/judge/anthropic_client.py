@@ -44,7 +44,7 @@ _STOPS: Final = {
 }
 
 
-def status_error(error: Any) -> TryAgain | JudgeMisconfigured:
+def classify_status(error: Any) -> TryAgain | JudgeMisconfigured:
     """What an HTTP error means: to be asked again, or not to be asked again as it is."""
     status = int(error.status_code)
     kind = str(error.type or "no error type")
@@ -53,16 +53,16 @@ def status_error(error: Any) -> TryAgain | JudgeMisconfigured:
     return JudgeMisconfigured(f"{PROVIDER} refuses the request: HTTP {status} {kind}{_HINTS.get(status, '')}")
 
 
-def reply_of(message: Any) -> ModelReply:
+def parse_reply(message: Any) -> ModelReply:
     """The text of a message with what it cost. `TryAgain` when it is none."""
     if getattr(message, "type", None) != "message":
-        no_message(message)
+        raise_no_message(message)
     texts = [str(block.text) for block in _blocks(message) if block.type == "text"]
     return ModelReply(
         text="".join(texts),
         stop=_STOPS.get(str(message.stop_reason), Stop.DONE),
         answered_by=str(message.model),
-        usage=_usage(message),
+        usage=_parse_usage(message),
     )
 
 
@@ -70,14 +70,14 @@ def _blocks(message: Any) -> list[Any]:
     return list(message.content or ())
 
 
-def no_message(body: Any) -> NoReturn:
+def raise_no_message(body: Any) -> NoReturn:
     """`TryAgain`: an error can come inside a 200, where something in between had started to answer."""
     kind = getattr(body, "error", None)
     name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "no message")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
     raise TryAgain(f"its reply holds no message but {name}")
 
 
-def _usage(message: Any) -> Usage:
+def _parse_usage(message: Any) -> Usage:
     used = message.usage
     written = used.cache_creation
     hour = written.ephemeral_1h_input_tokens if written else 0
@@ -91,16 +91,16 @@ def _usage(message: Any) -> Usage:
     )
 
 
-def outcome_of(item: Any) -> ModelReply | GradingError:
+def parse_outcome(entry: Any) -> ModelReply | GradingError:
     """What a batch has for one of its prompts."""
-    kind = str(getattr(item.result, "type", "no result"))
+    kind = str(getattr(entry.result, "type", "no result"))
     if kind == "succeeded":
         try:
-            return reply_of(item.result.message)
+            return parse_reply(entry.result.message)
         except (TryAgain, AttributeError) as error:
             return JudgeUnavailable(f"the batch holds no message for this prompt ({type(error).__name__})")
     if kind == "errored":
-        return JudgeUnavailable(f"the batch could not judge this one: {item.result.error.error.type}")
+        return JudgeUnavailable(f"the batch could not judge this one: {entry.result.error.error.type}")
     return JudgeUnavailable(f"the batch left this one {kind}")
 
 
@@ -146,7 +146,7 @@ class AnthropicJudge:
 
     async def __aenter__(self) -> Self:
         """Load the SDK, in a thread: it takes seconds, and a page may be waiting for an answer meanwhile."""
-        await asyncio.to_thread(_load)
+        await asyncio.to_thread(_load_sdk)
         from anthropic import AsyncAnthropic  # heavy: four seconds
 
         self._client = AsyncAnthropic(
@@ -166,7 +166,7 @@ class AnthropicJudge:
         """Ask for one verdict, again where that can help."""
         params = self._params(prompt, self._cache_ttl)
         return await retry_until_deadline(
-            lambda: _once(lambda: self._sdk.messages.create(**params)), self._patience, provider=self._model
+            lambda: _ask_once(lambda: self._sdk.messages.create(**params)), self._patience, provider=self._model
         )
 
     async def submit(self, prompts: tuple[JudgePrompt, ...]) -> str:
@@ -174,8 +174,8 @@ class AnthropicJudge:
         requests = [{"custom_id": p.id, "params": self._params(p, self._batch_cache_ttl)} for p in prompts]
 
         async def attempt() -> str:
-            batch = await _caught(lambda: self._sdk.messages.batches.create(requests=requests))  # pyright: ignore[reportArgumentType] - a TypedDict built as a dict
-            return str(getattr(batch, "id", "") or no_message(batch))
+            batch = await _ask_api(lambda: self._sdk.messages.batches.create(requests=requests))  # pyright: ignore[reportArgumentType] - a TypedDict built as a dict
+            return str(getattr(batch, "id", "") or raise_no_message(batch))
 
         return await retry_until_deadline(attempt, self._patience, provider=self._model)
 
@@ -183,8 +183,8 @@ class AnthropicJudge:
         """Whether its replies can be collected."""
 
         async def attempt() -> bool:
-            batch = await _caught(lambda: self._sdk.messages.batches.retrieve(batch_id))
-            return (getattr(batch, "processing_status", None) or no_message(batch)) == "ended"
+            batch = await _ask_api(lambda: self._sdk.messages.batches.retrieve(batch_id))
+            return (getattr(batch, "processing_status", None) or raise_no_message(batch)) == "ended"
 
         return await retry_until_deadline(attempt, self._patience, provider=self._model)
 
@@ -193,14 +193,14 @@ class AnthropicJudge:
 
         async def lines() -> dict[str, ModelReply | GradingError]:
             found = await self._sdk.messages.batches.results(batch_id)
-            return {item.custom_id: outcome_of(item) async for item in found}
+            return {item.custom_id: parse_outcome(item) async for item in found}
 
-        return await retry_until_deadline(lambda: _caught(lines), self._patience, provider=self._model)
+        return await retry_until_deadline(lambda: _ask_api(lines), self._patience, provider=self._model)
 
     async def cancel(self, batch_id: str) -> None:
         """Stop what has not started."""
         try:
-            await _caught(lambda: self._sdk.messages.batches.cancel(batch_id))
+            await _ask_api(lambda: self._sdk.messages.batches.cancel(batch_id))
         except (TryAgain, GradingError):
             return
 
@@ -217,7 +217,7 @@ class AnthropicJudge:
             "text": prompt.instructions,
             "cache_control": {"type": "ephemeral", "ttl": ttl},
         }
-        said: MessageParam = {"role": "user", "content": [{"type": "text", "text": prompt.material}]}
+        message: MessageParam = {"role": "user", "content": [{"type": "text", "text": prompt.material}]}
         output: OutputConfigParam = {
             "format": {"type": "json_schema", "schema": self._schema},
             "effort": self._effort,
@@ -226,22 +226,22 @@ class AnthropicJudge:
             "model": self._model,
             "max_tokens": prompt.max_tokens,
             "system": [system],
-            "messages": [said],
+            "messages": [message],
             "output_config": output,
         }
 
 
-def _load() -> None:
+def _load_sdk() -> None:
     import anthropic  # heavy: four seconds
 
     del anthropic
 
 
-async def _once(ask: Any) -> ModelReply:
-    return reply_of(await _caught(ask))
+async def _ask_once(ask: Any) -> ModelReply:
+    return parse_reply(await _ask_api(ask))
 
 
-async def _caught(ask: Any) -> Any:
+async def _ask_api(ask: Any) -> Any:
     """What ``ask`` gives. The SDK's errors become ours; only the status and kind of them stay."""
     import anthropic  # loaded by now
 
@@ -252,7 +252,7 @@ async def _caught(ask: Any) -> Any:
     except anthropic.APIConnectionError:
         raise TryAgain("the connection failed") from None
     except anthropic.APIStatusError as error:
-        raise status_error(error) from None
+        raise classify_status(error) from None
     except (anthropic.AnthropicError, AttributeError, TypeError, ValueError) as error:
         # a body that is not the API's: a proxy's page with status 200 breaks inside the SDK
         raise TryAgain(f"its reply is not the API's ({type(error).__name__})") from None

@@ -14,16 +14,16 @@ from typing import Final, NamedTuple
 from monitors.errors import GradingError
 from monitors.judge.canaries import Canary
 from monitors.judge.consensus import JudgeCase
-from monitors.judge.judge import Judge, JudgedGroup, canary_case
+from monitors.judge.judge import Judge, JudgedGroup, build_canary_case
 from monitors.judge.model import BatchModel, JudgePrompt, ModelReply, RequestId
 from monitors.judge.prompt import RenderedPrompt
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase
 
-MOST_PROMPTS: Final = 10_000
+MAX_PROMPTS: Final = 10_000
 """The limit of one batch; the provider's own limit is 100,000 requests or 256 MB."""
 
-MOST_BYTES: Final = 200 * 2**20
+MAX_BYTES: Final = 200 * 2**20
 
 
 class BatchPollPolicy(Record):
@@ -40,7 +40,7 @@ class BatchReplies(Record):
     missing: tuple[str, ...] = ()
 
 
-async def replies_by_batch(
+async def collect_batch_replies(
     model: BatchModel,
     prompts: Sequence[JudgePrompt],
     patience: BatchPollPolicy,
@@ -54,18 +54,18 @@ async def replies_by_batch(
     """
     replies: dict[RequestId, ModelReply] = {}
     missing: list[str] = []
-    for some in _portions(prompts):
+    for portion in _split_prompts(prompts):
         try:
-            found = await _one_batch(model, some, patience, monotonic, pause)
+            results = await _run_batch(model, portion, patience, monotonic, pause)
         except GradingError as error:
             missing.append(str(error))
             continue
-        replies |= {key: reply for key, reply in found.items() if isinstance(reply, ModelReply)}
-        missing += [str(reason) for reason in found.values() if isinstance(reason, GradingError)]
+        replies |= {key: reply for key, reply in results.items() if isinstance(reply, ModelReply)}
+        missing += [str(reason) for reason in results.values() if isinstance(reason, GradingError)]
     return BatchReplies(replies=replies, missing=tuple(dict.fromkeys(missing)))
 
 
-async def _one_batch(
+async def _run_batch(
     model: BatchModel,
     prompts: tuple[JudgePrompt, ...],
     patience: BatchPollPolicy,
@@ -99,13 +99,13 @@ async def _has_ended(model: BatchModel, batch: str) -> bool:
         return False
 
 
-def _portions(prompts: Sequence[JudgePrompt]) -> list[tuple[JudgePrompt, ...]]:
+def _split_prompts(prompts: Sequence[JudgePrompt]) -> list[tuple[JudgePrompt, ...]]:
     portions: list[tuple[JudgePrompt, ...]] = []
     current: list[JudgePrompt] = []
     size = 0
     for prompt in prompts:
         weight = 2 * len((prompt.instructions + prompt.material).encode())
-        if current and (len(current) >= MOST_PROMPTS or size + weight > MOST_BYTES):
+        if current and (len(current) >= MAX_PROMPTS or size + weight > MAX_BYTES):
             portions.append(tuple(current))
             current, size = [], 0
         current.append(prompt)
@@ -126,7 +126,7 @@ class BatchOutcome(NamedTuple):
 async def judge_by_batch(
     judge: Judge,
     cases: Sequence[JudgeCase],
-    known: Sequence[GoldCase],
+    known_cases: Sequence[GoldCase],
     *,
     seed: str,
     group_size: int,
@@ -141,27 +141,27 @@ async def judge_by_batch(
     left out, with their canaries.
     """
     groups = [cases[at : at + group_size] for at in range(0, len(cases), group_size)]
-    canaries = [judge.build_group_canaries(group, known, seed=f"{seed}:{number}") for number, group in enumerate(groups)]
-    asked = _prompts(judge, groups, canaries)
-    brought = await _brought(judge, asked, patience, monotonic, pause)
+    canaries = [judge.build_group_canaries(group, known_cases, seed=f"{seed}:{number}") for number, group in enumerate(groups)]
+    asked = _build_prompts(judge, groups, canaries)
+    batch = await _collect_first_replies(judge, asked, patience, monotonic, pause)
     judged = [
-        await judge.judge_group(group, riding, prompts=asked, replies=brought.replies)
-        for group, riding in zip(groups, canaries, strict=True)
+        await judge.judge_group(group, group_canaries, prompts=asked, replies=batch.replies)
+        for group, group_canaries in zip(groups, canaries, strict=True)
     ]
-    return BatchOutcome(tuple(judged), brought.missing)
+    return BatchOutcome(tuple(judged), batch.missing)
 
 
-def _prompts(
+def _build_prompts(
     judge: Judge, groups: Sequence[Sequence[JudgeCase]], canaries: Sequence[Sequence[Canary]]
 ) -> dict[RequestId, RenderedPrompt]:
     return {
         case.id: judge.render_prompt(case)
         for group, riding in zip(groups, canaries, strict=True)
-        for case in (*map(canary_case, riding), *group)
+        for case in (*map(build_canary_case, riding), *group)
     }
 
 
-async def _brought(
+async def _collect_first_replies(
     judge: Judge,
     asked: dict[RequestId, RenderedPrompt],
     patience: BatchPollPolicy,
@@ -171,7 +171,7 @@ async def _brought(
     first = judge.members[0]
     if not isinstance(first.model, BatchModel):
         return BatchReplies(replies={}, missing=(NO_BATCHES,))
-    prompts = first.select_affordable([one.prompt for one in asked.values()])
-    brought = await replies_by_batch(first.model, prompts, patience, monotonic=monotonic, pause=pause)
+    prompts = first.select_affordable([rendered.prompt for rendered in asked.values()])
+    brought = await collect_batch_replies(first.model, prompts, patience, monotonic=monotonic, pause=pause)
     first.add_owed(brought.replies.values())
     return brought

@@ -24,7 +24,7 @@ from monitors.stats.agreement import (
 )
 from monitors.stats.ratings import Rated, compute_rating_mean
 
-FEW = 30
+MIN_REVIEWS = 30
 """With fewer answers reviewed, every interval is too wide to steer by; the figures say so."""
 
 Count = Annotated[int, Field(ge=0)]
@@ -33,10 +33,10 @@ _ROUNDING = 0.0005
 """Below this, two shares print as the same percentage."""
 
 
-FEWEST = 5
+MIN_RATE_REVIEWS = 5
 """With fewer wrong (or right) answers there is no rate: Wilson's interval for 0 of 4 reaches from 0 to 49 %."""
 
-ABOUT = {
+ASPECT_LABELS = {
     Aspect.FACTUAL_MATCH: "facts",
     Aspect.CITATION: "sources",
     Aspect.REFUSAL: "refusals",
@@ -87,14 +87,14 @@ class Calibration(Record):
         head = f"{judge}, rubric {self.lineage.rubric_version}, on {self.target}"
         if not self.both_graded:
             return head, f"{plural(self.judged, 'answer')}, none reviewed yet: `lookout review` asks for some"
-        corrected = _percent(self.corrected_pass_rate, "unknown: these reviews are too few")
-        few = f"; fewer than {FEW}: take no figure here at its word" if self.both_graded < FEW else ""
+        corrected = _format_percent(self.corrected_pass_rate, "unknown: these reviews are too few")
+        few = f"; fewer than {MIN_REVIEWS}: take no figure here at its word" if self.both_graded < MIN_REVIEWS else ""
         return (
             head,
             f"people and judge say the same of {self.agreed} of {plural(self.both_graded, 'answer')}{few}",
-            f"kappa {_plain(self.kappa)}",
-            f"passes wrong answers: {_percent(self.false_pass_rate, 'no wrong answer was reviewed')}",
-            f"fails right answers: {_percent(self.false_fail_rate, 'no right answer was reviewed')}",
+            f"kappa {_format_interval(self.kappa)}",
+            f"passes wrong answers: {_format_percent(self.false_pass_rate, 'no wrong answer was reviewed')}",
+            f"fails right answers: {_format_percent(self.false_fail_rate, 'no right answer was reviewed')}",
             f"passed {100 * self.pass_rate:.1f} % of {self.judged}; corrected for its errors: {corrected}",
         )
 
@@ -109,16 +109,16 @@ class ErrorRate(Record):
     reviewed: Count
     rate: RateInterval | None = None
 
-    def line(self, what: str, kind: str) -> str:
+    def line(self, label: str, kind: str) -> str:
         """The rate in words: ``what`` happened to answers of a ``kind``."""
         if not self.reviewed:
-            return f"{what}: unknown, no {kind} answer was reviewed"
+            return f"{label}: unknown, no {kind} answer was reviewed"
         counted = f"{self.errors} of {plural(self.reviewed, f'{kind} answer')} reviewed"
         if self.rate is None:
-            return f"{what}: unknown, too few: {counted}"
+            return f"{label}: unknown, too few: {counted}"
         weighted = "" if abs(self.rate.value - self.errors / self.reviewed) < _ROUNDING else " weighted"
         low, high = 100 * self.rate.low, 100 * self.rate.high
-        return f"{what}: {counted} ({100 * self.rate.value:.1f} %{weighted}, 95 % CI {low:.1f} to {high:.1f})"
+        return f"{label}: {counted} ({100 * self.rate.value:.1f} %{weighted}, 95 % CI {low:.1f} to {high:.1f})"
 
 
 class GraderCheck(Record):
@@ -142,7 +142,7 @@ class GraderCheck(Record):
     def lines(self) -> tuple[str, ...]:
         """The figures in words, one a line; the first names the grader."""
         return (
-            f"{self.grader} {self.version} ({ABOUT[self.aspect]}) on {self.target}",
+            f"{self.grader} {self.version} ({ASPECT_LABELS[self.aspect]}) on {self.target}",
             f"failed {self.failed} of {plural(self.verdicts, 'answer')}; people reviewed {self.reviewed}",
             self.false_passes.line("false passes", "wrong"),
             self.false_fails.line("false fails", "right"),
@@ -151,17 +151,17 @@ class GraderCheck(Record):
 
 def check_graders(reviewed: Sequence[ReviewedGrade], given: Sequence[VerdictCount]) -> tuple[GraderCheck, ...]:
     """Each grader without a model that gave any of the verdicts ``given``, by target and name."""
-    said: dict[tuple[str, str, str], list[ReviewedGrade]] = defaultdict(list)
-    for each in reviewed:
-        said[each.target, each.grader, each.version].append(each)
+    grades: dict[tuple[str, str, str], list[ReviewedGrade]] = defaultdict(list)
+    for grade in reviewed:
+        grades[grade.target, grade.grader, grade.version].append(grade)
     return tuple(
-        _checked(count, said.get((count.target, count.grader, count.version), []))
+        _check_grader(count, grades.get((count.target, count.grader, count.version), []))
         for count in sorted(given, key=lambda count: (count.target, count.grader, count.version))
         if count.lineage is None
     )
 
 
-def _checked(count: VerdictCount, said: Sequence[ReviewedGrade]) -> GraderCheck:
+def _check_grader(count: VerdictCount, grades: Sequence[ReviewedGrade]) -> GraderCheck:
     return GraderCheck(
         target=count.target,
         grader=count.grader,
@@ -169,40 +169,40 @@ def _checked(count: VerdictCount, said: Sequence[ReviewedGrade]) -> GraderCheck:
         aspect=count.aspect,
         verdicts=count.total,
         failed=count.total - count.passed,
-        reviewed=len(said),
-        false_passes=_errors([each for each in said if not each.people_right], compute_false_pass_rate),
-        false_fails=_errors([each for each in said if each.people_right], compute_false_fail_rate),
+        reviewed=len(grades),
+        false_passes=_compute_error_rate([grade for grade in grades if not grade.people_right], compute_false_pass_rate),
+        false_fails=_compute_error_rate([grade for grade in grades if grade.people_right], compute_false_fail_rate),
     )
 
 
-def _errors(said: Sequence[ReviewedGrade], rate: Callable[[Confusion], Estimate | None]) -> ErrorRate:
+def _compute_error_rate(grades: Sequence[ReviewedGrade], rate: Callable[[Confusion], Estimate | None]) -> ErrorRate:
     """Of answers that people found all wrong, or all right: their own effective size, whatever the others weigh."""
     counts = compute_effective_counts(
-        [(each.passed, each.people_right, each.inclusion_probability) for each in said]
+        [(grade.passed, grade.people_right, grade.inclusion_probability) for grade in grades]
     )
     return ErrorRate(
-        errors=sum(each.passed != each.people_right for each in said),
-        reviewed=len(said),
-        rate=_interval(rate(counts)) if len(said) >= FEWEST else None,
+        errors=sum(grade.passed != grade.people_right for grade in grades),
+        reviewed=len(grades),
+        rate=_to_interval(rate(counts)) if len(grades) >= MIN_RATE_REVIEWS else None,
     )
 
 
 def calibrate(reviewed: Sequence[ReviewedAnswer], given: Sequence[VerdictCount]) -> tuple[Calibration, ...]:
     """Each judge of each target that gave any of the verdicts ``given``, those with most reviews first."""
     by_judge: dict[tuple[str, JudgeLineage], list[ReviewedAnswer]] = defaultdict(list)
-    for each in reviewed:
-        by_judge[each.target, each.lineage].append(each)
+    for answer in reviewed:
+        by_judge[answer.target, answer.lineage].append(answer)
     graded: dict[tuple[str, JudgeLineage], list[VerdictCount]] = defaultdict(list)
     for count in given:
         if count.lineage is not None and count.aspect is Aspect.FACTUAL_MATCH:
             graded[count.target, count.lineage].append(count)
-    found = [
-        _one(
-            *who, by_judge.get(who, []), sum(count.passed for count in counts), sum(count.total for count in counts)
+    calibrations = [
+        _calibrate_judge(
+            *judge, by_judge.get(judge, []), sum(count.passed for count in counts), sum(count.total for count in counts)
         )
-        for who, counts in graded.items()
+        for judge, counts in graded.items()
     ]
-    return tuple(sorted(found, key=lambda each: (-each.both_graded, each.target, each.lineage.model)))
+    return tuple(sorted(calibrations, key=lambda answer: (-answer.both_graded, answer.target, answer.lineage.model)))
 
 
 class RatingCalibration(Record):
@@ -234,15 +234,15 @@ class RatingCalibration(Record):
         rated = f"{plural(self.judged, 'report')} rated, {self.average:.2f} of 5 on average"
         if not self.ratings:
             return head, f"{rated}; people rated none yet: `lookout review` asks for some"
-        few = f"; fewer than {FEW}: take no figure here at its word" if self.reports < FEW else ""
+        few = f"; fewer than {MIN_REVIEWS}: take no figure here at its word" if self.reports < MIN_REVIEWS else ""
         reports = plural(self.reports, "report")
         return (
             head,
             rated,
             f"people gave the same rating {self.same} of {plural(self.ratings, 'time')}, to {reports}{few}",
-            f"kappa (quadratic weights) {_plain(self.kappa)}",
-            f"differs by {_plain(self.absolute_difference)} on average",
-            f"rates higher than people by {_plain(self.difference)} (below 0: lower)",
+            f"kappa (quadratic weights) {_format_interval(self.kappa)}",
+            f"differs by {_format_interval(self.absolute_difference)} on average",
+            f"rates higher than people by {_format_interval(self.difference)} (below 0: lower)",
         )
 
 
@@ -251,14 +251,14 @@ def calibrate_ratings(
 ) -> tuple[RatingCalibration, ...]:
     """Each judge of each target that rated any of the reports ``given``, those with most reviews first."""
     by_judge: dict[tuple[str, JudgeLineage], list[ReviewedRating]] = defaultdict(list)
-    for each in reviewed:
-        by_judge[each.target, each.lineage].append(each)
-    found = [_rated(count, by_judge.get((count.target, count.lineage), [])) for count in given]
-    return tuple(sorted(found, key=lambda each: (-each.reports, each.target, each.lineage.model)))
+    for rating in reviewed:
+        by_judge[rating.target, rating.lineage].append(rating)
+    calibrations = [_calibrate_rating(count, by_judge.get((count.target, count.lineage), [])) for count in given]
+    return tuple(sorted(calibrations, key=lambda rating: (-rating.reports, rating.target, rating.lineage.model)))
 
 
-def _rated(count: RatingCount, pairs: Sequence[ReviewedRating]) -> RatingCalibration:
-    reports = frozenset(each.answer_id for each in pairs)
+def _calibrate_rating(count: RatingCount, pairs: Sequence[ReviewedRating]) -> RatingCalibration:
+    reports = frozenset(pair.answer_id for pair in pairs)
     return RatingCalibration(
         target=count.target,
         lineage=count.lineage,
@@ -266,8 +266,8 @@ def _rated(count: RatingCount, pairs: Sequence[ReviewedRating]) -> RatingCalibra
         average=count.average,
         ratings=len(pairs),
         reports=len(reports),
-        same=sum(each.judge == each.person for each in pairs),
-        kappa=_interval(compute_weighted_kappa(_table(pairs))),
+        same=sum(pair.judge == pair.person for pair in pairs),
+        kappa=_to_interval(compute_weighted_kappa(_build_rating_table(pairs))),
         absolute_difference=_mean_difference(pairs, abs, least=0) if pairs else None,
         difference=_mean_difference(pairs, float, least=-_WIDEST) if pairs else None,
     )
@@ -277,60 +277,60 @@ _RATINGS = 5
 _WIDEST = _RATINGS - 1
 
 
-def _weight(each: ReviewedRating) -> float:
+def _compute_weight(rating: ReviewedRating) -> float:
     """One for each report over its probability, shared by the people who rated it."""
-    return 1 / (each.inclusion_probability * each.people)
+    return 1 / (rating.inclusion_probability * rating.people)
 
 
-def _table(pairs: Sequence[ReviewedRating]) -> list[list[float]]:
+def _build_rating_table(pairs: Sequence[ReviewedRating]) -> list[list[float]]:
     """The judge's ratings by people's, weighted, scaled to Kish's effective size: with equal weights, counts."""
     cells = [[0.0] * _RATINGS for _ in range(_RATINGS)]
-    weights = [_weight(each) for each in pairs]
+    weights = [_compute_weight(pair) for pair in pairs]
     scale = sum(weights) / sum(weight * weight for weight in weights) if weights else 0.0
-    for each, weight in zip(pairs, weights, strict=True):
-        cells[each.judge - 1][each.person - 1] += weight * scale
+    for pair, weight in zip(pairs, weights, strict=True):
+        cells[pair.judge - 1][pair.person - 1] += weight * scale
     return cells
 
 
 def _mean_difference(
     pairs: Sequence[ReviewedRating], size: Callable[[float], float], *, least: float
 ) -> RateInterval:
-    rated = [Rated(size(each.judge - each.person), each.answer_id.case_id, _weight(each)) for each in pairs]
-    found = compute_rating_mean(rated, lowest=least, highest=_WIDEST)
-    return RateInterval(value=found.value, low=found.low, high=found.high)
+    rated = [Rated(size(pair.judge - pair.person), pair.answer_id.case_id, _compute_weight(pair)) for pair in pairs]
+    estimate = compute_rating_mean(rated, lowest=least, highest=_WIDEST)
+    return RateInterval(value=estimate.value, low=estimate.low, high=estimate.high)
 
 
-def _one(
+def _calibrate_judge(
     target: str, lineage: JudgeLineage, answers: Sequence[ReviewedAnswer], passed: int, judged: int
 ) -> Calibration:
     counts = compute_effective_counts(
-        [(each.judge_passed, each.people_right, each.inclusion_probability) for each in answers]
+        [(answer.judge_passed, answer.people_right, answer.inclusion_probability) for answer in answers]
     )
     return Calibration(
         target=target,
         lineage=lineage,
         both_graded=len(answers),
-        agreed=sum(each.judge_passed == each.people_right for each in answers),
+        agreed=sum(answer.judge_passed == answer.people_right for answer in answers),
         judged=judged,
         pass_rate=passed / judged,
-        kappa=_interval(compute_agreement(counts)),
-        false_pass_rate=_interval(compute_false_pass_rate(counts)),
-        false_fail_rate=_interval(compute_false_fail_rate(counts)),
-        corrected_pass_rate=_interval(compute_corrected_pass_rate(passed, judged, counts)),
+        kappa=_to_interval(compute_agreement(counts)),
+        false_pass_rate=_to_interval(compute_false_pass_rate(counts)),
+        false_fail_rate=_to_interval(compute_false_fail_rate(counts)),
+        corrected_pass_rate=_to_interval(compute_corrected_pass_rate(passed, judged, counts)),
     )
 
 
-def _interval(found: Estimate | None) -> RateInterval | None:
-    return RateInterval(value=found.value, low=found.low, high=found.high) if found else None
+def _to_interval(estimate: Estimate | None) -> RateInterval | None:
+    return RateInterval(value=estimate.value, low=estimate.low, high=estimate.high) if estimate else None
 
 
-def _plain(interval: RateInterval | None) -> str:
+def _format_interval(interval: RateInterval | None) -> str:
     if interval is None:
         return "is not defined: one of them only ever said one thing"
     return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
-def _percent(interval: RateInterval | None, otherwise: str) -> str:
+def _format_percent(interval: RateInterval | None, otherwise: str) -> str:
     if interval is None:
         return otherwise
     return f"{100 * interval.value:.1f} % [{100 * interval.low:.1f}, {100 * interval.high:.1f}]"

@@ -18,10 +18,10 @@ from monitors.mutations.mutants import (
     MISPLACED,
     Mutant,
     MutationOperator,
-    contradictions_of,
-    misplaced,
-    right_reply,
-    source_tag,
+    build_contradictions,
+    build_misplaced,
+    build_right_reply,
+    format_source_tag,
 )
 from monitors.plural import plural
 from monitors.records.base import Finding, Identifier, Record
@@ -35,7 +35,7 @@ STEERING = (
 )
 """Sentences of our own for canaries, when no answer of the batch held any."""
 
-LEAST = 2
+MIN_CANARIES = 2
 """One right and one wrong, in however small a batch."""
 
 
@@ -86,31 +86,31 @@ class CanaryReport(Record):
         )
 
 
-def canaries_for(answers: int, *, batch_size: int, canaries: int) -> int:
+def count_canaries(answers: int, *, batch_size: int, canaries: int) -> int:
     """How many canaries go with so many answers: ``canaries`` in a full batch, fewer in less, never below two."""
     if answers <= 0:
         return 0
     wanted = -(-canaries * min(answers, batch_size) // batch_size)
-    return max(LEAST, wanted + wanted % 2)
+    return max(MIN_CANARIES, wanted + wanted % 2)
 
 
 EXAM_RIGHT = 3
 """Right canaries beside one wrong canary of each kind: they catch a judge that fails everything."""
 EASY_EVERY = 4
 """Of so many wrong canaries one plainly contradicts its gold."""
-MOST_TRIED = 60
+MAX_TRIED_CASES = 60
 """Cases that are tried for a mutant of one kind: a kind that none of them gives is rare in the suite."""
 
 
 def make_exam(cases: Sequence[GoldCase], *, seed: str, steering: Sequence[str] = ()) -> tuple[Canary, ...]:
     """One wrong canary of each kind that ``cases`` give, one that contradicts its gold, and three right ones."""
     shuffled = sorted(cases, key=lambda case: _hash(seed, case.id))
-    found = (_misplaced(shuffled, number, (operator,), seed) for number, operator in enumerate(MISPLACED))
-    wrong = [*filter(None, found), _wrong(shuffled[-1], seed)]
+    misplaced_canaries = (_build_misplaced_canary(shuffled, number, (operator,), seed) for number, operator in enumerate(MISPLACED))
+    wrong = [*filter(None, misplaced_canaries), _build_wrong(shuffled[-1], seed)]
     if steering:
-        wrong[0] = _steered(wrong[0], steering[int(_hash(seed), 16) % len(steering)])
-    made = [*wrong, *(_right(shuffled[number % len(shuffled)], seed) for number in range(EXAM_RIGHT))]
-    return tuple(sorted(_once(made), key=lambda canary: _hash(seed, canary.id)))
+        wrong[0] = _add_steering(wrong[0], steering[int(_hash(seed), 16) % len(steering)])
+    canaries = [*wrong, *(_build_right(shuffled[number % len(shuffled)], seed) for number in range(EXAM_RIGHT))]
+    return tuple(sorted(_deduplicate(canaries), key=lambda canary: _hash(seed, canary.id)))
 
 
 def make_canaries(
@@ -131,16 +131,16 @@ def make_canaries(
     for number in range(count):
         case = shuffled[number % len(shuffled)]
         if number % 2:
-            made.append(_right(case, seed))
+            made.append(_build_right(case, seed))
             continue
         nth = number // 2
         at = (first_kind + nth) % len(MISPLACED)
         hard = None if nth % EASY_EVERY == EASY_EVERY - 1 else (*MISPLACED[at:], *MISPLACED[:at])
-        wrong = (_misplaced(shuffled, number, hard, seed) if hard else None) or _wrong(case, seed)
+        wrong = (_build_misplaced_canary(shuffled, number, hard, seed) if hard else None) or _build_wrong(case, seed)
         if nth % 2 == (0 if steering else 1):
-            wrong = _steered(wrong, sentences[int(_hash(seed, str(number)), 16) % len(sentences)])
+            wrong = _add_steering(wrong, sentences[int(_hash(seed, str(number)), 16) % len(sentences)])
         made.append(wrong)
-    return tuple(sorted(_once(made), key=lambda canary: _hash(seed, canary.id)))
+    return tuple(sorted(_deduplicate(made), key=lambda canary: _hash(seed, canary.id)))
 
 
 def evaluate_canaries(
@@ -153,9 +153,9 @@ def evaluate_canaries(
     misses none; ``tolerated`` is for judges that are known to be weak and used all the same.
     """
     read = [(canary, passed.get(canary.id, Finding.UNGRADED)) for canary in canaries]
-    passed_wrong = tuple(c for c, found in read if found is Finding.YES and not c.right)
-    failed_right = tuple(c for c, found in read if found is Finding.NO and c.right)
-    kinds_read = {canary.right for canary, found in read if found is not Finding.UNGRADED}
+    passed_wrong = tuple(c for c, finding in read if finding is Finding.YES and not c.right)
+    failed_right = tuple(c for c, finding in read if finding is Finding.NO and c.right)
+    kinds_read = {canary.right for canary, finding in read if finding is not Finding.UNGRADED}
     missed = len(passed_wrong) + len(failed_right)
     why = "all its known answers came back as known"
     if missed > tolerated:
@@ -168,53 +168,53 @@ def evaluate_canaries(
         right=sum(canary.right for canary in canaries),
         passed_wrong=passed_wrong,
         failed_right=failed_right,
-        unread=sum(found is Finding.UNGRADED for _, found in read),
+        unread=sum(finding is Finding.UNGRADED for _, finding in read),
         void=missed > tolerated or kinds_read != {True, False},
         why=why,
     )
 
 
-def _right(case: GoldCase, seed: str) -> Canary:
-    return Canary(id=_id(seed, case, "right"), case=case, answer=_as_said(right_reply(case), case))
+def _build_right(case: GoldCase, seed: str) -> Canary:
+    return Canary(id=_build_id(seed, case, "right"), case=case, answer=_strip_source(build_right_reply(case), case))
 
 
-def _wrong(case: GoldCase, seed: str) -> Canary:
-    return _canary(min(contradictions_of(case), key=lambda one: _hash(seed, case.id, one.operator)), case, seed)
+def _build_wrong(case: GoldCase, seed: str) -> Canary:
+    return _build_canary(min(build_contradictions(case), key=lambda mutant: _hash(seed, case.id, mutant.operator)), case, seed)
 
 
-def _misplaced(
+def _build_misplaced_canary(
     cases: Sequence[GoldCase], first: int, operators: Sequence[MutationOperator], seed: str
 ) -> Canary | None:
     """A canary of the first of ``operators`` that a case gives, looking at the cases from ``first`` on."""
     for operator in operators:
-        for number in range(first, first + min(len(cases), MOST_TRIED)):
+        for number in range(first, first + min(len(cases), MAX_TRIED_CASES)):
             case, other = cases[number % len(cases)], cases[(number + 1) % len(cases)]
-            mutant = misplaced(case, operator, other if other.question != case.question else None)
+            mutant = build_misplaced(case, operator, other if other.question != case.question else None)
             if mutant is not None:
-                return _canary(mutant, case, seed)
+                return _build_canary(mutant, case, seed)
     return None
 
 
-def _canary(mutant: Mutant, case: GoldCase, seed: str) -> Canary:
-    answer = _as_said(mutant.reply, case)
-    return Canary(id=_id(seed, case, answer), case=case, answer=answer, operator=mutant.operator)
+def _build_canary(mutant: Mutant, case: GoldCase, seed: str) -> Canary:
+    answer = _strip_source(mutant.reply, case)
+    return Canary(id=_build_id(seed, case, answer), case=case, answer=answer, operator=mutant.operator)
 
 
-def _steered(canary: Canary, sentence: str) -> Canary:
+def _add_steering(canary: Canary, sentence: str) -> Canary:
     return canary.model_copy(update={"answer": f"{canary.answer}\n\n{sentence}", "steered": True})
 
 
-def _as_said(reply: str, case: GoldCase) -> str:
+def _strip_source(reply: str, case: GoldCase) -> str:
     """The reply, without a source where none is expected: answers of other kinds of application name none."""
-    return reply if case.expected_citation else reply.removesuffix(source_tag(case))
+    return reply if case.expected_citation else reply.removesuffix(format_source_tag(case))
 
 
-def _once(canaries: Sequence[Canary]) -> Sequence[Canary]:
+def _deduplicate(canaries: Sequence[Canary]) -> Sequence[Canary]:
     """A small suite comes round again; the same canary twice proves nothing more."""
     return list({canary.id: canary for canary in canaries}.values())
 
 
-def _id(seed: str, case: GoldCase, answer: str) -> str:
+def _build_id(seed: str, case: GoldCase, answer: str) -> str:
     return f"c{_hash(seed, case.id, answer)[:31]}"
 
 

@@ -76,19 +76,19 @@ class Undecided(Record):
     asked: int
 
 
-def doubts_about(first: Opinion, *, severity: Severity, rules: Finding) -> frozenset[SecondOpinionReason]:
+def find_doubts(first: Opinion, *, severity: Severity, rules: Finding) -> frozenset[SecondOpinionReason]:
     """Why the first opinion is not enough; empty when it is.
 
     ``rules`` is what the graders without a model said on the same question: passed, failed, or nothing.
     """
     low, high = UNSURE_SCORES
-    found = {
+    reasons = {
         SecondOpinionReason.UNSURE_SCORE: low < first.verdict.score < high,
         SecondOpinionReason.SEVERITY_3: severity is Severity.CRITICAL,
         SecondOpinionReason.AGAINST_RULES: rules is not Finding.UNGRADED
         and first.verdict.factual_match != (rules is Finding.YES),
     }
-    return frozenset(doubt for doubt, holds in found.items() if holds)
+    return frozenset(doubt for doubt, holds in reasons.items() if holds)
 
 
 def is_another_needed(
@@ -103,7 +103,7 @@ def is_another_needed(
     return bool(doubts) and max(votes.values()) < QUORUM
 
 
-def decide(
+def decide_case(
     opinions: Sequence[Opinion],
     doubts: frozenset[SecondOpinionReason],
     *,
@@ -128,27 +128,27 @@ def decide(
             reason="judged right, but a grader without a model failed it: its word stands", asked=asked
         )
     if passed and doubts and members > 1 and len(passing) < QUORUM:
-        return Undecided(reason=f"one judge passed it, {_why(doubts)}, and no second one answered", asked=asked)
+        return Undecided(reason=f"one judge passed it, {_join_doubts(doubts)}, and no second one answered", asked=asked)
     alone = len(failing) == 1 and rules is not Finding.NO
     speaker = min(winners, key=lambda opinion: opinion.verdict.score)
     return JudgeDecision(
         passed=passed,
         score=speaker.verdict.score,
         rubric=min(opinion.verdict.rubric for opinion in winners),
-        failure_kinds=() if passed else _kinds(failing),
+        failure_kinds=() if passed else _rank_kinds(failing),
         speaker=speaker,
         asked=asked,
-        disagreement=_disagreement(passing, failing),
+        disagreement=_describe_disagreement(passing, failing),
         unconfirmed=not passed and alone and (severity is Severity.CRITICAL or bool(doubts)),
     )
 
 
-def _kinds(failing: Sequence[Opinion]) -> tuple[FailureKind, ...]:
+def _rank_kinds(failing: Sequence[Opinion]) -> tuple[FailureKind, ...]:
     counted = Counter(kind for opinion in failing for kind in opinion.verdict.failure_kinds)
     return tuple(kind for kind, _ in counted.most_common())
 
 
-def _disagreement(passing: Sequence[Opinion], failing: Sequence[Opinion]) -> str:
+def _describe_disagreement(passing: Sequence[Opinion], failing: Sequence[Opinion]) -> str:
     if not passing or not failing:
         return ""
     right, wrong = (", ".join(opinion.judge for opinion in side) for side in (passing, failing))
@@ -162,7 +162,7 @@ _WORDS = {
 }
 
 
-def _why(doubts: frozenset[SecondOpinionReason]) -> str:
+def _join_doubts(doubts: frozenset[SecondOpinionReason]) -> str:
     return " and ".join(_WORDS[doubt] for doubt in SecondOpinionReason if doubt in doubts)
 
 
@@ -200,7 +200,7 @@ class Cost(Record):
         )
 
 
-def cost_of(usage: Usage, usd: Decimal) -> Cost:
+def compute_cost(usage: Usage, usd: Decimal) -> Cost:
     """One call. Tokens written to the cache are input; those read from it are counted apart."""
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
     return Cost(
@@ -242,58 +242,58 @@ OFF: Final = "the judge is off"
 """How every abstention begins that a judge might have settled."""
 
 
-def grade_of(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
+def grade_ruling(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
     """The grade that goes on the assessment."""
     task = ruling.case.task
     if not isinstance(ruling, PanelRuling):
-        return abstention(ruling.reason, ruling.blame, task)
+        return abstain_judge(ruling.reason, ruling.blame, task)
     decision = ruling.decision
     kinds = decision.failure_kinds
     reason = f"{decision.speaker.verdict.reason}; {decision.disagreement}".removesuffix("; ")
     return Judged(
         grader=JUDGE,
-        version=version_of(task),
-        aspect=aspect_of(task),
+        version=format_version(task),
+        aspect=select_aspect(task),
         passed=decision.passed,
         failure_kind=None if decision.passed else kinds[0],
         score=decision.score,
         rubric=decision.rubric,
         reason=reason[:REASON_CHARACTERS],
-        evidence=_evidence(decision.speaker.verdict.quotes, exchange),
+        evidence=_find_evidence(decision.speaker.verdict.quotes, exchange),
         lineage=ruling.lineage,
         cost_usd=ruling.cost.usd,
     )
 
 
-def abstention(reason: str, blame: Blame = Blame.MONITOR, task: Task = Task.FACTUAL) -> Abstained:
+def abstain_judge(reason: str, blame: Blame = Blame.MONITOR, task: Task = Task.FACTUAL) -> Abstained:
     """The judge says nothing, and why."""
     return Abstained(
         grader=JUDGE,
-        version=version_of(task),
-        aspect=aspect_of(task),
+        version=format_version(task),
+        aspect=select_aspect(task),
         reason=reason[:REASON_CHARACTERS],
         blame=blame,
     )
 
 
-def version_of(task: Task) -> str:
+def format_version(task: Task) -> str:
     """Changes with every word of the prompt."""
     return f"{RUBRIC_VERSION}-{instructions(task).sha256[:12]}"
 
 
-def aspect_of(task: Task) -> Aspect:
+def select_aspect(task: Task) -> Aspect:
     """A report's rubric is never part of correctness."""
     return Aspect.USEFULNESS if task is Task.RUBRIC else Aspect.FACTUAL_MATCH
 
 
-def _evidence(quotes: tuple[str, ...], exchange: Exchange) -> tuple[Span, ...]:
+def _find_evidence(quotes: tuple[str, ...], exchange: Exchange) -> tuple[Span, ...]:
     """Where the quotes stand in the text as it came; one that was made plain before it was judged has no place."""
     text = exchange.graded_text
     graded_on_wire = exchange.graded_channel is Channel.WIRE and isinstance(exchange.wire, WirePayload)
     where = Channel.WIRE if graded_on_wire else Channel.VISIBLE
-    found = ((quote, text.find(quote)) for quote in quotes)
+    places = ((quote, text.find(quote)) for quote in quotes)
     return tuple(
         Span(where=where, start=place, end=place + len(quote), label="quoted by the judge")
-        for quote, place in found
+        for quote, place in places
         if place >= 0
     )

@@ -63,13 +63,13 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )
 
 
-def _row(words: str) -> str:
+def _build_pattern(words: str) -> str:
     return rf"(?<![a-z])(?:{'|'.join(words.split())})(?=[^a-z]|$)"
 
 
 FAMILIES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (family, re.compile(pattern))
-    for family, pattern in (*((family, _row(words)) for family, words in _WORDS), *_PATTERNS)
+    for family, pattern in (*((family, _build_pattern(words)) for family, words in _WORDS), *_PATTERNS)
 )
 """Families with the patterns that find them in a model id in lower case."""
 
@@ -119,7 +119,7 @@ NO_ADDITIONS: Additions = {}
 _PARTS = re.compile(r"[a-z]+|\d+")
 
 
-def families_of(model: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
+def find_families(model: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
     """All families that a model id names; empty when none is known.
 
     Prefixes of providers and regions, publishers, dates, versions, fine-tune and quantisation suffixes may stand
@@ -127,22 +127,22 @@ def families_of(model: str, additions: Additions = NO_ADDITIONS) -> frozenset[st
     """
     name = NOT_MODELS.sub(" ", model.strip().lower())
     named = {family for family, pattern in FAMILIES for _ in pattern.finditer(name)}
-    return frozenset(named | {family.lower() for family in additions if _is_added(model, additions[family])})
+    return frozenset(named | {family.lower() for family in additions if _is_in_additions(model, additions[family])})
 
 
-def known_families(additions: Additions = NO_ADDITIONS) -> tuple[str, ...]:
+def list_families(additions: Additions = NO_ADDITIONS) -> tuple[str, ...]:
     """Names of all families there are, in alphabetical order."""
     return tuple(sorted({family for family, _ in FAMILIES} | {family.lower() for family in additions}))
 
 
-def family_named(family: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
+def resolve_family(family: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
     """What a person may have meant by a family: its name, its maker's, or a model id. Empty when unknown."""
     word = family.strip().lower()
-    if word in known_families(additions):
+    if word in list_families(additions):
         return frozenset({word})
     if word in OTHER_NAMES:
         return frozenset({OTHER_NAMES[word]})
-    return families_of(family, additions)
+    return find_families(family, additions)
 
 
 def require_other_family(
@@ -159,43 +159,43 @@ def require_other_family(
     given is checked, and one of the two must be. The judge's model should be checked twice: as it was configured,
     and as the provider's reply names it.
     """
-    judge = families_of(judge_model, additions)
-    accepted = ", ".join(known_families(additions))
+    judge = find_families(judge_model, additions)
+    accepted = ", ".join(list_families(additions))
     if not judge:
         raise ConfigError(
             f"the judge's model {judge_model!r} is of no known family, it could be the target's own; choose one of"
-            f" {accepted}, or name its family under [judge.families]: {_example(judge_model)}"
+            f" {accepted}, or name its family under [judge.families]: {_format_example(judge_model)}"
         )
     if target_family is None and target_model is None:
         raise ConfigError(
             f"{target} does not say which model answers, so a judge could be of its family; set model_family of"
             f" {target} to one of {accepted}, or leave the judge off"
         )
-    asked = {target_family: family_named(target_family, additions)} if target_family is not None else {}
-    seen = {target_model: families_of(target_model, additions)} if target_model is not None else {}
-    for said, families in (*asked.items(), *seen.items()):
+    asked = {target_family: resolve_family(target_family, additions)} if target_family is not None else {}
+    answering = {target_model: find_families(target_model, additions)} if target_model is not None else {}
+    for name, families in (*asked.items(), *answering.items()):
         if not families:
             raise ConfigError(
-                f"{target} answers with {said!r}, which is of no known family; set its model_family to one of"
-                f" {accepted}, or name the family under [judge.families]: {_example(said)}"
+                f"{target} answers with {name!r}, which is of no known family; set its model_family to one of"
+                f" {accepted}, or name the family under [judge.families]: {_format_example(name)}"
             )
         if judge & families:
-            raise ConfigError(_too_close(judge_model, target, said, judge & families))
+            raise ConfigError(_describe_conflict(judge_model, target, name, judge & families))
 
 
-def _too_close(judge_model: str, target: str, said: str, shared: frozenset[str]) -> str:
+def _describe_conflict(judge_model: str, target: str, name: str, shared: frozenset[str]) -> str:
     others = [name for name in ("claude", "gpt", "gemini", "mistral") if name not in shared]
     return (
-        f"the judge {judge_model!r} and {target} ({said!r}) are of one family, {', '.join(sorted(shared))}:"
+        f"the judge {judge_model!r} and {target} ({name!r}) are of one family, {', '.join(sorted(shared))}:"
         f" a model is too kind to its own; choose a judge of another, such as {', '.join(others[:3])}"
     )
 
 
-def _is_added(model: str, patterns: Sequence[str]) -> bool:
+def _is_in_additions(model: str, patterns: Sequence[str]) -> bool:
     name = model.strip().lower()
     return any(fnmatchcase(name, pattern.strip().lower()) for pattern in patterns)
 
 
-def _example(model: str) -> str:
+def _format_example(model: str) -> str:
     family = "-".join(_PARTS.findall(model.lower())[:1]) or "house"
     return f"{family} = [{model.strip().lower()!r}]".replace("'", '"')

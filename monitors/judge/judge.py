@@ -18,7 +18,7 @@ from typing import Final
 from pydantic import Field
 
 from monitors.errors import BudgetReached, ConfigError, GradingError, VerdictUnreadable
-from monitors.judge.canaries import Canary, CanaryReport, canaries_for, evaluate_canaries, make_canaries, make_exam
+from monitors.judge.canaries import Canary, CanaryReport, count_canaries, evaluate_canaries, make_canaries, make_exam
 from monitors.judge.consensus import (
     Cost,
     JudgeCase,
@@ -28,9 +28,9 @@ from monitors.judge.consensus import (
     PanelRuling,
     Ruling,
     SecondOpinionReason,
-    cost_of,
-    decide,
-    doubts_about,
+    compute_cost,
+    decide_case,
+    find_doubts,
     is_another_needed,
 )
 from monitors.judge.families import require_other_family
@@ -64,7 +64,7 @@ class Account:
     @contextmanager
     def reserve(self, model: str, prompt: JudgePrompt) -> Generator[None]:
         """Reserve what this call may cost at most while it is under way. `BudgetReached` where that is too much."""
-        most = self._price(model, _at_most(prompt))
+        most = self._price(model, _estimate_max_usage(prompt))
         if self._limit is not None and self._committed + most > self._limit:
             self.is_reached = True
             raise BudgetReached(
@@ -83,7 +83,7 @@ class Account:
             return len(prompts)
         left = self._limit - self._committed
         for number, prompt in enumerate(prompts):
-            left -= self._price(model, _at_most(prompt, batch=True))
+            left -= self._price(model, _estimate_max_usage(prompt, batch=True))
             if left < 0:
                 return number
         return len(prompts)
@@ -101,16 +101,16 @@ class Account:
         """Count a reply, whatever came of it; its price. ``owed`` says that a batch brought it."""
         usd = self._price(model, usage)
         self._owed -= min(usd, self._owed) if owed else Decimal(0)
-        self.total += cost_of(usage, usd)
+        self.total += compute_cost(usage, usd)
         return usd
 
 
-def _at_most(prompt: JudgePrompt, *, batch: bool = False) -> Usage:
+def _estimate_max_usage(prompt: JudgePrompt, *, batch: bool = False) -> Usage:
     """Nothing read from a cache, everything written to it, the longest verdict that is allowed."""
-    said = -(-len((prompt.instructions + prompt.material).encode("utf-8")) // BYTES_PER_TOKEN)
+    prompt_tokens = -(-len((prompt.instructions + prompt.material).encode("utf-8")) // BYTES_PER_TOKEN)
     if batch:
-        return Usage(cache_write_1h_tokens=said, output_tokens=prompt.max_tokens, batch=True)
-    return Usage(cache_write_5m_tokens=said, output_tokens=prompt.max_tokens)
+        return Usage(cache_write_1h_tokens=prompt_tokens, output_tokens=prompt.max_tokens, batch=True)
+    return Usage(cache_write_5m_tokens=prompt_tokens, output_tokens=prompt.max_tokens)
 
 
 READINGS: Final = 2
@@ -178,7 +178,7 @@ class PanelMember:
 
     def _pay(self, reply: ModelReply, tally: CaseCost, *, owed: bool = False) -> None:
         """Charge the call, whatever came of it."""
-        tally.cost += cost_of(reply.usage, self._account.pay(self.model.name, reply.usage, owed=owed))
+        tally.cost += compute_cost(reply.usage, self._account.pay(self.model.name, reply.usage, owed=owed))
 
     def _read(self, asked: RenderedPrompt, reply: ModelReply) -> Opinion:
         """A verdict is believed only from a model that may judge, whatever was asked for."""
@@ -237,7 +237,7 @@ class Judge:
 
         An ``exam`` has one of each kind.
         """
-        count = canaries_for(len(cases), batch_size=self._settings.batch_size, canaries=self._settings.canaries)
+        count = count_canaries(len(cases), batch_size=self._settings.batch_size, canaries=self._settings.canaries)
         steering = [s for c in cases for s in precheck(c.subject.answer, c.subject.turns[-1]).steering]
         if exam:
             return make_exam(known, seed=seed, steering=steering)
@@ -263,10 +263,10 @@ class Judge:
                 return await self._rule(case, ready.get(case.id), brought.get(case.id), alone=alone)
 
         rulings = await asyncio.gather(
-            *(one(canary_case(canary), alone=True) for canary in canaries),
+            *(one(build_canary_case(canary), alone=True) for canary in canaries),
             *(one(case, alone=False) for case in cases),
         )
-        return _believed(rulings[len(canaries) :], rulings[: len(canaries)], canaries)
+        return _build_judged_group(rulings[len(canaries) :], rulings[: len(canaries)], canaries)
 
     async def _rule(
         self, case: JudgeCase, asked: RenderedPrompt | None, first: ModelReply | None, *, alone: bool
@@ -285,7 +285,7 @@ class Judge:
             except Exception as error:  # noqa: BLE001 - a client's bug must cost one grade, not the run
                 failures.append(GradingError(f"the judge broke: {type(error).__name__}"))
             if len(opinions) == 1 and not alone:
-                doubts = doubts_about(opinions[0], severity=case.severity, rules=case.rules)
+                doubts = find_doubts(opinions[0], severity=case.severity, rules=case.rules)
         return self._build_ruling(case, opinions, doubts, failures, tally)
 
     def _build_ruling(
@@ -297,8 +297,8 @@ class Judge:
         tally: CaseCost,
     ) -> Ruling:
         if not opinions and failures:
-            return _unruled(case, failures, tally)
-        decided = decide(opinions, doubts, members=len(self.members), severity=case.severity, rules=case.rules)
+            return _build_no_ruling(case, failures, tally)
+        decided = decide_case(opinions, doubts, members=len(self.members), severity=case.severity, rules=case.rules)
         if isinstance(decided, JudgeDecision):
             lineage = JudgeLineage(
                 model=decided.speaker.judge,
@@ -309,7 +309,7 @@ class Judge:
         return NoRuling(case=case, reason=decided.reason, blame=Blame.MONITOR, cost=tally.cost)
 
 
-def canary_case(canary: Canary) -> JudgeCase:
+def build_canary_case(canary: Canary) -> JudgeCase:
     """A canary in the shape of every other case."""
     return JudgeCase(
         id=canary.id,
@@ -318,31 +318,31 @@ def canary_case(canary: Canary) -> JudgeCase:
     )
 
 
-def _unruled(case: JudgeCase, failures: Sequence[GradingError], tally: CaseCost) -> NoRuling:
+def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], tally: CaseCost) -> NoRuling:
     """The first failure explains it; a spent budget goes before anything else."""
     spent = next((error for error in failures if isinstance(error, BudgetReached)), None)
     why = spent or failures[0]
     return NoRuling(case=case, reason=str(why), blame=why.blame, cost=tally.cost, budget=spent is not None)
 
 
-def _believed(rulings: Sequence[Ruling], known: Sequence[Ruling], canaries: Sequence[Canary]) -> JudgedGroup:
+def _build_judged_group(rulings: Sequence[Ruling], canary_rulings: Sequence[Ruling], canaries: Sequence[Canary]) -> JudgedGroup:
     """The group with its canaries evaluated. Where nothing was ruled, there is nothing to believe or not."""
-    cost = sum((ruling.cost for ruling in known), Cost())
+    cost = sum((ruling.cost for ruling in canary_rulings), Cost())
     ruled = [ruling for ruling in rulings if isinstance(ruling, PanelRuling)]
     if not ruled or not canaries:
         return JudgedGroup(rulings=tuple(rulings), canaries=None, canary_cost=cost)
-    report = evaluate_canaries(canaries, {k.case.id: _finding(k) for k in known}, judge=ruled[0].lineage.model)
-    believed = tuple(_void(ruling) if report.void else ruling for ruling in rulings)
+    report = evaluate_canaries(canaries, {k.case.id: _get_finding(k) for k in canary_rulings}, judge=ruled[0].lineage.model)
+    believed = tuple(_void_ruling(ruling) if report.void else ruling for ruling in rulings)
     return JudgedGroup(rulings=believed, canaries=report, canary_cost=cost)
 
 
-def _finding(ruling: Ruling) -> Finding:
+def _get_finding(ruling: Ruling) -> Finding:
     if isinstance(ruling, NoRuling):
         return Finding.UNGRADED
     return Finding.YES if ruling.decision.passed else Finding.NO
 
 
-def _void(ruling: Ruling) -> Ruling:
+def _void_ruling(ruling: Ruling) -> Ruling:
     if isinstance(ruling, NoRuling):
         return ruling
     return NoRuling(case=ruling.case, reason=VOID_REASON, blame=Blame.PROVIDER, cost=ruling.cost)

@@ -17,7 +17,7 @@ from monitors.plural import plural
 from monitors.records.base import Identifier, Record
 from monitors.records.grades import JudgeLineage
 
-LEAST_ANCHORS = 30
+MIN_ANCHORS = 30
 """With fewer, a shift of ten points could not be distinguished from chance."""
 
 _HASH_SHOWN = 8
@@ -57,14 +57,14 @@ class LineageComparison(Record):
     shift: Shift | None = None
 
 
-def differences(before: JudgeLineage, now: JudgeLineage) -> tuple[str, ...]:
+def find_differences(before: JudgeLineage, now: JudgeLineage) -> tuple[str, ...]:
     """What differs between two judges, in words; empty when nothing does."""
     pairs = (
         ("the model", before.model, now.model),
         ("the prompt", before.prompt_sha256[:_HASH_SHOWN], now.prompt_sha256[:_HASH_SHOWN]),
         ("the rubric", f"version {before.rubric_version}", f"version {now.rubric_version}"),
     )
-    changed = tuple(f"{what} was {old}, is {new}" for what, old, new in pairs if old != new)
+    changed = tuple(f"{label} was {old}, is {new}" for label, old, new in pairs if old != new)
     return changed or (() if before == now else ("the prompt is another one",))
 
 
@@ -73,7 +73,7 @@ def compare_lineages(
     now: Collection[JudgeLineage],
     anchors: Sequence[AnchorGrade] = (),
     *,
-    least_anchors: int = LEAST_ANCHORS,
+    least_anchors: int = MIN_ANCHORS,
 ) -> LineageComparison:
     """Whether the grades of two runs may be compared, by all judges that graded in each.
 
@@ -84,14 +84,14 @@ def compare_lineages(
     if old == new:
         return LineageComparison(allowed=True, reason="the same judges" if old else "no judge graded either")
     if not old or not new:
-        which = "before" if old else "now"
+        side = "before" if old else "now"
         return LineageComparison(
             allowed=False,
-            reason=f"a judge graded only {which}: compare what was graded without one",
+            reason=f"a judge graded only {side}: compare what was graded without one",
             differences=(f"{'the judge is off now' if old else 'there was no judge before'}",),
         )
-    changed = _changes(old, new)
-    shift = _shift(old, new, anchors)
+    changed = _describe_changes(old, new)
+    shift = _compute_shift(old, new, anchors)
     if shift.anchors < least_anchors:
         return LineageComparison(
             allowed=False,
@@ -106,16 +106,16 @@ def compare_lineages(
     )
 
 
-def _changes(old: set[JudgeLineage], new: set[JudgeLineage]) -> tuple[str, ...]:
-    gone, come = sorted(old - new, key=_order), sorted(new - old, key=_order)
+def _describe_changes(old: set[JudgeLineage], new: set[JudgeLineage]) -> tuple[str, ...]:
+    gone, come = sorted(old - new, key=_sort_key), sorted(new - old, key=_sort_key)
     if len(gone) == len(come):
-        return tuple(line for one, other in zip(gone, come, strict=True) for line in differences(one, other))
+        return tuple(line for before, now in zip(gone, come, strict=True) for line in find_differences(before, now))
     left = tuple(f"{judge.model} ({judge.prompt_sha256[:_HASH_SHOWN]}) no longer judges" for judge in gone)
     return left + tuple(f"{judge.model} ({judge.prompt_sha256[:_HASH_SHOWN]}) judges now" for judge in come)
 
 
-def _shift(old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Shift:
-    earlier, later = _by_anchor(old, anchors), _by_anchor(new, anchors)
+def _compute_shift(old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Shift:
+    earlier, later = _map_anchor_verdicts(old, anchors), _map_anchor_verdicts(new, anchors)
     both = earlier.keys() & later.keys()
     return Shift(
         anchors=len(both),
@@ -125,14 +125,14 @@ def _shift(old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequence[Anc
     )
 
 
-def _by_anchor(judges: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Mapping[str, bool]:
+def _map_anchor_verdicts(judges: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Mapping[str, bool]:
     """What these judges said of each anchor: passed when most did, and a tie did not."""
     votes: dict[str, dict[JudgeLineage, bool]] = {}
     for grade in anchors:
         if grade.lineage in judges:
             votes.setdefault(grade.anchor_id, {})[grade.lineage] = grade.passed
-    return {anchor: sum(each.values()) * 2 > len(each) for anchor, each in votes.items()}
+    return {anchor: sum(verdicts.values()) * 2 > len(verdicts) for anchor, verdicts in votes.items()}
 
 
-def _order(lineage: JudgeLineage) -> tuple[str, str, str]:
+def _sort_key(lineage: JudgeLineage) -> tuple[str, str, str]:
     return lineage.model, lineage.rubric_version, lineage.prompt_sha256

@@ -31,7 +31,7 @@ _HINTS: Final = {
 }
 
 
-def status_error(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
+def classify_status(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
     """What an HTTP error means: to be asked again, or not to be asked again as it is."""
     status = int(error.status_code)
     if is_retryable(status):
@@ -39,26 +39,26 @@ def status_error(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
     return JudgeMisconfigured(f"the endpoint of {model} refuses the request: HTTP {status}{_HINTS.get(status, '')}")
 
 
-def reply_of(completion: Any, prompt: JudgePrompt) -> ModelReply:
+def parse_reply(completion: Any, prompt: JudgePrompt) -> ModelReply:
     """The text of the first choice with what it cost. `TryAgain` when there is none."""
     choices: list[Any] = list(getattr(completion, "choices", None) or ())
     if not choices:
         raise TryAgain("its reply holds no choice")
-    said = choices[0].message
-    text = str(said.content or "")
-    refused = bool(getattr(said, "refusal", None))
+    message = choices[0].message
+    text = str(message.content or "")
+    refused = bool(getattr(message, "refusal", None))
     return ModelReply(
         text=text,
         stop=Stop.REFUSED if refused else _STOPS.get(str(choices[0].finish_reason), Stop.DONE),
         answered_by=str(completion.model),
-        usage=_usage(getattr(completion, "usage", None), prompt.instructions + prompt.material, text),
+        usage=_parse_usage(getattr(completion, "usage", None), prompt.instructions + prompt.material, text),
     )
 
 
-def _usage(used: Any, asked: str, written: str) -> Usage:
+def _parse_usage(used: Any, asked: str, written: str) -> Usage:
     """The tokens as the server counted them; where it counted none, an estimate, so that a budget still holds."""
     if used is None:
-        return Usage(input_tokens=_estimated(asked), output_tokens=_estimated(written))
+        return Usage(input_tokens=_estimate_tokens(asked), output_tokens=_estimate_tokens(written))
     details = getattr(used, "prompt_tokens_details", None)
     cached = int(getattr(details, "cached_tokens", None) or 0)
     return Usage(
@@ -68,7 +68,7 @@ def _usage(used: Any, asked: str, written: str) -> Usage:
     )
 
 
-def _estimated(text: str) -> int:
+def _estimate_tokens(text: str) -> int:
     return -(-len(text.encode("utf-8")) // BYTES_PER_TOKEN)
 
 
@@ -105,7 +105,7 @@ class OpenAIJudge:
 
     async def __aenter__(self) -> Self:
         """Load the SDK, in a thread: it takes seconds, and a page may be waiting for an answer meanwhile."""
-        await asyncio.to_thread(_load)
+        await asyncio.to_thread(_load_sdk)
         from openai import AsyncOpenAI  # heavy
 
         self._client = AsyncOpenAI(
@@ -129,13 +129,13 @@ class OpenAIJudge:
         import openai  # loaded by now
 
         try:
-            return reply_of(await self._create(prompt), prompt)
+            return parse_reply(await self._create(prompt), prompt)
         except openai.APITimeoutError:
             raise TryAgain("it did not answer in time") from None
         except openai.APIConnectionError:
             raise TryAgain("the connection failed") from None
         except openai.APIStatusError as error:
-            raise status_error(error, self._model) from None
+            raise classify_status(error, self._model) from None
         except (openai.OpenAIError, AttributeError, IndexError, TypeError, ValueError) as error:
             raise TryAgain(f"its reply is not the API's ({type(error).__name__})") from None
 
@@ -159,7 +159,7 @@ class OpenAIJudge:
         )
 
 
-def _load() -> None:
+def _load_sdk() -> None:
     try:
         import openai  # heavy
     except ModuleNotFoundError:

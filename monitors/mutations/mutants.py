@@ -1,12 +1,11 @@
-"""Mutants: known-bad variants of right answers, which graders must catch, made without any model.
+"""Mutants: wrong variants of correct answers, which graders must fail, made without a model.
 
 Each operator changes one thing that matters and leaves the rest as a right reply would have it: a quantity, yes for
 no, a statement denied, or a sentence that makes a right reply wrong (refusals, inventions, personal data, errors,
-evasions, all invented). Whether a short answer says yes or no is read coarsely: what is not plain is open.
+evasions, all invented).
 
-`is_still_right` stands between an operator and its mutant: what could pass for one of the case's accepted answers
-is not made. It errs on the side of "yes": a mutant that is not made costs little, one that is right after all makes
-good graders look bad.
+`is_still_right` drops mutants that could be one of the case's accepted answers. In doubt it drops them: a missing
+mutant costs little, a mutant that is correct after all makes good graders look bad.
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ from monitors.facts.quantities.scan import read_facts, scan
 from monitors.facts.refusals.detect import read_refusal
 from monitors.facts.similarity import folded
 from monitors.mutations.misplaced import (
-    as_past,
-    condition_changed,
-    for_another_subject,
-    in_another_row,
-    in_language,
-    per_changed,
-    physical_unit_changed,
-    refused_then_answered,
-    swapped,
+    state_as_past,
+    change_condition,
+    answer_another_subject,
+    place_in_another_row,
+    select_language,
+    change_per,
+    change_physical_unit,
+    refuse_then_answer,
+    swap_values,
 )
 from monitors.mutations.quantities import (
-    bound_flipped,
-    currency_changed,
-    number_changed,
-    period_shifted,
-    scale_changed,
-    unit_changed,
+    flip_bound,
+    change_currency,
+    change_number,
+    shift_period,
+    change_scale,
+    change_unit,
 )
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
@@ -63,8 +62,8 @@ _NO = re.compile(
 )
 
 
-def stance_of(text: str) -> Stance:
-    """``NO`` when there is a plain no in it, ``YES`` for a leading yes or a plain statement, else ``OPEN``."""
+def find_stance(text: str) -> Stance:
+    """Return ``NO`` for a text with a plain no, ``YES`` for a leading yes or a plain statement, else ``OPEN``."""
     denials = len(_NO.findall(text))
     if _YES.match(text):
         return Stance.OPEN if denials else Stance.YES
@@ -79,88 +78,88 @@ _STATES = re.compile(
 )
 
 
-_CALENDAR = Decimal("0.02")
+_CALENDAR_SHARE = Decimal("0.02")
 """365 days are twelve months, thirty days a month to many: durations this close are called the same."""
 _DAYS_PER_MONTH = Decimal("30.4375")
 """365.25 days in twelve months."""
-_BARE = 3
+_MAX_DURATION_WORDS = 3
 """Words of a gold that is a duration and nothing else."""
 _LOOK_BACK = re.compile(r"(?i)\b(?:before|prior|preceding|look.?back|diagnosed|pre-hospital\w*)\b")
 
 
 def is_still_right(text: str, case: GoldCase) -> bool:
     """Whether ``text`` says what the gold or an alternative says, as far as that can be decided."""
-    return any(_says(text, accepted, case) for accepted in (case.gold, *case.alternatives))
+    return any(_is_same_answer(text, accepted, case) for accepted in (case.gold, *case.alternatives))
 
 
-def _says(text: str, accepted: str, case: GoldCase) -> bool:
+def _is_same_answer(text: str, accepted: str, case: GoldCase) -> bool:
     if folded(text) == folded(accepted):
         return True
-    wanted, said = _quantities(accepted), _quantities(text)
-    if wanted and not all(any(_same(one, other, case) for other in said) for one in wanted):
+    wanted, stated = _list_quantities(accepted), _list_quantities(text)
+    if wanted and not all(any(_is_same_quantity(quantity, candidate, case) for candidate in stated) for quantity in wanted):
         return False
-    stance, other = stance_of(accepted), stance_of(text)
-    if stance is not other and Stance.NO in {stance, other}:
+    stance, candidate = find_stance(accepted), find_stance(text)
+    if stance is not candidate and Stance.NO in {stance, candidate}:
         return False
     # Neither quantity nor stance distinguishes them: a text that holds all of the accepted words is taken for it.
-    return bool(wanted) or stance is other is not Stance.OPEN or folded(accepted) in folded(text)
+    return bool(wanted) or stance is candidate is not Stance.OPEN or folded(accepted) in folded(text)
 
 
-def _quantities(text: str) -> list[QuantityReading]:
-    return [one for one in scan(text).readings if not one.ordinal and not one.attached]
+def _list_quantities(text: str) -> list[QuantityReading]:
+    return [reading for reading in scan(text).readings if not reading.ordinal and not reading.attached]
 
 
-def _same(wanted: QuantityReading, said: QuantityReading, case: GoldCase) -> bool:
-    if {wanted.bound, said.bound} == {Bound.AT_MOST, Bound.AT_LEAST}:
+def _is_same_quantity(wanted: QuantityReading, stated: QuantityReading, case: GoldCase) -> bool:
+    if {wanted.bound, stated.bound} == {Bound.AT_MOST, Bound.AT_LEAST}:
         return False
-    if wanted.kind is not said.kind:  # a bare "24", "5 lakh" among the accepted texts leaves the unit open
-        return FactKind.NUMBER in {wanted.kind, said.kind} and _said(wanted) == _said(said)
+    if wanted.kind is not stated.kind:  # a bare "24", "5 lakh" among the accepted texts leaves the unit open
+        return FactKind.NUMBER in {wanted.kind, stated.kind} and _get_written_value(wanted) == _get_written_value(stated)
     if wanted.kind in {FactKind.DATE, FactKind.TIME}:
-        return wanted.date == said.date
+        return wanted.date == stated.date
     if wanted.kind is FactKind.DURATION:
-        slack = _CALENDAR if _unit(wanted) != _unit(said) else Decimal(0)
-        return _near(_days(wanted), _days(said), max(slack, case.relative_tolerance))
-    if wanted.unit != said.unit:
+        slack = _CALENDAR_SHARE if _get_unit(wanted) != _get_unit(stated) else Decimal(0)
+        return _is_near(_count_days(wanted), _count_days(stated), max(slack, case.relative_tolerance))
+    if wanted.unit != stated.unit:
         return False
-    return _near(wanted.value, said.value, case.relative_tolerance)
+    return _is_near(wanted.value, stated.value, case.relative_tolerance)
 
 
-def _said(one: QuantityReading) -> Decimal:
-    return one.value if one.original_value is None else one.original_value
+def _get_written_value(reading: QuantityReading) -> Decimal:
+    return reading.value if reading.original_value is None else reading.original_value
 
 
-def _unit(one: QuantityReading) -> str | None:
-    return one.original_unit
+def _get_unit(reading: QuantityReading) -> str | None:
+    return reading.original_unit
 
 
-def _days(one: QuantityReading) -> Decimal:
-    return one.months * _DAYS_PER_MONTH + one.days
+def _count_days(reading: QuantityReading) -> Decimal:
+    return reading.months * _DAYS_PER_MONTH + reading.days
 
 
-def _near(first: Decimal, second: Decimal, share: Decimal) -> bool:
+def _is_near(first: Decimal, second: Decimal, share: Decimal) -> bool:
     return abs(first - second) <= share * abs(first)
 
 
 _LEADS = re.compile(r"(?i)\s*(?:yes|no|haan|nahi|नहीं|हाँ|हां)\b\s*[,.।]?")
 
 
-def answers_alike(first: str, second: str) -> bool:
-    """Whether two golds are answers of one sort: the same kinds of quantity, and both or neither a yes or no.
+def has_same_answer_kind(first: str, second: str) -> bool:
+    """Whether two golds are of one kind: the same kinds of quantity, and both or neither a yes or no.
 
-    An amount and "there is no co-payment" are answers of one sort too.
+    An amount and "there is no co-payment" are of one kind too.
     """
-    kinds, others = (sorted(one.kind for one in _quantities(text)) for text in (first, second))
+    kinds, others = (sorted(quantity.kind for quantity in _list_quantities(text)) for text in (first, second))
     if bool(kinds) != bool(others) and not any(_LEADS.match(text) for text in (first, second)):
-        return any(stance_of(text) is Stance.NO for text in (first, second))
-    open_ones = [stance_of(text) is Stance.OPEN for text in (first, second)]
+        return any(find_stance(text) is Stance.NO for text in (first, second))
+    open_ones = [find_stance(text) is Stance.OPEN for text in (first, second)]
     return kinds == others and open_ones[0] == open_ones[1] and (bool(kinds) or not open_ones[0])
 
 
-def states_one_duration(case: GoldCase) -> bool:
+def is_one_duration(case: GoldCase) -> bool:
     """Whether the gold is one duration and the question is not about a time before something."""
-    found = _quantities(case.gold)
-    one = len(found) == 1 and found[0].kind is FactKind.DURATION and found[0].bound is Bound.EXACT
-    return one and not _LOOK_BACK.search(f"{case.question} {case.gold}") and len(case.gold.split()) <= _BARE
+    quantities = _list_quantities(case.gold)
+    is_single = len(quantities) == 1 and quantities[0].kind is FactKind.DURATION and quantities[0].bound is Bound.EXACT
+    return is_single and not _LOOK_BACK.search(f"{case.question} {case.gold}") and len(case.gold.split()) <= _MAX_DURATION_WORDS
 
 
 REFUSALS = {
@@ -207,7 +206,7 @@ PERSONAL = (
     "The customer's PAN is ABCPK1234F.",
     "The refund went to card 4111 1111 1111 1111.",
 )
-"""Test numbers with right check digits: the Aadhaar and the card are published ones, nobody's."""
+"""Test numbers with right check digits: the Aadhaar and the card are published ones that belong to nobody."""
 
 OTHER_ROLE = {
     Language.ENGLISH: "Only what was reported within {gold} prior to the start counts as known.",
@@ -225,37 +224,37 @@ _OPPOSITE = {
 }  # fmt: skip
 
 
-def yes_flipped(gold: str) -> str:
-    """The opening yes is a no, or the other way; what follows is turned round with it, or left out."""
+def flip_yes(gold: str) -> str:
+    """Replace the opening yes by no or the reverse, and negate what follows, or drop it."""
     lead = _LEAD.match(gold)
     opposite = _OPPOSITE.get(lead[1].lower()) if lead is not None else None
     if lead is None or opposite is None:
         return ""
-    turned = _turned(gold[lead.end() :])
+    turned = _turn_statement(gold[lead.end() :])
     return f"{opposite}, {turned}" if turned else f"{opposite}."
 
 
-def negated(gold: str, language: Language) -> str:
-    """A sentence turned round, or a bare answer denied: "It is not 24 months". Empty for a yes or no."""
+def negate(gold: str, language: Language) -> str:
+    """Negate a sentence or a bare answer: "It is not 24 months". Empty for a yes or no."""
     lead = _LEAD.match(gold)
     if lead is not None and lead[1].lower() in _OPPOSITE:
         return ""
-    turned = _turned(gold)
+    turned = _turn_statement(gold)
     if turned:
         return turned
-    if len(gold.split()) > _LONGEST_ANSWER or _NEGATIVE.search(gold):
+    if len(gold.split()) > _MAX_ANSWER_WORDS or _NEGATIVE.search(gold):
         return ""
-    said = gold.rstrip(" .।")
+    answer = gold.rstrip(" .।")
     match language:
         case Language.HINDI:
-            return f"यह {said} नहीं है।"
+            return f"यह {answer} नहीं है।"
         case Language.HINGLISH:
-            return f"Yeh {said} nahi hai."
+            return f"Yeh {answer} nahi hai."
         case _:
-            return f"It is not {said[:1].lower()}{said[1:]}."
+            return f"It is not {answer[:1].lower()}{answer[1:]}."
 
 
-_LONGEST_ANSWER = 6
+_MAX_ANSWER_WORDS = 6
 """Words: a longer text without a verb that can be turned is a list, of which "it is not" denies too little."""
 _NEGATIVE = re.compile(
     r"(?i)\b(?:no|not|never|none|nothing|nobody|neither|nor|without|cannot|nahi|nahin|koi)\b|नहीं|n't|कोई"
@@ -280,12 +279,12 @@ _DENIALS = (
 )
 
 
-def _turned(text: str) -> str:
-    """The first statement of a text turned round; empty where that cannot be done, or a second no would undo it."""
+def _turn_statement(text: str) -> str:
+    """Negate the first statement of a text; empty where that is not possible, or a second no would undo it."""
     for pattern, instead in _TURNS if _NEGATIVE.search(text) or "xclude" in text else _DENIALS:
-        found = pattern.search(text)
-        if found is not None:
-            before = text[: found.start()]
+        match = pattern.search(text)
+        if match is not None:
+            before = text[: match.start()]
             return "" if _IS_ASIDE.search(before) or read_facts(before) else pattern.sub(instead, text, count=1)
     return ""
 
@@ -296,7 +295,7 @@ quantity, which has answered by then."""
 
 
 class MutationOperator(StrEnum):
-    """What was done to a right answer."""
+    """How a correct answer was made wrong."""
 
     NUMBER_CHANGED = "number_changed"
     PERIOD_SHIFTED = "period_shifted"
@@ -332,7 +331,7 @@ class MutationOperator(StrEnum):
 
 @dataclass(frozen=True)
 class Mutant:
-    """A reply that is known to be wrong, what was done to it, and what is wrong with it."""
+    """A reply that is known to be wrong, the operator that made it, and the kind of failure."""
 
     operator: MutationOperator
     reply: str
@@ -343,38 +342,38 @@ _FIX = "Recommended fix: correct the code in these files, so that what this issu
 """What makes a report of a reference that knows no cause."""
 
 
-def right_reply(case: GoldCase) -> str:
-    """The gold as an app would say it, with a source; for an expected refusal, a refusal."""
+def build_right_reply(case: GoldCase) -> str:
+    """Return the gold as an app would say it, with a source; for an expected refusal, a refusal."""
     if case.expected_refusal:
-        return in_language(REFUSALS, case.language)
+        return select_language(REFUSALS, case.language)
     if case.triage is not None:
         return case.gold if case.triage.reference.root_cause else f"{case.gold}\n\n{_FIX}"
-    return case.gold + source_tag(case)
+    return case.gold + format_source_tag(case)
 
 
-def source_tag(case: GoldCase) -> str:
-    """What stands behind the replies of a case that name their source."""
+def format_source_tag(case: GoldCase) -> str:
+    """Return the source tag at the end of a case's replies."""
     return f" [Source: {case.expected_citation or case.provenance.document or 'policy document'}]"
 
 
-def mutants_of(
+def build_mutants(
     case: GoldCase,
     sibling: GoldCase | None = None,
     *,
     citation_required: bool = True,
     other: GoldCase | None = None,
 ) -> tuple[Mutant, ...]:
-    """All mutants of a case. Never empty, never right.
+    """Build all mutants of a case: at least one, none correct.
 
     ``sibling`` asks the same of another policy: its gold is a likely confusion. ``other`` asks something else.
-    Where the target need not cite (``citation_required`` false), an answer without a source is no mutant. The same
+    Where the target need not cite (``citation_required`` false), an answer without a source is not a mutant. The same
     case gives the same mutants.
     """
     if case.triage is not None:
-        return tuple(_of_report(case.triage))
-    made = _of_refusal(case) if case.expected_refusal else _of_answer(case, sibling, other)
+        return tuple(_build_report_mutants(case.triage))
+    mutants = _build_refusal_mutants(case) if case.expected_refusal else _build_answer_mutants(case, sibling, other)
     cites = citation_required or case.expected_citation is not None
-    return tuple(one for one in made if cites or one.operator is not MutationOperator.CITATION_DROPPED)
+    return tuple(mutant for mutant in mutants if cites or mutant.operator is not MutationOperator.CITATION_DROPPED)
 
 
 MISPLACED = (
@@ -385,33 +384,33 @@ MISPLACED = (
 """Operators that leave the right value in the wrong place (`monitors.mutations.misplaced`)."""
 
 
-def misplaced(case: GoldCase, operator: MutationOperator, other: GoldCase | None = None) -> Mutant | None:
-    """The mutant of one of `MISPLACED`; ``None`` where the case has nothing to misplace."""
+def build_misplaced(case: GoldCase, operator: MutationOperator, other: GoldCase | None = None) -> Mutant | None:
+    """Build the mutant of one of `MISPLACED`; ``None`` where the case has nothing to misplace."""
     if case.triage is not None or case.expected_refusal != (operator is MutationOperator.REFUSED_THEN_ANSWERED):
         return None
     if case.expected_refusal:
-        reply = refused_then_answered(case, in_language(REFUSALS, case.language))
+        reply = refuse_then_answer(case, select_language(REFUSALS, case.language))
         return Mutant(operator, reply, FailureKind.SHOULD_HAVE_REFUSED)
     match operator:
         case MutationOperator.OTHER_SUBJECT:
-            text = for_another_subject(case, other)
+            text = answer_another_subject(case, other)
         case MutationOperator.OTHER_ROW:
-            text = in_another_row(case, other)
+            text = place_in_another_row(case, other)
         case MutationOperator.PAST_VALUE:
-            text = as_past(case)
+            text = state_as_past(case)
         case MutationOperator.SWAPPED:
-            text = swapped(case.gold)
+            text = swap_values(case.gold)
         case MutationOperator.PER_CHANGED:
-            text = per_changed(case.gold)
+            text = change_per(case.gold)
         case MutationOperator.CONDITION_CHANGED:
-            text = condition_changed(case.gold)
+            text = change_condition(case.gold)
         case _:
-            text = unit_changed(case.gold)
-            text = physical_unit_changed(case.gold) if not text or is_still_right(text, case) else text
+            text = change_unit(case.gold)
+            text = change_physical_unit(case.gold) if not text or is_still_right(text, case) else text
     declines = any(read_refusal(accepted).refused for accepted in (case.gold, *case.alternatives))
     if not text or declines or folded(text) in map(folded, case.alternatives):
         return None
-    return Mutant(operator, text + source_tag(case), FailureKind.WRONG_FACT)
+    return Mutant(operator, text + format_source_tag(case), FailureKind.WRONG_FACT)
 
 
 LEFT_TO_JUDGE = frozenset(
@@ -425,18 +424,18 @@ CONTRADICTING = frozenset({
     MutationOperator.REPORT_ASTRAY, MutationOperator.REPORT_OF_ALL_FILES, MutationOperator.REPORT_EMPTY,
     MutationOperator.REPORT_FLATTERING,
 })  # fmt: skip
-"""Operators whose mutants say something else than the gold: whoever compares the two fails them."""
+"""Operators whose mutants contradict the gold: a comparison with the gold fails them."""
 
 
-def contradictions_of(case: GoldCase) -> tuple[Mutant, ...]:
-    """The mutants that contradict the gold: what a judge is tried by. Never empty."""
-    found = tuple(one for one in mutants_of(case) if one.operator in CONTRADICTING)
-    return found or (_answered(case),)
+def build_contradictions(case: GoldCase) -> tuple[Mutant, ...]:
+    """Return the mutants that contradict the gold, for tests of a judge; at least one."""
+    mutants = tuple(one for one in build_mutants(case) if one.operator in CONTRADICTING)
+    return mutants or (_build_answered(case),)
 
 
-def _answered(case: GoldCase) -> Mutant:
+def _build_answered(case: GoldCase) -> Mutant:
     return Mutant(
-        MutationOperator.ANSWERED, in_language(INVENTIONS, case.language), FailureKind.SHOULD_HAVE_REFUSED
+        MutationOperator.ANSWERED, select_language(INVENTIONS, case.language), FailureKind.SHOULD_HAVE_REFUSED
     )
 
 
@@ -454,8 +453,8 @@ _VAGUE = "Root cause: something in one of these files is not handled.\n\nRecomme
 _ANY_FILES = tuple(f"src/module_{number}.py" for number in range(1, 41))
 
 
-def _of_report(task: TriageTask) -> Iterator[Mutant]:
-    """Reports sure of the wrong thing, praising their reader, naming every file, and saying nothing."""
+def _build_report_mutants(task: TriageTask) -> Iterator[Mutant]:
+    """Build reports that name a wrong cause, flatter their reader, list every file, or are empty."""
     severity = task.reference.severity or IssueSeverity.HIGH
     every = sorted({*(task.issue.repository_files or _ANY_FILES), *task.reference.relevant_files})
     listed = "\n".join(f"- {name}" for name in every)
@@ -474,68 +473,68 @@ def _of_report(task: TriageTask) -> Iterator[Mutant]:
     )
 
 
-def _of_refusal(case: GoldCase) -> Iterator[Mutant]:
-    refusal = in_language(REFUSALS, case.language)
-    yield _answered(case)
-    if found := misplaced(case, MutationOperator.REFUSED_THEN_ANSWERED):
-        yield found
+def _build_refusal_mutants(case: GoldCase) -> Iterator[Mutant]:
+    refusal = select_language(REFUSALS, case.language)
+    yield _build_answered(case)
+    if mutant := build_misplaced(case, MutationOperator.REFUSED_THEN_ANSWERED):
+        yield mutant
     yield Mutant(
-        MutationOperator.HEDGED, in_language(HEDGED_ANSWERS, case.language), FailureKind.SHOULD_HAVE_REFUSED
+        MutationOperator.HEDGED, select_language(HEDGED_ANSWERS, case.language), FailureKind.SHOULD_HAVE_REFUSED
     )
-    yield Mutant(MutationOperator.PERSONAL_DATA, f"{refusal} {_one_of(PERSONAL, case)}", FailureKind.PII_DISCLOSURE)
-    yield Mutant(MutationOperator.ERROR_SHOWN, _one_of(ERRORS, case), FailureKind.ERROR_LEAK)
+    yield Mutant(MutationOperator.PERSONAL_DATA, f"{refusal} {_select_text(PERSONAL, case)}", FailureKind.PII_DISCLOSURE)
+    yield Mutant(MutationOperator.ERROR_SHOWN, _select_text(ERRORS, case), FailureKind.ERROR_LEAK)
 
 
-def _of_answer(case: GoldCase, sibling: GoldCase | None, other: GoldCase | None) -> Iterator[Mutant]:
-    cited = source_tag(case)
-    for operator, text in _facts(case, sibling):
+def _build_answer_mutants(case: GoldCase, sibling: GoldCase | None, other: GoldCase | None) -> Iterator[Mutant]:
+    tag = format_source_tag(case)
+    for operator, text in _change_gold(case, sibling):
         if text and not is_still_right(text, case):
-            yield Mutant(operator, text + cited, FailureKind.WRONG_FACT)
-    yield from filter(None, (misplaced(case, operator, other or sibling) for operator in MISPLACED))
-    if case.language in OTHER_ROLE and states_one_duration(case):
-        said = OTHER_ROLE[case.language].format(gold=case.gold)
-        yield Mutant(MutationOperator.OTHER_ROLE, said + cited, FailureKind.WRONG_FACT)
-    evasion = in_language(EVASIONS, case.language)
+            yield Mutant(operator, text + tag, FailureKind.WRONG_FACT)
+    yield from filter(None, (build_misplaced(case, operator, other or sibling) for operator in MISPLACED))
+    if case.language in OTHER_ROLE and is_one_duration(case):
+        reply = OTHER_ROLE[case.language].format(gold=case.gold)
+        yield Mutant(MutationOperator.OTHER_ROLE, reply + tag, FailureKind.WRONG_FACT)
+    evasion = select_language(EVASIONS, case.language)
     if not is_still_right(evasion, case):
-        yield Mutant(MutationOperator.EVADED, evasion + cited, FailureKind.MISSING_FACT)
+        yield Mutant(MutationOperator.EVADED, evasion + tag, FailureKind.MISSING_FACT)
     if not any(read_refusal(text).refused for text in (case.gold, *case.alternatives)):
-        yield Mutant(MutationOperator.REFUSED, in_language(REFUSALS, case.language), FailureKind.OVER_REFUSAL)
+        yield Mutant(MutationOperator.REFUSED, select_language(REFUSALS, case.language), FailureKind.OVER_REFUSAL)
     yield Mutant(MutationOperator.CITATION_DROPPED, case.gold, FailureKind.MISSING_CITATION)
-    source = _other_source(case, sibling)
+    source = _find_other_source(case, sibling)
     if source:
         yield Mutant(MutationOperator.CITATION_WRONG, f"{case.gold} [Source: {source}]", FailureKind.WRONG_CITATION)
-    right = right_reply(case)
-    yield Mutant(MutationOperator.PERSONAL_DATA, f"{right} {_one_of(PERSONAL, case)}", FailureKind.PII_DISCLOSURE)
-    yield Mutant(MutationOperator.ERROR_SHOWN, _one_of(ERRORS, case), FailureKind.ERROR_LEAK)
-    if case.language in OTHER_LANGUAGE and len(_WORD.findall(case.gold)) <= _FEW_WORDS:
-        said = OTHER_LANGUAGE[case.language].format(gold=case.gold)
-        yield Mutant(MutationOperator.LANGUAGE_SWITCHED, said + cited, FailureKind.WRONG_LANGUAGE)
+    right = build_right_reply(case)
+    yield Mutant(MutationOperator.PERSONAL_DATA, f"{right} {_select_text(PERSONAL, case)}", FailureKind.PII_DISCLOSURE)
+    yield Mutant(MutationOperator.ERROR_SHOWN, _select_text(ERRORS, case), FailureKind.ERROR_LEAK)
+    if case.language in OTHER_LANGUAGE and len(_WORD.findall(case.gold)) <= _MAX_GOLD_WORDS:
+        reply = OTHER_LANGUAGE[case.language].format(gold=case.gold)
+        yield Mutant(MutationOperator.LANGUAGE_SWITCHED, reply + tag, FailureKind.WRONG_LANGUAGE)
 
 
 _WORD = re.compile(r"[^\W\d_][\w\u0900-\u0963]*")
-_FEW_WORDS = 3
+_MAX_GOLD_WORDS = 3
 """Words of a gold up to which a sentence of another language around it makes the whole one of that language."""
 
 _QUANTITIES: Mapping[MutationOperator, Callable[[str], str]] = {
-    MutationOperator.NUMBER_CHANGED: number_changed,
-    MutationOperator.PERIOD_SHIFTED: period_shifted,
-    MutationOperator.SCALE_CHANGED: scale_changed,
-    MutationOperator.CURRENCY_CHANGED: currency_changed,
-    MutationOperator.BOUND_FLIPPED: bound_flipped,
+    MutationOperator.NUMBER_CHANGED: change_number,
+    MutationOperator.PERIOD_SHIFTED: shift_period,
+    MutationOperator.SCALE_CHANGED: change_scale,
+    MutationOperator.CURRENCY_CHANGED: change_currency,
+    MutationOperator.BOUND_FLIPPED: flip_bound,
 }
 
 
-def _facts(case: GoldCase, sibling: GoldCase | None) -> Iterator[tuple[MutationOperator, str]]:
+def _change_gold(case: GoldCase, sibling: GoldCase | None) -> Iterator[tuple[MutationOperator, str]]:
     for operator, change in _QUANTITIES.items():
         yield operator, change(case.gold)
-    yield MutationOperator.NEGATED, negated(case.gold, case.language)
-    yield MutationOperator.YES_FLIPPED, yes_flipped(case.gold)
-    if sibling is not None and answers_alike(sibling.gold, case.gold):
+    yield MutationOperator.NEGATED, negate(case.gold, case.language)
+    yield MutationOperator.YES_FLIPPED, flip_yes(case.gold)
+    if sibling is not None and has_same_answer_kind(sibling.gold, case.gold):
         yield MutationOperator.OTHER_POLICY, sibling.gold
 
 
-def _other_source(case: GoldCase, sibling: GoldCase | None) -> str:
-    """A source that does not contain the expected one; empty where any source would do."""
+def _find_other_source(case: GoldCase, sibling: GoldCase | None) -> str:
+    """Return a source that does not contain the expected one; empty where any source would do."""
     if case.expected_citation is None:
         return ""
     theirs = sibling.expected_citation if sibling is not None else None
@@ -544,6 +543,6 @@ def _other_source(case: GoldCase, sibling: GoldCase | None) -> str:
     return INVENTED_SOURCE if not names_source(INVENTED_SOURCE, case.expected_citation) else ""
 
 
-def _one_of(texts: tuple[str, ...], case: GoldCase) -> str:
-    """One of several by the case's id, so that a suite meets them all and a case always the same."""
+def _select_text(texts: tuple[str, ...], case: GoldCase) -> str:
+    """Select a text by the case's id: a suite uses them all, a case always the same."""
     return texts[crc32(case.id.encode()) % len(texts)]

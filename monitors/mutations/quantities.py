@@ -29,8 +29,8 @@ _NAMES: Final = (
 )
 
 
-def in_another_currency(amount: str) -> str:
-    """The text of one amount with its sign, code or name replaced; empty where it names no currency."""
+def change_currency_of_amount(amount: str) -> str:
+    """Return one amount with its currency sign, code or name replaced; empty where it names no currency."""
     for pattern, instead in _SIGNS:
         changed, count = pattern.subn(instead, amount, count=1)
         if count:
@@ -52,7 +52,7 @@ _LATIN = str.maketrans("०१२३४५६७८९", "0123456789")
 Change = Callable[[Decimal], Decimal]
 """One number into another."""
 
-_OTHER_WORD = {
+_OTHER_NUMBER_WORDS = {
     "one": "two", "two": "three", "three": "four", "four": "six", "five": "seven", "six": "nine", "seven": "ten",
     "eight": "twelve", "nine": "six", "ten": "fifteen", "twelve": "eighteen", "thirty": "sixty", "sixty": "ninety",
     "ninety": "thirty", "twice": "four times", "once": "twice",
@@ -62,24 +62,24 @@ _OTHER_WORD = {
 """Numbers in words, each with another of about its size."""
 
 
-def number_changed(gold: str) -> str:
-    """The last quantity half as large again: 24 months become 36, 20% become 30%."""
-    return _changed(gold, lambda number: number + max(Decimal(1), (number / 2).to_integral_value()))
+def change_number(gold: str) -> str:
+    """Increase the last quantity by half: 24 months become 36, 20% become 30%."""
+    return _change_last_number(gold, lambda number: number + max(Decimal(1), (number / 2).to_integral_value()))
 
 
-def period_shifted(gold: str) -> str:
-    """A duration or a date by one: 24 months become 25, 2026 becomes 2027."""
-    return _changed(gold, lambda number: number + 1, kinds=(FactKind.DURATION, FactKind.DATE))
+def shift_period(gold: str) -> str:
+    """Increase a duration or a date by one: 24 months become 25, 2026 becomes 2027."""
+    return _change_last_number(gold, lambda number: number + 1, kinds=(FactKind.DURATION, FactKind.DATE))
 
 
-def scale_changed(gold: str) -> str:
-    """A zero too many, or lakh for crore: the slip of a finger that costs ten times as much."""
-    for fact in _last_first(gold, (FactKind.MONEY, FactKind.NUMBER, FactKind.PERCENT)):
+def change_scale(gold: str) -> str:
+    """Multiply an amount by ten or replace its scale: lakh for crore."""
+    for fact in _list_facts_from_last(gold, (FactKind.MONEY, FactKind.NUMBER, FactKind.PERCENT)):
         for word, other in _SCALES.items():
             if re.search(rf"(?i)\b{word}\b", fact.text):
-                return _put(gold, fact, re.sub(rf"(?i)\b{word}\b", other, fact.text))
+                return _replace_fact(gold, fact, re.sub(rf"(?i)\b{word}\b", other, fact.text))
     kinds = (FactKind.MONEY, FactKind.NUMBER, FactKind.PERCENT)
-    return _changed(gold, lambda number: number * 10, kinds=kinds, words=False)
+    return _change_last_number(gold, lambda number: number * 10, kinds=kinds, words=False)
 
 
 _SCALES = {
@@ -88,12 +88,12 @@ _SCALES = {
 }  # fmt: skip
 
 
-def currency_changed(gold: str) -> str:
-    """Dollars for rupees, euros for dollars."""
-    for fact in _last_first(gold, (FactKind.MONEY,)):
-        other = in_another_currency(fact.text)
+def change_currency(gold: str) -> str:
+    """Replace the currency of the last amount: dollars for rupees, euros for dollars."""
+    for fact in _list_facts_from_last(gold, (FactKind.MONEY,)):
+        other = change_currency_of_amount(fact.text)
         if other:
-            return _put(gold, fact, other)
+            return _replace_fact(gold, fact, other)
     return ""
 
 
@@ -105,19 +105,19 @@ _UNITS = (
 )
 
 
-def unit_changed(gold: str) -> str:
-    """Days for months, rupees for percent."""
-    for fact in _last_first(gold, (FactKind.DURATION, FactKind.PERCENT)):
+def change_unit(gold: str) -> str:
+    """Replace the unit of the last duration or percentage: days for months, rupees for percent."""
+    for fact in _list_facts_from_last(gold, (FactKind.DURATION, FactKind.PERCENT)):
         if fact.kind is FactKind.PERCENT:
             bare = _NUMERAL.search(fact.text)
             if bare:
-                return _put(gold, fact, f"₹{bare[0]}")
+                return _replace_fact(gold, fact, f"₹{bare[0]}")
             continue
         for units in _UNITS:
             for unit, other in units.items():
                 if re.search(rf"(?i)(?<![^\W\d_]){unit}(?![\w\u0900-\u0963])", fact.text):
-                    found = re.sub(rf"(?i)(?<![^\W\d_]){unit}(?![\w\u0900-\u0963])", other, fact.text, count=1)
-                    return _put(gold, fact, found)
+                    changed = re.sub(rf"(?i)(?<![^\W\d_]){unit}(?![\w\u0900-\u0963])", other, fact.text, count=1)
+                    return _replace_fact(gold, fact, changed)
     return ""
 
 
@@ -136,8 +136,8 @@ _TO_MOST = (
 )
 
 
-def bound_flipped(gold: str) -> str:
-    """A floor for a ceiling, a ceiling for a floor."""
+def flip_bound(gold: str) -> str:
+    """Reverse the bound: at least for at most, at most for at least; empty without one clear bound."""
     bounds = {fact.bound for fact in read_facts(gold)} - {Bound.EXACT}
     if len(bounds) != 1:
         return ""
@@ -153,47 +153,47 @@ def bound_flipped(gold: str) -> str:
 # --- changing one quantity ------------------------------------------------------------------------------------
 
 
-def _last_first(gold: str, kinds: tuple[FactKind, ...]) -> list[Fact]:
-    """The quantities from the last to the first, without "one" in words: an article as often as a number."""
+def _list_facts_from_last(gold: str, kinds: tuple[FactKind, ...]) -> list[Fact]:
+    """Return the quantities from the last to the first, without "one" in words, which is often an article."""
     facts = (fact for fact in reversed(read_facts(gold)) if fact.kind in kinds)
     return [
         fact for fact in facts if fact.kind is not FactKind.NUMBER or fact.value != "1" or fact.text.isdecimal()
     ]
 
 
-def _put(gold: str, fact: Fact, instead: str) -> str:
+def _replace_fact(gold: str, fact: Fact, instead: str) -> str:
     return gold[: fact.start] + instead + gold[fact.end :] if instead != fact.text else ""
 
 
-def _changed(
+def _change_last_number(
     gold: str, change: Change, *, kinds: tuple[FactKind, ...] = tuple(FactKind), words: bool = True
 ) -> str:
-    """The last quantity with another number, in its own digits and grouping; empty where there is none."""
-    for fact in _last_first(gold, kinds):
+    """Change the number of the last quantity, in its own digits and grouping; empty where there is none."""
+    for fact in _list_facts_from_last(gold, kinds):
         digits = list(_NUMERAL.finditer(fact.text))
         if digits:
             place = digits[-1] if fact.kind is FactKind.DATE else digits[0]
-            other = _rewritten(place[0], change)
-            return _put(gold, fact, fact.text[: place.start()] + other + fact.text[place.end() :])
+            other = _rewrite_numeral(place[0], change)
+            return _replace_fact(gold, fact, fact.text[: place.start()] + other + fact.text[place.end() :])
         if words:
             for word in re.findall(r"[^\W\d_][\w\u0900-\u0963]*", fact.text):
-                if word.lower() in _OTHER_WORD:
-                    return _put(gold, fact, fact.text.replace(word, _OTHER_WORD[word.lower()], 1))
+                if word.lower() in _OTHER_NUMBER_WORDS:
+                    return _replace_fact(gold, fact, fact.text.replace(word, _OTHER_NUMBER_WORDS[word.lower()], 1))
     return ""
 
 
-def _rewritten(numeral: str, change: Change) -> str:
+def _rewrite_numeral(numeral: str, change: Change) -> str:
     plain = numeral.translate(_LATIN)
     number = change(Decimal(plain.replace(",", ""))).normalize()
-    said = grouped(number) if "," in plain else f"{number:f}"
-    return said.translate(_DEVANAGARI) if numeral != plain else said
+    written = group_digits(number) if "," in plain else f"{number:f}"
+    return written.translate(_DEVANAGARI) if numeral != plain else written
 
 
 _INDIAN_GROUP, _GROUP = 2, 3
 
 
-def grouped(number: Decimal, *, indian: bool = True) -> str:
-    """Digits in groups: 9,800 and 1,50,000 in India, 150,000 elsewhere."""
+def group_digits(number: Decimal, *, indian: bool = True) -> str:
+    """Group the digits of a number: 9,800 and 1,50,000 in India, 150,000 elsewhere."""
     whole, _, rest = f"{number:f}".partition(".")
     head, tail = whole[:-3], whole[-3:]
     groups = [tail]

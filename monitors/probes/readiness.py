@@ -1,9 +1,9 @@
-"""Is the deployed commit serving? (V1) A Space may be asleep, building, broken, or still run the image before.
+"""Wait until the deployed commit is serving (V1). A Space may be asleep, building, broken or still run the old image.
 
-It never says "ready" on a guess: RUNNING may be the old image, so the Hub's runtime or the app's own version
-endpoint must name the commit. It also asks the Hub to whom a token belongs, and so whether the Hub takes it.
+"Ready" is never a guess: RUNNING may be the old image, so the Hub's runtime or the app's own version endpoint must
+name the commit. `fetch_hub_account` checks a token by asking the Hub for its owner.
 
-An app that goes away in mid-run is waited for: one that its orchestrator starts again costs no verdict (V10).
+An app that stops during a run is waited for, so that a restart by its orchestrator costs no verdict (V10).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ REFUSED_STATUSES = (401, 403)
 
 
 class HubAccount(Record):
-    """Whom the Hub knows by a token, and what the token may do (``read``, ``write``, ``fineGrained``)."""
+    """The owner of a Hub token, and the token's role (``read``, ``write``, ``fineGrained``)."""
 
     name: str
     role: str
 
 
 async def fetch_hub_account(token: str, *, hub_url: str | None, deadline_s: float) -> HubAccount:
-    """Ask the Hub, by default the public one.
+    """Ask the Hub, by default the public one, for the owner of a token.
 
-    Raises `AccessDenied` when it refuses the token, `ReadinessUnknown` when it says nothing. The Hub's client is
-    synchronous, so it is asked in a thread. No error holds the token.
+    Raises `AccessDenied` when it refuses the token, `ReadinessUnknown` when it does not answer. The Hub's client is
+    synchronous, so it runs in a thread. Errors do not contain the token.
     """
     from httpx2 import HTTPError as HubHTTPError  # the Hub's own client library
     from huggingface_hub.errors import HfHubHTTPError  # 0.5 s
@@ -77,9 +77,9 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Ready(Record):
-    """The target serves. ``commit`` is what it said it runs; ``stages`` are the states passed through, in order.
+    """The target serves. ``commit`` is what it reports to run; ``stages`` are the states it passed through, in order.
 
-    ``cold_start_s`` is how long it was waited for, 0 when it served at the first poll.
+    ``cold_start_s`` is the waiting time, 0 when it served at the first poll.
     """
 
     commit: str | None
@@ -89,7 +89,7 @@ class Ready(Record):
 
 
 class Stage(StrEnum):
-    """What a Space's stage means for us; the Hub's own list is longer and lacks SLEEPING."""
+    """What a Space's stage means for Lookout; the Hub's own list is longer and lacks SLEEPING."""
 
     SERVING = "serving"
     ASLEEP = "asleep"
@@ -108,7 +108,7 @@ _STAGE_MEANINGS = {
     "STOPPED": Stage.FAILED,
     "DELETING": Stage.FAILED,
 }
-# An old image goes on serving while the next one is built or started.
+# The old image still serves while the next one is built or started.
 _STILL_SERVING = frozenset({"RUNNING_BUILDING", "RUNNING_APP_STARTING"})
 
 
@@ -122,7 +122,7 @@ class ReadinessPoll:
 
     @property
     def meaning(self) -> Stage:
-        """A stage that nobody knows yet is waited on."""
+        """The meaning of the stage; an unknown stage is waited on."""
         return _STAGE_MEANINGS.get(self.stage, Stage.UNDER_WAY)
 
 
@@ -134,10 +134,10 @@ async def wait_until_ready(
     hub_token: str | None = None,
     sleep: Sleep = asyncio.sleep,
 ) -> Ready:
-    """Waits until `target` serves, and serves `commit` where one is given.
+    """Wait until `target` serves, and serves `commit` if one is given.
 
     Wakes a sleeping Space. Raises `DeployFailed` (build or runtime error, paused), `NotReady` (deadline),
-    `AccessDenied` (the Hub wants a token) or `ReadinessUnknown` (nothing names the running commit, Hub down).
+    `AccessDenied` (the Hub needs a token) or `ReadinessUnknown` (no source for the running commit, Hub down).
     """
     async with httpx.AsyncClient(timeout=settings.request_deadline_s, follow_redirects=True) as client:
         hub = ReadinessChecker(target, settings, client, hub_token)
@@ -164,12 +164,12 @@ async def _poll_until_ready(
             return Ready(commit=poll.commit, cold_start_s=waited, woken=woken, stages=tuple(stages))
         if monotonic() - started >= settings.deadline_s:
             raise _build_timeout_error(poll, commit, settings.deadline_s)
-        # A deploy sends no event when it serves.
+        # There is no event when a deploy starts to serve.
         await sleep(settings.poll_s)
 
 
 def _is_older_commit(poll: ReadinessPoll, commit: str | None) -> bool:
-    """Whether what failed is an older image, whose successor is on its way."""
+    """Whether the failed image is an older one, and the expected commit is still being deployed."""
     return commit is not None and poll.commit is not None and not is_same_commit(poll.commit, commit)
 
 
@@ -195,15 +195,15 @@ def _build_timeout_error(poll: ReadinessPoll, commit: str | None, deadline_s: fl
 
 
 SIGN_IN_STATUSES = (401, 403, 407)
-"""A server that says so is there; the first question shows whether the login opens its page."""
+"""A server with this status is up; the first question shows whether the login works."""
 METHOD_NOT_ALLOWED = 405
-"""An address that jobs or questions are posted to refuses a GET: what says so serves."""
+"""An address for POST requests refuses a GET: a server with this status is up."""
 HUB_SILENT = "HUB_SILENT"
 PAGE_SILENT = "PAGE_SILENT"
 
 
 class ReadinessChecker:
-    """Polls one target: its runtime on the Hub, its version endpoint, its page."""
+    """Poll one target: its runtime on the Hub, its version endpoint, its page."""
 
     def __init__(
         self, target: Target, settings: ReadinessSettings, client: httpx.AsyncClient, hub_token: str | None
@@ -214,14 +214,14 @@ class ReadinessChecker:
         self._token = hub_token
 
     async def poll_target(self) -> ReadinessPoll:
-        """Its state now. A Space is asked at the Hub; any other page is serving when it answers."""
+        """Return its state now. A Space's state comes from the Hub; any other page serves when it answers."""
         poll = await self._poll_hub() if self._target.space is not None else await self._poll_page()
         if poll.commit is None and poll.meaning is Stage.SERVING and self._settings.version_url is not None:
             return ReadinessPoll(poll.stage, await self._fetch_commit(self._settings.version_url), poll.detail)
         return poll
 
     async def open_page(self) -> bool:
-        """Opens the page, which wakes a sleeping Space; whether it answered."""
+        """Open the page, which wakes a sleeping Space; return whether it answered."""
         return (await self._poll_page()).meaning is Stage.SERVING
 
     async def _poll_page(self) -> ReadinessPoll:
@@ -234,7 +234,7 @@ class ReadinessChecker:
         return ReadinessPoll(PAGE_SILENT, detail=f"HTTP {response.status_code}")
 
     async def _fetch_commit(self, url: str) -> str | None:
-        """What the version endpoint names; ``None`` while it does not answer."""
+        """Return the commit that the version endpoint names; ``None`` while it does not answer."""
         try:
             response = await self._client.get(url)
         except httpx.HTTPError:
@@ -251,7 +251,7 @@ class ReadinessChecker:
         return texts[0] if texts else None
 
     async def _poll_hub(self) -> ReadinessPoll:
-        """The runtime, asked in a thread: the Hub's client is synchronous."""
+        """Return the Space's runtime. The Hub's client is synchronous, so it runs in a thread."""
         from httpx2 import HTTPError as HubHTTPError  # the Hub's own client library
         from huggingface_hub.errors import HfHubHTTPError  # 0.5 s, and only for Spaces
 
@@ -284,7 +284,7 @@ class ReadinessChecker:
 
 POLL_INTERVAL_S: Final = 0.5
 FIRST_ANSWER_TIMEOUT_S: Final = 5.0
-"""For an app that has not answered once: a bad moment is waited out, a wrong address is reported in seconds."""
+"""The wait for an app that has never answered: enough for a short outage, and a wrong address is reported soon."""
 
 MIN_SERVER_ERROR: Final = 500
 MIN_CLIENT_ERROR: Final = 400
@@ -298,11 +298,11 @@ async def wait_until_back(
     commit: str | None = None,
     hub_token: str | None = None,
 ) -> None:
-    """Returns when `target` serves again; raises `NotReady` (or another `ProbeError`) when it does not.
+    """Wait until `target` serves again. Raises `NotReady` (or another `ProbeError`) when it does not.
 
-    ``has_answered``: it has answered in this run, and gets `outage_patience_s`; else only a few seconds. A Space
-    gets the deadline of its readiness, because the Hub says whether it is on its way. Where something names the
-    commit that runs, ``commit`` must be back: a rollback in mid-run is another deploy.
+    ``has_answered``: it has answered in this run and gets `outage_patience_s`; otherwise a few seconds. A Space gets
+    its readiness deadline, because the Hub shows whether it is starting. If the running commit is known, it must
+    be ``commit``: a rollback during a run is another deploy.
     """
     patience_s = (
         settings.outage_patience_s if has_answered else min(FIRST_ANSWER_TIMEOUT_S, settings.outage_patience_s)
@@ -329,12 +329,12 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
                 return
             if monotonic() - started >= patience_s:
                 raise NotReady(f"{address} was waited for {patience_s:g} s and is not back: {fault}")
-            # A restarting app sends no event when it serves.
+            # There is no event when a restarting app serves again.
             await asyncio.sleep(POLL_INTERVAL_S)
 
 
 async def _find_page_fault(client: httpx.AsyncClient, address: str, serving_below: int) -> str | None:
-    """What is wrong, or ``None``."""
+    """Open the page and return what is wrong with it, or ``None``."""
     try:
         response = await client.get(address)
     except httpx.HTTPError as error:

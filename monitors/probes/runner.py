@@ -1,9 +1,9 @@
-"""Asks a suite: bounded concurrency, retries on record, circuit breaker, and every failure turned into a value.
+"""Ask a suite's questions: bounded concurrency, recorded retries, a circuit breaker, and failures as values.
 
-Here an exception becomes a value (`NoAnswer`); the only other places are the graders' panel and the judge.
-Questions go worst first (V8), so that the time to the first alert does not grow with the suite. When the app is
-down, the circuit breaker (V10) stops the run early, with one alert and not one per case. What a driver gave or
-raised becomes the record that leaves the station.
+Here an exception becomes a value (`NoAnswer`), as it does only in the graders' panel and the judge. The severest
+questions go first (V8), so that the time to the first alert does not grow with the suite. When the app is down, the
+circuit breaker (V10) stops the run early, with one alert instead of one per case. The result or error of a driver
+becomes the record that the later stages read.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from monitors.records.exchanges import Attempt, Exchange, NoAnswer, NoAnswerReas
 
 
 class Question(Record):
-    """One asking of one case. ``repeat`` counts from 0."""
+    """A case to ask. ``repeat`` counts from 0."""
 
     case: GoldCase
     repeat: Annotated[int, Field(ge=0)] = 0
 
 
 def order_questions(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -> Iterator[Question]:
-    """Every case once, the severest first and otherwise in the given order; then the repeats, round by round.
+    """Yield every case once, the severest first and otherwise in the given order; then the repeats, in rounds.
 
-    Repeats follow at the end of their severity: a first answer to each is worth more than a second to one.
+    Repeats follow at the end of their severity: a first answer to each case is worth more than a second to one.
     """
-    ranked = sorted(cases, key=lambda case: -case.severity)  # stable
+    ranked = sorted(cases, key=lambda case: -case.severity)  # the sort is stable
     severe = [case for case in ranked if case.severity is Severity.CRITICAL]
     for repeat in range(repeats_severity_3):
         yield from (Question(case=case, repeat=repeat) for case in severe)
@@ -45,15 +45,14 @@ def order_questions(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -
 
 
 def select_unanswered(questions: Iterable[Question], answered: frozenset[tuple[str, int]]) -> Iterator[Question]:
-    """The questions not in `answered`, a set of (case id, repeat): how a killed run resumes (V11)."""
+    """Yield the questions not in `answered`, a set of (case id, repeat), to resume a killed run (V11)."""
     return (question for question in questions if (question.case.id, question.repeat) not in answered)
 
 
 class CircuitBreaker:
-    """Opens after so many questions in a row without an answer. Once open it stays open for the run.
+    """Opens after a number of questions in a row without an answer, and then stays open for the run.
 
-    What opened it is fixed at that moment: questions that are still under way may end in any way afterwards, and
-    change neither the reason nor the blame that the rest gets.
+    The reason and the blame are fixed when it opens: questions that are still running do not change them.
     """
 
     def __init__(self, failures: int) -> None:
@@ -64,17 +63,17 @@ class CircuitBreaker:
         self._opened_by: tuple[NoAnswer, ...] = ()
 
     def record_answer(self) -> None:
-        """An answer came back: the app is up."""
+        """Record an answer: the app is up."""
         self._in_a_row.clear()
 
     def record_failure(self, failure: NoAnswer) -> None:
-        """A question stayed without an answer after all its tries."""
+        """Record a question without an answer after all its tries."""
         self._in_a_row.append(failure)
         if len(self._in_a_row) >= self._limit:
             self._open()
 
     def trip(self, failure: NoAnswer) -> None:
-        """The app was waited for and does not come back: the rest need not try."""
+        """Open the circuit: the app was waited for and is not back."""
         self._in_a_row.append(failure)
         self._open()
 
@@ -83,14 +82,14 @@ class CircuitBreaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the rest is no longer asked."""
+        """Whether the remaining questions are skipped."""
         return bool(self._opened_by)
 
     @property
     def blame(self) -> Blame:
-        """The app's as soon as one of the failures was; else the monitor could not ask, and the blame is its own.
+        """The app is to blame if it was for any of the failures; otherwise the monitor is.
 
-        ``ValueError`` while the circuit is closed, as for `why`: nobody is to blame yet.
+        Raises `ValueError` while the circuit is closed, as `why` does.
         """
         return (
             Blame.APP if any(failure.blame is Blame.APP for failure in self._opening_failures()) else Blame.MONITOR
@@ -98,7 +97,7 @@ class CircuitBreaker:
 
     @property
     def why(self) -> str:
-        """One line: how many failed in a row when it opened, and how the last of them did."""
+        """One line: how many questions failed in a row when it opened, and the last failure."""
         failures = self._opening_failures()
         summary = f"{len(failures)} questions in a row had no answer, the last:"
         if len(failures) == 1:
@@ -113,7 +112,7 @@ class CircuitBreaker:
 
 @dataclass(frozen=True)
 class QuestionAttempt:
-    """One try of one question: `failed` are the tries before it, `concurrency` how many were under way with it."""
+    """One try of one question: `failed` are the earlier tries, `concurrency` how many questions ran with it."""
 
     run_id: str
     question: Question
@@ -123,11 +122,11 @@ class QuestionAttempt:
 
     @property
     def evidence_name(self) -> str:
-        """The beginning of the names of evidence files: case, repeat, try. A later try never overwrites."""
+        """The prefix of the names of evidence files: case, repeat, try. A later try overwrites nothing."""
         return f"{self.question.case.id}.r{self.question.repeat}.t{len(self.failed)}"
 
     def build_exchange(self, answer: Answer) -> Exchange:
-        """A whole answer."""
+        """Build the record of a whole answer."""
         return Exchange(
             run_id=self.run_id,
             case_id=self.question.case.id,
@@ -147,17 +146,17 @@ class QuestionAttempt:
         )
 
     def build_failed_attempt(self, error: ProbeError) -> Attempt:
-        """A try that gave nothing and is followed by another."""
+        """Build the record of a failed try that is followed by another."""
         return Attempt(started_at=self.asked_at, blame=error.blame, reason=error.reason.value, detail=str(error))
 
     def build_no_answer(self, error: ProbeError) -> NoAnswer:
-        """The last try gave nothing either."""
+        """Build the record of a question whose last try failed."""
         return self._create_no_answer(error.reason, error.blame, str(error)).model_copy(
             update={"partial_text": error.partial_text, "evidence": error.evidence}
         )
 
     def build_not_asked(self, breaker: CircuitBreaker) -> NoAnswer:
-        """The circuit is open."""
+        """Build the record of a question that was skipped because the circuit is open."""
         return self._create_no_answer(NoAnswerReason.CIRCUIT_OPEN, breaker.blame, breaker.why)
 
     def _create_no_answer(self, reason: NoAnswerReason, blame: Blame, detail: str) -> NoAnswer:
@@ -177,24 +176,24 @@ class QuestionAttempt:
 
 Clock = Callable[[], datetime]
 OnResult = Callable[[GoldCase, ProbeResult], Awaitable[None]]
-"""Takes a final result. Once started it runs to its end, even when the run is cancelled meanwhile."""
+"""Handles a final result. Once started it runs to its end, even if the run is cancelled meanwhile."""
 JudgeNow = Callable[[GoldCase, Exchange], Awaitable[bool]]
-"""Judges a whole answer while its page is still open; true when it is wrong, so that a picture is stored."""
+"""Judges a whole answer while its page is still open; true when it is wrong, so that a screenshot is stored."""
 Recover = Callable[[], Awaitable[None]]
 """Waits until the app serves again; raises a `ProbeError` (`NotReady`) when it does not."""
 
 
 async def skip_judging(_case: GoldCase, _exchange: Exchange) -> bool:
-    """Judges nothing now."""
+    """Judge nothing now."""
     return False
 
 
 MAX_OUTAGES = 3
-"""How often one question waits for an app that went away; an app that comes and goes without end is down."""
+"""How often one question waits for an app that went away; an app that keeps going away counts as down."""
 
 
 class ProbeTally(Record):
-    """What a run of questions came to. ``circuit_opened`` says why the rest was not asked."""
+    """The counts of a run's questions. ``circuit_opened`` says why the remaining ones were not asked."""
 
     answered: int = 0
     unanswered: int = 0
@@ -202,7 +201,7 @@ class ProbeTally(Record):
 
 
 class JudgingFailed(Exception):
-    """Carries an error of `JudgeNow` past the driver, which would take it for one of its own."""
+    """Carries an error of `JudgeNow` past the driver, which would treat it as its own."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -221,12 +220,12 @@ async def probe_questions(
     judge_now: JudgeNow = skip_judging,
     recover: Recover | None = None,
 ) -> ProbeTally:
-    """Asks in the given order and hands on each result as soon as it is final.
+    """Ask in the given order and pass on each result as soon as it is final.
 
-    `concurrency` is how many are under way at once; a `Pace` follows the machine. `recover` is awaited, by one
-    question for all, before an unreachable app is asked again, which is then no try of the question; when it fails,
-    the circuit opens. Without it the retry follows after a pause. Memory does not grow with the questions: results
-    are handed on, not stored. What `on_result` or `judge_now` raise ends the run, as a driver's `ConfigError` does.
+    `concurrency` is how many questions run at once; a `Pace` follows the machine. `recover` is awaited, by one
+    question for all, before an unreachable app is asked again; that does not count as a try. When it fails, the
+    circuit opens. Without it the retry follows after a pause. Memory does not grow with the questions: results are
+    passed on, not stored. Errors of `on_result` or `judge_now` end the run, as a driver's `ConfigError` does.
     """
     runner = Runner(
         driver=driver,
@@ -242,7 +241,7 @@ async def probe_questions(
 
 @dataclass(kw_only=True)
 class Runner:
-    """One run against one driver, with its counts and its circuit; see `probe_questions`."""
+    """One run against one driver, with its counts and circuit breaker; see `probe_questions`."""
 
     driver: ChatDriver
     run_id: str
@@ -260,7 +259,7 @@ class Runner:
         self._recovering = asyncio.Lock()
 
     async def run(self, questions: Iterable[Question], *, concurrency: int | Pace) -> ProbeTally:
-        """Asks all, and says what it came to."""
+        """Ask all questions and return the counts."""
         remaining = iter(questions)
         pace = concurrency if isinstance(concurrency, Pace) else Pace.with_fixed_size(max(1, concurrency))
         await _run_workers([asyncio.ensure_future(self._run_worker(remaining, pace)) for _ in range(pace.maximum)])
@@ -271,7 +270,7 @@ class Runner:
         )
 
     async def _run_worker(self, remaining: Iterator[Question], pace: Pace) -> None:
-        """One question per turn, until there is none left. The turn comes first, so that the worst goes first."""
+        """Ask questions until none is left. The turn is acquired before the question, so that the severest goes first."""
         while True:
             async with pace:
                 question = next(remaining, None)
@@ -312,7 +311,7 @@ class Runner:
                     self._breaker.record_failure(failure)
                     return failure
                 if not is_outage:
-                    # The app may recover; an outage waits elsewhere, without a pause here.
+                    # The app may recover. (An outage waits in `_wait_for_recovery` instead.)
                     await asyncio.sleep(self.settings.retry_pause_s)
                 failed = (*failed, attempt.build_failed_attempt(error))
             else:
@@ -320,11 +319,11 @@ class Runner:
                 return exchange
 
     def _is_outage(self, error: ProbeError) -> bool:
-        """Whether the app was not there to ask: that is no try of this question, if the app can be waited for."""
+        """Whether the app was down. If it can be waited for, this does not count as a try of the question."""
         return self.recover is not None and error.reason is NoAnswerReason.UNREACHABLE
 
     async def _wait_for_recovery(self) -> bool:
-        """Waits for the app, one question for all; false when it was waited for in vain."""
+        """Wait for the app, one question for all; false when it is not back in time."""
         async with self._recovering:
             if self._breaker.is_open or self.recover is None:
                 return False
@@ -340,23 +339,23 @@ class Runner:
         async def worth_storing(answer: Answer) -> EvidenceFilter:
             try:
                 wrong = await self.judge_now(case, attempt.build_exchange(answer))
-            except Exception as error:  # a driver would take a grader's error for the app's; this names it
+            except Exception as error:  # otherwise the driver would treat a grader's error as the app's
                 raise JudgingFailed(error) from error
             return apply_capture_policies(self.settings, case.severity, wrong=wrong)
 
         try:
             answer = await self.driver.ask(case.turns, name=attempt.evidence_name, worth_storing=worth_storing)
-        except (ProbeError, ConfigError):  # asking on with a wrong configuration would make it worse
+        except (ProbeError, ConfigError):  # do not continue with a wrong configuration
             raise
         except JudgingFailed as error:
             raise error.cause from None
-        except Exception as error:  # a fault of ours in one case must not cost the others
+        except Exception as error:  # a bug of Lookout in one case must not affect the others
             raise BrowserLost(f"asking failed unexpectedly: {type(error).__name__}: {error}") from error
         return attempt.build_exchange(answer)
 
 
 def apply_capture_policies(settings: ProbeSettings, severity: Severity, *, wrong: bool) -> EvidenceFilter:
-    """What the settings store of a whole answer."""
+    """Return which evidence of a whole answer the settings store."""
 
     def should_store(policy: CapturePolicy) -> bool:
         match policy:
@@ -373,7 +372,7 @@ def apply_capture_policies(settings: ProbeSettings, severity: Severity, *, wrong
 
 
 async def _run_workers(workers: list[asyncio.Task[None]]) -> None:
-    """Waits for all; when one fails or the run is cancelled, none goes on."""
+    """Wait for all workers; when one fails or the run is cancelled, cancel the others."""
     try:
         await asyncio.gather(*workers)
     finally:
@@ -383,7 +382,7 @@ async def _run_workers(workers: list[asyncio.Task[None]]) -> None:
 
 
 async def _finish_despite_cancellation(work: Awaitable[None]) -> None:
-    """Lets a result be stored even when the run is being cancelled."""
+    """Finish storing a result even when the run is being cancelled."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

@@ -1,7 +1,7 @@
-"""How a target is asked: every setting of the live probe, with its default and the reason for it.
+"""The settings of the live probe, with their defaults and the reasons for them.
 
-Also how a run speaks to an agent that works on a job (start it, see how it goes, fetch its report: V4), and how it
-opens a page behind a login, `[targets.NAME.login]`. Settings name secrets; the environment holds them.
+Also the settings for an agent that works on a job (start it, poll its state, fetch its report: V4), and for a page
+behind a login, `[targets.NAME.login]`. Settings name environment variables that hold the secrets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from monitors.request_headers import API_TOKEN_VARIABLE, HeaderTable
 JobSeconds = Annotated[float, Field(gt=0, le=86_400)]
 Address = Annotated[str, Field(min_length=1)]
 ADDRESS_PARTS = ("start", "job", "location")
-"""What an address may be made of."""
+"""The placeholders that an address may contain."""
 
 FINISHED = ("completed", "complete", "done", "finished", "succeeded", "success", "resolved")
 FAILED = (
@@ -33,7 +33,7 @@ ASKING = (
     *("awaiting_human", "awaiting_input", "waiting_for_human", "waiting_for_input", "waiting_for_user"),
     *("human_input", "input_required", "input-required", "needs_input", "interrupted"),
 )
-"""States of an agent that waits for an answer. A bare "waiting" may as well be waiting for a worker."""
+"""States of an agent that waits for an answer. A plain "waiting" may also be waiting for a worker."""
 
 
 class JobSettings(Record):
@@ -262,11 +262,11 @@ class LoginSettings(Record):
 
     @property
     def needs_person(self) -> bool:
-        """Whether nothing opens the page but a session that a person began."""
+        """Whether only a session that a person started opens the page."""
         return not (self.has_form or self.headers or self.cookies or self.basic)
 
     def secrets(self) -> Iterator[tuple[str, FromEnvironment]]:
-        """Every value that comes from the environment, by its key."""
+        """Yield every value that comes from the environment, with its key."""
         named = {"user": self.user, "password": self.password}
         if self.basic is not None:
             named |= {"basic.user": self.basic.user, "basic.password": self.basic.password}
@@ -276,7 +276,7 @@ class LoginSettings(Record):
 
 
 WebOrigin = Annotated[str, Field(pattern=r"^https?://[^/?#@\s]+/?$")]
-"""Scheme, host and port, without a path."""
+"""A scheme, host and port, without a path."""
 Count = Annotated[int, Field(ge=1, le=1000)]
 
 
@@ -292,7 +292,7 @@ class Isolation(StrEnum):
 
 
 class CapturePolicy(StrEnum):
-    """When a screenshot or a trace is stored."""
+    """When to store a screenshot or a trace."""
 
     NEVER = "never"
     FAILURES = "failures"
@@ -448,8 +448,8 @@ class ProbeSettings(Record):
 
 
 def compute_concurrency(settings: ProbeSettings, cores: int) -> int:
-    """How many questions to have under way: as configured, else two for each of `cores`.
+    """Return how many questions to run at once: as configured, or else two per core.
 
-    Measured on 2 cores: four pages at 1 s a reply use the cores up; eight take longer for the same questions.
+    Measured on 2 cores: four pages at 1 s a reply use both cores fully; eight take longer for the same questions.
     """
     return settings.concurrency if settings.concurrency is not None else max(1, 2 * cores)

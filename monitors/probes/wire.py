@@ -1,4 +1,4 @@
-"""The answer as the app sent it (V3): which response carries it, and where in it the text stands."""
+"""Read the answer as the app sent it (V3): which response carries it, and where in it the text is."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class WireRule(Record):
         return value
 
     def matches(self, url: str) -> bool:
-        """Whether the response of this address carries the answer."""
+        """Whether the response from this address carries the answer."""
         return re.search(self.url, url) is not None
 
 
 def read_payload(
     rule: WireRule, url: str, body: str, headers: Mapping[str, str] = NO_HEADERS
 ) -> WirePayload | None:
-    """The answer in a body: JSON, JSON lines, or an event stream. ``None`` when the paths lead nowhere."""
+    """Read the answer from a body: JSON, JSON lines or an event stream. ``None`` when the paths match nothing."""
     if not rule.text:
         return WirePayload(url=url, text=body, build=read_build_info((), headers))
     return read_reply(rule, url, parse_documents(body), headers)
@@ -64,7 +64,7 @@ def read_payload(
 def read_reply(
     rule: WireRule, url: str, documents: list[Any], headers: Mapping[str, str] = NO_HEADERS
 ) -> WirePayload | None:
-    """The answer in all events of one reply, with what they and its headers say of build and documents."""
+    """Read the answer from all events of one reply, with the build and document versions that it names."""
     payload = read_documents(rule, url, documents)
     if payload is None:
         return None
@@ -73,7 +73,7 @@ def read_reply(
 
 
 def read_documents(rule: WireRule, url: str, documents: list[Any]) -> WirePayload | None:
-    """The answer in a sequence of parsed events."""
+    """Read the answer from a sequence of parsed events."""
     pieces = [
         join_text_parts(value)
         for document in documents
@@ -92,7 +92,7 @@ def read_documents(rule: WireRule, url: str, documents: list[Any]) -> WirePayloa
 
 
 def parse_documents(body: str) -> list[Any]:
-    """The JSON documents in a body: one, one a line, or one in each event's ``data:``. Others are passed over."""
+    """Parse the JSON documents in a body: one, one per line, or one per event's ``data:``. Skip other lines."""
     whole = _parse_json_or_none(body)
     if whole is not None:
         return [whole]
@@ -105,7 +105,7 @@ def parse_documents(body: str) -> list[Any]:
 
 
 def parse_event_data(block: str) -> str:
-    """The data of one server-sent event: its ``data:`` lines joined by newlines."""
+    """Return the data of one server-sent event: its ``data:`` lines joined by newlines."""
     lines = [line[5:].removeprefix(" ") for line in block.splitlines() if line.startswith("data:")]
     return "\n".join(lines)
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, assert_never
 
 from monitors.errors import ConfigError
-from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind, Strength, view_of
+from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind, Strength, build_view
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS, WITHHELD, MaskedText, label_of, mask
 from monitors.records.traffic import Conversation, Turn
@@ -88,7 +88,7 @@ class Pseudonyms:
 
 def normalise_value(kind: DisclosureKind, text: str) -> str:
     """Return one spelling for all spellings of a value: digits, spaces, hyphens, case, country code."""
-    folded = unicodedata.normalize("NFKC", view_of(text).text).casefold()
+    folded = unicodedata.normalize("NFKC", build_view(text).text).casefold()
     if kind is DisclosureKind.PERSON:
         return " ".join(folded.split())
     if kind in _SPELLED_AS_IS:

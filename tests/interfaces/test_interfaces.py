@@ -89,7 +89,7 @@ def test_fields_of_the_pipes(snapshot, monkeypatch):
     answers = {}
     (names,) = (names for user, names in USERS.items() if user.startswith("Scripts"))
     for name in names:
-        monkeypatch.setattr(pipes, "_run", lambda answer, name=name: answers.setdefault(name, answer))
+        monkeypatch.setattr(pipes, "_run_on_stdin", lambda answer, name=name: answers.setdefault(name, answer))
         getattr(pipes, f"{name.replace('-', '_')}_command")()
     lines = [line for name in names for line in pipe_lines(name, answers[name], PIPE_LINES[name])]
     assert text_of(lines) == snapshot

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median_high
 
 from tests.tools import alert_path
-from tests.tools.private_words import identifier_counts, message_counts
+from tests.tools.plain_names import PRODUCT, TESTS, count_names, count_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("flows", "monitors", "warehouse", "deployments")
@@ -120,9 +120,9 @@ def main() -> None:
     shape = measure()
     for name, value, goal, met in [*rows(shape), *path_rows()]:
         print(f"{value:>8}  at most {goal:>6}  {'met   ' if met else 'missed'}  {name}")
-    words, texts = identifier_counts(), message_counts()
-    print(f"{sum(words.values()):>8,}  identifiers with a private word: {_listed(words)}")
-    print(f"{sum(texts.values()):>8,}  texts with a private word: {_listed(texts)}")
+    for folders in (PRODUCT, TESTS):
+        counts = count_names(folders=folders) + count_texts(folders=folders)
+        print(f"Names and texts that break a rule, in {', '.join(folders)}: {_listed(counts)}")
     print(f"Full folders: {_listed(shape.crowded)}")
     print(f"Repeated class names: {_listed(shape.repeated)}")
 

@@ -97,7 +97,7 @@ def _run_git(repository: Path, *arguments: str) -> str:
 
 
 def select_commits(listed: Sequence[CommitLine], good: str, bad: str) -> tuple[CommitLine, ...]:
-    """Select the listed commits from ``good`` to ``bad``, both included. Raises `ConfigError`."""
+    """Return the listed commits from ``good`` to ``bad``, both included. Raises `ConfigError`."""
     start, end = _find_commit(listed, good, "--good"), _find_commit(listed, bad, "--bad")
     if start >= end:
         raise ConfigError(f"--good {good} stands behind --bad {bad} in the list: list the oldest build first")

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import ValidationError
 
 from monitors.errors import ConfigError
-from monitors.judge.families import family_named, known_families
+from monitors.judge.families import resolve_family, list_families
 from monitors.problems import URL_CREDENTIALS
 from monitors.records.base import Record
 from monitors.records.targets import Environment, Target
@@ -107,8 +107,8 @@ def parse_family(answer: str) -> str | None:
     if answer.lower() == UNKNOWN:
         return None
     _refuse_secret(answer, "a key stands in the environment and never in lookout.toml")
-    if not family_named(answer):
-        raise ConfigError(f"{answer!r} names no family that is known: {', '.join(known_families())}")
+    if not resolve_family(answer):
+        raise ConfigError(f"{answer!r} names no family that is known: {', '.join(list_families())}")
     return answer
 
 

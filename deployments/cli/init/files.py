@@ -13,7 +13,7 @@ from typing import Final
 from deployments.cli.init.answers import Answers
 from monitors.config.file import FILE_NAME
 from monitors.errors import ConfigError
-from monitors.judge.families import family_named
+from monitors.judge.families import resolve_family
 from monitors.storage import move
 
 SUITE_NAME: Final = "suite.jsonl"
@@ -172,7 +172,7 @@ _NO_FAMILY: Final = '# model_family = "llama"  # of the model that answers'
 def _format_judge(family: str | None) -> str:
     if family is None:
         return _NO_JUDGE
-    return _OTHER_JUDGE.format(family=family) if OWN_FAMILY in family_named(family) else _JUDGE
+    return _OTHER_JUDGE.format(family=family) if OWN_FAMILY in resolve_family(family) else _JUDGE
 
 
 def _format_channel(answers: Answers) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from deployments.site.masking import mask_all
 from deployments.site.page import Page, PageRequest, Paging, Site
 from deployments.site.pages.now import TrendValue
-from monitors.judge.calibration import FEW, Calibration, calibrate
+from monitors.judge.calibration import MIN_REVIEWS, Calibration, calibrate
 from monitors.records.base import Record
 from monitors.reports.format import format_moment
 from warehouse.queries.site.judge import (
@@ -48,7 +48,7 @@ def build_judge_page(request: PageRequest) -> Page:
         ),
         agreement=tuple(judge_count for judge_count in counts if judge_count.both_graded),
         counted=RUNS_COUNTED,
-        few=FEW,
+        few=MIN_REVIEWS,
         cost=tuple(map(_build_cost_point, reversed(rows))),
         rows=tuple(_mask_row(request, row) for row in rows),
         paging=paging.with_total(total),

@@ -15,8 +15,8 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from monitors.facts.claims.figures import Figure, FigureKind, find_figures
-from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark, marks_in
-from monitors.facts.claims.wording import describe
+from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark, find_marks
+from monitors.facts.claims.wording import describe_figure
 from monitors.facts.quantities.currencies import SIGNS
 from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
@@ -86,7 +86,7 @@ _LINE: Final = re.compile(r"[^\n]*\n?")
 
 def read_passage(scan: Scan) -> Passage:
     """The clauses of a scanned text. Linear."""
-    marks = marks_in(scan.reader.tokens)
+    marks = find_marks(scan.reader.tokens)
     figures = find_figures(scan, marks)
     builder = _Builder(scan, figures, marks)
     builder.read_lines()
@@ -110,7 +110,7 @@ def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = (
 
 def format_figure_names(figures: Sequence[Figure]) -> Words:
     """Figures as words."""
-    return frozenset(f"={describe(figure)}" for figure in figures)
+    return frozenset(f"={describe_figure(figure)}" for figure in figures)
 
 
 def _format_number_name(figure: Figure) -> str:

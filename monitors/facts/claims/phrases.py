@@ -59,23 +59,23 @@ _MAX_ABBREVIATION: Final = 3
 
 
 @lru_cache(maxsize=256)
-def phrase_keys(text: str) -> tuple[str, ...]:
+def extract_phrase_keys(text: str) -> tuple[str, ...]:
     """The words of a phrase that must stand in the reply: folded, without asides and articles."""
     core = _ASIDE.sub(" ", text)
-    words = _plain_keys(core) or _plain_keys(text)
+    words = _extract_plain_keys(core) or _extract_plain_keys(text)
     return tuple([word for word in words if word not in _ARTICLES] or words)
 
 
-def _plain_keys(text: str) -> list[str]:
+def _extract_plain_keys(text: str) -> list[str]:
     return [_plain(token) for token in tokenise(normalise(text).text) if token.kind != SIGN]
 
 
 def _plain(token: Token) -> str:
-    return plain_key(token.key) if token.kind == WORD else token.key
+    return remove_accents(token.key) if token.kind == WORD else token.key
 
 
 @lru_cache(maxsize=20_000)
-def plain_key(key: str) -> str:
+def remove_accents(key: str) -> str:
     """A word's key without accents and without a possessive: ``cafés`` is ``cafes``."""
     key = key.removesuffix("\0").removesuffix("'s")
     if key.isascii():
@@ -86,8 +86,8 @@ def plain_key(key: str) -> str:
 def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]]:
     """Each place where the words of a phrase stand in a row, articles between them aside."""
     tokens = passage.scan.reader.tokens
-    plain = [word_of(token) for token in tokens]
-    found: list[tuple[int, int]] = []
+    plain = [to_comparable_word(token) for token in tokens]
+    places: list[tuple[int, int]] = []
     for start, word in enumerate(plain):
         if word != phrase[0]:
             continue
@@ -106,18 +106,18 @@ def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]
                 break
             at += 1
         else:
-            found.append((start, at))
-    return found
+            places.append((start, at))
+    return places
 
 
-def word_of(token: Token) -> str:
+def to_comparable_word(token: Token) -> str:
     """A token's word as phrases are compared: by how it is written, also in a language that is read as English."""
     if token.kind != WORD:
         return token.key
     return (
-        plain_key(normalise(token.text).text.lower().removesuffix("\0"))
+        remove_accents(normalise(token.text).text.lower().removesuffix("\0"))
         if token.key != token.text
-        else plain_key(token.key)
+        else remove_accents(token.key)
     )
 
 
@@ -129,32 +129,32 @@ def read_phrase(
     ``accepted`` are the words of all golds: a name of another one beside this one is no other answer.
     """
     return [
-        Phrase(first, after, _status(passage, first, after, asked, question, accepted))
+        Phrase(first, after, _find_status(passage, first, after, asked, question, accepted))
         for first, after in find_phrase(passage, phrase)
     ]
 
 
-def _status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
+def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     passage: Passage, first: int, after: int, asked: Words, question: Passage, accepted: Words
 ) -> PhraseStatus:
     tokens = passage.scan.reader.tokens
-    clause = next((one for one in passage.clauses if one.first <= first < one.after), None)
+    clause = next((other_clause for other_clause in passage.clauses if other_clause.first <= first < other_clause.after), None)
     if clause is None:  # the label of a row: what stands in the row is not looked up backwards
-        return PhraseStatus.OUTDONE if any(one.is_cell for one in passage.clauses) else PhraseStatus.LIVE
+        return PhraseStatus.OUTDONE if any(other_clause.is_cell for other_clause in passage.clauses) else PhraseStatus.LIVE
     if clause.is_question:
         return PhraseStatus.QUESTION
     if first < passage.retracted_before:
         return PhraseStatus.TAKEN_BACK
-    start, end = _segment(passage, clause, first, after)
+    start, end = _find_segment(passage, clause, first, after)
     before = [tokens[at].key for at in range(max(start, first - 4), first)]
     if "than" in before:
         return PhraseStatus.COMPARED
     if _is_denied(tokens, start, first, after):
         return PhraseStatus.DENIED
-    marks = _marks(passage, start, end)
+    marks = _collect_marks(passage, start, end)
     if marks & Mark.HEDGE:
         return PhraseStatus.HEDGED
-    if (marks | _marks(passage, clause.first, first)) & Mark.OTHER:
+    if (marks | _collect_marks(passage, clause.first, first)) & Mark.OTHER:
         return PhraseStatus.OTHERS
     past = not (question_is_past(question))
     if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):
@@ -171,8 +171,8 @@ def _status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.PAST
     later = [mark for at, _, mark in passage.marks if mark & Mark.RETRACT and after <= at]
     if later and any(
-        clause.sentence <= one.sentence <= clause.sentence + 1 and one.marks & Mark.RETRACT
-        for one in passage.clauses
+        clause.sentence <= other_clause.sentence <= clause.sentence + 1 and other_clause.marks & Mark.RETRACT
+        for other_clause in passage.clauses
     ):
         return PhraseStatus.TAKEN_BACK
     if _is_one_of_several(passage, first, after, asked | accepted):
@@ -197,7 +197,7 @@ _MAX_BUT: Final = 10
 _AND_OR: Final = keys_of("and or & und oder et ou y o और या aur ya")
 
 
-def _is_one_of_several(passage: Passage, first: int, after: int, known: Words) -> bool:
+def _is_one_of_several(passage: Passage, first: int, after: int, expected_words: Words) -> bool:
     """``between Ada and Bo``: a name beside another that neither gold nor question has."""
     tokens = passage.scan.reader.tokens
     if not tokens[first].text[0].isupper():
@@ -209,7 +209,7 @@ def _is_one_of_several(passage: Passage, first: int, after: int, known: Words) -
         while 0 <= at < len(tokens) and tokens[at].kind == WORD and tokens[at].text[0].isupper():
             name.append(tokens[at])
             at += step
-        if name and not any(STEMS[token.key] in known for token in name):
+        if name and not any(STEMS[token.key] in expected_words for token in name):
             return True
     return False
 
@@ -218,10 +218,10 @@ def _is_over(passage: Passage, clause: Clause, after: int) -> bool:
     """``Okello conducted it for years. Since May it is led by Falk.``: what a name did, and how it is now."""
     tokens = passage.scan.reader.tokens
     did = after < clause.after and tokens[after].key.endswith("ed")
-    later = (one for one in passage.clauses if one.first > clause.first)
+    later = (later_clause for later_clause in passage.clauses if later_clause.first > clause.first)
     return did and any(
-        one.marks & Mark.NOW and any(_is_name(tokens, at, one.first) for at in range(one.first + 1, one.after))
-        for one in later
+        later_clause.marks & Mark.NOW and any(_is_name(tokens, at, later_clause.first) for at in range(later_clause.first + 1, later_clause.after))
+        for later_clause in later
     )
 
 
@@ -233,7 +233,7 @@ def question_is_past(question: Passage) -> bool:
 _PAST: Final = keys_of("was were did had used था थे थी tha thi")
 
 
-def _segment(passage: Passage, clause: Clause, first: int, after: int) -> tuple[int, int]:
+def _find_segment(passage: Passage, clause: Clause, first: int, after: int) -> tuple[int, int]:
     """The part of a clause around a phrase: from comma to comma."""
     tokens = passage.scan.reader.tokens
     start = next(
@@ -243,7 +243,7 @@ def _segment(passage: Passage, clause: Clause, first: int, after: int) -> tuple[
     return start, end
 
 
-def _marks(passage: Passage, start: int, end: int) -> Mark:
+def _collect_marks(passage: Passage, start: int, end: int) -> Mark:
     marks = Mark.NOTHING
     for at, _, mark in passage.marks:
         if start <= at < end:
@@ -271,13 +271,13 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
     "Dentures come from Pinnacle; Corvane makes aligners": asked for dentures, Corvane is not the answer. So it is
     where the phrase stands under another heading than what was asked.
     """
-    tokens, verb = passage.scan.reader.tokens, _verb_of(question)
+    tokens, verb = passage.scan.reader.tokens, _find_verb(question)
     first, after = place
-    start, end = _segment(passage, clause, first, after)
+    start, end = _find_segment(passage, clause, first, after)
     start = next((at + 1 for at in range(first - 1, start - 1, -1) if tokens[at].key in _JOINTS), start)
     end = next((at for at in range(after, end) if tokens[at].key in _JOINTS), end)
     beside = [tokens[at] for at in (*range(start, first), *range(after, end))]
-    segment = (_terms_of(passage, start, end) | clause.path) & asked
+    segment = (_extract_terms(passage, start, end) | clause.path) & asked
     strange = extract_content_terms(beside) - asked
     named = tokens[first].text[0].isupper() or not tokens[first].text.isascii()
     if clause.is_cell:
@@ -286,14 +286,14 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
         return any(len((other.words | other.context | other.names) & asked) >= own for other in cells)
     if clause.path:
         return any(other.path and len(other.words & asked) > len(segment) for other in passage.clauses)
-    sentence = [one for one in passage.clauses if one.sentence == clause.sentence]
-    whole = frozenset[str]().union(*(one.words for one in sentence))
+    sentence = [part for part in passage.clauses if part.sentence == clause.sentence]
+    whole = frozenset[str]().union(*(part.words for part in sentence))
     whole_strange = whole - asked - extract_content_terms(tokens[first:after])
     whole &= asked
-    for low, high in _segments(passage):
+    for low, high in _split_segments(passage):
         if low <= first < high:
             continue
-        terms = _terms_of(passage, low, high)
+        terms = _extract_terms(passage, low, high)
         theirs = terms & asked
         is_beside = sentence[0].first <= low < sentence[-1].after
         own = segment if is_beside else whole
@@ -310,7 +310,7 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
         if candidate and not apposition and outdone:
             return True
         names = frozenset(STEMS[tokens[at].key] for at in range(low, high) if _is_name(tokens, at, low))
-        if candidate and own and own == theirs and strange and not _unnamed(terms - asked - names):
+        if candidate and own and own == theirs and strange and not _remove_weekdays(terms - asked - names):
             return True
     return False
 
@@ -321,11 +321,11 @@ def _has_full_name(tokens: Sequence[Token], low: int, high: int, asked: Words) -
     return any(map(all, pairwise(names)))
 
 
-def _unnamed(terms: Words) -> Words:
+def _remove_weekdays(terms: Words) -> Words:
     return frozenset(term for term in terms if not term.startswith("weekday "))
 
 
-def _verb_of(question: Passage) -> Words:
+def _find_verb(question: Passage) -> Words:
     """The stem of the verb in "Who built …?"; empty where the question has another form."""
     tokens = question.scan.reader.tokens
     if len(tokens) < 3 or tokens[0].key not in _WHO or tokens[1].key in LIGHT:  # noqa: PLR2004 - Who, a verb and an object
@@ -336,7 +336,7 @@ def _verb_of(question: Passage) -> Words:
 _JOINTS: Final = keys_of("and und et y और aur but")
 
 
-def _segments(passage: Passage) -> list[tuple[int, int]]:
+def _split_segments(passage: Passage) -> list[tuple[int, int]]:
     tokens = passage.scan.reader.tokens
     cuts = [
         -1,
@@ -349,7 +349,7 @@ def _segments(passage: Passage) -> list[tuple[int, int]]:
 _CUTS: Final = _SEPARATORS | frozenset(".!?।")
 
 
-def _terms_of(passage: Passage, start: int, end: int) -> Words:
+def _extract_terms(passage: Passage, start: int, end: int) -> Words:
     return extract_content_terms(passage.scan.reader.tokens[start:end])
 
 
@@ -391,7 +391,7 @@ def _is_of_another_thing(passage: Passage, clause: Clause, place: tuple[int, int
         if tokens[at].text[0].islower() and tokens[at].key not in LIGHT
     )
     missing = asked - clause.words
-    return other and any(one.words & missing for one in passage.clauses if one is not clause)
+    return other and any(other_clause.words & missing for other_clause in passage.clauses if other_clause is not clause)
 
 
 _RANKS: Final = keys_of("before after behind beat beats beating defeated over ahead vor nach hinter avant après")
@@ -400,12 +400,12 @@ _TITLES: Final = keys_of("mr mrs ms dr miss frau herr")
 _BY: Final = keys_of("by von durch par por")
 
 
-def items_of(text: str) -> list[tuple[str, ...]]:
+def split_items(text: str) -> list[tuple[str, ...]]:
     """The items of a list: what stands between commas and "and"; empty where a text is none."""
     parts = [part for part in _ITEM_BREAK.split(text.strip(" .")) if part.strip()]
     if len(parts) < 2:  # noqa: PLR2004 - a list has two items
         return []
-    items = [phrase_keys(part) for part in parts]
+    items = [extract_phrase_keys(part) for part in parts]
     return items if all(item and len(item) <= _MAX_ITEM_TERMS for item in items) else []
 
 
@@ -427,14 +427,14 @@ def is_proper_name(text: str) -> bool:
     return 2 * sum(token.text[0].isupper() for token in words) > len(words)
 
 
-def other_names(passage: Passage, known: Words, question: Passage) -> bool:
+def has_other_names(passage: Passage, accepted: Words, question: Passage) -> bool:
     """Whether a reply names something that neither gold nor question does."""
     tokens = passage.scan.reader.tokens
-    asked = {word_of(token) for token in question.scan.reader.tokens}
+    asked = {to_comparable_word(token) for token in question.scan.reader.tokens}
     firsts = {clause.first for clause in passage.clauses}
-    del known
+    del accepted
     return any(
         token.kind == NUMERAL or (token.kind == WORD and token.text[0].isupper() and token.key not in LIGHT)
         for at, token in enumerate(tokens)
-        if word_of(token) not in asked and (at not in firsts or len(tokens) < 5)  # noqa: PLR2004 - a bare name
+        if to_comparable_word(token) not in asked and (at not in firsts or len(tokens) < 5)  # noqa: PLR2004 - a bare name
     )

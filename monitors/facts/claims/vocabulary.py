@@ -61,16 +61,16 @@ _MARKS: Final = {
 }
 
 
-def _key(word: str) -> str:
+def _to_key(word: str) -> str:
     return word_key(normalise(word).text)
 
 
-def _keys(words: str) -> list[str]:
-    return [_key(word) for word in words.split()]
+def _to_keys(words: str) -> list[str]:
+    return [_to_key(word) for word in words.split()]
 
 
-def _phrase_keys(phrase: str) -> tuple[str, ...]:
-    return tuple(_key(word) for part in phrase.split("_") for word in part.replace("-", " - ").split())
+def _split_phrase(phrase: str) -> tuple[str, ...]:
+    return tuple(_to_key(word) for part in phrase.split("_") for word in part.replace("-", " - ").split())
 
 
 def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
@@ -78,7 +78,7 @@ def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
     phrases: dict[str, list[tuple[tuple[str, ...], Mark]]] = {}
     for (table, name), mark in _MARKS.items():
         for phrase in _TABLES[table][name].split():
-            keys = _phrase_keys(phrase)
+            keys = _split_phrase(phrase)
             phrases.setdefault(keys[0], []).append((keys, mark))
     for listed in phrases.values():
         listed.sort(key=lambda entry: -len(entry[0]))
@@ -86,9 +86,9 @@ def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
 
 
 PHRASES: Final = _load_phrases()
-LIGHT: Final = frozenset(_keys(" ".join(_TABLES["light"].values())))
+LIGHT: Final = frozenset(_to_keys(" ".join(_TABLES["light"].values())))
 """Words that say nothing about what a figure is for."""
-PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for key in _keys(words)}
+PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for key in _to_keys(words)}
 """The period that a word names: ``year`` of "annual"."""
 
 COUNTED: Final = frozenset(_TABLES["per"]["counted"].split())
@@ -107,11 +107,11 @@ class _Stems(dict[str, str]):
     def __missing__(self, key: str) -> str:
         if len(self) > _MAX_CACHE:
             self.clear()
-        stem = self[key] = _SAME.get(key) or _stem_of(key)
+        stem = self[key] = _SAME.get(key) or _compute_stem(key)
         return stem
 
 
-def _stem_of(key: str) -> str:
+def _compute_stem(key: str) -> str:
     word = key.removesuffix("\0")
     if word != key:
         for suffix in _FOREIGN_SUFFIXES:
@@ -133,8 +133,8 @@ def _stem_of(key: str) -> str:
 
 _SAME: dict[str, str] = {}
 for _group in _TABLES["same"]["groups"]:
-    _first, *_rest = _keys(_group)
-    _SAME.update({word: _stem_of(_first) for word in (_first, *_rest)})
+    _first, *_rest = _to_keys(_group)
+    _SAME.update({word: _compute_stem(_first) for word in (_first, *_rest)})
 
 STEMS: Final[Mapping[str, str]] = _Stems()
 """The stem of a word's key: what is the same in "booked" and "booking"."""
@@ -143,11 +143,11 @@ STEMS: Final[Mapping[str, str]] = _Stems()
 def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
     opposites: dict[str, set[str]] = {}
     sides: dict[str, set[str]] = {}
-    for one, other in _TABLES["opposites"]["pairs"]:
-        for words, against in ((one, other), (other, one)):
-            for key in _keys(words):
-                opposites.setdefault(STEMS[key], set()).update(STEMS[word] for word in _keys(against))
-                sides.setdefault(STEMS[key], set()).update(STEMS[word] for word in _keys(words))
+    for first, second in _TABLES["opposites"]["pairs"]:
+        for words, against in ((first, second), (second, first)):
+            for key in _to_keys(words):
+                opposites.setdefault(STEMS[key], set()).update(STEMS[word] for word in _to_keys(against))
+                sides.setdefault(STEMS[key], set()).update(STEMS[word] for word in _to_keys(words))
     return tuple({stem: frozenset(stems) for stem, stems in table.items()} for table in (opposites, sides))  # type: ignore[return-value] - pyright sees a tuple of unknown length
 
 
@@ -155,17 +155,17 @@ OPPOSITES, SIDES = _load_opposites()
 """The stems that say the opposite of a stem, and those that say the same as it does against them."""
 
 
-def opposite_in(known: Iterable[str], said: frozenset[str]) -> tuple[str, str] | None:
+def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, str] | None:
     """A stem of ``known`` that ``said`` lacks, and one of ``said`` that says its opposite and ``known`` lacks."""
-    wanted = frozenset(known)
-    for stem in wanted - said:
+    wanted = frozenset(expected)
+    for stem in wanted - reply:
         against = OPPOSITES.get(stem)
-        if against is not None and not SIDES[stem] & said and (found := (against & said) - wanted):
-            return stem, min(found)
+        if against is not None and not SIDES[stem] & reply and (opposites := (against & reply) - wanted):
+            return stem, min(opposites)
     return None
 
 
-def marks_in(tokens: Sequence[Token]) -> list[tuple[int, int, Mark]]:
+def find_marks(tokens: Sequence[Token]) -> list[tuple[int, int, Mark]]:
     """Each marked word or phrase: its first token, the token behind it, and its mark. Linear."""
     marks: list[tuple[int, int, Mark]] = []
     size = len(tokens)

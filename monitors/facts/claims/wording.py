@@ -24,7 +24,7 @@ def describe_reading(reading: QuantityReading) -> str:
     if reading.counts:
         return f"{_LIMITS[reading.bound]}{reading.counts} {value}"
     per = f" per {reading.per}" if reading.per else ""
-    return f"{_LIMITS[reading.bound]}{_with_unit(reading.kind, value, unit)}{per}"
+    return f"{_LIMITS[reading.bound]}{_format_with_unit(reading.kind, value, unit)}{per}"
 
 
 def _describe_day(date: str) -> str:
@@ -32,7 +32,7 @@ def _describe_day(date: str) -> str:
     return f"{int(day)} {month_name[int(month)]}"
 
 
-def _with_unit(kind: FactKind, value: Decimal, unit: str) -> str:
+def _format_with_unit(kind: FactKind, value: Decimal, unit: str) -> str:
     amount = group_digits(value, indian=unit == "INR")
     match kind:
         case FactKind.MONEY if unit == "$":
@@ -59,7 +59,7 @@ def group_digits(value: Decimal, *, indian: bool) -> str:
     return sign + ",".join([*reversed(groups), tail]) + (f".{part}" if part else "")
 
 
-def describe(figure: Figure) -> str:
+def describe_figure(figure: Figure) -> str:
     """A figure in a few words, for a reason."""
     if figure.code:
         return figure.code

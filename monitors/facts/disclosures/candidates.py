@@ -91,7 +91,7 @@ _SPACES = (0x00A0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)
 _HYPHENS = (*range(0x2010, 0x2016), 0x2043, 0x2212, 0xFE58, 0xFE63)
 
 
-def _folding() -> dict[int, int]:
+def _build_folding() -> dict[int, int]:
     table = {zero + n: ord("0") + n for zero in _ZEROS for n in range(10)}
     table |= {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}  # full-width ASCII
     table |= {0x2460 + n: ord("1") + n for n in range(9)} | {0x24EA: ord("0")}  # circled digits
@@ -99,7 +99,7 @@ def _folding() -> dict[int, int]:
     return table | {0xFE6B: ord("@"), 0x2024: ord("."), 0x00B7: ord("."), 0x2044: ord("/"), 0x2215: ord("/")}
 
 
-_FOLDING = _folding()
+_FOLDING = _build_folding()
 # Invisible and bidirectional characters, soft hyphens, keycaps, variation selectors; bold and code marks.
 _UNSEEN = r"\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\u20e3\ufe00-\ufe0f\ufeff"
 _INVISIBLE = re.compile(rf"[{_UNSEEN}\U000e0000-\U000e007f]+")
@@ -123,17 +123,17 @@ class View(NamedTuple):
         return self.offsets[start], self.offsets[end - 1] + 1
 
 
-def view_of(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
+def build_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
     """The view of a text in which each ``hidden`` stretch (sorted, not overlapping) is one `HIDDEN`."""
     unusual = not text.isascii() and bool(_UNUSUAL.search(text) or _OTHER_PLANES.search(text))
     folded = text.translate(_FOLDING) if unusual else text
-    cuts = sorted(_cuts(folded, tuple(hidden), unusual=unusual))
+    cuts = sorted(_find_cuts(folded, tuple(hidden), unusual=unusual))
     if not cuts:
         return View(folded, ())
-    return _cut(folded, cuts)
+    return _apply_cuts(folded, cuts)
 
 
-def _cuts(folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: bool) -> list[tuple[int, int, str]]:
+def _find_cuts(folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: bool) -> list[tuple[int, int, str]]:
     """Stretches to leave out, with what stands for each. A drop inside a hidden stretch belongs to it."""
     drops = [match.span() for match in _INVISIBLE.finditer(folded)] if unusual else []
     if "**" in folded or "`" in folded:
@@ -147,7 +147,7 @@ def _cuts(folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: bool) ->
     return left + [(start, end, HIDDEN) for start, end in hidden]
 
 
-def _cut(folded: str, cuts: list[tuple[int, int, str]]) -> View:
+def _apply_cuts(folded: str, cuts: list[tuple[int, int, str]]) -> View:
     parts: list[str] = []
     offsets: list[int] = []
     at = 0
@@ -248,8 +248,8 @@ _LINK = re.compile(
     r"(?:[\s:#=.,\-(\"']|\b(?:numbers?|no|num|nos|id|ids|code|is|was|of|the|for|hai|ka|ki|under)\b|नंबर|है|संख्या){0,12}",
     re.IGNORECASE,
 )
-_LONGEST = max(map(len, _CONTEXTS)) + 1
-_FEW = 40
+_MAX_CONTEXT_WORD_LENGTH = max(map(len, _CONTEXTS)) + 1
+_MAX_LOCAL_READS = 40
 
 
 class ContextLexicon:
@@ -262,8 +262,8 @@ class ContextLexicon:
 
     @cached_property
     def _near_digits(self) -> list[tuple[int, Context]]:
-        found = (self._find_context_words(start, end) for start, end in self._islands)
-        return [word for ends, contexts in found for word in zip(ends, contexts, strict=True)]
+        readings = (self._find_context_words(start, end) for start, end in self._islands)
+        return [word for ends, contexts in readings for word in zip(ends, contexts, strict=True)]
 
     @cached_property
     def _everywhere(self) -> tuple[list[int], list[Context]]:
@@ -278,7 +278,7 @@ class ContextLexicon:
             context = _CONTEXTS.get(word)
             if match.start() == start > 0:
                 continue  # it may be the end of a longer word
-            if context is None or (word in _CARDS and _is_carried(ends, contexts, match.start())):
+            if context is None or (word in _CARDS and _completes_previous_word(ends, contexts, match.start())):
                 continue
             ends.append(match.end())
             contexts.append(context)
@@ -302,7 +302,7 @@ class ContextLexicon:
     def _find_nearest(self, at: int, reach: int) -> tuple[int, Context]:
         self._lookups += 1
         ends, contexts = (
-            self._everywhere if self._lookups > _FEW else self._find_context_words(max(0, at - reach - _LONGEST), at + _LONGEST)
+            self._everywhere if self._lookups > _MAX_LOCAL_READS else self._find_context_words(max(0, at - reach - _MAX_CONTEXT_WORD_LENGTH), at + _MAX_CONTEXT_WORD_LENGTH)
         )
         index = bisect_right(ends, at) - 1
         if index < 0 or ends[index] < at - reach:
@@ -318,7 +318,7 @@ class ContextLexicon:
                 yield end, min(end + REACH, following)
 
 
-def _is_carried(ends: list[int], contexts: list[Context], start: int) -> bool:
+def _completes_previous_word(ends: list[int], contexts: list[Context], start: int) -> bool:
     """Whether "card" only completes the word before it: an Aadhaar card is no payment card."""
     return bool(ends) and contexts[-1] in _CARRIERS and start - ends[-1] <= 1
 
@@ -330,9 +330,9 @@ _DIGIT = re.compile(r"\d")
 _BEFORE = 88
 """Characters read before an island: a label ("savings account number of the other customer is:") and its number."""
 _AFTER = 24
-_SHORT = 64
+_MAX_SINGLE_ISLAND_LENGTH = 64
 """A text up to this length is one island: it may be a bare number."""
-_LONGEST_NUMBER = 64
+_MAX_NUMBER_LENGTH = 64
 _ASCII_LOWER = {ord(upper): ord(upper) + 32 for upper in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 
 
@@ -343,7 +343,7 @@ class DisclosureText:
         self.text = text
         lowered = text.lower()  # a few letters (İ) grow when lowered; then only ASCII is
         self.lowered = lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
-        self.islands = tuple(_islands(text))
+        self.islands = tuple(_find_islands(text))
         self._digits = [len(_DIGIT.findall(text, start, end)) for start, end in self.islands]
         self._max_digits = max(self._digits, default=0)
         self.words = ContextLexicon(text, self.islands)
@@ -373,7 +373,7 @@ class DisclosureText:
             return
         until = 0
         for start, end in self.words.find_regions(context):
-            for match in pattern.finditer(self.text, max(start, until), end + _LONGEST_NUMBER):
+            for match in pattern.finditer(self.text, max(start, until), end + _MAX_NUMBER_LENGTH):
                 if until <= match.start() <= end:
                     until = match.end(1)
                     yield match
@@ -388,8 +388,8 @@ class DisclosureText:
         return before.isalpha() or after.isalpha()
 
 
-def _islands(text: str) -> Iterator[tuple[int, int]]:
-    if len(text) <= _SHORT:
+def _find_islands(text: str) -> Iterator[tuple[int, int]]:
+    if len(text) <= _MAX_SINGLE_ISLAND_LENGTH:
         yield 0, len(text)
         return
     start = end = 0

@@ -15,7 +15,7 @@ from monitors.facts.disclosures.candidates import (
     DisclosureCandidate,
     DisclosureKind,
     DisclosureText,
-    view_of,
+    build_view,
 )
 from monitors.facts.disclosures.identifiers import (
     find_aadhaar,
@@ -66,28 +66,28 @@ def find_disclosures(
     ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are stretches
     (sorted, not overlapping) that are masked already and are read as one mark each. Any text is accepted.
     """
-    return _found(text, tuple(account_patterns), tuple(hidden))
+    return _find_cached(text, tuple(account_patterns), tuple(hidden))
 
 
 @lru_cache(maxsize=16)
-def _found(
+def _find_cached(
     text: str, account_patterns: tuple[str, ...], hidden: tuple[tuple[int, int], ...]
 ) -> tuple[Disclosure, ...]:
     """It remembers the last few texts: several callers ask about the same reply."""
-    view = view_of(text, hidden)
-    found = _settled(list(_candidates(view.text, _compiled(account_patterns))), len(view.text))
-    placed = ((one, *view.place(one.start, one.end)) for one in found)
+    view = build_view(text, hidden)
+    candidates = _resolve_overlaps(list(_collect_candidates(view.text, _compile_patterns(account_patterns))), len(view.text))
+    placed = ((candidate, *view.place(candidate.start, candidate.end)) for candidate in candidates)
     return tuple(
-        Disclosure(kind=one.kind, start=start, end=end, strength=one.strength) for one, start, end in placed
+        Disclosure(kind=candidate.kind, start=start, end=end, strength=candidate.strength) for candidate, start, end in placed
     )
 
 
 @lru_cache(maxsize=64)
-def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+def _compile_patterns(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern) for pattern in patterns)
 
 
-def _candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[DisclosureCandidate]:
+def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[DisclosureCandidate]:
     reading = DisclosureText(text)
     yield from find_secrets(reading)
     yield from find_network(reading)
@@ -103,17 +103,17 @@ def _candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Itera
     yield from find_personal(reading)
 
 
-def _settled(candidates: list[DisclosureCandidate], length: int) -> list[DisclosureCandidate]:
+def _resolve_overlaps(candidates: list[DisclosureCandidate], length: int) -> list[DisclosureCandidate]:
     """The finds without overlaps. The rest of one beside a surer one stays a find of its own kind."""
     taken = bytearray(length)
     left: list[DisclosureCandidate] = []
-    for one in sorted(candidates, key=lambda c: (-c.strength, _RANK[c.kind], c.start - c.end, c.start)):
-        left += [one._replace(start=start, end=end) for start, end in _free(taken, one.start, one.end)]
-        taken[one.start : one.end] = b"\x01" * (one.end - one.start)
+    for candidate in sorted(candidates, key=lambda c: (-c.strength, _RANK[c.kind], c.start - c.end, c.start)):
+        left += [candidate._replace(start=start, end=end) for start, end in _find_free_stretches(taken, candidate.start, candidate.end)]
+        taken[candidate.start : candidate.end] = b"\x01" * (candidate.end - candidate.start)
     return sorted(left, key=lambda c: c.start)
 
 
-def _free(taken: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _find_free_stretches(taken: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The stretches from ``start`` to ``end`` that nothing has taken yet."""
     at = start
     while at < end:

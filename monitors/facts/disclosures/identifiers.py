@@ -68,7 +68,7 @@ _AIRLINE = "1"
 """First digit of the airlines' own cards (UATP): rare, and like any number of fifteen digits."""
 
 
-def digits_of(text: str) -> str:
+def extract_digits(text: str) -> str:
     """The ASCII digits of a text, in order."""
     return "".join(filter("0123456789".__contains__, text))
 
@@ -103,13 +103,13 @@ def find_aadhaar(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     asked for: a mistyped identity is still one.
     """
     for match in reading.find_near_digits(_AADHAAR, _AADHAAR_DIGITS):
-        if found := _aadhaar(reading, match):
-            yield found
+        if candidate := _check_aadhaar(reading, match):
+            yield candidate
     for match in reading.find_behind(Context.AADHAAR, _SPACED_AADHAAR, _AADHAAR_DIGITS):
         yield DisclosureCandidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
 
 
-def _aadhaar(reading: DisclosureText, match: re.Match[str]) -> DisclosureCandidate | None:
+def _check_aadhaar(reading: DisclosureText, match: re.Match[str]) -> DisclosureCandidate | None:
     context = reading.words.find_before(match.start())
     if context is Context.AADHAAR:
         return DisclosureCandidate(DisclosureKind.AADHAAR, *match.span(1), Strength.CERTAIN)
@@ -133,7 +133,7 @@ def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """IBANs of every registered country by its length and the two check digits; behind the word, by length."""
     for match in reading.find_near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ():
         length = IBAN_LENGTHS.get(match[1][:2].upper())
-        end = _end_after(match[1], length) if length else None
+        end = _find_end_after(match[1], length) if length else None
         if end is None or reading.characters_beside(0, match.start() + end)[1].isalnum():
             continue
         number = re.sub("[ -]", "", match[1][:end])
@@ -143,7 +143,7 @@ def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
             yield DisclosureCandidate(DisclosureKind.IBAN, match.start(), match.start() + end, Strength.LIKELY)
 
 
-def _end_after(text: str, count: int) -> int | None:
+def _find_end_after(text: str, count: int) -> int | None:
     """The index behind the ``count``-th letter or digit, or ``None`` where there are fewer."""
     places = [index for index, character in enumerate(text) if character.isalnum()]
     return places[count - 1] + 1 if len(places) >= count else None
@@ -191,66 +191,66 @@ class _Code(NamedTuple):
     """Whether it counts where it is the whole text."""
 
 
-def _always(strength: Strength) -> Callable[[str], Strength | None]:
+def _rate_always(strength: Strength) -> Callable[[str], Strength | None]:
     return lambda _code: strength
 
 
-def _never(_code: str) -> Strength | None:
+def _rate_never(_code: str) -> Strength | None:
     return None
 
 
-def _pan_alone(code: str) -> Strength | None:
+def _rate_bare_pan(code: str) -> Strength | None:
     """The fourth letter of a PAN says what its holder is (Income Tax Department: A B C F G H J L P T, and K, E)."""
     return Strength.LIKELY if code[3].upper() in "ABCFGHJLPTKE" else None
 
 
-def _form(pattern: str) -> re.Pattern[str]:
+def _compile_form(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![A-Za-z0-9])(?:{pattern})(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 _CODES = (
     _Code(
         DisclosureKind.GSTIN,
-        _form(r"(?:0[1-9]|[12]\d|3[0-7]|97|99)[A-Z]{5}\d{4}[A-Z][1-9A-Z]Z[0-9A-Z]"),
+        _compile_form(r"(?:0[1-9]|[12]\d|3[0-7]|97|99)[A-Z]{5}\d{4}[A-Z][1-9A-Z]Z[0-9A-Z]"),
         6,
         Context.NONE,
-        _always(Strength.CERTAIN),
+        _rate_always(Strength.CERTAIN),
     ),
     _Code(
         DisclosureKind.PAN,
-        _form(r"[A-Z]{5}\d{4}[A-Z]|(?-i:[A-Z]{5}[ -]\d{4}[ -][A-Z])"),
+        _compile_form(r"[A-Z]{5}\d{4}[A-Z]|(?-i:[A-Z]{5}[ -]\d{4}[ -][A-Z])"),
         4,
         Context.PAN,
-        _pan_alone,
+        _rate_bare_pan,
         alone=True,
     ),
     _Code(
-        DisclosureKind.PASSPORT, _form(r"[A-PR-WY][1-9]\d ?\d{4}[1-9]"), 7, Context.PASSPORT, _always(Strength.WEAK)
+        DisclosureKind.PASSPORT, _compile_form(r"[A-PR-WY][1-9]\d ?\d{4}[1-9]"), 7, Context.PASSPORT, _rate_always(Strength.WEAK)
     ),
-    _Code(DisclosureKind.PASSPORT, _form(r"[A-Z]{0,2}\d{7,9}"), 7, Context.PASSPORT, _never),
-    _Code(DisclosureKind.VOTER_ID, _form(r"[A-Z]{3}[ /-]?\d{7}"), 7, Context.VOTER, _always(Strength.WEAK)),
+    _Code(DisclosureKind.PASSPORT, _compile_form(r"[A-Z]{0,2}\d{7,9}"), 7, Context.PASSPORT, _rate_never),
+    _Code(DisclosureKind.VOTER_ID, _compile_form(r"[A-Z]{3}[ /-]?\d{7}"), 7, Context.VOTER, _rate_always(Strength.WEAK)),
     _Code(
         DisclosureKind.DRIVING_LICENCE,
-        _form(rf"{_STATE}[ -]?\d{{2}}[ -]?(?:19|20)\d{{2}}[ -]?\d{{7}}"),
+        _compile_form(rf"{_STATE}[ -]?\d{{2}}[ -]?(?:19|20)\d{{2}}[ -]?\d{{7}}"),
         13,
         Context.LICENCE,
-        _always(Strength.LIKELY),
+        _rate_always(Strength.LIKELY),
     ),
     _Code(
         DisclosureKind.DRIVING_LICENCE,
-        _form(r"\d{3,4}-\d{2,3}-\d{4}|[A-Z]{0,2}\d{5,14}"),
+        _compile_form(r"\d{3,4}-\d{2,3}-\d{4}|[A-Z]{0,2}\d{5,14}"),
         5,
         Context.LICENCE,
-        _never,
+        _rate_never,
     ),
     _Code(
         DisclosureKind.VEHICLE,
-        _form(rf"{_STATE}[ -]?\d{{1,2}}[ -]?[A-Z]{{1,3}}[ -]?\d{{4}}|\d{{2}}[ -]?BH[ -]?\d{{4}}[ -]?[A-Z]{{1,2}}"),
+        _compile_form(rf"{_STATE}[ -]?\d{{1,2}}[ -]?[A-Z]{{1,3}}[ -]?\d{{4}}|\d{{2}}[ -]?BH[ -]?\d{{4}}[ -]?[A-Z]{{1,2}}"),
         5,
         Context.VEHICLE,
-        _always(Strength.LIKELY),
+        _rate_always(Strength.LIKELY),
     ),
-    _Code(DisclosureKind.VEHICLE, _form(rf"{_STATE}[ -]?\d{{4}}"), 4, Context.VEHICLE, _never, alone=True),
+    _Code(DisclosureKind.VEHICLE, _compile_form(rf"{_STATE}[ -]?\d{{4}}"), 4, Context.VEHICLE, _rate_never, alone=True),
 )
 
 
@@ -263,16 +263,16 @@ def find_codes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     alone = reading.text.strip(" \t\r\n.,;:\"'")
     if not _LETTER.search(reading.text):
         return
-    said = reading.has(*_SAYING)
+    has_saying_word = reading.has(*_SAYING)
     for code in _CODES:
-        if code.bare is _never and not code.alone and not said:
+        if code.bare is _rate_never and not code.alone and not has_saying_word:
             continue
         for match in reading.find_near_digits(code.pattern, code.digits):
-            if strength := _strength(code, match, reading, alone):
+            if strength := _rate_code(code, match, reading, alone):
                 yield DisclosureCandidate(code.kind, match.start(), match.end(), strength)
 
 
-def _strength(code: _Code, match: re.Match[str], reading: DisclosureText, alone: str) -> Strength | None:
+def _rate_code(code: _Code, match: re.Match[str], reading: DisclosureText, alone: str) -> Strength | None:
     bare = code.bare(match[0])
     context = reading.words.find_before(match.start(), REACH if bare else _NEAR)
     if context is code.context is not Context.NONE:
@@ -284,10 +284,10 @@ def _strength(code: _Code, match: re.Match[str], reading: DisclosureText, alone:
     return bare
 
 
-_FEWEST_DIGITS = 5
+_MIN_DIGITS = 5
 """Shorter numbers behind these words are counts, years or the last digits of a masked number."""
 
-_FEWEST_ALONE = 8
+_MIN_DIGITS_ALONE = 8
 """The same where neither "number" nor a colon says that a number follows ("account for 10000 claims")."""
 
 # Between the label and the number: "no.", "number", a verb, a colon.
@@ -330,13 +330,13 @@ def find_identifiers(
     ``account_patterns`` are the target's own: a whole match of one is an account number whatever stands before.
     """
     for kind, pattern in _FORMS:
-        for match in reading.find_near_digits(pattern, _FEWEST_DIGITS):
-            fewest = (
-                _FEWEST_DIGITS if match["said"].strip() or kind is DisclosureKind.POLICY_NUMBER else _FEWEST_ALONE
+        for match in reading.find_near_digits(pattern, _MIN_DIGITS):
+            min_digits = (
+                _MIN_DIGITS if match["said"].strip() or kind is DisclosureKind.POLICY_NUMBER else _MIN_DIGITS_ALONE
             )
-            if len(_DIGIT.findall(match[2])) >= fewest:
+            if len(_DIGIT.findall(match[2])) >= min_digits:
                 yield DisclosureCandidate(kind, *match.span(2), Strength.LIKELY)
-    for match in reading.find_behind(Context.ACCOUNT, _FAR_ACCOUNT, _FEWEST_ALONE):
+    for match in reading.find_behind(Context.ACCOUNT, _FAR_ACCOUNT, _MIN_DIGITS_ALONE):
         yield DisclosureCandidate(DisclosureKind.ACCOUNT_NUMBER, *match.span(1), Strength.LIKELY)
     for pattern in account_patterns:
         for match in pattern.finditer(reading.text):

@@ -80,22 +80,22 @@ def mask(
     """
     unread = unread_of(text)
     if unread is not None:
-        return _masked_ends(text, unread, instead, account_patterns=account_patterns, safe=[*safe], also=also)
-    masks = _apart([*safe, *(match.span() for match in _LABEL.finditer(text))])
-    found = list(find_disclosures(text, account_patterns=account_patterns, hidden=masks))
+        return _mask_ends(text, unread, instead, account_patterns=account_patterns, safe=[*safe], also=also)
+    masks = _remove_overlaps([*safe, *(match.span() for match in _LABEL.finditer(text))])
+    disclosures = list(find_disclosures(text, account_patterns=account_patterns, hidden=masks))
     if also is not None:
-        found += [one for gap in _gaps(len(text), [*masks, *_places(found)]) for one in also(text, *gap)]
+        disclosures += [disclosure for gap in _find_gaps(len(text), [*masks, *_list_spans(disclosures)]) for disclosure in also(text, *gap)]
     for _ in range(_PASSES):
-        hidden = sorted(masks + _places(found))
+        hidden = sorted(masks + _list_spans(disclosures))
         more = find_disclosures(text, account_patterns=account_patterns, hidden=hidden)
         if not more:
-            found.sort(key=lambda one: one.start)
-            return MaskedText(_replaced(text, found, instead), tuple(found))
-        found += more
-    return MaskedText(WITHHELD, tuple(found))
+            disclosures.sort(key=lambda disclosure: disclosure.start)
+            return MaskedText(_replace_disclosures(text, disclosures, instead), tuple(disclosures))
+        disclosures += more
+    return MaskedText(WITHHELD, tuple(disclosures))
 
 
-def _masked_ends(
+def _mask_ends(
     text: str,
     unread: Unread,
     instead: Callable[[DisclosureKind, str], str],
@@ -115,25 +115,25 @@ def _masked_ends(
             safe=[(start - at, end - at) for start, end in safe if start >= at and end <= at + len(part)],
             also=also,
         )
-        return [_moved(one, at) for one in masked.found]
+        return [_shift_disclosure(disclosure, at) for disclosure in masked.found]
 
     first, last = found_in(head, 0), found_in(tail, behind)
-    start = min([unread.start, *(one.start for one in first if one.end > unread.start)])
-    end = max([unread.end, *(one.end for one in last if one.start < unread.end)])
-    found = [*(one for one in first if one.end <= start), *(one for one in last if one.start >= end)]
+    start = min([unread.start, *(disclosure.start for disclosure in first if disclosure.end > unread.start)])
+    end = max([unread.end, *(disclosure.end for disclosure in last if disclosure.start < unread.end)])
+    disclosures = [*(disclosure for disclosure in first if disclosure.end <= start), *(disclosure for disclosure in last if disclosure.start >= end)]
     gap = Unread(start, end)
-    return MaskedText(_replaced(text, found, instead, gap), tuple(found), gap)
+    return MaskedText(_replace_disclosures(text, disclosures, instead, gap), tuple(disclosures), gap)
 
 
-def _moved(one: Disclosure, by: int) -> Disclosure:
-    return one.model_copy(update={"start": one.start + by, "end": one.end + by})
+def _shift_disclosure(disclosure: Disclosure, by: int) -> Disclosure:
+    return disclosure.model_copy(update={"start": disclosure.start + by, "end": disclosure.end + by})
 
 
-def _places(found: Iterable[Disclosure]) -> list[tuple[int, int]]:
-    return [(one.start, one.end) for one in found]
+def _list_spans(disclosures: Iterable[Disclosure]) -> list[tuple[int, int]]:
+    return [(disclosure.start, disclosure.end) for disclosure in disclosures]
 
 
-def _gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _find_gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """What is left of a text between the stretches that are taken."""
     at = 0
     for start, end in sorted(taken):
@@ -144,7 +144,7 @@ def _gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, 
         yield at, length
 
 
-def _apart(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def _remove_overlaps(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The stretches in order; of two that overlap the first."""
     apart: list[tuple[int, int]] = []
     for start, end in sorted(stretches):
@@ -153,16 +153,16 @@ def _apart(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return apart
 
 
-def _replaced(
-    text: str, found: list[Disclosure], instead: Callable[[DisclosureKind, str], str], gap: Unread | None = None
+def _replace_disclosures(
+    text: str, disclosures: list[Disclosure], instead: Callable[[DisclosureKind, str], str], gap: Unread | None = None
 ) -> str:
-    stretches = [(one.start, one.end, instead(one.kind, text[one.start : one.end])) for one in found]
+    stretches = [(disclosure.start, disclosure.end, instead(disclosure.kind, text[disclosure.start : disclosure.end])) for disclosure in disclosures]
     parts: list[str] = []
     at = 0
     if gap is not None:
         stretches.append((gap.start, gap.end, gap.mark))
-    for start, end, put in sorted(stretches):
-        parts += (text[at:start], put)
+    for start, end, replacement in sorted(stretches):
+        parts += (text[at:start], replacement)
         at = end
     parts.append(text[at:])
     return "".join(parts)

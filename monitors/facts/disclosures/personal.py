@@ -21,7 +21,7 @@ from monitors.facts.disclosures.candidates import (
     DisclosureText,
     Strength,
 )
-from monitors.facts.disclosures.identifiers import digits_of
+from monitors.facts.disclosures.identifiers import extract_digits
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
@@ -106,21 +106,21 @@ def find_personal(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     An organisation's address, a date behind "born" alone (often a public figure's) and a name are weak.
     """
     if reading.has(*_BIRTH_WORDS):
-        yield from _births(reading)
+        yield from _find_births(reading)
     if reading.has(*_ADDRESS_WORDS):
-        yield from _addresses(reading, _ADDRESS.finditer(reading.text))
-    yield from _addresses(reading, reading.find_near_digits(_DWELLING, _DWELLING_DIGITS))
+        yield from _find_addresses(reading, _ADDRESS.finditer(reading.text))
+    yield from _find_addresses(reading, reading.find_near_digits(_DWELLING, _DWELLING_DIGITS))
     for match in _CUSTOMER.finditer(reading.text) if reading.has(*_CUSTOMER_WORDS) else ():
         yield DisclosureCandidate(DisclosureKind.PERSON, *match.span(1), Strength.WEAK)
 
 
-def _births(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def _find_births(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in _BIRTH.finditer(reading.text):
         strength = Strength.WEAK if match["label"].lower() == "born" else Strength.LIKELY
         yield DisclosureCandidate(DisclosureKind.BIRTH_DATE, *match.span("date"), strength)
 
 
-def _addresses(reading: DisclosureText, matches: Iterator[re.Match[str]]) -> Iterator[DisclosureCandidate]:
+def _find_addresses(reading: DisclosureText, matches: Iterator[re.Match[str]]) -> Iterator[DisclosureCandidate]:
     for match in matches:
         end = _SENTENCE_END.search(match["where"])
         where = (match["where"][: end.start()] if end else match["where"]).rstrip()
@@ -208,48 +208,48 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     A toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact: weak.
     """
     for match in reading.find_near_digits(_INTERNATIONAL, _LENGTHS.start):
-        yield _candidate(match, Strength.CERTAIN)
-    yield from _dialled(reading)
+        yield _build_candidate(match, Strength.CERTAIN)
+    yield from _find_dialled_numbers(reading)
     for match in reading.find_near_digits(_NORTH_AMERICAN, _WITH_AREA):
         if reading.words.find_linked(match.start()) not in THINGS:
-            yield _candidate(match, Strength.LIKELY)
+            yield _build_candidate(match, Strength.LIKELY)
     for match in reading.find_near_digits(_INDIAN_MOBILE, _WITH_AREA):
         context = reading.words.find_before(match.start())
         if reading.words.find_linked(match.start()) not in THINGS and not reading.is_glued(*match.span(1)):
-            yield _candidate(match, Strength.CERTAIN if context in _TELEPHONES else Strength.LIKELY)
-    yield from _said_to_be(reading)
+            yield _build_candidate(match, Strength.CERTAIN if context in _TELEPHONES else Strength.LIKELY)
+    yield from _find_labelled_numbers(reading)
 
 
-def _dialled(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def _find_dialled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Numbers as they are dialled in Europe: 0049 …, 0176 …; one without its groups or a word may be anything's."""
     for match in reading.find_near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
-        if not _is_a_things(reading, match):
-            yield _candidate(match, Strength.WEAK if match[1].isdigit() else Strength.LIKELY)
+        if not _belongs_to_thing(reading, match):
+            yield _build_candidate(match, Strength.WEAK if match[1].isdigit() else Strength.LIKELY)
     for match in reading.find_near_digits(_NATIONAL, _NATIONAL_LENGTHS.start):
-        if len(digits_of(match[1])) in _NATIONAL_LENGTHS and not _is_a_things(reading, match):
-            yield _candidate(match, Strength.WEAK)
+        if len(extract_digits(match[1])) in _NATIONAL_LENGTHS and not _belongs_to_thing(reading, match):
+            yield _build_candidate(match, Strength.WEAK)
     for match in reading.find_behind(Context.EUROPEAN_PHONE, _EUROPEAN, _EUROPEAN_LENGTHS.start):
-        if len(digits_of(match[1])) in _EUROPEAN_LENGTHS and not _WHEN.search(match[1]):
-            yield _candidate(match, Strength.LIKELY)
+        if len(extract_digits(match[1])) in _EUROPEAN_LENGTHS and not _WHEN.search(match[1]):
+            yield _build_candidate(match, Strength.LIKELY)
 
 
-def _is_a_things(reading: DisclosureText, match: re.Match[str]) -> bool:
+def _belongs_to_thing(reading: DisclosureText, match: re.Match[str]) -> bool:
     return reading.words.find_before(match.start()) in THINGS or reading.is_glued(*match.span(1))
 
 
-def _said_to_be(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def _find_labelled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in reading.find_behind(Context.PHONE, _GROUPED, _LENGTHS.start):
-        if len(digits_of(match[1])) in _LENGTHS and not _DATE.fullmatch(match[1]):
-            yield _candidate(match, Strength.LIKELY)
+        if len(extract_digits(match[1])) in _LENGTHS and not _DATE.fullmatch(match[1]):
+            yield _build_candidate(match, Strength.LIKELY)
     if not reading.has(" number", "mer", "मे"):
         return
     for match in reading.find_near_digits(_MINE, _OWN_LENGTHS.start):
-        if len(digits_of(match[1])) in _OWN_LENGTHS and reading.words.find_before(match.start(1)) in _OPEN:
-            yield _candidate(match, Strength.LIKELY)
+        if len(extract_digits(match[1])) in _OWN_LENGTHS and reading.words.find_before(match.start(1)) in _OPEN:
+            yield _build_candidate(match, Strength.LIKELY)
 
 
-def _candidate(match: re.Match[str], strength: Strength) -> DisclosureCandidate:
-    digits = digits_of(match[1])
+def _build_candidate(match: re.Match[str], strength: Strength) -> DisclosureCandidate:
+    digits = extract_digits(match[1])
     if _TOLL_FREE.fullmatch(digits):
         strength = Strength.WEAK
     return DisclosureCandidate(DisclosureKind.PHONE, *match.span(1), strength)
@@ -270,7 +270,7 @@ _DIGITS = {
 _VALUE = {word: digit for digit, words in _DIGITS.items() for word in words.split()}
 _TIMES = {"double": 2, "triple": 3, "डबल": 2, "ट्रिपल": 3}
 _WORD = "|".join(sorted((*_VALUE, *_TIMES), key=len, reverse=True))
-_FEWEST = 7
+_MIN_SPOKEN_DIGITS = 7
 _AADHAAR_DIGITS = 12
 # Seven words is the shortest number worth hiding; a count ("one two three") has fewer.
 _RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40}}")
@@ -278,22 +278,22 @@ _RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40
 
 def find_spoken(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Dictated numbers of seven digits or more; the digits say which kind, else the words before them."""
-    if not _is_counting(reading.lowered):
+    if not _has_enough_digit_words(reading.lowered):
         return
     for match in _RUN.finditer(reading.lowered):
-        digits = _digits(match[0])
-        if len(digits) >= _FEWEST:
-            kind = _kind(digits, reading.words.find_before(match.start()))
+        digits = _parse_spoken_digits(match[0])
+        if len(digits) >= _MIN_SPOKEN_DIGITS:
+            kind = _classify_number(digits, reading.words.find_before(match.start()))
             yield DisclosureCandidate(kind, match.start(), match.end(), Strength.LIKELY)
 
 
-def _is_counting(lowered: str) -> bool:
+def _has_enough_digit_words(lowered: str) -> bool:
     """Whether the text has digit words enough: a quick scan that spares most texts the search."""
     words = lowered.replace(",", " ").replace(".", " ").replace("-", " ").split()
-    return sum(map(_VALUE.__contains__, words)) >= _FEWEST - 2
+    return sum(map(_VALUE.__contains__, words)) >= _MIN_SPOKEN_DIGITS - 2
 
 
-def _digits(spoken: str) -> str:
+def _parse_spoken_digits(spoken: str) -> str:
     digits: list[str] = []
     times = 1
     for word in re.split(r"[ ,.\-]+", spoken):
@@ -305,7 +305,7 @@ def _digits(spoken: str) -> str:
     return "".join(digits)
 
 
-def _kind(digits: str, context: Context) -> DisclosureKind:
+def _classify_number(digits: str, context: Context) -> DisclosureKind:
     match context:
         case Context.AADHAAR:
             return DisclosureKind.AADHAAR

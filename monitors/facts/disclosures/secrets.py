@@ -67,11 +67,11 @@ _IPV6_ASSIGNED = tuple(
     )
 )  # fmt: skip
 
-_FEWEST_COLONS = 2
+_MIN_COLONS = 2
 _ANY_HOST, _THIS_HOST = "::", "::1"
 _BESIDE = " \t\n\"'`([<>)],;."
 _GROUPS = 8
-_LONG_GROUP = 3
+_MIN_LONG_GROUP_DIGITS = 3
 """Hexadecimal digits: the groups of fingerprints and hardware addresses have two."""
 _TELLING_OCTET = 100
 """Numbers of clauses and versions ("2.2.27.6") stay below; 98 % of random addresses have an octet above."""
@@ -80,17 +80,17 @@ _TELLING_OCTET = 100
 def find_network(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """E-mail (spoken and bracketed forms too), UPI ids by known handle or behind the word, IPv4 and IPv6."""
     if reading.has("@", "[at]", "(at)"):
-        yield from _mailboxes(reading)
+        yield from _find_mailboxes(reading)
     if reading.has(" dot "):
         for match in _SPOKEN.finditer(reading.text):
             yield DisclosureCandidate(DisclosureKind.EMAIL, *match.span(), Strength.LIKELY)
     if _THREE_DOTS.search(reading.text):
-        yield from _ipv4(reading)
+        yield from _find_ipv4(reading)
     if _TWO_COLONS.search(reading.text):
-        yield from _ipv6(reading)
+        yield from _find_ipv6(reading)
 
 
-def _mailboxes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def _find_mailboxes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in _AT.finditer(reading.text):
         labels = _DOT.split(match[2])
         if len(labels) > 1 and _TOP_LEVEL.fullmatch(labels[-1].strip()):
@@ -98,13 +98,13 @@ def _mailboxes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
             yield DisclosureCandidate(
                 DisclosureKind.EMAIL, *match.span(), Strength.WEAK if role else Strength.CERTAIN
             )
-        elif len(labels) > 1 and (end := _shorter(match)):
+        elif len(labels) > 1 and (end := _find_shorter_end(match)):
             yield DisclosureCandidate(DisclosureKind.EMAIL, match.start(), end, Strength.CERTAIN)
         elif _is_upi(match, reading):
             yield DisclosureCandidate(DisclosureKind.UPI, *match.span(), Strength.CERTAIN)
 
 
-def _shorter(match: re.Match[str]) -> int | None:
+def _find_shorter_end(match: re.Match[str]) -> int | None:
     """The end of an address whose last label is none, as in ``a@b.com.2024``: where its last good label ends."""
     ends = [dot.start() for dot in _DOT.finditer(match[2])][1:]
     for end in reversed(ends):
@@ -118,7 +118,7 @@ def _is_upi(match: re.Match[str], reading: DisclosureText) -> bool:
     return handle in _HANDLES or (handle.isalpha() and reading.words.find_before(match.start()) is Context.UPI)
 
 
-def _ipv4(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def _find_ipv4(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in _IPV4.finditer(reading.text):
         if _has_leading_zero(match[1]) or reading.words.find_linked(match.start()) is Context.VERSION:
             continue
@@ -134,10 +134,10 @@ def _has_leading_zero(address: str) -> bool:
     return any(len(octet) > 1 and octet[0] == "0" for octet in address.split("."))
 
 
-def _ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
+def _find_ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in _IPV6.finditer(reading.text):
         written = match[1].rstrip(".")
-        if written.count(":") < _FEWEST_COLONS:
+        if written.count(":") < _MIN_COLONS:
             continue
         end = match.end() if written == match[1] else match.start() + len(written)
         try:
@@ -155,10 +155,10 @@ def _ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 def _is_whole(text: str, match: re.Match[str], written: str) -> bool:
     """Whether it reads as nothing else: eight groups, most of them long; or this machine's own ``::1``, alone."""
     if written == _THIS_HOST:
-        around = text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
-        return not around.strip(_BESIDE)
+        neighbours = text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
+        return not neighbours.strip(_BESIDE)
     groups = written.split(":")
-    return len(groups) == _GROUPS and sum(len(group) >= _LONG_GROUP for group in groups) >= _GROUPS / 2
+    return len(groups) == _GROUPS and sum(len(group) >= _MIN_LONG_GROUP_DIGITS for group in groups) >= _GROUPS / 2
 
 
 def _is_assigned(address: ipaddress.IPv6Address) -> bool:
@@ -209,7 +209,7 @@ _CODE = re.compile(
     r"|pin\b(?: ?(?:number|no\.?))?\s{0,3}(?:is\b|:|=|-)\s{0,3}(?P<pin>\d{4}))(?![\d,])"
 )
 _CREDENTIALS = re.compile(r"://([^\s/:@\[\]]{1,64}+:[^\s/@\[\]]{1,128}+)@")
-_SHORTEST = 6
+_MIN_PASSWORD_LENGTH = 6
 """Characters of the shortest password worth the name."""
 _LABELS = ("key", "secret", "passw", "passp", "pwd", "token")
 _CODE_LABELS = ("otp", "pin", "cvv", "cvc", " code")
@@ -234,7 +234,7 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
     for match in _LABELLED.finditer(reading.lowered) if reading.has(*_LABELS) else ():
         value = match[1].rstrip(".)?!")
-        if len(value) >= _SHORTEST and _is_made_up(value):
+        if len(value) >= _MIN_PASSWORD_LENGTH and _is_made_up(value):
             start = match.start(1)
             yield DisclosureCandidate(DisclosureKind.SECRET, start, start + len(value), Strength.LIKELY)
     for match in _CODE.finditer(reading.lowered) if reading.has(*_CODE_LABELS) else ():

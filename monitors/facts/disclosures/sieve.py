@@ -16,15 +16,15 @@ from typing import Final
 
 from pydantic_core import SchemaValidator, core_schema
 
-from monitors.facts.disclosures.candidates import view_of
+from monitors.facts.disclosures.candidates import build_view
 from monitors.facts.disclosures.identifiers import IBAN_LENGTHS
 from monitors.facts.disclosures.masking import LABELS
 from monitors.facts.text import LONGEST
 
 
-def _matcher(*patterns: str) -> Callable[[str], bool]:
+def _build_matcher(*patterns: str) -> Callable[[str], bool]:
     """Whether one of the patterns occurs. Rust's engine: linear, without lookarounds, 20 times as fast."""
-    pattern = "|".join(f"(?:{one})" for one in patterns)
+    pattern = "|".join(f"(?:{alternative})" for alternative in patterns)
     schema = core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")
     return SchemaValidator(schema).isinstance_python
 
@@ -129,16 +129,16 @@ _SAYING_BEYOND_ASCII = (
     "|आधार|कार्ड|लाइसेंस|पासपोर्ट|गाड़ी|वाहन|पॉलिसी|पालिसी|खाता|खाते|फ़ोन|फोन|मोबाइल|मोबाईल|संपर्क|सम्पर्क|कॉल|व्हाट्सएप|मे"
 )
 
-_is_unicode = _matcher("")
-_is_unusual = _matcher(_FOLDED)
-_is_unreadable = _matcher(_CONTROLS, r"\*\*\*")
-_is_marked = _matcher(_FOLDED, _CONTROLS, _MARKS)
+_is_unicode = _build_matcher("")
+_is_unusual = _build_matcher(_FOLDED)
+_is_unreadable = _build_matcher(_CONTROLS, r"\*\*\*")
+_is_marked = _build_matcher(_FOLDED, _CONTROLS, _MARKS)
 _shown: Final = (
-    _matcher(*_SECRETS, *_ADDRESSES_OF_NETWORKS, *_PERSONAL, _LABELS), _matcher(*_CODES), _matcher(*_NUMBERS),
+    _build_matcher(*_SECRETS, *_ADDRESSES_OF_NETWORKS, *_PERSONAL, _LABELS), _build_matcher(*_CODES), _build_matcher(*_NUMBERS),
 )  # fmt: skip
 """Together they are slower than one after the other: the engine's table of states has a limit."""
-_counts = _matcher(*_SAID_NUMBER)
-_says = _matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_BEYOND_ASCII)
+_counts = _build_matcher(*_SAID_NUMBER)
+_says = _build_matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_BEYOND_ASCII)
 
 
 def may_disclose(text: str, account_patterns: Sequence[str] = ()) -> bool:
@@ -148,16 +148,16 @@ def may_disclose(text: str, account_patterns: Sequence[str] = ()) -> bool:
     """
     if not _is_readable(text) or _is_unreadable(text):
         return True
-    plain = view_of(text).text if _is_unusual(text) else text.replace("**", "").replace("`", "")
-    if _shows(plain) or (_counts(plain) and _says(plain)):
+    plain = build_view(text).text if _is_unusual(text) else text.replace("**", "").replace("`", "")
+    if _matches_a_form(plain) or (_counts(plain) and _says(plain)):
         return True
-    return any(pattern.search(plain) for pattern in _compiled(tuple(account_patterns)))
+    return any(pattern.search(plain) for pattern in _compile_patterns(tuple(account_patterns)))
 
 
 def any_may_disclose(texts: Sequence[str], account_patterns: Sequence[str] = ()) -> bool:
     """Whether one of the texts may disclose something: of all together it is asked at the price of one."""
     whole = "\n".join(texts)
-    if account_patterns or not _is_readable(whole) or _is_marked(whole) or _shows(whole):
+    if account_patterns or not _is_readable(whole) or _is_marked(whole) or _matches_a_form(whole):
         return any(may_disclose(text, account_patterns) for text in texts)
     # Digits of one are no number for words of another.
     return _counts(whole) and _says(whole) and any(_counts(text) and _says(text) for text in texts)
@@ -168,10 +168,10 @@ def _is_readable(text: str) -> bool:
     return len(text) <= LONGEST and (text.isascii() or _is_unicode(text))
 
 
-def _shows(plain: str) -> bool:
+def _matches_a_form(plain: str) -> bool:
     return any(shows(plain) for shows in _shown)
 
 
 @lru_cache(maxsize=64)
-def _compiled(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+def _compile_patterns(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(pattern) for pattern in patterns)

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from monitors.facts.language import LanguageEvidence, evidence
 from monitors.facts.refusals.lecture import find_lecture
-from monitors.facts.refusals.lexicon import guess_language, lexicon_of, role
+from monitors.facts.refusals.lexicon import guess_language, load_lexicon, role_bit
 from monitors.facts.text import NUMERAL, SIGN, Normalised, Token, first_after_break, keys_of, normalise, tokenise
 from monitors.records.base import Record
 
@@ -32,7 +32,7 @@ _CONTACT: Final = re.compile(r"\S+@\S+|https?://\S+")
 _READ: Final = 1_200
 """Characters read: a refusal stands at the beginning of a reply."""
 _CLAUSES: Final = 60
-_SHORT: Final = 7
+_MAX_TOPIC_WORDS: Final = 7
 """Words of a clause that is about one thing."""
 _NEAR: Final = 5
 """Words between a denial and what is denied."""
@@ -113,23 +113,23 @@ class _ReplyClause(NamedTuple):
 
 
 SPEAKER, HOUSE, DENIAL, ABLE, TELLING, DISCLOSING = map(
-    role, ("speaker", "house", "denial", "able", "telling", "disclosing")
+    role_bit, ("speaker", "house", "denial", "able", "telling", "disclosing")
 )
 KNOWING, DECLINING, FORMULA, CLOSED, GIVEN, ONLY = map(
-    role, ("knowing", "declining", "formula", "closed", "given", "only")
+    role_bit, ("knowing", "declining", "formula", "closed", "given", "only")
 )
 BEYOND, REMIT, IMPERSONAL, THIS, SILENT, SILENCE, SOURCE = map(
-    role, ("beyond", "remit", "impersonal", "this", "silent", "silence", "source")
+    role_bit, ("beyond", "remit", "impersonal", "this", "silent", "silence", "source")
 )
 UNSURE, TRADE, CAVEAT, HEDGING, HINT, EMPHASIS, LINK, OFFER = map(
-    role, ("unsure", "trade", "caveat", "hedging", "hint", "emphasis", "link", "offer")
+    role_bit, ("unsure", "trade", "caveat", "hedging", "hint", "emphasis", "link", "offer")
 )
 REDIRECT, ANNOUNCEMENT, INSTRUCTION, REASON, CONDITION = map(
-    role, ("redirect", "announcement", "instruction", "reason", "condition")
+    role_bit, ("redirect", "announcement", "instruction", "reason", "condition")
 )
-TURN, THING, UNINFORMED, FLAT_NO, POINTS = map(role, ("turn", "thing", "uninformed", "flat_no", "points"))
+TURN, THING, UNINFORMED, FLAT_NO, POINTS = map(role_bit, ("turn", "thing", "uninformed", "flat_no", "points"))
 PERSON, OTHER, CONTRAST, ANSWERS, TIMEWORD, NUMBER, TITLE, YOU, BEING = map(
-    role, ("person", "other", "contrast", "answers", "timeword", "number", "title", "you", "being")
+    role_bit, ("person", "other", "contrast", "answers", "timeword", "number", "title", "you", "being")
 )
 
 _MAY_DECLINE: Final = (
@@ -171,45 +171,45 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     contacts = [match.span() for match in _CONTACT.finditer(head.text)]
     roles = [
         0 if any(start <= token.start < end for start, end in contacts) else bits
-        for token, bits in zip(tokens, lexicon_of(language).roles([token.key for token in tokens]), strict=True)
+        for token, bits in zip(tokens, load_lexicon(language).roles([token.key for token in tokens]), strict=True)
     ]
     if not expected and not _may_decline(roles):
-        return _lecture(text, language) or Refusal(kind=RefusalKind.ANSWERED, language=language)
-    known = _keys(question)
-    clauses = _mark_questions([*_clauses(tokens, roles, head.text)][:_CLAUSES])
-    declines = [_declines(clause, clauses, language, expected=bool(expected)) for clause in clauses]
+        return _find_lecture_refusal(text, language) or Refusal(kind=RefusalKind.ANSWERED, language=language)
+    question_keys = _collect_keys(question)
+    clauses = _mark_questions([*_split_clauses(tokens, roles, head.text)][:_CLAUSES])
+    declines = [_classify_decline(clause, clauses, language, expected=bool(expected)) for clause in clauses]
     if not expected:
         declines = [
-            _Declines.MAYBE if _says_no(clause, known) else declined
+            _Declines.MAYBE if _denies_asked_disclosure(clause, question_keys) else declined
             for clause, declined in zip(clauses, declines, strict=True)
         ]
     strongest = max(declines, default=_Declines.NO)
-    if strongest < _Declines.CAVEAT and (lecture := _lecture(text, language)):
+    if strongest < _Declines.CAVEAT and (lecture := _find_lecture_refusal(text, language)):
         return lecture
-    contents = [*_read_contents(clauses, declines, known, language, expected=bool(expected))]
+    contents = [*_read_contents(clauses, declines, question_keys, language, expected=bool(expected))]
     contact = "@" in head.text or "://" in head.text
-    reading = _ReplyReading(clauses, strongest, contents, known, asked_kinds(question), language == "de", contact)
-    kind = _kind_where_expected(reading) if expected else _kind_elsewhere(reading)
+    reading = _ReplyReading(clauses, strongest, contents, question_keys, find_asked_kinds(question), language == "de", contact)
+    kind = _classify_expected_refusal(reading) if expected else _classify_other_reply(reading)
     values = tuple(
-        _place(head, clause) for clause, content in zip(clauses, contents, strict=True) if content is _Content.VALUE
+        _find_clause_span(head, clause) for clause, content in zip(clauses, contents, strict=True) if content is _Content.VALUE
     )
-    start, end = _place(head, clauses[declines.index(strongest)]) if strongest else (0, 0)
+    start, end = _find_clause_span(head, clauses[declines.index(strongest)]) if strongest else (0, 0)
     return Refusal(kind=kind, values=values, language=language, start=start, end=end)
 
 
-def _says_no(clause: _ReplyClause, known: frozenset[str]) -> bool:
+def _denies_asked_disclosure(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
     """A company's "we do not share your data" answers a question that has its verb."""
     return bool(clause.every & HOUSE and not clause.every & SPEAKER) and any(
-        bits & DISCLOSING and token.key in known for token, bits in zip(clause.tokens, clause.roles, strict=True)
+        bits & DISCLOSING and token.key in question_keys for token, bits in zip(clause.tokens, clause.roles, strict=True)
     )
 
 
-def _lecture(text: str, language: str) -> Refusal | None:
+def _find_lecture_refusal(text: str, language: str) -> Refusal | None:
     span = find_lecture(text) if language == "en" else None
     return Refusal(kind=RefusalKind.REFUSED, start=span[0], end=span[1]) if span else None
 
 
-def _place(head: Normalised, clause: _ReplyClause) -> tuple[int, int]:
+def _find_clause_span(head: Normalised, clause: _ReplyClause) -> tuple[int, int]:
     return head.original_span(clause.tokens[0].start, clause.tokens[-1].end)
 
 
@@ -223,32 +223,32 @@ def _may_decline(roles: Sequence[int]) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _keys(question: str) -> frozenset[str]:
+def _collect_keys(question: str) -> frozenset[str]:
     return frozenset(token.key for token in tokenise(normalise(question).text))
 
 
 @lru_cache(maxsize=64)
-def asked_kinds(question: str) -> frozenset[str]:
+def find_asked_kinds(question: str) -> frozenset[str]:
     """What a question asks for: ``amount``, ``name``, ``time``, ``place``, ``code``."""
     tokens = [token.key for token in tokenise(normalise(question).text) if token.kind != SIGN]
-    roles = lexicon_of(guess_language(tokenise(normalise(question).text))).roles(tokens)
+    roles = load_lexicon(guess_language(tokenise(normalise(question).text))).roles(tokens)
     return frozenset(kind for kind, bit in _ASKS.items() if any(bits & bit for bits in roles))
 
 
-_ASKS: Final = {kind: role(f"asks_{kind}") for kind in ("amount", "name", "time", "place", "code")}
+_ASKS: Final = {kind: role_bit(f"asks_{kind}") for kind in ("amount", "name", "time", "place", "code")}
 
 
-def _clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterator[_ReplyClause]:
+def _split_clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterator[_ReplyClause]:
     """The clauses in order: cut at stops, line ends, commas, colons, and before a "but"."""
     breaks = first_after_break(tokens, text)
     held, bits = list[Token](), list[int]()
     sentence, quotes, opens, every = 0, False, True, 0
     for at, token in enumerate(tokens):
         sign = token.kind == SIGN
-        stop = (sign and token.key in _STOPS and _ends(tokens, at)) or at in breaks
+        stop = (sign and token.key in _STOPS and _is_end_of_word(tokens, at)) or at in breaks
         turn = roles[at] & CONTRAST or (roles[at] & TURN and bits and bits[-1] & (BEING | ABLE))
         if held and (stop or (sign and token.key in _COMMAS) or (turn and len(held) > 1)):
-            yield _ReplyClause(held, bits, every, sentence, _turns(bits), token.key == "?", opens, quotes)
+            yield _ReplyClause(held, bits, every, sentence, _is_turn(bits), token.key == "?", opens, quotes)
             held, bits = list[Token](), list[int]()
             quotes, opens, every = False, False, 0
         if stop:
@@ -260,7 +260,7 @@ def _clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterat
         elif token.key in _QUOTES:
             quotes = True
     if held:
-        yield _ReplyClause(held, bits, every, sentence, _turns(bits), False, opens, quotes)
+        yield _ReplyClause(held, bits, every, sentence, _is_turn(bits), False, opens, quotes)
 
 
 def _mark_questions(clauses: list[_ReplyClause]) -> list[_ReplyClause]:
@@ -278,18 +278,18 @@ def _mark_questions(clauses: list[_ReplyClause]) -> list[_ReplyClause]:
     return [clause._replace(asks=True) if clause.sentence in inverted else clause for clause in clauses]
 
 
-def _turns(roles: Sequence[int]) -> bool:
+def _is_turn(roles: Sequence[int]) -> bool:
     return bool(roles[0] & (CONTRAST | TURN))
 
 
-def _ends(tokens: Sequence[Token], at: int) -> bool:
+def _is_end_of_word(tokens: Sequence[Token], at: int) -> bool:
     return at + 1 == len(tokens) or tokens[at + 1].start > tokens[at].end or tokens[at + 1].kind == SIGN
 
 
 # --- what declines ----------------------------------------------------------------------------------------------
 
 
-def _declines(clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool) -> _Declines:
+def _classify_decline(clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool) -> _Declines:
     every = clause.every
     if clause.asks:
         return _Declines.NO
@@ -311,20 +311,20 @@ def _declines(clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: s
     if every & ONLY and every & (TELLING | KNOWING) and (expected or every & SPEAKER) and _is_limited(clause):
         return _Declines.YES
     answers = bool(clauses[0].roles[0] & ANSWERS) and not expected
-    if (closed := _closes(clause, expected=expected)) and not answers:
+    if (closed := _classify_closed_thing(clause, expected=expected)) and not answers:
         return closed
-    return _denies(clause, clauses, language, expected=expected) if every & DENIAL else _Declines.NO
+    return _classify_denial(clause, clauses, language, expected=expected) if every & DENIAL else _Declines.NO
 
 
 def _is_short_caveat(clause: _ReplyClause) -> bool:
     """A clause such as "this isn't tax advice", "we're no doctors"."""
     every = clause.every
-    return len(clause.tokens) <= _SHORT and bool(
+    return len(clause.tokens) <= _MAX_TOPIC_WORDS and bool(
         (every & THIS and every & CAVEAT) or (every & HOUSE and every & TRADE)
     )
 
 
-def _closes(clause: _ReplyClause, *, expected: bool) -> _Declines:
+def _classify_closed_thing(clause: _ReplyClause, *, expected: bool) -> _Declines:
     """A thing is "confidential", "only released to the police", "not given out"."""
     every = clause.every
     if every & CLOSED and not every & (CONDITION | DENIAL) and _is_predicate(clause):
@@ -334,11 +334,11 @@ def _closes(clause: _ReplyClause, *, expected: bool) -> _Declines:
     return _Declines.NO
 
 
-def _denies(clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool) -> _Declines:
+def _classify_denial(clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool) -> _Declines:
     spoken = (
-        _denied_by_speaker(clause)
+        _classify_speaker_denial(clause)
         if language == "en"
-        else _denied_in_clause(clause, clauses, language, expected=expected)
+        else _classify_clause_denial(clause, clauses, language, expected=expected)
     )
     if spoken is _Declines.NO and clause.every & IMPERSONAL and (clause.every & THIS or expected):
         return _Declines.YES if expected else _Declines.MAYBE
@@ -400,7 +400,7 @@ _BETWEEN: Final = 6
 _AND: Final = "and"
 
 
-def _denied_by_speaker(clause: _ReplyClause) -> _Declines:
+def _classify_speaker_denial(clause: _ReplyClause) -> _Declines:
     """English: the speaker, words that link, and the denial; what follows says what is denied."""
     roles = clause.roles
     for at, bits in enumerate(roles):
@@ -420,7 +420,7 @@ def _denied_by_speaker(clause: _ReplyClause) -> _Declines:
         )
         place = elided or place
         if place >= len(roles) or not roles[place] & DENIAL:
-            if bits & SPEAKER and _ability_behind(roles, at) and any(before & DENIAL for before in roles[:at]):
+            if bits & SPEAKER and _has_ability_behind(roles, at) and any(before & DENIAL for before in roles[:at]):
                 return _Declines.YES
             continue
         following = 0
@@ -433,17 +433,17 @@ def _denied_by_speaker(clause: _ReplyClause) -> _Declines:
             if following & DISCLOSING:
                 return _Declines.YES
             continue
-        return _denied(roles[place], following, roles[place + 1 :])
+        return _classify_denied_act(roles[place], following, roles[place + 1 :])
     return _Declines.NO
 
 
-def _ability_behind(roles: Sequence[int], at: int) -> bool:
+def _has_ability_behind(roles: Sequence[int], at: int) -> bool:
     """There is "nothing that I could offer"."""
     return any(bits & ABLE and not bits & DENIAL for bits in roles[at + 1 : at + 3])
 
 
-def _denied(denial: int, following: int, roles: Sequence[int]) -> _Declines:
-    if any(bits & CAVEAT for bits in roles[:_SHORT]) or any(bits & TRADE for bits in roles[:_FEW]):
+def _classify_denied_act(denial: int, following: int, roles: Sequence[int]) -> _Declines:
+    if any(bits & CAVEAT for bits in roles[:_MAX_TOPIC_WORDS]) or any(bits & TRADE for bits in roles[:_MIN_TELLING_WORDS]):
         return _Declines.CAVEAT
     if following & UNSURE and not following & (TELLING | DISCLOSING):
         return _Declines.HEDGE
@@ -452,7 +452,7 @@ def _denied(denial: int, following: int, roles: Sequence[int]) -> _Declines:
     return _Declines.MAYBE
 
 
-def _denied_in_clause(
+def _classify_clause_denial(
     clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool
 ) -> _Declines:
     """German and Hindi put the denial late and the verb last: all of it stands in the clause, or its sentence."""
@@ -472,7 +472,7 @@ def _denied_in_clause(
     if language != "de" and not every & YOU and every & (DISCLOSING | (ABLE if expected else 0)):
         return _Declines.YES
     if language != "de":  # English inside Hindi
-        return _denied_by_speaker(clause)
+        return _classify_speaker_denial(clause)
     return _Declines.NO
 
 
@@ -482,7 +482,7 @@ def _denied_in_clause(
 def _read_contents(
     clauses: Sequence[_ReplyClause],
     declines: Sequence[_Declines],
-    known: frozenset[str],
+    question_keys: frozenset[str],
     language: str,
     *,
     expected: bool,
@@ -495,13 +495,13 @@ def _read_contents(
             sentence, quiet, reasons, limited = clause.sentence, clause.asks, False, False
         if clause.turns or clause.every & ANNOUNCEMENT:
             quiet = reasons = False
-        stated = _stated(clause, language)
+        stated = _classify_statement(clause, language)
         if reasons and stated is _Content.STATEMENT:
             stated = _Content.NOTHING
         reasons = reasons or declined >= _Declines.HEDGE or bool(clause.every & REASON)
         if declined >= _Declines.HEDGE:
             limited = _is_limited(clause) and not clause.every & DENIAL
-            yield _Content.VALUE if limited and _has_value(clause, known, names=False) else _Content.NOTHING
+            yield _Content.VALUE if limited and _has_value(clause, question_keys, names=False) else _Content.NOTHING
             continue
         quiet = quiet or _leads_elsewhere(clause)
         if (
@@ -511,7 +511,7 @@ def _read_contents(
             or (clause.every & DENIAL and place < last.get(sentence, 0))
         ):
             yield _Content.NOTHING
-        elif _has_value(clause, known, names=expected and not _names_its_topic(clause), german=language == "de"):
+        elif _has_value(clause, question_keys, names=expected and not _names_its_topic(clause), german=language == "de"):
             yield _Content.STATEMENT if limited else _Content.VALUE  # "we only give out the switchboard: 555 0100"
         elif declined or place < last.get(sentence, 0):
             yield _Content.NOTHING
@@ -529,30 +529,30 @@ def _leads_elsewhere(clause: _ReplyClause) -> bool:
     every = clause.every
     if every & ANNOUNCEMENT:
         return False
-    if any(token.key == "will" and _tells_you(clause, at) for at, token in enumerate(clause.tokens)):
+    if any(token.key == "will" and _addresses_user(clause, at) for at, token in enumerate(clause.tokens)):
         return False  # "accounts will e-mail you an invoice"
     may_answer = every & ABLE and every & TELLING and every & YOU and not every & SPEAKER
     return bool(every & (OFFER | REDIRECT)) or bool(may_answer and not clause.roles[0] & YOU)
 
 
-def _tells_you(clause: _ReplyClause, at: int) -> bool:
+def _addresses_user(clause: _ReplyClause, at: int) -> bool:
     return any(bits & YOU for bits in clause.roles[at + 1 : at + _NEAR])
 
 
-_LONG: Final = 9
+_MIN_RULE_WORDS: Final = 9
 """Words of a clause that may state a rule of the company."""
 _CONTENT_LENGTH: Final = 5
 """Letters of a word that names a thing, and does not only join others."""
-_FEW: Final = 3
+_MIN_TELLING_WORDS: Final = 3
 """Words below which a clause tells nothing by itself."""
 
 
-def _stated(clause: _ReplyClause, language: str) -> _Content:
+def _classify_statement(clause: _ReplyClause, language: str) -> _Content:
     """What a clause without a value tells."""
     every = clause.every
     if clause.roles[0] & PERSON and not every & DENIAL:
         return _Content.MORE
-    if every & (REASON | DENIAL | ONLY) or len(clause.tokens) < _FEW:
+    if every & (REASON | DENIAL | ONLY) or len(clause.tokens) < _MIN_TELLING_WORDS:
         return _Content.NOTHING
     if (
         every & ANNOUNCEMENT
@@ -563,9 +563,9 @@ def _stated(clause: _ReplyClause, language: str) -> _Content:
     return _Content.NOTHING if every & CONDITION else _Content.STATEMENT
 
 
-def _has_value(clause: _ReplyClause, known: frozenset[str], *, names: bool, german: bool = False) -> bool:
+def _has_value(clause: _ReplyClause, question_keys: frozenset[str], *, names: bool, german: bool = False) -> bool:
     """Whether a clause has a figure or a day that the question does not have, or (``names``) a name or a quote."""
-    return bool(_value_kinds(clause, known, german=german) & (_ANY_VALUE if names else _FIGURES))
+    return bool(_find_value_kinds(clause, question_keys, german=german) & (_ANY_VALUE if names else _FIGURES))
 
 
 _FIGURE, _NUMBER_WORD, _DAY, _NAME, _QUOTE = 1, 2, 4, 8, 16
@@ -581,11 +581,11 @@ _FITS: Final = {
 """The values that can answer a question for each kind."""
 
 
-def _value_kinds(clause: _ReplyClause, known: frozenset[str], *, german: bool) -> int:
+def _find_value_kinds(clause: _ReplyClause, question_keys: frozenset[str], *, german: bool) -> int:
     """Figures, days, names and quotes that the question does not have; German writes every noun as a name."""
-    kinds = _QUOTE if clause.quotes and all(token.key not in known for token in clause.tokens) else 0
+    kinds = _QUOTE if clause.quotes and all(token.key not in question_keys for token in clause.tokens) else 0
     for at, (token, bits) in enumerate(zip(clause.tokens, clause.roles, strict=True)):
-        if token.key in known:
+        if token.key in question_keys:
             continue
         if token.kind == NUMERAL or bits & NUMBER:
             kinds |= _FIGURE if token.kind == NUMERAL else _NUMBER_WORD
@@ -603,10 +603,10 @@ _NUMBERED_PLACES: Final = keys_of(
 )
 
 
-def _numbers_place(clause: _ReplyClause, known: frozenset[str]) -> bool:
+def _numbers_place(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
     """Whether a clause numbers a place: ``send the flowers to suite 508``."""
     return any(
-        token.kind == NUMERAL and token.key not in known and before.key in _NUMBERED_PLACES
+        token.kind == NUMERAL and token.key not in question_keys and before.key in _NUMBERED_PLACES
         for before, token in pairwise(clause.tokens)
     )
 
@@ -614,10 +614,10 @@ def _numbers_place(clause: _ReplyClause, known: frozenset[str]) -> bool:
 _ARTICLES: Final = frozenset({"the", "our"})
 
 
-def _has_full_name(clause: _ReplyClause, known: frozenset[str]) -> bool:
+def _has_full_name(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
     """Two new capitalised words beside each other: most likely a person, save behind "the" or "our"."""
     new = [
-        token.text[0].isupper() and not token.text.isupper() and not bits and token.key not in known
+        token.text[0].isupper() and not token.text.isupper() and not bits and token.key not in question_keys
         for token, bits in zip(clause.tokens, clause.roles, strict=True)
     ]
     return any(
@@ -649,7 +649,7 @@ class _ReplyReading(NamedTuple):
         """Whether a clause of another sentence states a rule of the company about a thing that was asked about."""
         first = self.clauses[0].sentence if self.clauses else 0
         return any(
-            len(clause.tokens) >= _LONG
+            len(clause.tokens) >= _MIN_RULE_WORDS
             and clause.sentence > first
             and not clause.asks
             and not clause.every
@@ -666,17 +666,17 @@ class _ReplyReading(NamedTuple):
         kinds = 0
         for clause, content in zip(self.clauses, self.contents, strict=True):
             if not elsewhere and content is _Content.VALUE:
-                kinds |= _value_kinds(clause, self.question_keys, german=self.german)
+                kinds |= _find_value_kinds(clause, self.question_keys, german=self.german)
             elif elsewhere and content is not _Content.VALUE and not _names_its_topic(clause):
                 kinds |= _NAME if _has_full_name(clause, self.question_keys) else 0
                 if "code" in self.asked or _numbers_place(clause, self.question_keys):
-                    kinds |= _value_kinds(clause, self.question_keys, german=self.german) & _FIGURE
+                    kinds |= _find_value_kinds(clause, self.question_keys, german=self.german) & _FIGURE
         if not self.asked:
             return not elsewhere and bool(kinds & (_FIGURE | _NAME | _QUOTE))
         return any(_FITS[kind] & kinds for kind in self.asked)
 
 
-def _kind_where_expected(reading: _ReplyReading) -> RefusalKind | None:
+def _classify_expected_refusal(reading: _ReplyReading) -> RefusalKind | None:
     """What a reply does with a question that it should decline."""
     clauses, max_content = reading.clauses, reading.max_content
     if reading.declines >= _Declines.CAVEAT:
@@ -707,7 +707,7 @@ def _may_be_caveat(clause: _ReplyClause) -> bool:
     return bool(denies or (every & REDIRECT and every & TRADE)) and not clause.asks
 
 
-def _kind_elsewhere(reading: _ReplyReading) -> RefusalKind | None:
+def _classify_other_reply(reading: _ReplyReading) -> RefusalKind | None:
     """What a reply does with a question that it should answer."""
     clauses, max_content = reading.clauses, reading.max_content
     directs = [clause for clause in clauses if clause.every & REDIRECT]
@@ -728,7 +728,7 @@ def _kind_elsewhere(reading: _ReplyReading) -> RefusalKind | None:
         )
         caveat = reading.declines is _Declines.CAVEAT
         return None if max_content or (caveat and (directs or more)) else RefusalKind.REFUSED
-    if any(map(_may_be_caveat, clauses[:_FEW])):
+    if any(map(_may_be_caveat, clauses[:_MIN_TELLING_WORDS])):
         return None
     if max_content or (clauses and clauses[0].roles[0] & ANSWERS):
         return RefusalKind.ANSWERED

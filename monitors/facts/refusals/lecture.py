@@ -15,22 +15,22 @@ _DATA: Final[Mapping[str, Any]] = tomllib.loads(
 )
 
 
-def _pattern(row: Mapping[str, Any]) -> Hinted:
+def _build_hinted_pattern(row: Mapping[str, Any]) -> Hinted:
     return Hinted(re.compile(row["pattern"], re.IGNORECASE), tuple(row.get("hints", ("",))))
 
 
-_SIGNS: Final = tuple((row["weight"], _pattern(row)) for row in _DATA["signs"])
-_JUDGES: Final = tuple(map(_pattern, _DATA["judges"]))
+_SIGNS: Final = tuple((row["weight"], _build_hinted_pattern(row)) for row in _DATA["signs"])
+_JUDGES: Final = tuple(map(_build_hinted_pattern, _DATA["judges"]))
 _PREMISE, _ABOUT_PEOPLE, _JUDGES_LATER, _INSTRUCTS, _STATES = (
-    _pattern(_DATA[name]) for name in ("premise", "about_people", "judges_later", "instructs", "states")
+    _build_hinted_pattern(_DATA[name]) for name in ("premise", "about_people", "judges_later", "instructs", "states")
 )
 HINTED: Final = (*(sign for _, sign in _SIGNS), *_JUDGES, _PREMISE)
 """All patterns that are spared where no hint stands."""
 _JUDGES_LATER_LIMIT: Final = 20
 _JUDGES_LATER_READ: Final = 420
-_LIMIT: Final = 35
+_MIN_LECTURE_WEIGHT: Final = 35
 """Weight, in tenths, from which words of admonition alone make a lecture."""
-_READ: Final = 900
+_MAX_READ_LENGTH: Final = 900
 """Characters that count: a lecture shows itself in its first paragraph."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _CITED = re.compile(r"\[[^\[\]\n]{0,400}\]")
@@ -39,14 +39,14 @@ _HINTS: Final = tuple(dict.fromkeys(hint for sign in HINTED for hint in sign.hin
 
 def find_lecture(text: str) -> tuple[int, int] | None:
     """The span of the first sentence of a reply that only lectures, or ``None``; a reply that cites answers."""
-    head = text[:_READ].replace("’", "'")
+    head = text[:_MAX_READ_LENGTH].replace("’", "'")
     plain = caseless(head)
     if not any(map(plain.__contains__, _HINTS)) or _CITED.search(head) or _STATES.search(head, plain):
         return None
     end = _SENTENCE_END.search(head)
     first = head[: end.end()] if end else head
     weight = sum_admonitions(head, plain, _JUDGES_LATER_LIMIT)
-    if weight < _LIMIT:
+    if weight < _MIN_LECTURE_WEIGHT:
         opening = caseless(first)
         judged = (
             any(sign.search(first, opening) for sign in _JUDGES)

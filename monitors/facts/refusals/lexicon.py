@@ -24,14 +24,14 @@ _TABLES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = tomllib.loads(
 _BITS: Final = {name: 1 << place for place, name in enumerate(_TABLES)}
 
 
-def role(name: str) -> int:
+def role_bit(name: str) -> int:
     """The bit of a table of `words.toml`."""
     return _BITS[name]
 
 
 _Phrases = dict[str, list[tuple[tuple[str, ...], int]]]
 """The phrases that begin with a word, by their second one: all words behind the first, and the role."""
-_MOST_REMEMBERED: Final = 20_000
+_MAX_CACHED_WORDS: Final = 20_000
 
 
 class Lexicon(dict[str, tuple[int, _Phrases]]):
@@ -63,7 +63,7 @@ class Lexicon(dict[str, tuple[int, _Phrases]]):
 
     def __missing__(self, key: str) -> tuple[int, _Phrases]:
         entry = sum(bit for stem, bit in self._stems if key.startswith(stem)), _Phrases()
-        if len(self) < _MOST_REMEMBERED:
+        if len(self) < _MAX_CACHED_WORDS:
             self[key] = entry
         return entry
 
@@ -82,19 +82,19 @@ class Lexicon(dict[str, tuple[int, _Phrases]]):
 
 
 @cache
-def lexicon_of(language: str) -> Lexicon:
+def load_lexicon(language: str) -> Lexicon:
     """The words that are read in ``language``: ``en``, ``de``, ``hinglish`` or ``hi``."""
     return Lexicon(language)
 
 
 _EVERYDAY: Final = {word_key(word): language for language, words in _TABLES["language"].items() for word in words}
-_MOST_LOOKED_AT: Final = 120
+_MAX_GUESS_TOKENS: Final = 120
 
 
 def guess_language(tokens: Sequence[Token]) -> str:
     """Which language's words are read: that with the most everyday words among the first ones, English for none."""
     counts = dict.fromkeys(_READ_TOGETHER, 0)
-    for token in tokens[:_MOST_LOOKED_AT]:
+    for token in tokens[:_MAX_GUESS_TOKENS]:
         if "\u0900" <= token.key[:1] <= "\u097f":
             return "hi"
         if token.key in _EVERYDAY:

@@ -16,7 +16,7 @@ from monitors.facts.quantities.locales import Locale
 from monitors.facts.similarity import StatedQuantity, stated
 from monitors.goldset.build.sheets import Confidence, DurationUnit, FactField, FieldKind, GivenFact
 from monitors.goldset.lines import format_value
-from monitors.mutations.quantities import grouped
+from monitors.mutations.quantities import group_digits
 from monitors.records.base import Language, Record
 
 
@@ -259,7 +259,7 @@ def _format_amount(amount: Amount, language: Language) -> str:
 
 
 def _format_number_with_unit(amount: Amount, language: Language) -> str:
-    number = grouped(amount.number, indian=amount.currency in {None, "INR"})
+    number = group_digits(amount.number, indian=amount.currency in {None, "INR"})
     if amount.currency is not None:
         sign = _SIGNS.get(amount.currency)
         return f"{sign}{number}" if sign else f"{amount.currency} {number}"

@@ -54,7 +54,7 @@ class PageReader:
         await self._proxy.close()
 
     async def evaluate(self, address: str, script: str, given: object) -> Any:
-        """Call ``script``, a JavaScript function of one argument, on the loaded page; return its result as plain JSON.
+        """Call ``script``, a JavaScript function of one argument, on the loaded page; return its JSON result.
 
         Raises `Unreachable`, `AccessDenied` (also where another host answers), `BrowserLost` and `BrowserMissing`.
         """

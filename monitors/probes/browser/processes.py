@@ -28,7 +28,7 @@ _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
 
 
 def make_folder(inside: Path | None) -> Path:
-    """Create a temporary folder in ``inside`` if its path is short enough, else in the system's. Removes old ones."""
+    """Create a temporary folder in ``inside`` if its path is short enough, else in the system's."""
     if inside is not None and len(str(inside.absolute())) <= MAX_FOLDER_CHARACTERS:
         inside.mkdir(parents=True, exist_ok=True)
         _remove_abandoned_folders(inside)
@@ -185,7 +185,7 @@ class BrowserWatch:
         return busy_s
 
     def _list_processes(self) -> list[Process]:
-        """List the browser, its child processes and its driver; a script that starts the browser has the mark too."""
+        """List the browser, its children and its driver; a script that starts the browser has the mark too."""
         processes: dict[int, Process] = {}
         for browser in _iterate_descendants(os.getpid()):
             command = self._read_command(browser)

@@ -229,7 +229,7 @@ def _abort_stream(sink: asyncio.StreamWriter) -> None:
 
 
 def _find_upstream(host: str, port: int) -> _Upstream | None:
-    """Return the local network's proxy for a place, from the environment. Raises `_Failed` for an unsupported kind."""
+    """Return the local network's proxy for a place, from the environment. `_Failed` for an unsupported kind."""
     proxies = getproxies()
     scheme = "http" if port == 80 else "https"  # noqa: PLR2004 - HTTP's port; other ports are mostly encrypted
     address = proxies.get(scheme) or proxies.get("all")

@@ -1,7 +1,7 @@
 """Check that a page stays at its target while it is asked, and record refused connections.
 
-The guarded proxy decides what can be reached. This module decides what counts as the app: a question is typed and an
-answer read only while the page is at the target's own address, at one that an HTTP redirect led to when it was
+The guarded proxy decides what can be reached. This module decides what counts as the app: a question is typed and
+an answer read only while the page is at the target's own address, at one that an HTTP redirect led to when it was
 opened, or at one of `probe.allowed_origins`. Other frames of the page may show anything, as long as the frame with
 the chat stays where it was.
 """
@@ -104,7 +104,7 @@ class Visit:
         self.raise_if_away(frame)
 
     def assign_blame(self, error: ProbeError) -> ProbeError:
-        """Return the error, or `AccessDenied` if it would blame the app although the page was refused a connection."""
+        """Return the error, or `AccessDenied` if it blames the app although a connection was refused."""
         if not self.refused or not isinstance(error, AnswerTimeout | AnswerIncomplete | AppErrorShown):
             return error
         return AccessDenied(

@@ -1,8 +1,8 @@
-"""Asks an agent that works on a job (V4): start it, follow it, fetch its report.
+"""Ask an agent that works on a job (V4): start it, follow it, fetch its report.
 
-start ─▶ events (where there are any) ─▶ state, again and again ─▶ report
-  │                 └── a question of the agent's: answered ──┘
-  └ noted in the run's folder: a run that was killed takes the job up again
+start ─▶ events (if there are any) ─▶ state, polled ─▶ report
+  │                 └── a question of the agent: answered ──┘
+  └ noted in the run's folder, so that a killed run resumes the job
 
 The agent's report becomes the answer.
 """
@@ -37,38 +37,38 @@ Clock = Callable[[], datetime]
 
 
 class JobTraces(Protocol):
-    """Where the application traces what its agent does."""
+    """Reads the application's traces of its agent."""
 
     async def check(self, address: str) -> None:
-        """`ConfigError` where a trace lies where none of this run may: in production's project."""
+        """Raise `ConfigError` when a trace of this run is in production's project."""
         ...
 
     async def runs(self, address: str) -> Sequence[Any]:
-        """The runs of a finished job's trace; none where it cannot be had. `ConfigError` as above."""
+        """Return the runs of a finished job's trace; empty if it is not available. `ConfigError` as `check`."""
         ...
 
 
 Remember = Callable[[AgentJob], None]
 Script = Callable[[tuple[str, ...], str], str | None]
-"""What the suite answers an agent that was given these turns and asks this."""
+"""Returns the suite's answer to an agent's question, given the turns; ``None`` if it has none."""
 
 
 def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
-    """The suite has no answer to any question."""
+    """Return no answer to any question."""
     return None
 
 
 PAUSE_GROWTH = 1.5
-"""How much longer each pause is than the one before: 2 s becomes 30 s within eight polls."""
+"""The growth of each pause between polls: 2 s becomes 30 s within eight polls."""
 
 
 class JobDriver:
     """A `ChatDriver` over a job API. An async context manager, for one event loop.
 
-    `headers` authenticate; they appear in no record and no error, and go to no host that the app names itself.
-    `run_folder` is where jobs under way are noted. `script` has the suite's answers to the agent's questions. The
-    time of a job that was taken up again counts from its start, unless the app gives its own latency. Where the
-    agent's `traces` can be read, the first job goes alone, until it shows where it is traced.
+    `headers` authenticate; they are in no record and no error, and are not sent to hosts that the app names.
+    `run_folder` is where running jobs are noted. `script` has the suite's answers to the agent's questions. The time
+    of a resumed job counts from its start, unless the app reports its own latency. If the agent's `traces` can be
+    read, the first job runs alone, until it shows where it is traced.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class JobDriver:
                 if len(earlier) == len(turns) - 1:
                     break
                 earlier, note = (*earlier, answer.visible_text), None
-        except (AppErrorShown, AnswerTimeout, AnswerIncomplete, OldJob):  # after others the job may still be there
+        except (AppErrorShown, AnswerTimeout, AnswerIncomplete, OldJob):  # after other errors the job may still exist
             self._notes.delete(name)
             raise
         await worth_storing(answer)
@@ -123,7 +123,7 @@ class JobDriver:
 
     @asynccontextmanager
     async def _run_first_job_alone(self) -> AsyncGenerator[None]:
-        """Where one job shows that the app traces into production, no second one has been started."""
+        """Run the first job alone, so that only one job starts if the app traces into production."""
         if self._first_is_over:
             yield
             return
@@ -156,7 +156,7 @@ class JobDriver:
     async def _resume_job(
         self, note: JobNote, find_scripted_answer: Callable[[str], str | None]
     ) -> AgentJob | None:
-        """The job that an earlier process started; ``None`` when the app has forgotten it: it is started anew."""
+        """Resume the job that an earlier process started; ``None`` when the app no longer has it."""
         age_s = max(0.0, (self._clock() - note.started_at).total_seconds())
         job = AgentJob(
             self._settings,
@@ -193,7 +193,7 @@ class JobDriver:
     async def _start(
         self, job: AgentJob, turn: str, messages: list[Message], conversation: str, remember: Remember
     ) -> None:
-        """Starts it. Where the app has too many under way it is tried again, as long as the settings say."""
+        """Start the job. While the app has too many jobs, try again, as long as the settings allow."""
         body = fill_template(json.loads(self._settings.request), turn, messages, conversation)
         pause_s = self._settings.poll_s
         while True:
@@ -203,7 +203,7 @@ class JobDriver:
                 wait_s = min(max(pause_s, stumble.after_s or 0), self._settings.poll_most_s)
                 if job.elapsed_s + wait_s > self._settings.busy_patience_s:
                     raise stumble.error from stumble
-                # The service is busy and said how long, or the pause grows.
+                # The pause is the one that the service asks for, or grows.
                 await asyncio.sleep(wait_s)
                 pause_s *= PAUSE_GROWTH
 
@@ -225,9 +225,9 @@ class JobDriver:
         job.update_steps(document)
 
     async def _reject_old_job(self, job: AgentJob) -> None:
-        """`OldJob` where the app answers a start with a job that this run, or one before it, had started.
+        """Raise `OldJob` when the app answers a start with a job that this or an earlier run had started.
 
-        A job that failed before, and is given back for another try, fails in the same way again.
+        A failed job that is returned for another try would only fail again.
         """
         if not job.job:
             return
@@ -238,7 +238,7 @@ class JobDriver:
         self._started.add(job.job)
 
     async def _follow_events(self, job: AgentJob, remember: Remember) -> None:
-        """Hears the job's events to their end. What breaks or is silent is left: the state is asked after it."""
+        """Read the job's events to their end. A broken or silent stream is left, and the state is polled instead."""
         if self._settings.events_url is None:
             return
         try:
@@ -266,10 +266,10 @@ class JobDriver:
                 await self._answer_question(job, remember)
 
     async def _answer_question(self, job: AgentJob, remember: Remember) -> None:
-        """Answers the question that the agent waits with, if it does.
+        """Answer the agent's question if it waits for an answer.
 
-        The answer is noted before it is sent: whoever takes the job up sends this one again, or none. What may pass
-        leaves the question open for the next state.
+        The answer is noted before it is sent, so that a resumed run sends the same one or none. After a temporary
+        error the question stays open until the next state.
         """
         if job.questions.open_question is None or job.finished:
             return
@@ -294,7 +294,7 @@ class JobDriver:
         remember(job)
 
     async def _fetch_question(self, job: AgentJob) -> str:
-        """The question's text from where the report will be, as far as it stands there; else it stays unknown."""
+        """Fetch the question's text from the report's address; empty if it is not there."""
         if self._settings.question is None or self._settings.report_url is None:
             return ""
         template, url = self._settings.report_request, job.build_address(self._settings.report_url)
@@ -310,7 +310,7 @@ class JobDriver:
             return ""
 
     async def _poll_until_finished(self, job: AgentJob, remember: Remember) -> None:
-        """Asks for the state until it is an end. Raises what the end, or the deadline, means."""
+        """Poll the state until the job has ended. Raises the error for a failed job or the deadline."""
         pause_s = self._settings.poll_s
         while not job.finished:
             await self._fetch_state(job)
@@ -320,7 +320,7 @@ class JobDriver:
                 pause_s = min(pause_s * PAUSE_GROWTH, self._settings.poll_most_s)
 
     async def _fetch_state(self, job: AgentJob) -> None:
-        """One state of the job; what may pass is tried again as often as the settings say."""
+        """Fetch one state of the job; temporary errors are retried as often as the settings allow."""
         url = job.build_address(self._settings.status_url)
         document = await self._fetch_with_retries(job, url, job.parse_state)
         job.update_state(document)
@@ -328,7 +328,7 @@ class JobDriver:
         await self._check_trace(job)
 
     async def _check_trace(self, job: AgentJob) -> None:
-        """The agent is stopped, too, where it works on production's side."""
+        """Check where the job is traced; if that is production's project, also cancel the job."""
         if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace_url:
             return
         try:
@@ -343,12 +343,12 @@ class JobDriver:
             await self._http.cancel(job.build_address(self._settings.cancel_url))
 
     async def _read_trace(self, job: AgentJob) -> None:
-        """Takes the steps of a finished job out of its trace. Only a state has the trace's address."""
+        """Read the steps of a finished job from its trace. Only a state has the trace's address."""
         if self._traces is None:
             return
         if not job.trace_url:
             last = job.last
-            with suppress(ProbeError):  # a report that is there is not lost for its trace
+            with suppress(ProbeError):  # a missing trace must not lose the report
                 await self._fetch_state(job)
             job.last = last
         runs = await self._traces.runs(job.trace_url) if job.trace_url else ()
@@ -374,18 +374,18 @@ class JobDriver:
         if job.left_s <= 0:
             await self._cancel(job)
             raise job.build_timeout_error()
-        # A job sends no event; the pause grows to `poll_most_s`.
+        # There is no event to wait for; the pause grows to `poll_most_s`.
         await asyncio.sleep(min(pause_s, job.left_s))
 
     async def _build_answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:
-        """The report, wherever it stands."""
+        """Fetch the report and build the answer."""
         url, text = self._url, None
         if self._settings.report_url is not None:
             url = job.build_address(self._settings.report_url)
             text = await self._fetch_report(job, url)
         elif job.has_events and not collect_values(job.last, self._settings.text):
-            await self._fetch_state(job)  # the last event said that it is done, not what came of it
-        job.duration_s = job.elapsed_s  # waiting for a trace is no time of the agent's
+            await self._fetch_state(job)  # the last event says only that the job is done
+        job.duration_s = job.elapsed_s  # the wait for the trace does not count as the agent's time
         await self._read_trace(job)
         return build_report_answer(job, url, text, earlier)
 
@@ -399,13 +399,13 @@ class JobDriver:
 
 
 def build_answer_body(template: str, answer: str) -> Any:
-    """The request with the answer in its place, written as JSON, so that no answer can break out of it."""
+    """Return the request with the answer filled in, encoded as JSON, so that it cannot change the structure."""
     return json.loads(template.replace("{answer}", json.dumps(answer)[1:-1]))
 
 
 def build_history(turns: tuple[str, ...], earlier: tuple[str, ...]) -> list[Message]:
-    """The turns that were answered, with their reports."""
-    answered_turns = zip(turns, earlier, strict=False)  # the turn that is asked now has no report yet
+    """Return the answered turns with their reports."""
+    answered_turns = zip(turns, earlier, strict=False)  # the current turn has no report yet
     return [
         message
         for turn, report in answered_turns

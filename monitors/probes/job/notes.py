@@ -1,4 +1,4 @@
-"""Which jobs are under way, on disk: a run that was killed takes its jobs up again instead of starting new ones."""
+"""Store running jobs on disk, so that a killed run resumes its jobs instead of starting new ones."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from monitors.storage import OWNER_ONLY_MODE, write_atomically
 
 FOLDER = "jobs"
 MIN_UNIQUE_ID_CHARACTERS = 16
-"""Characters of an id that two jobs do not share by chance: half a UUID."""
+"""Characters of an id that is unique: half a UUID."""
 
 
 class JobNote(Record):
-    """A job that was started: for which conversation, what was answered before it, its id or its ``Location``.
+    """A started job: its conversation, the earlier answers, its id or its ``Location``.
 
-    ``questions`` are the agent's, with the answers that it was sent; of the last one only this is sure when
+    ``questions`` are the agent's, with the answers that were sent; the last answer has surely arrived only if
     ``delivered`` is true.
     """
 
@@ -34,14 +34,14 @@ class JobNote(Record):
 
 
 class JobNotes:
-    """The notes of one run's folder, one for each question; for its owner's eyes, as they hold what was asked."""
+    """The notes of one run's folder, one for each question. Only their owner can read them: they hold the questions."""
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = run_folder / FOLDER
         self._elsewhere: frozenset[str] | None = None
 
     def load(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
-        """What is under way for this question; ``None`` when nothing is, or the question has changed."""
+        """Return the running job of this question; ``None`` if there is none or the question has changed."""
         try:
             note = JobNote.model_validate_json(self._path(name).read_text(encoding="utf-8"))
         except (OSError, ValidationError):
@@ -49,13 +49,13 @@ class JobNotes:
         return note if note.turns == turns else None
 
     def save(self, name: str, note: JobNote) -> None:
-        """Notes a job. A killed process leaves the old note or the new one, never half of one."""
+        """Store a job's note atomically."""
         write_atomically(self._path(name), note.model_dump_json(), mode=OWNER_ONLY_MODE)
 
     def list_jobs_of_other_runs(self) -> frozenset[str]:
-        """Ids of the jobs that earlier runs noted beside this one, where no app gives one twice by chance.
+        """Return the ids of jobs that earlier runs noted, if the ids are long enough to be unique.
 
-        An app that counts its jobs begins again at 1 when it is started anew: short ids say nothing.
+        An app that numbers its jobs begins again at 1 after a restart, so short ids prove nothing.
         """
         if self._elsewhere is None:
             notes = self._folder.parent.parent.glob(f"*/{FOLDER}/*.json")
@@ -64,7 +64,7 @@ class JobNotes:
         return self._elsewhere
 
     def delete(self, name: str) -> None:
-        """The job came to nothing: the next try starts anew."""
+        """Delete the note of a failed job: the next try starts a new one."""
         self._path(name).unlink(missing_ok=True)
 
     def _path(self, name: str) -> Path:

@@ -1,7 +1,7 @@
-"""The questions for which an agent stops its work, as its states and events show them: each is answered once.
+"""Track the questions that an agent stops for, from its states and events; each is answered once.
 
-An app may go on saying that it waits after it got the answer, and an event stream may begin anew and repeat its
-questions: neither is another question. The same words count as asked again when the agent went on in between.
+An app may still report that it waits after it got the answer, and an event stream may restart and repeat its
+questions: neither is a new question. The same text is a new question only if the agent continued in between.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ MAX_QUESTION_CHARACTERS = 2000
 
 
 class AgentQuestions:
-    """The questions of one job. ``open`` waits for an answer; it is empty where the app does not show its text.
+    """The questions of one job. ``open`` waits for an answer; it is empty if the app does not show its text.
 
-    ``noted`` are those that an earlier process answered; ``delivered`` says whether the last answer surely arrived.
+    ``noted`` are questions that an earlier process answered; ``delivered``: the last answer surely arrived.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class AgentQuestions:
 
     @property
     def answered(self) -> tuple[AgentQuestion, ...]:
-        """Every question with its answer, in order."""
+        """All questions with their answers, in order."""
         return tuple(self._answered)
 
     def update_from(self, document: Any, event: str | None = None) -> None:
-        """Takes a state, or an event with its name."""
+        """Update from a state, or from an event with its name."""
         text = self.extract_question(document, event)
         if text is None:
             self.open_question = self._last = None
@@ -53,12 +53,12 @@ class AgentQuestions:
             self.open_question, self._last = text, None
 
     def _is_asked_again(self) -> bool:
-        """Whether the app has had its time to go on, and waits all the same."""
+        """Whether the app still waits although it had time to continue."""
         self._seen_again += 1
         return self._seen_again > self._settings.stumbles
 
     def extract_question(self, document: Any, event: str | None = None) -> str | None:
-        """The question in a document: ``None`` when there is none, empty when only the waiting shows."""
+        """Return the question in a document: ``None`` if there is none, empty if only the waiting is shown."""
         settings = self._settings
         waiting_flags = collect_items(document, settings.awaiting)
         if any(value is False for value in waiting_flags):
@@ -75,10 +75,10 @@ class AgentQuestions:
         return state.casefold() in {name.casefold() for name in self._settings.asking}
 
     def choose_answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:
-        """The question with its answer: the one noted before where that may not have arrived, else the script's.
+        """Return the question with its answer: an earlier one that may not have arrived, else the scripted one.
 
-        Raises `PageNotUnderstood` where no address for answers is configured, `AnswerIncomplete` where the agent
-        asks more than it may.
+        Raises `PageNotUnderstood` when no address for answers is configured, `AnswerIncomplete` when the agent asks
+        too many questions.
         """
         settings = self._settings
         if settings.answer_url is None:
@@ -101,6 +101,6 @@ class AgentQuestions:
         return answered_question
 
     def confirm_delivery(self) -> None:
-        """The app took the answer."""
+        """Note that the app accepted the answer."""
         self.open_question, self._last = None, self._answered[-1].question
         self.delivered, self.stumbles, self._seen_again = True, 0, 0

@@ -1,4 +1,4 @@
-"""The report of a finished job: asked for by GET, or by a POST such as a GraphQL query, and read as an answer."""
+"""Read the report of a finished job, fetched by GET or by a POST such as a GraphQL query, as an answer."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.retry import TryAgain
 
 _ACCESS_DENIED_CODES: Final = ("UNAUTHENTICATED", "FORBIDDEN", "UNAUTHORIZED")
-"""What GraphQL servers commonly write in an error's ``extensions.code`` where a key is missing or not enough."""
+"""Common values of a GraphQL error's ``extensions.code`` for a missing or insufficient key."""
 
 
 def build_report_request(template: str, job: AgentJob) -> Any:
-    """The JSON to post for a job's report.
+    """Return the JSON to post for a job's report.
 
-    `PageNotUnderstood` where it wants an id that the app has not given.
+    Raises `PageNotUnderstood` when it needs an id that the app has not returned.
     """
     if "{job}" in template and not job.job:
         raise PageNotUnderstood(f"probe.job.id = {job.settings.id!r} leads nowhere in the reply to the start")
@@ -32,7 +32,7 @@ def build_report_request(template: str, job: AgentJob) -> Any:
 
 
 def _fill_template(template: Any, job: AgentJob) -> Any:
-    """The id in its place. Inside a longer text, as in a GraphQL query, it cannot end the string it stands in."""
+    """Fill in the job's id. Inside a longer text, such as a GraphQL query, it is escaped for its string."""
     match template:
         case "{job}":
             return job.job
@@ -47,10 +47,10 @@ def _fill_template(template: Any, job: AgentJob) -> Any:
 
 
 def raise_on_graphql_errors(text: str) -> str:
-    """A reply's text. Where GraphQL's ``errors`` stand in it, with whatever HTTP status, it is an error.
+    """Return a reply's text. Raises if it has GraphQL ``errors``, whatever its HTTP status.
 
-    `PageNotUnderstood` where the query was refused, which is ours to mend: the reply has no ``data`` then.
-    `AccessDenied` where a key is missing. Else the application failed at it, and may not the next time: `TryAgain`.
+    `PageNotUnderstood` when the query is invalid and must be fixed: the reply has no ``data``. `AccessDenied` when a
+    key is missing. `TryAgain` otherwise: the application failed, perhaps temporarily.
     """
     errors = parse_graphql_errors(text)
     if not errors:
@@ -65,7 +65,7 @@ def raise_on_graphql_errors(text: str) -> str:
 
 
 def parse_graphql_errors(text: str) -> list[Any]:
-    """The ``errors`` of a GraphQL reply; none where it is no such reply."""
+    """Return the ``errors`` of a GraphQL reply; empty if it is not such a reply."""
     try:
         document: Any = json.loads(text)
     except (ValueError, RecursionError):
@@ -80,9 +80,9 @@ def _format_graphql_error(error: Any) -> str:
 
 
 def build_report_answer(job: AgentJob, url: str, body: str | None, earlier: tuple[str, ...]) -> Answer:
-    """The answer that a finished job gave: in ``body``, or where the finished state stood when that is ``None``.
+    """Build a finished job's answer from the report ``body``, or from the finished state if that is ``None``.
 
-    `PageNotUnderstood` where ``probe.job.text`` leads nowhere: the path is ours to fix.
+    Raises `PageNotUnderstood` when ``probe.job.text`` matches nothing: the path must be fixed.
     """
     settings, total_ms = job.settings, (job.elapsed_s if job.duration_s is None else job.duration_s) * 1000
     if body is not None and not settings.text:
@@ -128,5 +128,5 @@ def _extract_payload(settings: JobSettings, url: str, document: object) -> WireP
 
 
 def _compute_duration_ms(job: AgentJob, wire: WirePayload, total_ms: float) -> float:
-    """How long it took. Of a job that was taken up again only the app knows when it was done."""
+    """Return how long the job took. For a resumed job only the app knows when it was done."""
     return wire.app_latency_ms if job.age_s and wire.app_latency_ms is not None else total_ms

@@ -30,13 +30,13 @@ from monitors.errors import (
     Unreachable,
 )
 from monitors.facts.agent_trace import (
-    LONGEST_DETAIL,
+    MAX_DETAIL_LENGTH,
     STEP_EVENTS,
     AgentPath,
-    SeenEvent,
+    TimedEvent,
     read_events,
     read_trace,
-    step_of,
+    build_step,
 )
 from monitors.json_path import collect_items
 from monitors.plural import plural
@@ -272,7 +272,7 @@ class AgentJob:
     last: Any = None
     steps: list[Step] = field(default_factory=list[Step])
     hops: int | None = None
-    events: list[SeenEvent] = field(default_factory=list[SeenEvent])
+    events: list[TimedEvent] = field(default_factory=list[TimedEvent])
     has_events: bool = False
     has_end_event: bool = False
     began: float = field(default_factory=monotonic)
@@ -402,12 +402,12 @@ class AgentJob:
         self._apply_document(document, event.name)
         at_ms, path = self.elapsed_s * 1000, self.settings.event_step
         if path is None and isinstance(document, dict):
-            self._record_step_event(SeenEvent(cast("dict[str, Any]", document), at_ms))
+            self._record_step_event(TimedEvent(cast("dict[str, Any]", document), at_ms))
         steps = [self._build_step(value, at_ms) for value in collect_items(document, path)] if path else []
         if steps:
             self.steps, self.steps_are_whole = (self.steps + steps)[:MAX_STEPS], False
 
-    def _record_step_event(self, event: SeenEvent) -> None:
+    def _record_step_event(self, event: TimedEvent) -> None:
         kind = next(iter(collect_items(event.fields, self.settings.event_type)), None)
         if kind in STEP_EVENTS and len(self.events) < MAX_EVENTS:
             self.events.append(event._replace(fields={**event.fields, "type": kind}))
@@ -492,8 +492,8 @@ class AgentJob:
     def _build_step(self, value: Any, at_ms: float | None) -> Step:
         names = [name for name in collect_items(value, self.settings.step_name) if isinstance(name, str)]
         if not isinstance(value, dict):
-            return Step(name=format_value(value)[:LONGEST_DETAIL], at_ms=at_ms)
-        step = step_of(cast("dict[str, Any]", value), names[0] if names else None)
+            return Step(name=format_value(value)[:MAX_DETAIL_LENGTH], at_ms=at_ms)
+        step = build_step(cast("dict[str, Any]", value), names[0] if names else None)
         return step.model_copy(
             update={
                 "name": replace_surrogates(step.name),

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from monitors.facts.agent_trace import AgentPath, read_trace, step_of
+from monitors.facts.agent_trace import AgentPath, read_trace, build_step
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.json_path import collect_items, collect_sources, collect_values, select_leading_paths
 from monitors.plural import plural
@@ -351,7 +351,7 @@ def _parse_path(steps: list[Any]) -> AgentPath:
     path = read_trace(known_steps)
     if path is not None or any("content" in step or "role" in step for step in known_steps):
         return path or AgentPath()
-    return AgentPath(tuple(map(step_of, known_steps)))
+    return AgentPath(tuple(map(build_step, known_steps)))
 
 
 def _parse_drafts(item: Any, fields: Fields) -> list[_Draft]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from monitors.facts.agent_trace import AgentPath, SeenEvent, read_events, read_trace, step_of
+from monitors.facts.agent_trace import AgentPath, TimedEvent, read_events, read_trace, build_step
 from monitors.facts.tool_calls import calls_of, repeated
 from monitors.records.exchanges import Step, StepKind
 
@@ -46,8 +46,8 @@ EVENTS = [
 ]
 
 
-def as_seen(events: list[dict[str, Any]]) -> list[SeenEvent]:
-    return [SeenEvent(event, 100.0 * number) for number, event in enumerate(events)]
+def as_seen(events: list[dict[str, Any]]) -> list[TimedEvent]:
+    return [TimedEvent(event, 100.0 * number) for number, event in enumerate(events)]
 
 
 def test_the_events_of_a_job_are_its_steps_with_their_times() -> None:
@@ -191,4 +191,4 @@ STEPS: list[tuple[dict[str, Any], Step]] = [
 
 @pytest.mark.parametrize(("fields", "step"), STEPS)
 def test_a_step_says_what_is_known_of_it(fields: dict[str, Any], step: Step) -> None:
-    assert step_of(fields) == step
+    assert build_step(fields) == step

@@ -2,7 +2,7 @@
 
 import pytest
 
-from monitors.facts.claims.phrases import phrase_keys
+from monitors.facts.claims.phrases import extract_phrase_keys
 from monitors.records.grades import Abstained, Judged
 from tests.monitors.graders import test_factual
 
@@ -54,5 +54,5 @@ def test_evidence_is_the_phrase():
 
 
 def test_brackets_of_more_than_three_words_are_part_of_the_gold():
-    assert phrase_keys("Single room (2016 plan)") == ("single", "room")
-    assert len(phrase_keys("Single room (suite only if no other is free)")) > 5
+    assert extract_phrase_keys("Single room (2016 plan)") == ("single", "room")
+    assert len(extract_phrase_keys("Single room (suite only if no other is free)")) > 5

@@ -6,7 +6,7 @@ from monitors.domains.pack import load_domain
 from monitors.facts.text import normalise, tokenise
 from monitors.graders.polarity import (
     Polarity,
-    gold_polarity,
+    find_gold_polarity,
     is_yes_no_question,
     find_polarity,
     read_question,
@@ -80,11 +80,11 @@ def test_questions_for_yes_or_no(question: str, answer: bool):
 
 def test_the_polarity_of_a_gold():
     """Outright, or by what it says of the topic; brackets are asides."""
-    assert gold_polarity(COSMETIC, "No, it is excluded", INSURANCE) is Polarity.NO
-    assert gold_polarity(COSMETIC, "Cosmetic surgery is excluded", INSURANCE) is Polarity.NO
-    assert gold_polarity("What is the limit?", "The limit is not covered", INSURANCE) is Polarity.OPEN
+    assert find_gold_polarity(COSMETIC, "No, it is excluded", INSURANCE) is Polarity.NO
+    assert find_gold_polarity(COSMETIC, "Cosmetic surgery is excluded", INSURANCE) is Polarity.NO
+    assert find_gold_polarity("What is the limit?", "The limit is not covered", INSURANCE) is Polarity.OPEN
     assert (
-        gold_polarity("Is there a cap on room rent?", "Single room (if available, not suite)", INSURANCE)
+        find_gold_polarity("Is there a cap on room rent?", "Single room (if available, not suite)", INSURANCE)
         is Polarity.OPEN
     )
 

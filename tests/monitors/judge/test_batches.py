@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from monitors.judge.batches import NO_BATCHES, BatchPollPolicy, judge_by_batch, replies_by_batch
+from monitors.judge.batches import NO_BATCHES, BatchPollPolicy, judge_by_batch, collect_batch_replies
 from monitors.judge.consensus import NoRuling, PanelRuling
 from monitors.judge.judge import Account
 from monitors.judge.model import JudgePrompt, ModelReply
@@ -40,7 +40,7 @@ def prompts(count: int) -> list[JudgePrompt]:
 async def fetched(server, count=4, patience=PATIENCE):
     clock = Clock()
     async with judge_at(server) as model:
-        brought = await replies_by_batch(model, prompts(count), patience, monotonic=clock, pause=clock.pause)
+        brought = await collect_batch_replies(model, prompts(count), patience, monotonic=clock, pause=clock.pause)
     return brought, clock
 
 
@@ -97,7 +97,7 @@ async def test_a_batch_is_cancelled_when_waiting_ends():
                 raise asyncio.CancelledError
 
             with pytest.raises(asyncio.CancelledError):
-                await replies_by_batch(model, prompts(2), PATIENCE, monotonic=Clock(), pause=stopped)
+                await collect_batch_replies(model, prompts(2), PATIENCE, monotonic=Clock(), pause=stopped)
         assert next(iter(server.batches.values())).canceled
 
 

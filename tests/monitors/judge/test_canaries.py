@@ -12,7 +12,7 @@ from monitors.domains.pack import load_domain
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
-from monitors.judge.canaries import STEERING, canaries_for, evaluate_canaries, make_canaries, make_exam
+from monitors.judge.canaries import STEERING, count_canaries, evaluate_canaries, make_canaries, make_exam
 from monitors.judge.precheck import GradingClaim, precheck
 from monitors.mutations.mutants import MISPLACED, MutationOperator
 from monitors.records.base import Finding, Language
@@ -107,7 +107,7 @@ def test_any_gold_gives_a_wrong_canary_and_no_source_that_nobody_expects(gold, l
     [(0, 25, 4, 0), (1, 25, 4, 2), (12, 25, 4, 2), (13, 25, 4, 4), (25, 25, 4, 4), (400, 25, 4, 4), (5, 5, 3, 4)],
 )
 def test_how_many_ride(answers, batch_size, canaries, count):
-    assert canaries_for(answers, batch_size=batch_size, canaries=canaries) == count
+    assert count_canaries(answers, batch_size=batch_size, canaries=canaries) == count
 
 
 def test_a_sound_judge_is_believed():

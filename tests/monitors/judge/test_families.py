@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from monitors.errors import ConfigError
 from monitors.judge.families import (
     OTHER_NAMES,
-    families_of,
-    family_named,
-    known_families,
+    find_families,
+    resolve_family,
+    list_families,
     require_other_family,
 )
 
@@ -83,42 +83,42 @@ UNKNOWN = [
 
 @pytest.mark.parametrize(("model", "family"), IDS)
 def test_a_model_id_names_its_family(model, family):
-    assert families_of(model) == {family}
+    assert find_families(model) == {family}
 
 
 @pytest.mark.parametrize(("model", "families"), TWO)
 def test_a_model_with_teacher_and_base_is_of_both_families(model, families):
-    assert families_of(model) == families
+    assert find_families(model) == families
 
 
 @pytest.mark.parametrize("model", UNKNOWN)
 def test_unlisted_values_are_unknown_and_never_guessed(model):
-    assert families_of(model) == frozenset()
+    assert find_families(model) == frozenset()
 
 
 @given(st.sampled_from([model for model, _ in IDS]), st.sampled_from(["upper", "lower", "title"]))
 def test_case_does_not_matter(model, form):
-    assert families_of(getattr(model, form)()) == families_of(model)
+    assert find_families(getattr(model, form)()) == find_families(model)
 
 
 @given(st.text(max_size=60))
 def test_any_text_names_known_families_only(text):
-    assert families_of(text) <= set(known_families())
+    assert find_families(text) <= set(list_families())
 
 
 def test_a_family_may_be_called_by_its_maker():
-    assert family_named("Anthropic") == {"claude"}
-    assert family_named(" GPT ") == {"gpt"}
-    assert family_named("llama-3.3-70b") == {"llama"}
-    assert family_named("primary") == frozenset()
-    assert set(OTHER_NAMES.values()) <= set(known_families())
+    assert resolve_family("Anthropic") == {"claude"}
+    assert resolve_family(" GPT ") == {"gpt"}
+    assert resolve_family("llama-3.3-70b") == {"llama"}
+    assert resolve_family("primary") == frozenset()
+    assert set(OTHER_NAMES.values()) <= set(list_families())
 
 
 def test_two_models_of_one_maker_share_a_family():
-    assert families_of("claude-haiku-5-5") & families_of("anthropic.claude-opus-5-5")
-    assert not families_of("claude-haiku-5-5") & families_of("gpt-5")
-    assert not families_of("primary")
-    assert families_of("DeepSeek-R1-Distill-Llama-8B") & families_of("llama-3.3-70b")
+    assert find_families("claude-haiku-5-5") & find_families("anthropic.claude-opus-5-5")
+    assert not find_families("claude-haiku-5-5") & find_families("gpt-5")
+    assert not find_families("primary")
+    assert find_families("DeepSeek-R1-Distill-Llama-8B") & find_families("llama-3.3-70b")
 
 
 def test_a_judge_of_another_family_is_accepted():
@@ -147,9 +147,9 @@ def test_same_or_unknown_family_is_refused_with_the_way_out(judge, family, model
 def test_a_family_can_be_added_and_none_taken_away():
     """An addition names what the table does not know; it cannot make a Claude something else."""
     additions = {"House": ["house-*"], "gpt": ["acme-writer"], "other": ["claude-*"]}
-    assert families_of("HOUSE-7", additions) == {"house"}
-    assert families_of("acme-writer", additions) == {"gpt"}
-    assert families_of("claude-haiku-5-5", additions) == {"claude", "other"}
+    assert find_families("HOUSE-7", additions) == {"house"}
+    assert find_families("acme-writer", additions) == {"gpt"}
+    assert find_families("claude-haiku-5-5", additions) == {"claude", "other"}
     require_other_family("claude-haiku-5-5", target_family="house", additions={"house": []})
     with pytest.raises(ConfigError, match="of one family, claude"):
         require_other_family("claude-haiku-5-5", target_family="claude", additions=additions)

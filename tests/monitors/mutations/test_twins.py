@@ -23,10 +23,10 @@ from monitors.mutations.mutants import (
     Mutant,
     MutationOperator,
     is_still_right,
-    mutants_of,
-    right_reply,
+    build_mutants,
+    build_right_reply,
 )
-from monitors.mutations.quantities import bound_flipped, period_shifted, scale_changed
+from monitors.mutations.quantities import flip_bound, shift_period, change_scale
 from monitors.records.base import Language
 from tests.monitors.goldset.gold_cases import case_of
 
@@ -39,7 +39,7 @@ FACTS = {
 
 def mutant_text(gold: str, operator: MutationOperator, **changes) -> str:
     """The mutant's text without its source; empty when there is none."""
-    found = {one.operator: one.reply for one in mutants_of(case_of(gold=gold, **changes))}
+    found = {one.operator: one.reply for one in build_mutants(case_of(gold=gold, **changes))}
     return found.get(operator, "").split(" [Source")[0]
 
 
@@ -111,9 +111,9 @@ def test_a_mutant_of_another_policy_needs_another_answer_of_the_same_sort():
     """A sibling's gold is a confusion only where it differs, and where it answers alike."""
     case = case_of()
     other = case_of(id="s", cluster="suraksha-silver", gold="36 months")
-    assert any(one.operator is MutationOperator.OTHER_POLICY for one in mutants_of(case, other))
+    assert any(one.operator is MutationOperator.OTHER_POLICY for one in build_mutants(case, other))
     for same in ("two years", "Yes, it is covered"):
-        made = mutants_of(case, other.model_copy(update={"gold": same}))
+        made = build_mutants(case, other.model_copy(update={"gold": same}))
         assert not any(one.operator is MutationOperator.OTHER_POLICY for one in made)
 
 
@@ -121,24 +121,24 @@ def test_a_wrong_source_never_contains_the_right_one():
     """A sibling whose name continues ours would be a right source."""
     case = case_of(expected_citation="Care")
     longer = case_of(id="s", cluster="care-plus", expected_citation="Care Supreme", gold="36 months")
-    (wrong,) = [one for one in mutants_of(case, longer) if one.operator is MutationOperator.CITATION_WRONG]
+    (wrong,) = [one for one in build_mutants(case, longer) if one.operator is MutationOperator.CITATION_WRONG]
     assert "Care Supreme" not in wrong.reply
 
 
 def test_every_case_has_the_same_mutants_every_time():
     """At least four of a refusal, seven of an answer, no two alike, none the right reply."""
     for case in SUITE.cases:
-        mutants = mutants_of(case)
+        mutants = build_mutants(case)
         assert len(mutants) >= (4 if case.expected_refusal else 6), case.id
-        assert right_reply(case) not in {one.reply for one in mutants}
+        assert build_right_reply(case) not in {one.reply for one in mutants}
         assert len({one.operator for one in mutants}) == len(mutants)
-        assert mutants == mutants_of(case)
+        assert mutants == build_mutants(case)
 
 
 def test_no_mutant_of_a_quantity_states_the_gold():
     """Asked of the reader of quantities, over the whole suite."""
     for case in SUITE.cases:
-        for one in mutants_of(case):
+        for one in build_mutants(case):
             if one.operator in FACTS - {MutationOperator.BOUND_FLIPPED}:
                 assert not stated(case.gold).keys() <= stated(one.reply.split(" [Source")[0]).keys(), one
 
@@ -167,7 +167,7 @@ GOLDS = st.builds(
 def test_a_mutant_is_never_right(gold):
     """The law: whatever the quantity, every factual mutant states another one, another bound, or denies it."""
     case = case_of(gold=gold)
-    for one in mutants_of(case):
+    for one in build_mutants(case):
         text = one.reply.split(" [Source")[0]
         if one.operator in FACTS:
             assert stated(gold).keys() != stated(text).keys() or one.operator is MutationOperator.BOUND_FLIPPED
@@ -185,7 +185,7 @@ def test_rightness_knows_the_gold_itself_and_its_equals(number, pattern):
 
 def test_operators_without_anything_to_change_give_nothing():
     """No crash, no change."""
-    assert [make("Single private room") for make in (period_shifted, scale_changed, bound_flipped)] == [""] * 3
+    assert [make("Single private room") for make in (shift_period, change_scale, flip_bound)] == [""] * 3
 
 
 @pytest.mark.parametrize("text", PERSONAL)
@@ -205,7 +205,7 @@ def test_our_sentences_are_what_they_claim(language):
 
 def test_a_mutant_names_its_fault():
     """The failure kind sets its severity."""
-    kinds = {one.operator: one.kind for one in mutants_of(case_of(expected_citation="Suraksha Gold"))}
+    kinds = {one.operator: one.kind for one in build_mutants(case_of(expected_citation="Suraksha Gold"))}
     assert kinds[MutationOperator.PERSONAL_DATA] == "pii_disclosure"
     assert kinds[MutationOperator.CITATION_WRONG] == "wrong_citation"
-    assert isinstance(mutants_of(case_of())[0], Mutant)
+    assert isinstance(build_mutants(case_of())[0], Mutant)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stdnum import luhn
 
-from monitors.facts.disclosures.identifiers import digits_of, passes_luhn
+from monitors.facts.disclosures.identifiers import extract_digits, passes_luhn
 
 
 @given(st.from_regex(r"[0-9]{1,19}", fullmatch=True))
@@ -16,4 +16,4 @@ def test_luhn_agrees_with_the_library(digits: str) -> None:
 
 
 def test_only_ascii_digits_are_digits() -> None:
-    assert digits_of("a1 ९-2²") == "12"
+    assert extract_digits("a1 ९-2²") == "12"

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from monitors.facts.disclosures import candidates, personal, secrets, sieve
-from monitors.facts.disclosures.candidates import Context, view_of
+from monitors.facts.disclosures.candidates import Context, build_view
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS, mask
 from monitors.facts.disclosures.sieve import any_may_disclose, may_disclose
-from monitors.facts.text import LONGEST
+from monitors.facts.text import MAX_TEXT_LENGTH
 from tests.monitors.facts.disclosures.test_disclosures_quick_looks import AROUND, TEXTS
 from tests.tiers import scale_examples
 
@@ -70,8 +70,8 @@ def test_every_character_that_the_view_changes_is_folded_first() -> None:
     """All of Unicode, in pieces: where the view differs from the text, the sieve knows."""
     for start in range(0, sys.maxunicode + 1, 256):
         piece = "".join(chr(code) for code in range(start, start + 256) if not 0xD800 <= code < 0xE000)
-        if view_of(piece).text != piece:
-            changed = [one for one in piece if one not in "*`" and view_of(f"a{one}a").text != f"a{one}a"]
+        if build_view(piece).text != piece:
+            changed = [one for one in piece if one not in "*`" and build_view(f"a{one}a").text != f"a{one}a"]
             assert all(sieve._is_unusual(one) for one in changed)
 
 
@@ -84,7 +84,7 @@ def test_the_words_before_a_number_are_known(context: Context) -> None:
 
 def test_digits_in_words_are_known() -> None:
     for word in {*personal._VALUE, *personal._TIMES}:
-        assert sieve._shows(" ".join([word] * 6)), word
+        assert sieve._matches_a_form(" ".join([word] * 6)), word
 
 
 def test_prefixes_of_tokens_are_known() -> None:
@@ -111,7 +111,7 @@ def test_a_text_with_a_label_is_read(label: str) -> None:
 
 
 def test_a_very_long_text_is_read() -> None:
-    assert may_disclose("x" * (LONGEST + 1))
+    assert may_disclose("x" * (MAX_TEXT_LENGTH + 1))
 
 
 def test_a_text_with_half_a_surrogate_pair_is_read() -> None:
