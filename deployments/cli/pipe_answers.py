@@ -17,14 +17,14 @@ from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.explain.first_look import find_shared_causes
 from monitors.facts.citations import find_citations
-from monitors.facts.language import identify, language_of_case
+from monitors.facts.language import identify_language, language_of_case
 from monitors.facts.quantities.fact import Fact, FactKind
-from monitors.facts.quantities.locales import checked_currency, checked_locale
+from monitors.facts.quantities.locales import validate_currency, validate_locale
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.refusals.detect import RefusalKind, read_refusal
-from monitors.facts.source_files import agreement
-from monitors.facts.text import unread_of
-from monitors.facts.tool_calls import ToolCall, repeated
+from monitors.facts.source_files import compute_agreement
+from monitors.facts.text import find_unread
+from monitors.facts.tool_calls import ToolCall, find_repeated_calls
 from monitors.gate.assess import assess
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
@@ -99,12 +99,12 @@ def read_language(fields: Fields) -> Language | None:
 
 def read_locale(fields: Fields) -> str | None:
     """Read a locale such as ``de-DE``, or ``None`` where the line names none."""
-    return _read_checked_text(fields, "locale", checked_locale)
+    return _read_checked_text(fields, "locale", validate_locale)
 
 
 def read_currency(fields: Fields) -> str | None:
     """Read an ISO 4217 code, or ``None`` where the line names none."""
-    return _read_checked_text(fields, "currency", checked_currency)
+    return _read_checked_text(fields, "currency", validate_currency)
 
 
 def read_domain(fields: Fields) -> Domain:
@@ -140,7 +140,7 @@ def extract_facts(fields: Fields) -> Fields:
         locale=read_locale(fields),
         currency=read_currency(fields),
     )
-    unread = unread_of(text)
+    unread = find_unread(text)
     return {"facts": [_format_fact(fact) for fact in facts]} | ({"unread": list(unread)} if unread else {})
 
 
@@ -187,7 +187,7 @@ def grade_line(fields: Fields) -> Fields:
         "refused": None if refusal is None else refusal is RefusalKind.REFUSED,
         "refusal": refusal,
         "citation_present": bool(find_citations(answer)),
-        "language": identify(answer).value,
+        "language": identify_language(answer).value,
         "pii": _list_disclosures(grades),
         "error_leak": any(_has_failed(grade, Aspect.ERROR_LEAK) for grade in grades),
         "correct": _CORRECT.get(assessment.outcome),
@@ -285,7 +285,7 @@ def score_named_files(fields: Fields) -> Fields:
 
     Nothing named has a precision of 0. Without a gold file nothing can be said: all three are ``null``.
     """
-    scores = agreement(_read_paths(fields, "named"), _read_paths(fields, "gold"))
+    scores = compute_agreement(_read_paths(fields, "named"), _read_paths(fields, "gold"))
     has_gold = bool(scores.found or scores.missed)
     return {
         "precision": scores.precision if has_gold else None,
@@ -312,7 +312,7 @@ def _read_list(fields: Fields, name: str, content: str) -> list[Any]:
 def count_calls(fields: Fields) -> Fields:
     """Count the calls, the reference's calls, and calls that repeat an earlier one with the same arguments."""
     calls, reference = _read_calls(fields, "calls"), _read_calls(fields, "reference")
-    return {"calls": len(calls), "reference": len(reference), "repeats": len(repeated(calls))}
+    return {"calls": len(calls), "reference": len(reference), "repeats": len(find_repeated_calls(calls))}
 
 
 def _read_calls(fields: Fields, name: str) -> list[ToolCall]:

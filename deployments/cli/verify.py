@@ -389,7 +389,9 @@ def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldC
     answers = [case for case in cases if case.triage is None]
     if not answers or not plan_judge(config.judge, build_target_record(name, target), get_environment()).why_off:
         return ""
-    reach = compute_suite_reach(answers, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES)
+    reach = compute_suite_reach(
+        answers, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
+    )
     return reach.format_shortfall(config.gate.coverage_floor)
 
 

@@ -19,7 +19,7 @@ from flows.goldset.mutation_testing import explain_gold_failure
 from flows.runtime.judge import build_judge_client
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, JudgeRefused, VerdictUnreadable
-from monitors.facts.language import identify
+from monitors.facts.language import identify_language
 from monitors.goldset.proposals import (
     LANGUAGES,
     TASK,
@@ -39,9 +39,9 @@ from monitors.goldset.proposals import (
 from monitors.graders.base import Grader
 from monitors.judge.consensus import Cost
 from monitors.judge.judge import Account
-from monitors.judge.model import JudgeModel, JudgePrompt, ModelReply, Stop, price_list, price_of
+from monitors.judge.model import JudgeModel, JudgePrompt, ModelReply, Stop, build_price, find_price
 from monitors.judge.settings import JudgeModelSettings, JudgeSettings
-from monitors.judge.untrusted_text import TextSource, fence
+from monitors.judge.untrusted_text import TextSource, fence_text
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, GoldDraft
 from monitors.records.exchanges import Origin
@@ -92,7 +92,7 @@ def select_model(settings: JudgeSettings | None, name: str | None) -> tuple[Judg
     if name is not None and name not in models_by_name:
         raise ConfigError(f"the model {name!r} is not configured; [[judge.models]] has {', '.join(models_by_name)}")
     chosen = models_by_name[name] if name is not None else settings.models[0]
-    price_of(chosen.model, 0, settings.prices)
+    find_price(chosen.model, 0, settings.prices)
     return chosen, settings
 
 
@@ -101,7 +101,7 @@ async def open_metered_model(
     chosen: JudgeModelSettings, settings: JudgeSettings, environment: Mapping[str, str], schema: Mapping[str, Any]
 ) -> AsyncGenerator[MeteredModel]:
     """Open the model; replies have the JSON schema ``schema``. Raises `ConfigError` without its key."""
-    account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
+    account = Account(build_price(settings.prices), limit_usd=settings.budget_usd)
     async with build_judge_client(chosen, settings, environment, schema) as model:
         yield MeteredModel(model, account)
 
@@ -199,9 +199,9 @@ def reject_if_gold_fails(
 
 
 def _draft_prompt(document: Document, wanted: DraftDefaults, others: Sequence[GoldCase], nonce: str) -> JudgePrompt:
-    fenced = fence(document.text, nonce, part=TextSource.SOURCE, limit_characters=MAX_DOCUMENT_CHARACTERS)
+    fenced = fence_text(document.text, nonce, part=TextSource.SOURCE, limit_characters=MAX_DOCUMENT_CHARACTERS)
     asked_before = [case.question for case in others if case.provenance.document == document.name][-40:]
-    asked_fence = fence("\n".join(asked_before), nonce, part=TextSource.QUESTION) if asked_before else None
+    asked_fence = fence_text("\n".join(asked_before), nonce, part=TextSource.QUESTION) if asked_before else None
     material = _DRAFT_LAYOUT.format(
         nonce=nonce,
         task=TASK.format(count=wanted.count, language=LANGUAGES[wanted.language.value]),
@@ -338,8 +338,8 @@ def _translation_prompt(batch: Sequence[GoldCase], language: Language, nonce: st
 
 
 def _format_pair(number: int, case: GoldCase, nonce: str) -> str:
-    question = fence(case.question, nonce, part=TextSource.QUESTION)
-    expected = fence(case.gold, nonce, part=TextSource.EXPECTED)
+    question = fence_text(case.question, nonce, part=TextSource.QUESTION)
+    expected = fence_text(case.gold, nonce, part=TextSource.EXPECTED)
     return f"Pair {number}:\n{question.text}\n{expected.text}"
 
 
@@ -376,7 +376,7 @@ def build_draft_from_trace(
         gold=None if graded.failed else reply,
         bad_reply=reply if graded.failed else None,
         failure_kind=graded.failure_kind,
-        language=identify(turns[-1]),
+        language=identify_language(turns[-1]),
         suggested_severity=severity,
         severity_reason=reason,
         finding=redact(redact_text(graded.reason) or "nothing was found wrong with it"),

@@ -16,7 +16,16 @@ from typing import Final
 from monitors.facts.quantities.scan import scan
 from monitors.facts.refusals.detect import read_refusal
 from monitors.gate.assess import assess, decide_severity
-from monitors.graders.base import CONDITION, SAYS_MORE, SENTENCE, STATEMENT, UNCLEAR, UNREAD_GOLD, Grader, format_unread_reason
+from monitors.graders.base import (
+    CONDITION,
+    SAYS_MORE,
+    SENTENCE,
+    STATEMENT,
+    UNCLEAR,
+    UNREAD_GOLD,
+    Grader,
+    format_unread_reason,
+)
 from monitors.graders.panel import grade_exchange
 from monitors.mutations.mutants import (
     LEFT_TO_JUDGE,
@@ -268,7 +277,8 @@ def is_decidable(case: GoldCase, panel: Sequence[Grader]) -> bool:
     if right.open and assess_reply(case, natural, panel).outcome is not CaseOutcome.CORRECT:
         return False
     outcomes = [
-        assess_reply(case, mutant.reply, panel).outcome for mutant in build_contradictions(case)[:MAX_CONTRADICTIONS]
+        assess_reply(case, mutant.reply, panel).outcome
+        for mutant in build_contradictions(case)[:MAX_CONTRADICTIONS]
     ]
     return CaseOutcome.CORRECT not in outcomes and CaseOutcome.FAILED in outcomes
 

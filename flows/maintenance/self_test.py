@@ -27,7 +27,7 @@ from monitors.errors import MonitorError, NotifyError
 from monitors.judge.canaries import Canary, make_canaries
 from monitors.judge.consensus import Cost, PanelRuling, Ruling
 from monitors.judge.judge import Account, build_canary_case
-from monitors.judge.model import price_list
+from monitors.judge.model import build_price
 from monitors.judge.settings import JudgeModelSettings, JudgeSettings
 from monitors.records.base import Identifier, Language, Record, Severity, Sha256, UtcTime
 from monitors.records.cases import GoldCase, Pipeline, Provenance
@@ -218,7 +218,7 @@ async def _try_judge(
     environment: Mapping[str, str],
     nonce: Callable[[], str],
 ) -> JudgeOutcome:
-    account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
+    account = Account(build_price(settings.prices), limit_usd=settings.budget_usd)
     single_plan = plan.model_copy(update={"settings": settings.model_copy(update={"models": (model_settings,)})})
     canaries = make_canaries([KNOWN_CASE], count=2, seed=nonce())
     async with open_judge(single_plan, environment, account, nonce) as judge:

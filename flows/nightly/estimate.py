@@ -19,8 +19,8 @@ from flows.runtime.judge import JudgePlan
 from monitors.gate.assess import sort_worst_first
 from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating
 from monitors.judge.canaries import count_canaries
-from monitors.judge.model import BYTES_PER_TOKEN, Usage, cost_usd
-from monitors.judge.prompt import Task, instructions
+from monitors.judge.model import BYTES_PER_TOKEN, Usage, compute_cost_usd
+from monitors.judge.prompt import Task, load_instructions
 from monitors.judge.settings import JudgeSettings
 from monitors.records.base import Severity
 from monitors.records.estimates import (
@@ -574,14 +574,14 @@ def average_call_cost(earlier: Sequence[NightlyReport]) -> Decimal | None:
 
 def estimate_call_cost(settings: JudgeSettings, turns: Sequence[Turn]) -> Decimal:
     """Estimate the cost of a judge's call in dollars from the length of prompt and replies."""
-    prompt_bytes = len(instructions(Task.GROUNDED).text.encode())
+    prompt_bytes = len(load_instructions(Task.GROUNDED).text.encode())
     bytes_each = prompt_bytes + sum(map(_count_bytes, turns)) / len(turns)
     usage = Usage(
         input_tokens=round(bytes_each / BYTES_PER_TOKEN),
         output_tokens=VERDICT_TOKENS,
         batch=settings.nightly_batches,
     )
-    return cost_usd(usage, settings.models[0].model, settings.prices)
+    return compute_cost_usd(usage, settings.models[0].model, settings.prices)
 
 
 def _count_bytes(turn: Turn) -> int:

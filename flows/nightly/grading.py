@@ -12,7 +12,7 @@ from typing import Final
 
 from flows.runtime.judge import JudgePlan, open_judge
 from flows.verify.judging import mark_unconfirmed
-from monitors.facts.language import identify
+from monitors.facts.language import identify_language
 from monitors.gate.assess import assess
 from monitors.goldset.issues import TRIAGE_TYPE
 from monitors.goldset.load import AskedQuestions
@@ -22,10 +22,10 @@ from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.batches import BatchPollPolicy, judge_by_batch
 from monitors.judge.consensus import OFF, JudgeCase, PanelRuling, Ruling, abstain_judge, grade_ruling
 from monitors.judge.judge import Account, Judge, JudgedGroup
-from monitors.judge.model import price_list
-from monitors.judge.precheck import fails_by_rule, is_replaced, judge_case, request_id
+from monitors.judge.model import build_price
+from monitors.judge.precheck import build_judge_case, build_request_id, grade_by_rule, is_replaced
 from monitors.judge.precheck import is_open as is_report_open
-from monitors.judge.prompt import Subject, Task, instructions, subject_of
+from monitors.judge.prompt import Subject, Task, build_subject, load_instructions
 from monitors.judge.settings import JudgeSettings
 from monitors.records.base import Identifier, Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
@@ -181,7 +181,7 @@ def _build_traffic_case(conversation: Conversation, number: int, severity: Sever
         turns=questions,
         gold=NO_GOLD,
         severity=severity,
-        language=identify(questions[-1]),
+        language=identify_language(questions[-1]),
         type=TRAFFIC,
         provenance=Provenance(pipeline=Pipeline.IMPORTED),
         cluster=conversation.id,
@@ -199,7 +199,7 @@ def _issue_case(case_id: Identifier, questions: Sequence[str], severity: Severit
         turns=tuple(text or EMPTY_MESSAGE for text in questions),
         gold=NO_GOLD,
         severity=severity,
-        language=identify(questions[-1]),
+        language=identify_language(questions[-1]),
         type=TRIAGE_TYPE,
         provenance=Provenance(pipeline=Pipeline.IMPORTED),
         cluster=cluster,
@@ -270,11 +270,11 @@ async def judge_traffic(
     reasons = tuple(filter(None, (_explain_unaskable(turn, gold_cases) for turn in open_turns)))
     settings = plan.settings
     if settings is None or plan.why_off or not askable:
-        spent = Account(price_list(()), limit_usd=None)
+        spent = Account(build_price(()), limit_usd=None)
         return NightlyJudging(judging=_build_judging(plan, turns, open_turns, spent, (), unaskable=reasons)), tuple(
             judged_results
         )
-    account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
+    account = Account(build_price(settings.prices), limit_usd=settings.budget_usd)
     async with open_judge(plan, environment, account, nonce) as judge:
         groups, missing = await _judge_by_task(judge, settings, askable, gold_cases, seed)
     rulings = {ruling.case.id: ruling for group in groups for ruling in group.rulings}
@@ -353,7 +353,9 @@ async def _judge_groups(
     for start in range(0, len(cases), size):
         group_cases = cases[start : start + size]
         groups.append(
-            await judge.judge_group(group_cases, judge.build_group_canaries(group_cases, gold_cases, seed=f"{seed}:{start}"))
+            await judge.judge_group(
+                group_cases, judge.build_group_canaries(group_cases, gold_cases, seed=f"{seed}:{start}")
+            )
         )
     return tuple(groups), ()
 
@@ -362,16 +364,16 @@ def _build_subject(turn: GradedTurn) -> Subject:
     """Build the judge's subject: with gold if the gold set has the question, otherwise with passages."""
     exchange = _retrieval_exchange(turn)
     if turn.is_report:
-        subject = judge_case(turn.result.case, exchange, turn.result.assessment.grades).subject
+        subject = build_judge_case(turn.result.case, exchange, turn.result.assessment.grades).subject
         return subject if turn.has_gold else subject.model_copy(update={"expected": ()})
     if turn.has_gold:
-        return subject_of(turn.result.case, exchange.graded_text)
+        return build_subject(turn.result.case, exchange.graded_text)
     return Subject(turns=exchange.turns, answer=exchange.graded_text, passages=turn.passages)
 
 
 def _build_request_id(turn: GradedTurn) -> str:
     exchange = _retrieval_exchange(turn)
-    return request_id(exchange.run_id, exchange.case_id)
+    return build_request_id(exchange.run_id, exchange.case_id)
 
 
 def _retrieval_exchange(turn: GradedTurn) -> Exchange:
@@ -390,7 +392,7 @@ def _add_grade(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     case, exchange = turn.result.case, _retrieval_exchange(turn)
     grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced(grade, added))
     grades: tuple[Grade, ...] = (*grades_before, added)
-    rule_failure = fails_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
+    rule_failure = grade_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
     if rule_failure is not None:
         grades = (*grades, rule_failure)
     return turn.result.reassess(assess(case, exchange, grades, case_row=_case_row(case)))
@@ -445,7 +447,7 @@ def identify_graders(judging: Judging, rules: str) -> str:
     A judge is identified by its model and all prompts for live traffic, so that a nightly run without questions of
     the gold set has the same judge as the run before.
     """
-    prompts = "".join(instructions(task).sha256 for task in (Task.FACTUAL, Task.GROUNDED))
+    prompts = "".join(load_instructions(task).sha256 for task in (Task.FACTUAL, Task.GROUNDED))
     judges = {f"{lineage.model}:{_hash_short(prompts)}:{lineage.rubric_version}" for lineage in judging.lineages}
     return "+".join([rules, *sorted(judges)])
 

@@ -22,8 +22,8 @@ from flows.verify.run_state import LiveRun
 from monitors.gate.assess import assess
 from monitors.judge.consensus import OFF, Cost, PanelRuling, Ruling, abstain_judge, grade_ruling
 from monitors.judge.judge import Account, Judge, JudgedGroup
-from monitors.judge.model import price_list
-from monitors.judge.precheck import PRECHECK, fails_by_rule, is_open, is_replaced, judge_case, needs_judge
+from monitors.judge.model import build_price
+from monitors.judge.precheck import PRECHECK, build_judge_case, grade_by_rule, is_open, is_replaced, needs_judge
 from monitors.judge.prompt import Task
 from monitors.judge.settings import JudgeScope
 from monitors.plural import plural
@@ -118,7 +118,9 @@ class JudgeQueue:
 
     async def _judge_group(self, group: Sequence[PendingAnswer]) -> None:
         self._groups += 1
-        cases = [judge_case(answer.case, answer.exchange, answer.grades, rules=answer.rules) for answer in group]
+        cases = [
+            build_judge_case(answer.case, answer.exchange, answer.grades, rules=answer.rules) for answer in group
+        ]
         canaries = self._judge.build_group_canaries(
             cases, self._canary_cases, seed=f"{self._seed}:{self._groups}", exam=self._is_exam_due
         )
@@ -153,7 +155,7 @@ class JudgeStage:
         self._groups = 0
         settings = self._plan.settings
         self._account = Account(
-            price_list(settings.prices if settings else ()), limit_usd=settings.budget_usd if settings else None
+            build_price(settings.prices if settings else ()), limit_usd=settings.budget_usd if settings else None
         )
 
     async def __aenter__(self) -> Self:
@@ -197,7 +199,7 @@ class JudgeStage:
     async def resolve_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
         """Grade an answer that needs a judge: by rule, by abstention, or by queueing it."""
         assessment = assess(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
-        by_rule = fails_by_rule(case, exchange) if is_open(assessment) else None
+        by_rule = grade_by_rule(case, exchange) if is_open(assessment) else None
         if by_rule is not None:
             await self._save(case, exchange, add_grade(grades, by_rule))
         elif self._queue is None:

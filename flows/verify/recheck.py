@@ -33,7 +33,7 @@ from monitors.explain.recheck import (
 from monitors.gate.assess import assess
 from monitors.judge.consensus import Cost, Ruling, grade_ruling
 from monitors.judge.judge import Account
-from monitors.judge.model import price_list
+from monitors.judge.model import build_price
 from monitors.judge.precheck import is_open
 from monitors.probes.readiness import wait_until_ready
 from monitors.probes.runner import Question
@@ -250,7 +250,7 @@ class Rechecker:
         if not self._by_judge or settings is None or context.judge.why_off:
             yield lambda _: False
             return
-        account = Account(price_list(settings.prices), limit_usd=settings.budget_usd)
+        account = Account(build_price(settings.prices), limit_usd=settings.budget_usd)
         # The budget is the run's: it counts what judging has cost so far, in the run and since.
         in_run = self._run.judging.cost_usd if self._run.judging else Decimal(0)
         account.total = Cost(usd=in_run + sum((answer.cost_usd for answer in self._answers), Decimal(0)))

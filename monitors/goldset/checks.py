@@ -31,12 +31,19 @@ from monitors.errors import GoldSetError
 from monitors.facts.disclosures.candidates import Strength
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS
-from monitors.facts.language import LanguageEvidence, evidence, identify
+from monitors.facts.language import LanguageEvidence, find_language_evidence, identify_language
 from monitors.facts.quantities.scan import read_facts
-from monitors.facts.similarity import QUOTE_MIN_WORDS, alike_pairs, find_quote, folded, grams, stated
+from monitors.facts.similarity import (
+    QUOTE_MIN_WORDS,
+    build_grams,
+    collect_quantities,
+    find_alike_pairs,
+    find_quote,
+    fold_text,
+)
 from monitors.goldset.lines import Unusable, case_from_line, resolve_guessed_languages
 from monitors.goldset.load import BadLine, read_suite_text, read_text
-from monitors.mutations.mutants import Stance, is_still_right, find_stance
+from monitors.mutations.mutants import Stance, find_stance, is_still_right
 from monitors.plural import plural
 from monitors.records.base import Language, Record
 from monitors.records.cases import GoldCase
@@ -212,8 +219,10 @@ def _list_language_parts(case: GoldCase) -> Iterator[tuple[str, str]]:
 
 
 def _detect_language(text: str) -> Language | None:
-    is_recognisable = len(_WORD.findall(text)) >= LANGUAGE_MIN_WORDS and evidence(text) is not LanguageEvidence.NONE
-    return identify(text) if is_recognisable else None
+    is_recognisable = (
+        len(_WORD.findall(text)) >= LANGUAGE_MIN_WORDS and find_language_evidence(text) is not LanguageEvidence.NONE
+    )
+    return identify_language(text) if is_recognisable else None
 
 
 def check_disclosures(
@@ -343,7 +352,7 @@ def check_duplicates(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     for numbered in cases:
         if numbered.case.triage is not None:  # alike as addresses, and the same by other rules: see issue_checks
             continue
-        question = (*_make_group_key(numbered.case), *(folded(turn) for turn in numbered.case.turns))
+        question = (*_make_group_key(numbered.case), *(fold_text(turn) for turn in numbered.case.turns))
         first = first_by_question.setdefault(question, numbered)
         if first is numbered:
             groups.setdefault(_make_group_key(numbered.case), []).append(numbered)
@@ -372,7 +381,7 @@ def _make_group_key(case: GoldCase) -> tuple[str, str]:
 
 
 def _make_gold_key(case: GoldCase) -> tuple[str | bool, ...]:
-    return case.expected_refusal, "" if case.expected_refusal else folded(case.gold)
+    return case.expected_refusal, "" if case.expected_refusal else fold_text(case.gold)
 
 
 def _build_same_finding(first: NumberedCase, second: NumberedCase) -> GoldFinding:
@@ -387,8 +396,8 @@ def _build_same_finding(first: NumberedCase, second: NumberedCase) -> GoldFindin
 
 def _check_near_duplicates(group: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
     """Yield findings about nearly equal questions. Other quantities or own words make two questions different."""
-    for first_index, second_index, share in alike_pairs(
-        [grams(" ".join(numbered.case.turns)) for numbered in group], MIN_NEAR_OVERLAP
+    for first_index, second_index, share in find_alike_pairs(
+        [build_grams(" ".join(numbered.case.turns)) for numbered in group], MIN_NEAR_OVERLAP
     ):
         first_case, second_case = group[first_index], group[second_index]
         same_quantities = _collect_quantities(first_case.case) == _collect_quantities(second_case.case)
@@ -409,7 +418,7 @@ def _collect_quantities(case: GoldCase) -> frozenset[tuple[str, str, str | None]
 
 def _have_own_words(first: GoldCase, second: GoldCase) -> bool:
     first_words, second_words = (
-        frozenset(folded(" ".join(case.turns)).replace("-", " ").split()) for case in (first, second)
+        frozenset(fold_text(" ".join(case.turns)).replace("-", " ").split()) for case in (first, second)
     )
     return _has_own_word(first_words - second_words, second_words - first_words) and _has_own_word(
         second_words - first_words, first_words - second_words
@@ -435,7 +444,7 @@ def check_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]
     by_field: dict[tuple[str, str], list[NumberedCase]] = {}
     for numbered in cases:
         if numbered.case.triage is None:
-            by_question.setdefault(tuple(folded(turn) for turn in numbered.case.turns), []).append(numbered)
+            by_question.setdefault(tuple(fold_text(turn) for turn in numbered.case.turns), []).append(numbered)
         if numbered.case.cluster and numbered.case.provenance.field:
             by_field.setdefault((numbered.case.cluster, numbered.case.provenance.field), []).append(numbered)
     reported: set[frozenset[int]] = set()
@@ -485,7 +494,7 @@ def _describe_gold_difference(first: GoldCase, second: GoldCase) -> str:
         return ""
     if first.expected_refusal is not second.expected_refusal:
         return _describe_refusal_difference(first, second)
-    if _golds_agree(first, second) or folded(first.gold) == folded(second.gold):
+    if _golds_agree(first, second) or fold_text(first.gold) == fold_text(second.gold):
         return ""
     return f"{first.gold!r} and {second.gold!r}"
 
@@ -493,7 +502,7 @@ def _describe_gold_difference(first: GoldCase, second: GoldCase) -> str:
 def _describe_value_difference(first: GoldCase, second: GoldCase) -> str:
     if first.expected_refusal is not second.expected_refusal:
         return _describe_refusal_difference(first, second)
-    kinds = [{quantity.kind for quantity in stated(case.gold)} for case in (first, second)]
+    kinds = [{quantity.kind for quantity in collect_quantities(case.gold)} for case in (first, second)]
     if first.expected_refusal or not kinds[0] & kinds[1] or _golds_agree(first, second):
         return ""
     return f"{first.gold!r} and {second.gold!r}"
@@ -507,7 +516,9 @@ def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
 def _golds_agree(first: GoldCase, second: GoldCase) -> bool:
     """Whether one gold includes everything that the other says: a longer gold may say more."""
     stances = {find_stance(first.gold), find_stance(second.gold)}
-    if stances == {Stance.YES, Stance.NO} and not (stated(first.gold) or stated(second.gold)):
+    if stances == {Stance.YES, Stance.NO} and not (
+        collect_quantities(first.gold) or collect_quantities(second.gold)
+    ):
         return False
     texts = ((first, second), (second, first))
     return any(is_still_right(text, case) for case, answer in texts for text in (answer.gold, *answer.alternatives))

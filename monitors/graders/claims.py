@@ -14,7 +14,14 @@ from itertools import pairwise
 from typing import Final
 
 from monitors.domains.pack import Domain
-from monitors.facts.claims.clauses import Clause, Passage, Words, extract_content_terms, format_figure_names, read_passage
+from monitors.facts.claims.clauses import (
+    Clause,
+    Passage,
+    Words,
+    extract_content_terms,
+    format_figure_names,
+    read_passage,
+)
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark
@@ -27,14 +34,14 @@ from monitors.facts.text import NUMERAL, SIGN, WORD, keys_of
 from monitors.graders.golds import scan_gold, scan_reply
 from monitors.graders.statements import (
     denies_limit,
+    find_asked_units,
+    find_roles,
     is_always_denied,
+    is_negated,
     is_reference,
+    list_roles,
     looks_back,
     mentions_before,
-    is_negated,
-    list_roles,
-    find_roles,
-    find_asked_units,
 )
 
 
@@ -128,7 +135,9 @@ def collect_all_stems(passage: Passage, first: int = 0, after: int | None = None
 def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Domain) -> Asked:
     """Read the claims of a gold that answers a question."""
     gold, question = read_gold_passage(gold_text, locale), read_gold_passage(question_text, locale)
-    question_terms = extract_content_terms(question.scan.reader.tokens, question.figures) - _find_measure_adjectives(question)
+    question_terms = extract_content_terms(
+        question.scan.reader.tokens, question.figures
+    ) - _find_measure_adjectives(question)
     question_terms |= format_figure_names(question.figures)
     figures = [_apply_lower_bound(figure, gold) for figure in gold.figures if _is_stated(gold, figure)]
     clauses = [gold.clause_of(figure) for figure in figures]
@@ -150,7 +159,9 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
                 figure,
                 labels[place],
                 subject,
-                (labels[place] if has_several_clauses else others - _list_figure_names(figure)) - figure.per - figure.noun,
+                (labels[place] if has_several_clauses else others - _list_figure_names(figure))
+                - figure.per
+                - figure.noun,
                 find_roles(gold.scan.reader, figure.low, domain) or roles,
                 _convert_to_asked_unit(figure, question),
             )
@@ -274,9 +285,13 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
                 continue
             if _is_elsewhere(claim, figure, asked, reply, domain):
                 continue
-            mention = Mention(figure, clause, likeness, find_status(figure, clause, reply, asked, claim), frozenset())
+            mention = Mention(
+                figure, clause, likeness, find_status(figure, clause, reply, asked, claim), frozenset()
+            )
             mention.strange = find_strange_terms(mention, asked, reply)
-            words = _collect_terms_beside(figure, clause) | (frozenset[str]() if mention.strange else clause.context)
+            words = _collect_terms_beside(figure, clause) | (
+                frozenset[str]() if mention.strange else clause.context
+            )
             turns = _DIRECTIONS & asked.known_stems
             mention.key = (words & wanted) | (
                 turns & collect_all_stems(reply, clause.first, clause.after) if turns else turns
@@ -406,8 +421,17 @@ def says_none(claim: Claim, asked: Asked, reply: Passage) -> bool:
 def denies_any(asked: Asked, reply: Passage) -> bool:
     """Whether the reply denies any amount: "There is no co-payment", without words foreign to question and gold."""
     place = _find_denial(asked.question_terms, reply)
-    clause = next((denied_clause for denied_clause in reply.clauses if place is not None and denied_clause.first <= place < denied_clause.after), None)
-    return clause is not None and _is_plain(clause, reply) and not _find_strange_terms_of_clause(clause, asked, reply)
+    clause = next(
+        (
+            denied_clause
+            for denied_clause in reply.clauses
+            if place is not None and denied_clause.first <= place < denied_clause.after
+        ),
+        None,
+    )
+    return (
+        clause is not None and _is_plain(clause, reply) and not _find_strange_terms_of_clause(clause, asked, reply)
+    )
 
 
 def find_stated_amount(asked: Asked, reply: Passage) -> Figure | None:
@@ -418,7 +442,9 @@ def find_stated_amount(asked: Asked, reply: Passage) -> Figure | None:
     clause = reply.clause_of(figures[0])
     if clause is None or _find_denial(asked.question_terms, reply) is not None:
         return None
-    return figures[0] if _is_plain(clause, reply) and not _find_strange_terms_of_clause(clause, asked, reply) else None
+    return (
+        figures[0] if _is_plain(clause, reply) and not _find_strange_terms_of_clause(clause, asked, reply) else None
+    )
 
 
 def _is_plain(clause: Clause, reply: Passage) -> bool:
@@ -428,7 +454,9 @@ def _is_plain(clause: Clause, reply: Passage) -> bool:
 def _find_strange_terms_of_clause(clause: Clause, asked: Asked, reply: Passage) -> Words:
     tokens = reply.scan.reader.tokens[clause.first : clause.after]
     spans = [_shift_span(figure, clause.first) for figure in clause.figures]
-    return frozenset(word for word in _collect_terms_outside(tokens, spans) - asked.known_stems if not word.startswith("#"))
+    return frozenset(
+        word for word in _collect_terms_outside(tokens, spans) - asked.known_stems if not word.startswith("#")
+    )
 
 
 def _find_denial(topic: Words, passage: Passage) -> int | None:
@@ -496,9 +524,16 @@ _OURS: Final = keys_of("ours")
 def _is_beside_ours(figure: Figure, clause: Clause, reply: Passage) -> bool:
     """Whether a figure belongs to another company: "The alley across town has 14 lanes; ours has 10"."""
     tokens = reply.scan.reader.tokens
-    own = [own_clause for own_clause in reply.clauses if any(token.key in _OURS for token in tokens[own_clause.first : own_clause.after])]
+    own = [
+        own_clause
+        for own_clause in reply.clauses
+        if any(token.key in _OURS for token in tokens[own_clause.first : own_clause.after])
+    ]
     return clause not in own and any(
-        other.kind is figure.kind for own_clause in own if own_clause.sentence == clause.sentence for other in own_clause.figures
+        other.kind is figure.kind
+        for own_clause in own
+        if own_clause.sentence == clause.sentence
+        for other in own_clause.figures
     )
 
 
@@ -523,7 +558,7 @@ def _is_alternative(figure: Figure, claim: Claim, reply: Passage) -> bool:
 
 
 def _is_for_another_value(figure: Figure, clause: Clause, asked: Asked) -> bool:
-    """Whether a figure is for another value than the question's: "€980 for ten years" where twenty are asked about."""
+    """Whether a figure is for another value than the question's: "€980 for ten years", asked about twenty."""
     plain = Leeway()
     beside = [other for other in clause.figures if other is not figure]
     for wanted in asked.question.figures:

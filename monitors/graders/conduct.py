@@ -8,12 +8,12 @@ from itertools import islice
 
 from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, names_source, states_source
 from monitors.facts.error_leaks import find_error_leak
-from monitors.facts.language import LanguageEvidence, evidence, identify
+from monitors.facts.language import LanguageEvidence, find_language_evidence, identify_language
 from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN
 from monitors.facts.refusals.detect import Refusal, RefusalKind, find_asked_kinds, read_refusal
-from monitors.graders.base import abstain, give_verdict, abstain_as_not_needed, abstain_as_unread
+from monitors.graders.base import abstain, abstain_as_not_needed, abstain_as_unread, give_verdict
 from monitors.graders.golds import scan_gold, scan_reply
 from monitors.records.base import Blame, Language
 from monitors.records.cases import GoldCase
@@ -101,12 +101,14 @@ class LanguageGrader:
         """Grade the language of the graded text."""
         text = exchange.graded_text
         if case.language is Language.OTHER:
-            return abstain_as_not_needed(self, "languages other than English, Hindi and Hinglish are not distinguished")
+            return abstain_as_not_needed(
+                self, "languages other than English, Hindi and Hinglish are not distinguished"
+            )
         if not has_enough_words(text):
             return abstain(self, "the reply has too few words to tell its language")
-        if LanguageEvidence.READ not in {evidence(text), evidence(case.question)}:
+        if LanguageEvidence.READ not in {find_language_evidence(text), find_language_evidence(case.question)}:
             return abstain(self, "neither question nor reply is surely in English, Hindi or Hinglish")
-        language = identify(text)
+        language = identify_language(text)
         right = language is case.language
         return give_verdict(
             self,
@@ -166,14 +168,17 @@ _MAX_SHORT_REPLY_WORDS = 3
 
 def _is_refusal_readable(case: GoldCase, text: str) -> bool:
     """Whether the rules could recognize a refusal in the language of this reply."""
-    match evidence(text):
+    match find_language_evidence(text):
         case LanguageEvidence.READ:
             return True
         case LanguageEvidence.UNREAD:
             return False
         case LanguageEvidence.NONE:
-            is_short = sum(1 for _ in islice(_WORD.finditer(_MARK.sub(" ", text)), _MAX_SHORT_REPLY_WORDS + 1)) <= _MAX_SHORT_REPLY_WORDS
-            is_question_read = evidence(case.question) is LanguageEvidence.READ
+            is_short = (
+                sum(1 for _ in islice(_WORD.finditer(_MARK.sub(" ", text)), _MAX_SHORT_REPLY_WORDS + 1))
+                <= _MAX_SHORT_REPLY_WORDS
+            )
+            is_question_read = find_language_evidence(case.question) is LanguageEvidence.READ
             return (is_short and is_question_read) if case.expected_refusal else (is_short or is_question_read)
 
 
@@ -235,4 +240,6 @@ class ErrorLeakGrader:
         if leak is None:
             return give_verdict(self, None, "it shows no error of the app", ())
         span = Span(where=exchange.graded_channel, start=leak.start, end=leak.end, label=str(leak.kind))
-        return give_verdict(self, FailureKind.ERROR_LEAK, f"it shows an error instead of an answer: {leak.kind}", (span,))
+        return give_verdict(
+            self, FailureKind.ERROR_LEAK, f"it shows an error instead of an answer: {leak.kind}", (span,)
+        )

@@ -20,22 +20,22 @@ from monitors.facts.claims.phrases import (
     Phrase,
     PhraseStatus,
     asks_order,
-    is_proper_name,
-    split_items,
-    has_other_names,
     extract_phrase_keys,
+    has_other_names,
+    is_proper_name,
     read_phrase,
+    split_items,
     to_comparable_word,
 )
 from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mark, find_opposite
 from monitors.facts.claims.wording import describe_figure
-from monitors.facts.language import LanguageEvidence, evidence, spoken_language
+from monitors.facts.language import LanguageEvidence, find_language_evidence, find_spoken_language
 from monitors.facts.quantities.fact import Bound
-from monitors.facts.quantities.locales import PLAIN, Locale, locale_of
+from monitors.facts.quantities.locales import PLAIN, Locale, build_locale
 from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import read_refusal
 from monitors.facts.text import WORD, Token, keys_of
-from monitors.facts.weekdays import stretches_of_days
+from monitors.facts.weekdays import find_day_stretches
 from monitors.graders.base import (
     SAYS_MORE,
     SENTENCE,
@@ -43,8 +43,8 @@ from monitors.graders.base import (
     UNREAD_GOLD,
     GraderSettings,
     abstain,
-    give_verdict,
     format_unread_reason,
+    give_verdict,
 )
 from monitors.graders.claims import (
     AMOUNTS,
@@ -53,18 +53,18 @@ from monitors.graders.claims import (
     Mention,
     Status,
     collect_all_stems,
+    denies_any,
     find_asked_bound,
     find_core,
-    denies_any,
-    is_measured,
     find_mentions,
-    read_gold_passage,
-    read_reply_passage,
+    find_stated_amount,
+    is_measured,
+    list_period_stems,
     list_periods,
     read_claims,
-    list_period_stems,
+    read_gold_passage,
+    read_reply_passage,
     says_none,
-    find_stated_amount,
 )
 from monitors.graders.golds import FLOOD, scan_reply
 from monitors.graders.polarity import NEITHER, PolarityFinding, is_limited, lacks_limit, read_polarity
@@ -132,32 +132,38 @@ class FactualGrader:
             return abstain(self, FLOOD)
         speech = self._find_speech(case, reply)
         locale = self._find_locale(case, speech)
-        grade = self._grade_by_claims(case, exchange, speech, locale) or self._grade_by_terms(case, exchange, speech, locale)
+        grade = self._grade_by_claims(case, exchange, speech, locale) or self._grade_by_terms(
+            case, exchange, speech, locale
+        )
         if isinstance(grade, Abstained) and not speech and _is_plain_refusal(reply):
             grade = give_verdict(self, FailureKind.MISSING_FACT, DECLINED)
         if not (isinstance(grade, Judged) and grade.passed) and case.alternatives:
-            grade = self._grade_word_for_word(case.model_copy(update={"gold": case.alternatives[0]}), exchange) or grade
+            grade = (
+                self._grade_word_for_word(case.model_copy(update={"gold": case.alternatives[0]}), exchange) or grade
+            )
         return grade
 
     def _find_speech(self, case: GoldCase, reply: str) -> str:
         """Return the language of the reply where `languages.toml` has it, ``other`` where it is not supported."""
-        shown = evidence(reply)
+        shown = find_language_evidence(reply)
         own = f"{case.question}\n{case.gold}"
         unread = shown is LanguageEvidence.UNREAD or (
             shown is LanguageEvidence.NONE
-            and (case.language is Language.OTHER or evidence(own) is LanguageEvidence.UNREAD)
+            and (case.language is Language.OTHER or find_language_evidence(own) is LanguageEvidence.UNREAD)
         )
         if not unread:
             return ""
-        spoken = spoken_language(f"{own}\n{reply}" if evidence(own) is LanguageEvidence.UNREAD else reply)
+        spoken = find_spoken_language(
+            f"{own}\n{reply}" if find_language_evidence(own) is LanguageEvidence.UNREAD else reply
+        )
         return spoken if spoken in LANGUAGES else "other"
 
     # --- figures ----------------------------------------------------------------------------------------------
 
     def _find_locale(self, case: GoldCase, speech: str) -> Locale:
-        locale = locale_of(case.language, self._settings.locale, self._settings.currency)
+        locale = build_locale(case.language, self._settings.locale, self._settings.currency)
         if speech in LANGUAGES:
-            return locale.spoken(speech)
+            return locale.with_speech(speech)
         return locale._replace(language=Language.OTHER) if speech else locale
 
     def _grade_by_claims(
@@ -207,7 +213,9 @@ class FactualGrader:
             return abstain(self, best.reason)
         if best.passed and polarity.agrees is None and polarity.reason != NEITHER:
             return abstain(self, polarity.reason)
-        return give_verdict(self, None if best.passed else best.kind, best.reason, _build_evidence(best, reply, exchange))
+        return give_verdict(
+            self, None if best.passed else best.kind, best.reason, _build_evidence(best, reply, exchange)
+        )
 
     # --- words ------------------------------------------------------------------------------------------------
 
@@ -294,7 +302,12 @@ def _is_said_of_now(place: int, reply: Passage) -> bool:
     """Whether the clause at ``place`` is about the present: not about the past, another company, or a guess."""
     tokens = reply.scan.reader.tokens
     clause = next(
-        (reply_clause for reply_clause in reply.clauses if tokens[reply_clause.first].start <= place < tokens[reply_clause.after - 1].end), None
+        (
+            reply_clause
+            for reply_clause in reply.clauses
+            if tokens[reply_clause.first].start <= place < tokens[reply_clause.after - 1].end
+        ),
+        None,
     )
     if clause is None:
         return True
@@ -343,7 +356,9 @@ def decide_gold(
     reason = _find_open_reason(asked, reply, decisions, domain)
     if reason:
         return ClaimDecision(None, reason)
-    return ClaimDecision(True, "; ".join(decision.reason for decision in decisions), decisions[0].gold, decisions[0].stated)
+    return ClaimDecision(
+        True, "; ".join(decision.reason for decision in decisions), decisions[0].gold, decisions[0].stated
+    )
 
 
 def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each reader of claims takes
@@ -381,7 +396,9 @@ def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each re
         if same:
             return ClaimDecision(None, ONLY_AS.format(gold=gold, status=same[0].status), claim.figure)
         if competing:
-            return ClaimDecision(None, NEAR.format(gold=gold, other=describe_figure(competing[0].figure)), claim.figure)
+            return ClaimDecision(
+                None, NEAR.format(gold=gold, other=describe_figure(competing[0].figure)), claim.figure
+            )
         if says_none(claim, asked, reply):
             return ClaimDecision(True, f"states {gold}", claim.figure)
         if claim.figure.low.value > 0 and claim.figure.kind in AMOUNTS and denies_any(asked, reply):
@@ -389,7 +406,9 @@ def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each re
         return ClaimDecision(None, NOT_STATED.format(gold=gold), claim.figure)
     if any(mention.status is Status.QUESTION for mention in same):
         return ClaimDecision(None, ONLY_AS.format(gold=gold, status=Status.QUESTION), claim.figure)
-    replaced = any(mention.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for mention in same)
+    replaced = any(
+        mention.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for mention in same
+    )
     return _decide_otherwise(claim, different, competing, replaced=replaced)
 
 
@@ -444,7 +463,10 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     labelled = bool(own)
     if claim.label and not labelled and not _is_in_order(asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
-    behind = next((mention for mention in competing if _is_all_of_clause(mention) and _is_next_clause(best, mention, reply)), None)
+    behind = next(
+        (mention for mention in competing if _is_all_of_clause(mention) and _is_next_clause(best, mention, reply)),
+        None,
+    )
     if behind is not None:  # "in A it is 1.40 m and in B, 1.30 m"
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(behind.figure)), claim.figure)
     if labelled:
@@ -452,7 +474,8 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     nearer = [
         mention
         for mention in competing
-        if (mention.key & claim.label > own if labelled else mention.key - best.key) and not _shares_head(mention, best)
+        if (mention.key & claim.label > own if labelled else mention.key - best.key)
+        and not _shares_head(mention, best)
     ]
     if nearer:
         contradicting = [
@@ -460,14 +483,19 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
             for mention in _select_nearest(nearer)
             if mention.likeness.is_different
             and mention not in elsewhere
-            and ((best.key < mention.key and (best.strange or not mention.strange)) or (best.strange and not mention.strange))
+            and (
+                (best.key < mention.key and (best.strange or not mention.strange))
+                or (best.strange and not mention.strange)
+            )
         ]
         values = {describe_figure(mention.figure) for mention in contradicting}
         if len(values) == 1:
             return ClaimDecision(
                 False, f"expected {gold}, found {values.pop()}", claim.figure, contradicting[0].figure
             )
-        return ClaimDecision(None, FOR_ANOTHER.format(gold=gold, other=describe_figure(nearer[0].figure)), claim.figure)
+        return ClaimDecision(
+            None, FOR_ANOTHER.format(gold=gold, other=describe_figure(nearer[0].figure)), claim.figure
+        )
     tied = [
         mention
         for mention in competing
@@ -609,7 +637,9 @@ def _decide_otherwise(
 ) -> ClaimDecision:
     """Decide a claim whose figure the reply lacks: the figure nearest to the subject contradicts it."""
     gold = describe_figure(claim.figure)
-    best = max(different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
+    best = max(
+        different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange))
+    )
     nearest = [mention for mention in competing if mention.key >= best.key]
     values = {describe_figure(mention.figure) for mention in nearest}
     other = describe_figure(best.figure)
@@ -642,7 +672,7 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     """Return why the gold's other words, days or conditions leave the case ungraded; empty where all agree."""
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known_text = f"{gold_text}\n{asked.question.scan.normalised.text}"
-    stated_days, gold_days = stretches_of_days(text), stretches_of_days(gold_text)
+    stated_days, gold_days = find_day_stretches(text), find_day_stretches(gold_text)
     if stated_days and gold_days and stated_days.isdisjoint(gold_days):
         return OTHER_DAYS
     days = any(decision.gold is not None and decision.gold.low.original_unit == "day" for decision in decisions)
@@ -673,7 +703,11 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
         return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
     keys = {token.key for token in asked.gold.scan.reader.tokens}
-    if keys & _BUT and keys & _DENIAL_WORDS and not _DENIAL_WORDS & {token.key for token in reply.scan.reader.tokens}:
+    if (
+        keys & _BUT
+        and keys & _DENIAL_WORDS
+        and not _DENIAL_WORDS & {token.key for token in reply.scan.reader.tokens}
+    ):
         return SAYS_MORE  # "yes, but not in the first 3 months"
     conditions = keys & _CONDITIONS
     if "only" in conditions and not words & _ONLY:
@@ -745,7 +779,9 @@ MAX_NAME_TERMS: Final = 5
 def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:
     """Decide a gold that is a name, a short phrase or a list by whether the reply states it."""
     question = read_gold_passage(case.question, locale)
-    asked = extract_content_terms(question.scan.reader.tokens, question.figures) | format_figure_names(question.figures)
+    asked = extract_content_terms(question.scan.reader.tokens, question.figures) | format_figure_names(
+        question.figures
+    )
     asked_terms = {to_comparable_word(token) for token in question.scan.reader.tokens}
     golds = (case.gold, *case.alternatives)
     accepted = frozenset[str]().union(

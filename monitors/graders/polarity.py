@@ -16,7 +16,7 @@ from monitors.domains.pack import Domain
 from monitors.facts.quantities.locales import PLAIN, Locale
 from monitors.facts.text import END, SIGN, Token, keys_of
 from monitors.graders.base import CONDITION, UNCLEAR
-from monitors.graders.golds import STEM, collect_content_stems, scan_gold, scan_reply, collect_word_stems
+from monitors.graders.golds import STEM, collect_content_stems, collect_word_stems, scan_gold, scan_reply
 from monitors.graders.statements import (
     FILLERS,
     FORBIDS,
@@ -177,11 +177,17 @@ def _skip_opening(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
 def _read_clauses(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
     """Return what the clauses say, ignoring an opening."""
     clauses = _split_clauses(tokens)
-    statements = [statement for clause in clauses if (statement := _read_clause(clause, question, domain)) is not None]
+    statements = [
+        statement for clause in clauses if (statement := _read_clause(clause, question, domain)) is not None
+    ]
     if not statements:
         return PolarityReading(Polarity.OPEN, ())
     max_overlap = max(clause.overlap for clause in statements)
-    if max_overlap == 0 and question.topic and (len(clauses) > _MAX_SHORT_SENTENCES or statements[0].token not in clauses[0]):
+    if (
+        max_overlap == 0
+        and question.topic
+        and (len(clauses) > _MAX_SHORT_SENTENCES or statements[0].token not in clauses[0])
+    ):
         return PolarityReading(Polarity.OPEN, ())
     best = [clause for clause in statements if clause.overlap == max_overlap]
     polarities = {clause.polarity for clause in best}
@@ -296,7 +302,11 @@ def is_limited(golds: Sequence[str], question: str, reply: str, locale: Locale =
     known_words = frozenset(
         token.key for text in (*golds, question) for token in scan_gold(text, locale).reader.tokens
     )
-    if known_words & _LIMITS or not known_words & _ANSWERS or any(len(gold.split()) > _MAX_BARE_WORDS for gold in golds):
+    if (
+        known_words & _LIMITS
+        or not known_words & _ANSWERS
+        or any(len(gold.split()) > _MAX_BARE_WORDS for gold in golds)
+    ):
         return False
     for sentence in _split_clauses(scan_reply(reply, locale).reader.tokens):
         keys = frozenset(token.key for token in sentence)
@@ -360,15 +370,20 @@ def read_polarity(
         reading = reply_opening or PolarityReading(Polarity.OPEN, ())
     else:
         reading = find_polarity(tokens, asked, domain)
-    agrees = _compare_polarity(reading.polarity, wanted, limited=any(scan_gold(gold, locale).readings for gold in golds))
+    agrees = _compare_polarity(
+        reading.polarity, wanted, limited=any(scan_gold(gold, locale).readings for gold in golds)
+    )
     if agrees is None or (reply_opening is None and _answers_itself(tokens)):
         return PolarityFinding(None, UNCLEAR)
     if reply_opening is None:
-        clause = {token.key for sentence in _split_clauses(tokens) if reading.tokens[0] in sentence for token in sentence}
+        clause = {
+            token.key for sentence in _split_clauses(tokens) if reading.tokens[0] in sentence for token in sentence
+        }
         if _ONLY & clause:
             return PolarityFinding(None, CONDITION)
         if not agrees and (
-            LIMITS & clause or _collect_gold_stems(golds, question, asked, domain, locale) & collect_word_stems(tokens)
+            LIMITS & clause
+            or _collect_gold_stems(golds, question, asked, domain, locale) & collect_word_stems(tokens)
         ):
             return PolarityFinding(None, CONDITION)
     expected = " or ".join(sorted(wanted))

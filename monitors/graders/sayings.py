@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from monitors.facts.text import Normalised, normalise
-from monitors.graders.base import abstain, give_verdict, abstain_as_not_needed
+from monitors.graders.base import abstain, abstain_as_not_needed, give_verdict
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -62,7 +62,9 @@ def find_saying(written: str, text: Normalised) -> tuple[int, int] | None:
 def _stands_alone(text: str, start: int, end: int) -> bool:
     """Whether no letter, vowel sign or digit goes on at either end, and no number by its point."""
     before, behind = text[max(0, start - 2) : start], text[end : end + 2]
-    if text[start].isalnum() and (before[-1:].isalnum() or (text[start].isdigit() and _is_decimal_part(before[::-1]))):
+    if text[start].isalnum() and (
+        before[-1:].isalnum() or (text[start].isdigit() and _is_decimal_part(before[::-1]))
+    ):
         return False
     goes_on = behind[:1].isalnum() or (behind and unicodedata.category(behind[0]).startswith("M"))
     return not (text[end - 1].isalnum() and (goes_on or (text[end - 1].isdigit() and _is_decimal_part(behind))))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from monitors.facts.error_leaks import find_error_leak
-from monitors.facts.language import identify
+from monitors.facts.language import identify_language
 from monitors.facts.refusals.detect import read_refusal
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, has_enough_words
@@ -88,14 +88,14 @@ class TrafficPanel:
             found.append((CensusKind.ERROR_LEAK, error.start, str(error.kind)))
         if turn.is_report:  # what a report says of language or of what cannot be is about the issue
             return found
-        refusal, spoken = read_refusal(reply), identify(reply)
+        refusal, spoken = read_refusal(reply), identify_language(reply)
         if refusal.refused or spoken is not Language.OTHER:
             graded.add(CensusKind.REFUSAL)
         if refusal.refused:
             found.append((CensusKind.REFUSAL, refusal.start, "it declined"))
         if _has_language(turn) and has_enough_words(reply):
             graded.add(CensusKind.WRONG_LANGUAGE)
-            wanted = identify(asked)
+            wanted = identify_language(asked)
             if spoken is not wanted:
                 found.append((CensusKind.WRONG_LANGUAGE, 0, f"it is in {spoken}, the question in {wanted}"))
         return found

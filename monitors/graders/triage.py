@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import Final
 
 from monitors.facts.issue_questions import QuestionWorth, read_questions
-from monitors.facts.source_files import agreement, canonical
-from monitors.facts.tool_calls import calls_of, repeated
-from monitors.facts.triage_report import fold_case, read_report, stands_in
+from monitors.facts.source_files import canonical_path, compute_agreement
+from monitors.facts.tool_calls import collect_calls, find_repeated_calls
+from monitors.facts.triage_report import contains_keyword, fold_case, read_report
 from monitors.graders.base import Grader, TriageSettings, abstain, give_verdict
 from monitors.plural import plural
 from monitors.records.cases import GoldCase
@@ -68,7 +68,11 @@ class ReportFormGrader(TriageGrader):
             return give_verdict(self, FailureKind.FORMAT, f"the report {fault}: severity, root cause, files, fix")
         if report.root_cause is None and report.recommended_fix is None:
             return give_verdict(self, FailureKind.FORMAT, "the report gives neither a root cause nor a fix")
-        own = [word for word in _list_terms(_join_explanation(report)) if word not in _list_issue_terms(task.issue.text)]
+        own = [
+            word
+            for word in _list_terms(_join_explanation(report))
+            if word not in _list_issue_terms(task.issue.text)
+        ]
         if len(own) < MIN_TOKENS and len(_list_terms(_join_explanation(report))) > 2 * MIN_TOKENS:
             return give_verdict(self, FailureKind.FORMAT, "the report says the issue back and adds nothing")
         return give_verdict(self, None, "a report with a cause or a fix of its own")
@@ -85,7 +89,7 @@ class RelevantFilesGrader(TriageGrader):
         if not wanted:
             return abstain(self, "the reference names no file")
         named = read_report_once(exchange.graded_text).files or ()
-        overlap = agreement(named, wanted)
+        overlap = compute_agreement(named, wanted)
         kind = None if overlap.f1 >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
         hit, miss, extra = len(overlap.found), len(overlap.missed), len(overlap.extra)
         counts = f"{hit} of {hit + miss} relevant files named, and {plural(extra, 'other')}"
@@ -120,8 +124,10 @@ class KnownFilesGrader(TriageGrader):
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         repository_files, named = task.issue.repository_files, read_report_once(exchange.graded_text).files
         if not repository_files or not named:
-            return abstain(self, "the repository's files are not known" if not repository_files else "no file is named")
-        made_up = agreement(named, repository_files).extra
+            return abstain(
+                self, "the repository's files are not known" if not repository_files else "no file is named"
+            )
+        made_up = compute_agreement(named, repository_files).extra
         if not made_up:
             return give_verdict(self, None, "every file that is named exists")
         return give_verdict(
@@ -157,7 +163,7 @@ class KeywordsGrader(TriageGrader):
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         issue = task.issue.text
-        telling = [word for word in task.reference.expected_keywords if not stands_in(word, issue)]
+        telling = [word for word in task.reference.expected_keywords if not contains_keyword(word, issue)]
         if not telling:
             had = task.reference.expected_keywords
             return abstain(self, "every keyword stands in the issue" if had else "the reference has no keywords")
@@ -189,7 +195,7 @@ class StepsGrader(TriageGrader):
             return abstain(self, "not all steps were seen: the agent's events broke off")
         kind = None if taken <= most else FailureKind.INEFFICIENT
         best = f", {shortest} would have done" if shortest and evidence.hops else ""
-        again = len(repeated(calls_of(evidence.steps)))
+        again = len(find_repeated_calls(collect_calls(evidence.steps)))
         reason = (
             f"{plural(taken, 'hop' if evidence.hops else 'step')}, at most {most}{best}"
             + (f", {again} of them repeat an earlier one" if again and not evidence.hops else "")
@@ -246,7 +252,7 @@ def build_triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
 def _normalise_function(written: str) -> str:
     """Return ``path::Class.method`` with a canonical path."""
     path, _, name = written.partition("::")
-    return f"{canonical(path)}::{name.strip('`()')}"
+    return f"{canonical_path(path)}::{name.strip('`()')}"
 
 
 _PATH: Final = re.compile(r"\S*[/\\]\S*")
@@ -261,7 +267,7 @@ _DENIAL: Final = (
 def _states(word: str, folded: str) -> bool:
     """Whether a report states a keyword, not only in a file name and not only in a denial."""
     stated_text = folded if "/" in word else _PATH.sub(" ", folded)
-    return stands_in(word, re.sub(rf"{_DENIAL}{re.escape(fold_case(word))}", " ", stated_text))
+    return contains_keyword(word, re.sub(rf"{_DENIAL}{re.escape(fold_case(word))}", " ", stated_text))
 
 
 def _join_explanation(report: TriageReport) -> str:

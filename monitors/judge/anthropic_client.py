@@ -1,11 +1,10 @@
-"""Judges by Anthropic's SDK: one verdict, or a batch of them. The only home of ``anthropic``.
+"""Judges through Anthropic's SDK: one verdict, or a batch of them. The only module that imports ``anthropic``.
 
 ``messages.create`` and not ``messages.parse``, which raises on a truncated or refused reply and loses the record of
 what was spent. The SDK's own retries are off, because it honours any Retry-After without a cap.
 
-The reader of answers knows their shapes and not the SDK, whose types promise more than arrives. A body need not be
-what its type says: with status 200 a proxy's page or an error object may come, and the SDK builds a message out of
-whatever it gets.
+Replies are read without trusting the SDK's types: with status 200 a proxy's page or an error object may arrive, and
+the SDK builds a message from whatever it gets.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _STOPS: Final = {
 
 
 def classify_status(error: Any) -> TryAgain | JudgeMisconfigured:
-    """What an HTTP error means: to be asked again, or not to be asked again as it is."""
+    """Return `TryAgain` for an HTTP error that a retry may fix, else `JudgeMisconfigured`."""
     status = int(error.status_code)
     kind = str(error.type or "no error type")
     if is_retryable(status):
@@ -54,7 +53,7 @@ def classify_status(error: Any) -> TryAgain | JudgeMisconfigured:
 
 
 def parse_reply(message: Any) -> ModelReply:
-    """The text of a message with what it cost. `TryAgain` when it is none."""
+    """Return the text of a message with its usage. `TryAgain` when the body is not a message."""
     if getattr(message, "type", None) != "message":
         raise_no_message(message)
     texts = [str(block.text) for block in _blocks(message) if block.type == "text"]
@@ -71,7 +70,7 @@ def _blocks(message: Any) -> list[Any]:
 
 
 def raise_no_message(body: Any) -> NoReturn:
-    """`TryAgain`: an error can come inside a 200, where something in between had started to answer."""
+    """Raise `TryAgain`: a response with status 200 can hold an error."""
     kind = getattr(body, "error", None)
     name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "no message")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
     raise TryAgain(f"its reply holds no message but {name}")
@@ -92,7 +91,7 @@ def _parse_usage(message: Any) -> Usage:
 
 
 def parse_outcome(entry: Any) -> ModelReply | GradingError:
-    """What a batch has for one of its prompts."""
+    """Return the reply that a batch has for one of its prompts, or the error."""
     kind = str(getattr(entry.result, "type", "no result"))
     if kind == "succeeded":
         try:
@@ -105,7 +104,7 @@ def parse_outcome(entry: Any) -> ModelReply | GradingError:
 
 
 ADDRESS: Final = "https://api.anthropic.com"
-"""Where the API is. Set here so that nothing is read from the environment behind our back."""
+"""Where the API is. Set here so that the SDK does not read it from the environment."""
 
 Effort = Literal["low", "medium", "high"]
 Ttl = Literal["5m", "1h"]
@@ -114,7 +113,7 @@ Ttl = Literal["5m", "1h"]
 class AnthropicJudge:
     """A Claude model as a judge. Use as an async context manager: it reuses connections.
 
-    ``schema`` is the form of its replies: a verdict, unless something else is asked of it.
+    ``schema`` is the form of its replies: a verdict, unless a caller needs another form.
     """
 
     def __init__(
@@ -163,14 +162,14 @@ class AnthropicJudge:
             await self._client.close()
 
     async def verdict(self, prompt: JudgePrompt) -> ModelReply:
-        """Ask for one verdict, again where that can help."""
+        """Ask for one verdict, with retries."""
         params = self._params(prompt, self._cache_ttl)
         return await retry_until_deadline(
             lambda: _ask_once(lambda: self._sdk.messages.create(**params)), self._patience, provider=self._model
         )
 
     async def submit(self, prompts: tuple[JudgePrompt, ...]) -> str:
-        """Hand in a batch; its id."""
+        """Submit a batch and return its id."""
         requests = [{"custom_id": p.id, "params": self._params(p, self._batch_cache_ttl)} for p in prompts]
 
         async def attempt() -> str:
@@ -189,7 +188,7 @@ class AnthropicJudge:
         return await retry_until_deadline(attempt, self._patience, provider=self._model)
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
-        """Reply or reason for every prompt that the batch has something for."""
+        """Return the reply or the error for every prompt in the batch's results."""
 
         async def lines() -> dict[str, ModelReply | GradingError]:
             found = await self._sdk.messages.batches.results(batch_id)
@@ -211,7 +210,7 @@ class AnthropicJudge:
         return self._client
 
     def _params(self, prompt: JudgePrompt, ttl: Ttl) -> MessageCreateParamsNonStreaming:
-        """Instructions first and marked for the cache: they are the same for every case of a task."""
+        """Build the request; the instructions are cached, because they are the same for every case of a task."""
         system: TextBlockParam = {
             "type": "text",
             "text": prompt.instructions,
@@ -242,7 +241,7 @@ async def _ask_once(ask: Any) -> ModelReply:
 
 
 async def _ask_api(ask: Any) -> Any:
-    """What ``ask`` gives. The SDK's errors become ours; only the status and kind of them stay."""
+    """Return what ``ask`` returns; the SDK's errors become ours, with only their status and kind."""
     import anthropic  # loaded by now
 
     try:

@@ -1,8 +1,8 @@
-"""Batches: a nightly run's answers judged by the provider's batches, with the same rules, at half the price.
+"""Judge a nightly run's answers by the provider's batches, with the same rules, at half the price.
 
 It is for work that can wait until the morning: many prompts at once, in the same groups and with the same canaries.
-What a batch does not bring (an error, an expired item, a provider that does not take it, a deadline that passed) is
-asked one by one afterwards, so a batch can only save money and never lose a grade.
+Prompts without a reply (an error, an expired item, a refused batch, a passed deadline) are asked one by one
+afterwards, so a batch can only save money and never lose a grade.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class BatchPollPolicy(Record):
 
 
 class BatchReplies(Record):
-    """What the batches brought. ``missing`` says why in words, each reason once."""
+    """The replies of the batches. ``missing`` has the reasons for missing replies, each once."""
 
     replies: dict[RequestId, ModelReply]
     missing: tuple[str, ...] = ()
@@ -48,9 +48,9 @@ async def collect_batch_replies(
     monotonic: Callable[[], float],
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> BatchReplies:
-    """Hand ``prompts`` in, wait until the deadline, and collect what there is. Never raises for a provider.
+    """Submit ``prompts``, wait until the deadline, and collect the replies. Never raises for a provider's error.
 
-    Stopped in the middle, it cancels what it handed in: nobody would collect it.
+    When it is cancelled, it cancels the submitted batch.
     """
     replies: dict[RequestId, ModelReply] = {}
     missing: list[str] = []
@@ -92,7 +92,7 @@ _LAST_POLLS: Final = 3
 
 
 async def _has_ended(model: BatchModel, batch: str) -> bool:
-    """A poll that fails says nothing: the batch goes on without us."""
+    """Whether the batch has ended; False when the poll fails, because the batch goes on."""
     try:
         return await model.has_ended(batch)
     except GradingError:
@@ -117,7 +117,7 @@ NO_BATCHES: Final = "the judge's provider has no batches that are spoken here; e
 
 
 class BatchOutcome(NamedTuple):
-    """What came of it. ``missing`` says in words what the batches did not bring and was asked for one by one."""
+    """The judged groups. ``missing`` has the reasons why prompts had no reply and were asked one by one."""
 
     groups: tuple[JudgedGroup, ...]
     missing: tuple[str, ...]
@@ -137,11 +137,14 @@ async def judge_by_batch(
     """Judge ``cases`` in groups of ``group_size``, each with canaries made from ``known``.
 
     First opinions come from a batch; second and third ones, and what the batch did not bring, are asked for one by
-    one. Group after group is handed in, canaries first, so that where money is short it is the last groups that are
-    left out, with their canaries.
+    one. Groups are submitted in order, canaries first, so that a short budget leaves out the last groups with their
+    canaries.
     """
     groups = [cases[at : at + group_size] for at in range(0, len(cases), group_size)]
-    canaries = [judge.build_group_canaries(group, known_cases, seed=f"{seed}:{number}") for number, group in enumerate(groups)]
+    canaries = [
+        judge.build_group_canaries(group, known_cases, seed=f"{seed}:{number}")
+        for number, group in enumerate(groups)
+    ]
     asked = _build_prompts(judge, groups, canaries)
     batch = await _collect_first_replies(judge, asked, patience, monotonic, pause)
     judged = [

@@ -1,4 +1,4 @@
-"""How far each judge and each grader can be believed, from what people said of the answers that they reviewed."""
+"""Compute how reliable each judge and each grader is, from people's reviews of the same answers."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class RateInterval(Record):
 
 
 class Calibration(Record):
-    """One judge against people, on one target.
+    """How one judge agrees with people, on one target.
 
     People and judge both graded ``both_graded`` answers, ``agreed`` of them alike; these two are plain counts, all
     else is weighted by how likely an answer was to be sampled. ``kappa`` is Cohen's. The rates are shares of the
     answers that people find wrong or right. ``pass_rate`` is the judge's own over all ``judged`` answers,
-    ``corrected_pass_rate`` what people would have found. What cannot be reckoned is absent.
+    ``corrected_pass_rate`` what people would have found. What cannot be computed is absent.
     """
 
     target: Identifier
@@ -88,7 +88,9 @@ class Calibration(Record):
         if not self.both_graded:
             return head, f"{plural(self.judged, 'answer')}, none reviewed yet: `lookout review` asks for some"
         corrected = _format_percent(self.corrected_pass_rate, "unknown: these reviews are too few")
-        few = f"; fewer than {MIN_REVIEWS}: take no figure here at its word" if self.both_graded < MIN_REVIEWS else ""
+        few = (
+            f"; fewer than {MIN_REVIEWS}: take no figure here at its word" if self.both_graded < MIN_REVIEWS else ""
+        )
         return (
             head,
             f"people and judge say the same of {self.agreed} of {plural(self.both_graded, 'answer')}{few}",
@@ -110,7 +112,7 @@ class ErrorRate(Record):
     rate: RateInterval | None = None
 
     def line(self, label: str, kind: str) -> str:
-        """The rate in words: ``what`` happened to answers of a ``kind``."""
+        """Return the rate in words; ``label`` names the error and ``kind`` the answers."""
         if not self.reviewed:
             return f"{label}: unknown, no {kind} answer was reviewed"
         counted = f"{self.errors} of {plural(self.reviewed, f'{kind} answer')} reviewed"
@@ -122,7 +124,7 @@ class ErrorRate(Record):
 
 
 class GraderCheck(Record):
-    """One grader without a model against people, on one target. It gave ``verdicts``, of which it failed some.
+    """How one grader without a model agrees with people on a target. It gave ``verdicts`` and failed some of them.
 
     A false pass is a wrong answer that it passed, a false fail a right one that it failed; wrong and right are what
     people said about the question that this grader asks.
@@ -150,7 +152,7 @@ class GraderCheck(Record):
 
 
 def check_graders(reviewed: Sequence[ReviewedGrade], given: Sequence[VerdictCount]) -> tuple[GraderCheck, ...]:
-    """Each grader without a model that gave any of the verdicts ``given``, by target and name."""
+    """Check each grader without a model that gave any of the verdicts ``given``, by target and name."""
     grades: dict[tuple[str, str, str], list[ReviewedGrade]] = defaultdict(list)
     for grade in reviewed:
         grades[grade.target, grade.grader, grade.version].append(grade)
@@ -170,13 +172,15 @@ def _check_grader(count: VerdictCount, grades: Sequence[ReviewedGrade]) -> Grade
         verdicts=count.total,
         failed=count.total - count.passed,
         reviewed=len(grades),
-        false_passes=_compute_error_rate([grade for grade in grades if not grade.people_right], compute_false_pass_rate),
+        false_passes=_compute_error_rate(
+            [grade for grade in grades if not grade.people_right], compute_false_pass_rate
+        ),
         false_fails=_compute_error_rate([grade for grade in grades if grade.people_right], compute_false_fail_rate),
     )
 
 
 def _compute_error_rate(grades: Sequence[ReviewedGrade], rate: Callable[[Confusion], Estimate | None]) -> ErrorRate:
-    """Of answers that people found all wrong, or all right: their own effective size, whatever the others weigh."""
+    """Return the error rate on answers that people found all wrong, or all right, by their own effective size."""
     counts = compute_effective_counts(
         [(grade.passed, grade.people_right, grade.inclusion_probability) for grade in grades]
     )
@@ -188,7 +192,7 @@ def _compute_error_rate(grades: Sequence[ReviewedGrade], rate: Callable[[Confusi
 
 
 def calibrate(reviewed: Sequence[ReviewedAnswer], given: Sequence[VerdictCount]) -> tuple[Calibration, ...]:
-    """Each judge of each target that gave any of the verdicts ``given``, those with most reviews first."""
+    """Calibrate each judge of each target that gave any of the verdicts ``given``, most reviews first."""
     by_judge: dict[tuple[str, JudgeLineage], list[ReviewedAnswer]] = defaultdict(list)
     for answer in reviewed:
         by_judge[answer.target, answer.lineage].append(answer)
@@ -198,11 +202,16 @@ def calibrate(reviewed: Sequence[ReviewedAnswer], given: Sequence[VerdictCount])
             graded[count.target, count.lineage].append(count)
     calibrations = [
         _calibrate_judge(
-            *judge, by_judge.get(judge, []), sum(count.passed for count in counts), sum(count.total for count in counts)
+            *judge,
+            by_judge.get(judge, []),
+            sum(count.passed for count in counts),
+            sum(count.total for count in counts),
         )
         for judge, counts in graded.items()
     ]
-    return tuple(sorted(calibrations, key=lambda answer: (-answer.both_graded, answer.target, answer.lineage.model)))
+    return tuple(
+        sorted(calibrations, key=lambda answer: (-answer.both_graded, answer.target, answer.lineage.model))
+    )
 
 
 class RatingCalibration(Record):
@@ -249,7 +258,7 @@ class RatingCalibration(Record):
 def calibrate_ratings(
     reviewed: Sequence[ReviewedRating], given: Sequence[RatingCount]
 ) -> tuple[RatingCalibration, ...]:
-    """Each judge of each target that rated any of the reports ``given``, those with most reviews first."""
+    """Calibrate each judge of each target that rated any of the reports ``given``, most reviews first."""
     by_judge: dict[tuple[str, JudgeLineage], list[ReviewedRating]] = defaultdict(list)
     for rating in reviewed:
         by_judge[rating.target, rating.lineage].append(rating)
@@ -278,12 +287,12 @@ _WIDEST = _RATINGS - 1
 
 
 def _compute_weight(rating: ReviewedRating) -> float:
-    """One for each report over its probability, shared by the people who rated it."""
+    """Return the weight of a rating: 1 / sampling probability of the report, shared by its raters."""
     return 1 / (rating.inclusion_probability * rating.people)
 
 
 def _build_rating_table(pairs: Sequence[ReviewedRating]) -> list[list[float]]:
-    """The judge's ratings by people's, weighted, scaled to Kish's effective size: with equal weights, counts."""
+    """Return the weighted table of judge by people ratings, scaled to Kish's effective sample size."""
     cells = [[0.0] * _RATINGS for _ in range(_RATINGS)]
     weights = [_compute_weight(pair) for pair in pairs]
     scale = sum(weights) / sum(weight * weight for weight in weights) if weights else 0.0

@@ -40,7 +40,7 @@ MIN_CANARIES = 2
 
 
 class Canary(Record):
-    """A case with an answer of which we know whether it is right.
+    """A case with an answer that is known to be right or wrong.
 
     ``id`` is the same for the same seed, case and answer; ``operator`` is what made a right answer wrong, ``None``
     where nothing did; ``steered`` says that a sentence to the judge was added.
@@ -59,7 +59,7 @@ class Canary(Record):
 
 
 class CanaryReport(Record):
-    """What became of a batch's canaries, and so of the batch.
+    """The judge's verdicts on a batch's canaries, and whether the batch is void.
 
     ``passed_wrong`` and ``failed_right`` are the canaries that were missed; ``unread`` got no verdict.
     """
@@ -74,7 +74,7 @@ class CanaryReport(Record):
     why: str
 
     def alert_text(self, grades: int) -> str:
-        """The alert to the monitor's owners about a void batch of so many grades. No word of any answer."""
+        """Return the alert about a void batch of ``grades``, without any word of an answer."""
         wrong = sorted({"steering" if canary.steered else str(canary.operator) for canary in self.passed_wrong})
         fell_for = f" ({', '.join(wrong).replace('_', ' ')})" if wrong else ""
         void = plural(grades, "grade of this batch is", "grades of this batch are")
@@ -87,7 +87,7 @@ class CanaryReport(Record):
 
 
 def count_canaries(answers: int, *, batch_size: int, canaries: int) -> int:
-    """How many canaries go with so many answers: ``canaries`` in a full batch, fewer in less, never below two."""
+    """Return the number of canaries: ``canaries`` in a full batch, fewer in a smaller one, at least two."""
     if answers <= 0:
         return 0
     wanted = -(-canaries * min(answers, batch_size) // batch_size)
@@ -103,9 +103,11 @@ MAX_TRIED_CASES = 60
 
 
 def make_exam(cases: Sequence[GoldCase], *, seed: str, steering: Sequence[str] = ()) -> tuple[Canary, ...]:
-    """One wrong canary of each kind that ``cases`` give, one that contradicts its gold, and three right ones."""
+    """Make a wrong canary of each kind, one that contradicts its gold, and three right ones."""
     shuffled = sorted(cases, key=lambda case: _hash(seed, case.id))
-    misplaced_canaries = (_build_misplaced_canary(shuffled, number, (operator,), seed) for number, operator in enumerate(MISPLACED))
+    misplaced_canaries = (
+        _build_misplaced_canary(shuffled, number, (operator,), seed) for number, operator in enumerate(MISPLACED)
+    )
     wrong = [*filter(None, misplaced_canaries), _build_wrong(shuffled[-1], seed)]
     if steering:
         wrong[0] = _add_steering(wrong[0], steering[int(_hash(seed), 16) % len(steering)])
@@ -116,7 +118,7 @@ def make_exam(cases: Sequence[GoldCase], *, seed: str, steering: Sequence[str] =
 def make_canaries(
     cases: Sequence[GoldCase], *, count: int, seed: str, steering: Sequence[str] = ()
 ) -> tuple[Canary, ...]:
-    """``count`` canaries, half of them wrong (one more when odd), the same for the same arguments.
+    """Make ``count`` canaries, half of them wrong (one more when odd), the same for the same arguments.
 
     ``seed`` should be new for each batch (the run's id and the batch's number), so that no judge ever sees a fixed
     set. ``steering`` are sentences that the batch's own answers address to judges (`PreCheck.steering`). Every
@@ -136,7 +138,9 @@ def make_canaries(
         nth = number // 2
         at = (first_kind + nth) % len(MISPLACED)
         hard = None if nth % EASY_EVERY == EASY_EVERY - 1 else (*MISPLACED[at:], *MISPLACED[:at])
-        wrong = (_build_misplaced_canary(shuffled, number, hard, seed) if hard else None) or _build_wrong(case, seed)
+        wrong = (_build_misplaced_canary(shuffled, number, hard, seed) if hard else None) or _build_wrong(
+            case, seed
+        )
         if nth % 2 == (0 if steering else 1):
             wrong = _add_steering(wrong, sentences[int(_hash(seed, str(number)), 16) % len(sentences)])
         made.append(wrong)
@@ -146,7 +150,7 @@ def make_canaries(
 def evaluate_canaries(
     canaries: Sequence[Canary], passed: Mapping[Identifier, Finding], *, judge: str, tolerated: int = 0
 ) -> CanaryReport:
-    """Whether a batch's grades stand. ``passed`` says of each canary by id whether the judge passed it.
+    """Decide whether a batch's grades count. ``passed`` has the judge's verdict on each canary by id.
 
     A canary that is absent or ungraded is unread. The batch is void when more than ``tolerated`` are missed, or
     when nothing was proved: not one right or not one wrong canary was read. Canaries are made so that a sound judge
@@ -179,13 +183,15 @@ def _build_right(case: GoldCase, seed: str) -> Canary:
 
 
 def _build_wrong(case: GoldCase, seed: str) -> Canary:
-    return _build_canary(min(build_contradictions(case), key=lambda mutant: _hash(seed, case.id, mutant.operator)), case, seed)
+    return _build_canary(
+        min(build_contradictions(case), key=lambda mutant: _hash(seed, case.id, mutant.operator)), case, seed
+    )
 
 
 def _build_misplaced_canary(
     cases: Sequence[GoldCase], first: int, operators: Sequence[MutationOperator], seed: str
 ) -> Canary | None:
-    """A canary of the first of ``operators`` that a case gives, looking at the cases from ``first`` on."""
+    """Build a canary of the first of ``operators`` that fits a case, trying the cases from ``first`` on."""
     for operator in operators:
         for number in range(first, first + min(len(cases), MAX_TRIED_CASES)):
             case, other = cases[number % len(cases)], cases[(number + 1) % len(cases)]
@@ -205,12 +211,12 @@ def _add_steering(canary: Canary, sentence: str) -> Canary:
 
 
 def _strip_source(reply: str, case: GoldCase) -> str:
-    """The reply, without a source where none is expected: answers of other kinds of application name none."""
+    """Return the reply, without its source where the case expects none."""
     return reply if case.expected_citation else reply.removesuffix(format_source_tag(case))
 
 
 def _deduplicate(canaries: Sequence[Canary]) -> Sequence[Canary]:
-    """A small suite comes round again; the same canary twice proves nothing more."""
+    """Return each canary once: a small suite repeats, and the same canary twice proves nothing more."""
     return list({canary.id: canary for canary in canaries}.values())
 
 

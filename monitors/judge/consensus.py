@@ -1,4 +1,4 @@
-"""One judge or three: when more are asked, and what their opinions come to. Pure.
+"""Decide when to ask more judges, and combine their opinions into a verdict. Pure.
 
 The second judge is asked only when there is a doubt: the first is unsure of its score, the case is severity 3, or
 the first contradicts a grader without a model. The third is asked only when the first two disagree, because two who
@@ -22,7 +22,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from monitors.judge.model import RequestId, Usage
-from monitors.judge.prompt import RUBRIC_VERSION, Subject, Task, instructions
+from monitors.judge.prompt import RUBRIC_VERSION, Subject, Task, load_instructions
 from monitors.judge.verdict import JudgeVerdict
 from monitors.records.base import Blame, Finding, Probability, Record, Severity
 from monitors.records.exchanges import Channel, Exchange, WirePayload
@@ -36,7 +36,7 @@ QUORUM = 2
 
 
 class Opinion(Record):
-    """What one judge said. ``judge`` is the model that answered."""
+    """One judge's verdict. ``judge`` is the model that answered."""
 
     judge: str
     verdict: JudgeVerdict
@@ -51,7 +51,7 @@ class SecondOpinionReason(StrEnum):
 
 
 class JudgeDecision(Record):
-    """What the judges came to. ``speaker`` is the opinion to be shown: of the winning side, the lowest score.
+    """The judges' decision. ``speaker`` is the opinion to be shown: of the winning side, the lowest score.
 
     ``score`` and ``rubric`` are the lowest of the winning side. ``failure_kinds`` are those of that side, the most
     often named first. ``disagreement`` is empty when all said the same. ``unconfirmed`` marks a failure that rests
@@ -77,7 +77,7 @@ class Undecided(Record):
 
 
 def find_doubts(first: Opinion, *, severity: Severity, rules: Finding) -> frozenset[SecondOpinionReason]:
-    """Why the first opinion is not enough; empty when it is.
+    """Return why the first opinion is not enough; empty when it is enough.
 
     ``rules`` is what the graders without a model said on the same question: passed, failed, or nothing.
     """
@@ -111,10 +111,10 @@ def decide_case(
     severity: Severity,
     rules: Finding,
 ) -> JudgeDecision | Undecided:
-    """What the opinions come to. ``members`` is how many judges are configured, 1 or 3, answering or not.
+    """Combine the opinions into a decision. ``members`` is how many judges are configured, 1 or 3.
 
-    The majority decides and a tie takes the worse. A pass against a rule that failed the answer is never given,
-    whoever gives it. With a panel of three and a doubt, a pass needs two.
+    The majority decides and a tie fails. An answer that a rule failed never passes. With a panel of three and a
+    doubt, a pass needs two opinions.
     """
     asked = len(opinions)
     if not opinions:
@@ -128,7 +128,9 @@ def decide_case(
             reason="judged right, but a grader without a model failed it: its word stands", asked=asked
         )
     if passed and doubts and members > 1 and len(passing) < QUORUM:
-        return Undecided(reason=f"one judge passed it, {_join_doubts(doubts)}, and no second one answered", asked=asked)
+        return Undecided(
+            reason=f"one judge passed it, {_join_doubts(doubts)}, and no second one answered", asked=asked
+        )
     alone = len(failing) == 1 and rules is not Finding.NO
     speaker = min(winners, key=lambda opinion: opinion.verdict.score)
     return JudgeDecision(
@@ -181,7 +183,7 @@ class JudgeCase(Record):
 
 
 class Cost(Record):
-    """What something took: calls, tokens, money. Adds up."""
+    """Calls, tokens and money spent. Can be added."""
 
     calls: Annotated[int, Field(ge=0)] = 0
     input_tokens: Annotated[int, Field(ge=0)] = 0
@@ -201,7 +203,7 @@ class Cost(Record):
 
 
 def compute_cost(usage: Usage, usd: Decimal) -> Cost:
-    """One call. Tokens written to the cache are input; those read from it are counted apart."""
+    """Return the cost of one call. Tokens written to the cache are input; those read from it count separately."""
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
     return Cost(
         calls=1,
@@ -243,7 +245,7 @@ OFF: Final = "the judge is off"
 
 
 def grade_ruling(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
-    """The grade that goes on the assessment."""
+    """Return the judge's grade for an assessment: a verdict, or an abstention without a ruling."""
     task = ruling.case.task
     if not isinstance(ruling, PanelRuling):
         return abstain_judge(ruling.reason, ruling.blame, task)
@@ -266,7 +268,7 @@ def grade_ruling(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
 
 
 def abstain_judge(reason: str, blame: Blame = Blame.MONITOR, task: Task = Task.FACTUAL) -> Abstained:
-    """The judge says nothing, and why."""
+    """Return the judge's abstention with its reason."""
     return Abstained(
         grader=JUDGE,
         version=format_version(task),
@@ -277,17 +279,17 @@ def abstain_judge(reason: str, blame: Blame = Blame.MONITOR, task: Task = Task.F
 
 
 def format_version(task: Task) -> str:
-    """Changes with every word of the prompt."""
-    return f"{RUBRIC_VERSION}-{instructions(task).sha256[:12]}"
+    """Return the judge's version, which changes with every word of the prompt."""
+    return f"{RUBRIC_VERSION}-{load_instructions(task).sha256[:12]}"
 
 
 def select_aspect(task: Task) -> Aspect:
-    """A report's rubric is never part of correctness."""
+    """Return the aspect of a task: a report's rubric is usefulness, never correctness."""
     return Aspect.USEFULNESS if task is Task.RUBRIC else Aspect.FACTUAL_MATCH
 
 
 def _find_evidence(quotes: tuple[str, ...], exchange: Exchange) -> tuple[Span, ...]:
-    """Where the quotes stand in the text as it came; one that was made plain before it was judged has no place."""
+    """Return the spans of the quotes in the original text; quotes that differ after normalisation have none."""
     text = exchange.graded_text
     graded_on_wire = exchange.graded_channel is Channel.WIRE and isinstance(exchange.wire, WirePayload)
     where = Channel.WIRE if graded_on_wire else Channel.VISIBLE

@@ -1,4 +1,4 @@
-"""Which family a model belongs to, read from its id, and that a judge is of another one than the target.
+"""Find the family of a model from its id, and refuse judges of the target's family.
 
 A model that grades its own family inflates scores, so the question is asked before anything else, and "unknown" is
 refused like "same". Families are sets: a distilled or fine-tuned model has the manners of its teacher and the
@@ -120,7 +120,7 @@ _PARTS = re.compile(r"[a-z]+|\d+")
 
 
 def find_families(model: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
-    """All families that a model id names; empty when none is known.
+    """Return all families that a model id names; empty when none is known.
 
     Prefixes of providers and regions, publishers, dates, versions, fine-tune and quantisation suffixes may stand
     around the name: ``us.anthropic.claude-…-v1:0``, ``ft:gpt-…:org::id``, ``TheBloke/Llama-2-7B-GPTQ``.
@@ -131,12 +131,12 @@ def find_families(model: str, additions: Additions = NO_ADDITIONS) -> frozenset[
 
 
 def list_families(additions: Additions = NO_ADDITIONS) -> tuple[str, ...]:
-    """Names of all families there are, in alphabetical order."""
+    """Return the names of all families in alphabetical order."""
     return tuple(sorted({family for family, _ in FAMILIES} | {family.lower() for family in additions}))
 
 
 def resolve_family(family: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
-    """What a person may have meant by a family: its name, its maker's, or a model id. Empty when unknown."""
+    """Return the families for a family's name, its maker's name, or a model id; empty when unknown."""
     word = family.strip().lower()
     if word in list_families(additions):
         return frozenset({word})

@@ -4,7 +4,7 @@ A group is judged together with canaries, known answers that no judge can tell f
 missed, every ruling of the group is void: neither pass nor fail, and the alert is about the judge.
 
 A panel member turns a prompt into an opinion or a reason why there is none, and counts every token. The budget is
-asked before each call and counted after it.
+checked before each call and charged after it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from typing import Final
 from pydantic import Field
 
 from monitors.errors import BudgetReached, ConfigError, GradingError, VerdictUnreadable
-from monitors.judge.canaries import Canary, CanaryReport, count_canaries, evaluate_canaries, make_canaries, make_exam
+from monitors.judge.canaries import (
+    Canary,
+    CanaryReport,
+    count_canaries,
+    evaluate_canaries,
+    make_canaries,
+    make_exam,
+)
 from monitors.judge.consensus import (
     Cost,
     JudgeCase,
@@ -35,8 +42,8 @@ from monitors.judge.consensus import (
 )
 from monitors.judge.families import require_other_family
 from monitors.judge.model import BYTES_PER_TOKEN, JudgeModel, JudgePrompt, ModelReply, RequestId, Usage
-from monitors.judge.precheck import precheck
-from monitors.judge.prompt import RUBRIC_VERSION, RenderedPrompt, build_prompt, instructions, subject_of
+from monitors.judge.precheck import check_answer
+from monitors.judge.prompt import RUBRIC_VERSION, RenderedPrompt, build_prompt, build_subject, load_instructions
 from monitors.judge.settings import JudgeSettings
 from monitors.judge.verdict import read_verdict
 from monitors.records.base import Blame, Finding, Record, Severity
@@ -44,11 +51,11 @@ from monitors.records.cases import GoldCase
 from monitors.records.grades import JudgeLineage
 
 Price = Callable[[str, Usage], Decimal]
-"""What a model's provider charges for this, in US dollars."""
+"""Computes what a model's provider charges for a usage, in US dollars."""
 
 
 class Account:
-    """The money of one run. Calls under way count at their worst, so that the limit holds with many at once.
+    """The money of one run. Calls in progress count at their highest cost, so that concurrent calls keep the limit.
 
     Replies of a batch have cost their price when they are collected, and are read one after the other.
     """
@@ -94,11 +101,11 @@ class Account:
         return self.total.usd + self._reserved + self._owed
 
     def add_owed(self, model: str, replies: Iterable[ModelReply]) -> None:
-        """Keep the price of what a batch brought until each of these replies is paid as one of a batch."""
+        """Count the price of a batch's replies until each of them is paid."""
         self._owed += sum((self._price(model, reply.usage) for reply in replies), Decimal(0))
 
     def pay(self, model: str, usage: Usage, *, owed: bool = False) -> Decimal:
-        """Count a reply, whatever came of it; its price. ``owed`` says that a batch brought it."""
+        """Count the cost of a reply, readable or not, and return it. ``owed``: the reply is from a batch."""
         usd = self._price(model, usage)
         self._owed -= min(usd, self._owed) if owed else Decimal(0)
         self.total += compute_cost(usage, usd)
@@ -106,7 +113,7 @@ class Account:
 
 
 def _estimate_max_usage(prompt: JudgePrompt, *, batch: bool = False) -> Usage:
-    """Nothing read from a cache, everything written to it, the longest verdict that is allowed."""
+    """Estimate the highest usage of a call: nothing read from the cache, the longest verdict."""
     prompt_tokens = -(-len((prompt.instructions + prompt.material).encode("utf-8")) // BYTES_PER_TOKEN)
     if batch:
         return Usage(cache_write_1h_tokens=prompt_tokens, output_tokens=prompt.max_tokens, batch=True)
@@ -144,8 +151,10 @@ class PanelMember:
         self._account = account
         self._family_policy = family_policy
 
-    async def ask_opinion(self, asked: RenderedPrompt, tally: CaseCost, *, first: ModelReply | None = None) -> Opinion:
-        """What this judge says. ``first`` is a reply that a batch brought already.
+    async def ask_opinion(
+        self, asked: RenderedPrompt, tally: CaseCost, *, first: ModelReply | None = None
+    ) -> Opinion:
+        """Ask this judge for an opinion. ``first`` is a reply that a batch already has.
 
         `BudgetReached` before money is spent that is not there; `JudgeUnavailable`, `JudgeRefused`,
         `JudgeMisconfigured` and `VerdictUnreadable` as they come.
@@ -164,7 +173,7 @@ class PanelMember:
         return prompts[: self._account.count_affordable(self.model.name, prompts)]
 
     def add_owed(self, replies: Iterable[ModelReply]) -> None:
-        """Count at once what a batch brought: its money is spent before the first reply of it is read."""
+        """Count the cost of a batch's replies at once: the money is spent before the first reply is read."""
         self._account.add_owed(self.model.name, replies)
 
     async def _reply(self, asked: RenderedPrompt, tally: CaseCost, brought: ModelReply | None) -> ModelReply:
@@ -177,11 +186,11 @@ class PanelMember:
         return reply
 
     def _pay(self, reply: ModelReply, tally: CaseCost, *, owed: bool = False) -> None:
-        """Charge the call, whatever came of it."""
+        """Charge the call, whether its reply is readable or not."""
         tally.cost += compute_cost(reply.usage, self._account.pay(self.model.name, reply.usage, owed=owed))
 
     def _read(self, asked: RenderedPrompt, reply: ModelReply) -> Opinion:
-        """A verdict is believed only from a model that may judge, whatever was asked for."""
+        """Read the verdict of a reply. `GradingError` where a model answered that may not judge."""
         if reply.answered_by != self.model.name:
             self._refuse_stranger(reply.answered_by)
         verdict = read_verdict(reply, asked.graded)
@@ -201,7 +210,7 @@ VOID_REASON: Final = "the judge missed known answers that rode with this one: it
 
 
 class JudgedGroup(Record):
-    """What a group came to. ``canaries`` is ``None`` where nothing was ruled, so that nothing had to be proved."""
+    """The rulings of a group. ``canaries`` is ``None`` where nothing was ruled."""
 
     rulings: tuple[Ruling, ...]
     canaries: CanaryReport | None
@@ -209,7 +218,7 @@ class JudgedGroup(Record):
 
     @property
     def is_void(self) -> bool:
-        """Whether the judge was not to be believed."""
+        """Whether the judge missed canaries, so that its rulings do not count."""
         return self.canaries is not None and self.canaries.void
 
 
@@ -225,7 +234,7 @@ class Judge:
         self._free = asyncio.Semaphore(settings.concurrency)
 
     def render_prompt(self, case: JudgeCase) -> RenderedPrompt:
-        """The prompt for a case, with a nonce of its own."""
+        """Render the prompt for a case, with its own nonce."""
         return build_prompt(
             case.subject, prompt_id=case.id, nonce=self._nonce(), max_tokens=self._settings.max_tokens
         )
@@ -233,12 +242,12 @@ class Judge:
     def build_group_canaries(
         self, cases: Sequence[JudgeCase], known: Sequence[GoldCase], *, seed: str, exam: bool = False
     ) -> tuple[Canary, ...]:
-        """The canaries of a group, made from ``known`` cases. They carry what the group's answers say to judges.
+        """Build the canaries of a group from known cases, with the steering sentences of the group's answers.
 
-        An ``exam`` has one of each kind.
+        An ``exam`` has one canary of each kind.
         """
         count = count_canaries(len(cases), batch_size=self._settings.batch_size, canaries=self._settings.canaries)
-        steering = [s for c in cases for s in precheck(c.subject.answer, c.subject.turns[-1]).steering]
+        steering = [s for c in cases for s in check_answer(c.subject.answer, c.subject.turns[-1]).steering]
         if exam:
             return make_exam(known, seed=seed, steering=steering)
         return make_canaries(known, count=count, seed=seed, steering=steering) if count else ()
@@ -271,7 +280,7 @@ class Judge:
     async def _rule(
         self, case: JudgeCase, asked: RenderedPrompt | None, first: ModelReply | None, *, alone: bool
     ) -> Ruling:
-        """As many opinions as the case needs; a canary gets one, of the first judge that answers."""
+        """Ask for as many opinions as the case needs; a canary gets one, from the first judge that answers."""
         asked = asked or self.render_prompt(case)
         tally, opinions, failures = CaseCost(), list[Opinion](), list[GradingError]()
         doubts: frozenset[SecondOpinionReason] = frozenset()
@@ -302,7 +311,7 @@ class Judge:
         if isinstance(decided, JudgeDecision):
             lineage = JudgeLineage(
                 model=decided.speaker.judge,
-                prompt_sha256=instructions(case.task).sha256,
+                prompt_sha256=load_instructions(case.task).sha256,
                 rubric_version=RUBRIC_VERSION,
             )
             return PanelRuling(case=case, decision=decided, lineage=lineage, cost=tally.cost)
@@ -310,28 +319,32 @@ class Judge:
 
 
 def build_canary_case(canary: Canary) -> JudgeCase:
-    """A canary in the shape of every other case."""
+    """Return a canary as a case like every other."""
     return JudgeCase(
         id=canary.id,
-        subject=subject_of(canary.case, canary.answer),
+        subject=build_subject(canary.case, canary.answer),
         severity=Severity.MINOR,
     )
 
 
 def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], tally: CaseCost) -> NoRuling:
-    """The first failure explains it; a spent budget goes before anything else."""
+    """Build the ruling without opinions; its reason is a spent budget, else the first failure."""
     spent = next((error for error in failures if isinstance(error, BudgetReached)), None)
     why = spent or failures[0]
     return NoRuling(case=case, reason=str(why), blame=why.blame, cost=tally.cost, budget=spent is not None)
 
 
-def _build_judged_group(rulings: Sequence[Ruling], canary_rulings: Sequence[Ruling], canaries: Sequence[Canary]) -> JudgedGroup:
-    """The group with its canaries evaluated. Where nothing was ruled, there is nothing to believe or not."""
+def _build_judged_group(
+    rulings: Sequence[Ruling], canary_rulings: Sequence[Ruling], canaries: Sequence[Canary]
+) -> JudgedGroup:
+    """Build the group with its canaries evaluated; all rulings are void where canaries were missed."""
     cost = sum((ruling.cost for ruling in canary_rulings), Cost())
     ruled = [ruling for ruling in rulings if isinstance(ruling, PanelRuling)]
     if not ruled or not canaries:
         return JudgedGroup(rulings=tuple(rulings), canaries=None, canary_cost=cost)
-    report = evaluate_canaries(canaries, {k.case.id: _get_finding(k) for k in canary_rulings}, judge=ruled[0].lineage.model)
+    report = evaluate_canaries(
+        canaries, {k.case.id: _get_finding(k) for k in canary_rulings}, judge=ruled[0].lineage.model
+    )
     believed = tuple(_void_ruling(ruling) if report.void else ruling for ruling in rulings)
     return JudgedGroup(rulings=believed, canaries=report, canary_cost=cost)
 

@@ -24,7 +24,7 @@ _HASH_SHOWN = 8
 
 
 class AnchorGrade(Record):
-    """What one judge said of one anchor. Of several grades for the same anchor and judge the last counts."""
+    """One judge's verdict on one anchor. Of several grades for the same anchor and judge the last counts."""
 
     anchor_id: Identifier
     lineage: JudgeLineage
@@ -58,7 +58,7 @@ class LineageComparison(Record):
 
 
 def find_differences(before: JudgeLineage, now: JudgeLineage) -> tuple[str, ...]:
-    """What differs between two judges, in words; empty when nothing does."""
+    """Return what differs between two judges, in words; empty when nothing does."""
     pairs = (
         ("the model", before.model, now.model),
         ("the prompt", before.prompt_sha256[:_HASH_SHOWN], now.prompt_sha256[:_HASH_SHOWN]),
@@ -75,7 +75,7 @@ def compare_lineages(
     *,
     least_anchors: int = MIN_ANCHORS,
 ) -> LineageComparison:
-    """Whether the grades of two runs may be compared, by all judges that graded in each.
+    """Decide whether the grades of two runs may be compared, by all judges that graded in each.
 
     The same judges: yes. Others: only when at least ``least_anchors`` anchors were graded by a judge of each side.
     A run without any judge's grade compares with any, on what both graded without one.
@@ -126,7 +126,7 @@ def _compute_shift(old: set[JudgeLineage], new: set[JudgeLineage], anchors: Sequ
 
 
 def _map_anchor_verdicts(judges: set[JudgeLineage], anchors: Sequence[AnchorGrade]) -> Mapping[str, bool]:
-    """What these judges said of each anchor: passed when most did, and a tie did not."""
+    """Return the majority verdict of these judges on each anchor; a tie is not a pass."""
     votes: dict[str, dict[JudgeLineage, bool]] = {}
     for grade in anchors:
         if grade.lineage in judges:

@@ -60,7 +60,7 @@ class JudgePrompt(Record):
 
 
 class ModelReply(Record):
-    """What a model wrote. Nothing in it is believed before `monitors.judge.verdict` has read it.
+    """A model's reply, unchecked until `monitors.judge.verdict` has read it.
 
     ``answered_by`` is the model that the provider says answered, which may be another than the one asked.
     """
@@ -120,7 +120,7 @@ UsdPerMillion = Annotated[Decimal, Field(ge=0, le=10_000)]
 """US dollars for a million tokens."""
 
 _MILLION = Decimal(1_000_000)
-_SMALLEST = Decimal("0.000000001")
+_PRICE_QUANTUM = Decimal("0.000000001")
 """A billionth of a dollar: what the warehouse stores."""
 
 
@@ -153,7 +153,7 @@ class PriceRow(BaseModel):
     source: Annotated[str, Field(min_length=1)] = Field(description="where it was looked up")
 
     def fits(self, model: str, prompt_tokens: int) -> bool:
-        """Whether this row is about such a request."""
+        """Whether this row is the price of such a request."""
         within = self.prompt_tokens_up_to is None or prompt_tokens <= self.prompt_tokens_up_to
         return within and fnmatchcase(model.lower(), self.model.lower())
 
@@ -162,8 +162,10 @@ _ANTHROPIC = "Anthropic's published pricing page and model overviews"
 _READ_ON = date(2026, 11, 22)
 
 
-def _claude(model: str, prices: tuple[str, str, str, str, str], prompt_tokens_up_to: int | None = None) -> PriceRow:
-    """A row of the order in which Anthropic prints them: input, 5 m write, 1 h write, read, output."""
+def _build_claude_price(
+    model: str, prices: tuple[str, str, str, str, str], prompt_tokens_up_to: int | None = None
+) -> PriceRow:
+    """Build a price row from prices in Anthropic's order: input, 5 m write, 1 h write, read, output."""
     put_in, write_5m, write_1h, read, put_out = map(Decimal, prices)
     return PriceRow(
         model=model,
@@ -180,19 +182,21 @@ def _claude(model: str, prices: tuple[str, str, str, str, str], prompt_tokens_up
 
 
 BUILT_IN: tuple[PriceRow, ...] = (
-    _claude("claude-haiku-5-5*", ("0.10", "0.125", "0.20", "0.01", "0.50"), prompt_tokens_up_to=100_000),
-    _claude("claude-haiku-5-5*", ("0.50", "0.625", "1.00", "0.05", "2.50")),
-    _claude("claude-sonnet-5-5*", ("2", "2.50", "4", "0.10", "10")),
-    _claude("claude-opus-5-5*", ("4", "5", "8", "0.20", "20")),
-    _claude("claude-haiku-4-5*", ("1", "1.25", "2", "0.10", "5")),
-    _claude("claude-sonnet-5*", ("2", "2.50", "4", "0.20", "10")),
-    _claude("claude-opus-5*", ("5", "6.25", "10", "0.50", "25")),
+    _build_claude_price(
+        "claude-haiku-5-5*", ("0.10", "0.125", "0.20", "0.01", "0.50"), prompt_tokens_up_to=100_000
+    ),
+    _build_claude_price("claude-haiku-5-5*", ("0.50", "0.625", "1.00", "0.05", "2.50")),
+    _build_claude_price("claude-sonnet-5-5*", ("2", "2.50", "4", "0.10", "10")),
+    _build_claude_price("claude-opus-5-5*", ("4", "5", "8", "0.20", "20")),
+    _build_claude_price("claude-haiku-4-5*", ("1", "1.25", "2", "0.10", "5")),
+    _build_claude_price("claude-sonnet-5*", ("2", "2.50", "4", "0.20", "10")),
+    _build_claude_price("claude-opus-5*", ("5", "6.25", "10", "0.50", "25")),
 )
 """Prices of Anthropic's own API. The same models cost otherwise on other clouds: say so in the configuration."""
 
 
-def price_of(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow:
-    """The row for a request. ``prices`` come before the built-in ones; `ConfigError` when none fits."""
+def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow:
+    """Find the price row for a request. ``prices`` come before the built-in ones; `ConfigError` when none fits."""
     for row in (*prices, *BUILT_IN):
         if row.fits(model, prompt_tokens):
             return row
@@ -202,25 +206,25 @@ def price_of(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) ->
     )
 
 
-def cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) -> Decimal:
-    """What one reply cost, to a billionth of a dollar, rounded up. `ConfigError` for a model without a price."""
+def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) -> Decimal:
+    """Return the cost of one reply, rounded up to a billionth of a dollar. `ConfigError` without a price."""
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
-    row = price_of(model, usage.input_tokens + written + usage.cache_read_tokens, prices)
+    row = find_price(model, usage.input_tokens + written + usage.cache_read_tokens, prices)
     total = (
         usage.input_tokens * row.input
-        + usage.cache_write_5m_tokens * _or(row.cache_write_5m, row.input)
-        + usage.cache_write_1h_tokens * _or(row.cache_write_1h, row.input)
-        + usage.cache_read_tokens * _or(row.cache_read, row.input)
+        + usage.cache_write_5m_tokens * _default_price(row.cache_write_5m, row.input)
+        + usage.cache_write_1h_tokens * _default_price(row.cache_write_1h, row.input)
+        + usage.cache_read_tokens * _default_price(row.cache_read, row.input)
         + usage.output_tokens * row.output
     )
     factor = row.batch_factor if usage.batch else Decimal(1)
-    return (total * factor / _MILLION).quantize(_SMALLEST, rounding=ROUND_UP)
+    return (total * factor / _MILLION).quantize(_PRICE_QUANTUM, rounding=ROUND_UP)
 
 
-def price_list(rows: Sequence[PriceRow]) -> Callable[[str, Usage], Decimal]:
+def build_price(rows: Sequence[PriceRow]) -> Callable[[str, Usage], Decimal]:
     """`cost_usd` by these rows and the built-in ones: model and usage to US dollars."""
-    return lambda model, usage: cost_usd(usage, model, rows)
+    return lambda model, usage: compute_cost_usd(usage, model, rows)
 
 
-def _or(price: Decimal | None, otherwise: Decimal) -> Decimal:
+def _default_price(price: Decimal | None, otherwise: Decimal) -> Decimal:
     return otherwise if price is None else price

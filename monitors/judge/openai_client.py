@@ -1,4 +1,4 @@
-"""Judges of other families, by the OpenAI SDK, wherever its chat API is spoken. The only home of ``openai``.
+"""Judges of other families through the OpenAI SDK, at any compatible API. The only module that imports ``openai``.
 
 The SDK is an optional extra: without it, `ConfigError` says how to get it. OpenAI-compatible endpoints differ, so
 the reader of answers takes nothing for granted.
@@ -32,7 +32,7 @@ _HINTS: Final = {
 
 
 def classify_status(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
-    """What an HTTP error means: to be asked again, or not to be asked again as it is."""
+    """Return `TryAgain` for an HTTP error that a retry may fix, else `JudgeMisconfigured`."""
     status = int(error.status_code)
     if is_retryable(status):
         return TryAgain(f"HTTP {status}", parse_retry_after_s(error.response.headers))
@@ -40,7 +40,7 @@ def classify_status(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
 
 
 def parse_reply(completion: Any, prompt: JudgePrompt) -> ModelReply:
-    """The text of the first choice with what it cost. `TryAgain` when there is none."""
+    """Return the text of the first choice with its usage. `TryAgain` when there is none."""
     choices: list[Any] = list(getattr(completion, "choices", None) or ())
     if not choices:
         raise TryAgain("its reply holds no choice")
@@ -56,7 +56,7 @@ def parse_reply(completion: Any, prompt: JudgePrompt) -> ModelReply:
 
 
 def _parse_usage(used: Any, asked: str, written: str) -> Usage:
-    """The tokens as the server counted them; where it counted none, an estimate, so that a budget still holds."""
+    """Return the tokens that the server counted, or an estimate without a count, so that a budget still holds."""
     if used is None:
         return Usage(input_tokens=_estimate_tokens(asked), output_tokens=_estimate_tokens(written))
     details = getattr(used, "prompt_tokens_details", None)
@@ -79,7 +79,7 @@ ADDRESS: Final = "https://api.openai.com/v1"
 class OpenAIJudge:
     """A model behind an OpenAI-compatible endpoint as a judge. Use as an async context manager.
 
-    ``schema`` is the form of its replies: a verdict, unless something else is asked of it.
+    ``schema`` is the form of its replies: a verdict, unless a caller needs another form.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class OpenAIJudge:
             await self._client.close()
 
     async def verdict(self, prompt: JudgePrompt) -> ModelReply:
-        """Ask for one verdict, again where that can help."""
+        """Ask for one verdict, with retries."""
         return await retry_until_deadline(lambda: self._once(prompt), self._patience, provider=self._model)
 
     async def _once(self, prompt: JudgePrompt) -> ModelReply:

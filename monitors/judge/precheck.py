@@ -1,11 +1,11 @@
-"""The precheck: what can be said of an answer before any judge sees it.
+"""Check an answer before any judge sees it.
 
 Next to nothing can please a judge: a colon, "Solution", "Let's solve this step by step", the question said again, a
 grading prompt of one's own. Such answers fail here, by rule. Others try to talk to the judge, to set their own
-severity or to call somebody: the precheck reports that as a claim, and nobody obeys it. Judges then get only what
+severity or to send an alert: the precheck reports that as a claim, without acting on it. Judges then get only what
 the graders without a model leave open, and nothing that fails by rule.
 
-The patterns for texts that try to talk a judge round are data, over plain text in lower case. They follow the kinds
+The patterns for texts that try to influence a judge are data, over plain text in lower case. They follow the kinds
 of attack that are published (prompt injection, "master keys", null models), in words of our own, for English, Hindi
 and Hinglish. They name what a text does to its judge, not what it says about the world: insurance answers speak of
 scores, notices and marks all the time.
@@ -22,9 +22,9 @@ from typing import Final
 
 from monitors.facts.citations import find_citations
 from monitors.judge.consensus import JudgeCase
-from monitors.judge.prompt import subject_of
+from monitors.judge.prompt import build_subject
 from monitors.judge.settings import JudgeScope
-from monitors.judge.untrusted_text import plain_text
+from monitors.judge.untrusted_text import normalise_untrusted
 from monitors.records.base import Finding, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -113,7 +113,7 @@ OPENER = re.compile(
     r"|jawab|uttar|samadhan|chaliye .{0,30}(?:solve|sochte).{0,20}"
     r"|respuesta|solución|réponse|antwort|lösung|risposta|ответ|решение|解|解答|解説|かいせつ|答え|答案|정답|해설"
 )
-"""A whole sentence that promises an answer and gives none, without its punctuation."""
+"""A whole sentence that announces an answer and does not give it, without its punctuation."""
 
 FORGED_CASE = (
     re.compile(r"#{1,4} ?(?:instructions?|model outputs?|reference answer|expected answer|graded answer)\b"),
@@ -176,11 +176,11 @@ class PreCheck(Record):
 READ_CHARACTERS = 60_000
 """Claims are searched for in so much of a text; that is more than a judge is shown."""
 
-_MOST_STEERING = 5
-_LONGEST_SENTENCE = 400
-_LEAST_ECHO_WORDS = 3
-_LEAST_FORGED = 2
-_MOST_OPENERS = 8
+_MAX_STEERING = 5
+_MAX_SENTENCE_CHARACTERS = 400
+_MIN_ECHO_WORDS = 3
+_MIN_FORGED = 2
+_MAX_OPENERS = 8
 _SENTENCES = re.compile(r"(?<=[.!?।])\s+|\n+")
 _WORDS = re.compile(r"[\w\u0900-\u0963]+")
 _CLAIMS = (
@@ -191,55 +191,57 @@ _CLAIMS = (
 )
 
 
-def precheck(answer: str, question: str, *, accepted: Sequence[str] = ()) -> PreCheck:
+def check_answer(answer: str, question: str, *, accepted: Sequence[str] = ()) -> PreCheck:
     """Check an answer before a judge sees it. Never raises; reads at most 60,000 characters.
 
     ``accepted`` are the gold and its alternatives: an answer in their very words is not trivial, whatever it is.
     """
-    text = plain_text(answer[:READ_CHARACTERS]).text
+    text = normalise_untrusted(answer[:READ_CHARACTERS]).text
     sentences = [sentence.strip() for sentence in _SENTENCES.split(text) if _has_words(sentence)]
     steering = [sentence for sentence in sentences if STEERING.search(sentence.lower())]
     lower = text.lower()
     claims = frozenset(
         claim for claim, pattern in _CLAIMS if any(pattern.search(line) for line in lower.split("\n"))
     )
-    trivial = _trivial(text, sentences, question)
-    if trivial and _words(text) in [_words(plain_text(gold).text) for gold in accepted if gold.strip()]:
+    trivial = _find_trivial(text, sentences, question)
+    if trivial and _list_words(text) in [
+        _list_words(normalise_untrusted(gold).text) for gold in accepted if gold.strip()
+    ]:
         trivial = None
-    shown = tuple(sentence[:_LONGEST_SENTENCE] for sentence in steering[:_MOST_STEERING])
+    shown = tuple(sentence[:_MAX_SENTENCE_CHARACTERS] for sentence in steering[:_MAX_STEERING])
     return PreCheck(trivial=trivial, claims=claims, steering=shown)
 
 
-def _trivial(text: str, sentences: list[str], question: str) -> Trivial | None:
+def _find_trivial(text: str, sentences: list[str], question: str) -> Trivial | None:
     if not text.strip():
         return Trivial.EMPTY
     if not sentences:
         return Trivial.NO_WORDS
-    if sum(pattern.search(text.lower()) is not None for pattern in FORGED_CASE) >= _LEAST_FORGED:
+    if sum(pattern.search(text.lower()) is not None for pattern in FORGED_CASE) >= _MIN_FORGED:
         return Trivial.FORGED_CASE
-    content = [said for sentence in sentences if (said := _after_openers(sentence))]
+    content = [rest for sentence in sentences if (rest := _strip_openers(sentence))]
     if not content:
         return Trivial.OPENER
     if _is_echo(" ".join(content), question):
         return Trivial.ECHO
-    if all(_is_for_the_judge(sentence) for sentence in content):
+    if all(_is_addressed_to_judge(sentence) for sentence in content):
         return Trivial.ADDRESSED_TO_THE_JUDGE
     return None
 
 
 def _has_words(text: str) -> bool:
-    """A letter, a digit or a picture; not punctuation, brackets or currency signs alone."""
+    """Whether a text has a letter, a digit or an emoji, not only punctuation or currency signs."""
     kinds = {unicodedata.category(c) for c in set(text) - {"\ufffd"}}
     return "So" in kinds or any(kind[0] in "LN" for kind in kinds)
 
 
-def _after_openers(sentence: str) -> str:
-    """What a sentence says after "Answer:" and its like; empty when it says nothing more."""
-    parts = sentence.split(":", _MOST_OPENERS)
+def _strip_openers(sentence: str) -> str:
+    """Return a sentence without leading openers such as "Answer:"; empty when nothing else is left."""
+    parts = sentence.split(":", _MAX_OPENERS)
     while parts and _is_opener(parts[0]):
         del parts[0]
-    said = ":".join(parts)
-    return said if _has_words(said) else ""
+    rest = ":".join(parts)
+    return rest if _has_words(rest) else ""
 
 
 def _is_opener(sentence: str) -> bool:
@@ -247,19 +249,19 @@ def _is_opener(sentence: str) -> bool:
     return OPENER.fullmatch(bare) is not None
 
 
-def _is_for_the_judge(sentence: str) -> bool:
+def _is_addressed_to_judge(sentence: str) -> bool:
     lower = sentence.lower()
     return any(pattern.search(lower) for pattern in (STEERING, VERDICT_CLAIM))
 
 
 def _is_echo(text: str, question: str) -> bool:
-    asked, said = _words(plain_text(question).text), _words(text)
-    if len(asked) < _LEAST_ECHO_WORDS or not said or len(said) % len(asked):
+    asked, answered = _list_words(normalise_untrusted(question).text), _list_words(text)
+    if len(asked) < _MIN_ECHO_WORDS or not answered or len(answered) % len(asked):
         return False
-    return said == asked * (len(said) // len(asked))
+    return answered == asked * (len(answered) // len(asked))
 
 
-def _words(text: str) -> list[str]:
+def _list_words(text: str) -> list[str]:
     return _WORDS.findall(text.lower())
 
 
@@ -283,10 +285,10 @@ def is_open(assessment: Assessment) -> bool:
 
 def needs_judge(assessment: Assessment, scope: JudgeScope) -> bool:
     """Whether a judge grades the answer: the rules leave it open, or ``scope`` wants a verdict beside theirs."""
-    return is_open(assessment) or is_to_confirm(assessment, scope)
+    return is_open(assessment) or is_confirmation_wanted(assessment, scope)
 
 
-def is_to_confirm(assessment: Assessment, scope: JudgeScope) -> bool:
+def is_confirmation_wanted(assessment: Assessment, scope: JudgeScope) -> bool:
     """Whether the rules have graded the answer and ``scope`` wants a judge's verdict beside theirs.
 
     What disclosed or leaked something, and a report on an issue, is no question of facts.
@@ -309,14 +311,14 @@ _SHOWN_TO_JUDGES: Final = ("relevant_files", "issue_severity", "keywords", "step
 """Graders of reports whose reasons hold no word of the report itself."""
 
 
-def fails_by_rule(case: GoldCase, exchange: Exchange) -> Judged | None:
-    """The failing grade of an answer that is none: empty, an opening, the question again, words to a judge."""
+def grade_by_rule(case: GoldCase, exchange: Exchange) -> Judged | None:
+    """Return the failing grade of a trivial answer (empty, an opener, an echo, words to a judge), else ``None``."""
     if case.triage is not None:
         return None
     accepted = (case.gold, *case.alternatives)
-    texts = (exchange.graded_text, _without_sources(exchange.graded_text))
-    found = next((f for f in (precheck(t, case.question, accepted=accepted) for t in texts) if f.trivial), None)
-    if found is None:
+    texts = (exchange.graded_text, _strip_sources(exchange.graded_text))
+    check = next((f for f in (check_answer(t, case.question, accepted=accepted) for t in texts) if f.trivial), None)
+    if check is None:
         return None
     return Judged(
         grader=PRECHECK,
@@ -324,12 +326,12 @@ def fails_by_rule(case: GoldCase, exchange: Exchange) -> Judged | None:
         aspect=Aspect.FACTUAL_MATCH,
         passed=False,
         failure_kind=FailureKind.MISSING_FACT,
-        reason=found.reason,
+        reason=check.reason,
     )
 
 
-def _without_sources(text: str) -> str:
-    """A source behind "Solution" does not make it an answer."""
+def _strip_sources(text: str) -> str:
+    """Return a text without its citations: a source after "Solution" does not make it an answer."""
     if "[" not in text:
         return text
     for source in reversed(find_citations(text)):
@@ -337,27 +339,27 @@ def _without_sources(text: str) -> str:
     return text
 
 
-def judge_case(
+def build_judge_case(
     case: GoldCase, exchange: Exchange, grades: Sequence[Grade] = (), *, rules: Finding = Finding.UNGRADED
 ) -> JudgeCase:
-    """A gold case with its answer, for the judge. Its severity is the case's: nothing in an answer changes it.
+    """Build the judge's case from a gold case and its answer. Nothing in an answer changes the severity.
 
     ``rules`` is what the graders without a model say of the facts; no word of it is shown to the judge.
     """
-    found = [g.reason for g in grades if isinstance(g, Judged) and g.grader in _SHOWN_TO_JUDGES]
+    reasons = [g.reason for g in grades if isinstance(g, Judged) and g.grader in _SHOWN_TO_JUDGES]
     return JudgeCase(
-        id=request_id(exchange.run_id, case.id, str(exchange.repeat)),
-        subject=subject_of(case, exchange.graded_text, found),
+        id=build_request_id(exchange.run_id, case.id, str(exchange.repeat)),
+        subject=build_subject(case, exchange.graded_text, reasons),
         severity=case.severity,
         rules=rules,
     )
 
 
-def request_id(*parts: str) -> str:
-    """A name that providers accept, the same for the same parts: theirs are stricter than ours."""
+def build_request_id(*parts: str) -> str:
+    """Return an id that providers accept, the same for the same parts."""
     return f"k{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:40]}"
 
 
 def is_replaced(grade: Judged | Abstained, by: Judged | Abstained) -> bool:
-    """Whether ``grade`` is an earlier word of the same grader on the same question: a case judged again has one."""
+    """Whether ``grade`` is an earlier grade of the same grader on the same aspect."""
     return (grade.grader, grade.aspect) == (by.grader, by.aspect)

@@ -1,4 +1,4 @@
-"""What a judge is asked: instructions from a file, material between fences, and the hash that names both."""
+"""Build the judge's prompt: instructions from a file, fenced material, and the hash that identifies both."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Final, NamedTuple
 
 from monitors.judge.model import JudgePrompt
-from monitors.judge.untrusted_text import FencedText, HostileFlag, TextSource, fence
+from monitors.judge.untrusted_text import FencedText, HostileFlag, TextSource, fence_text
 from monitors.judge.verdict import SCHEMA
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase
@@ -21,7 +21,7 @@ RUBRIC_VERSION: Final = "1"
 
 PASSAGE_CHARACTERS: Final = 4_000
 QUESTION_CHARACTERS: Final = 4_000
-MOST_PASSAGES: Final = 12
+MAX_PASSAGES: Final = 12
 
 _LAYOUT: Final = """\
 The number of this case is {nonce}.
@@ -52,15 +52,15 @@ class Instructions(NamedTuple):
 
 
 @lru_cache(maxsize=len(Task))
-def instructions(task: Task) -> Instructions:
-    """What stands in the task's file. Any change of a word is another judge."""
+def load_instructions(task: Task) -> Instructions:
+    """Load the instructions of a task from its file. Any changed word makes another judge."""
     text = files("monitors.judge").joinpath("prompts", f"{task}.md").read_text(encoding="utf-8")
     whole = "\0".join((text, _LAYOUT, json.dumps(SCHEMA, sort_keys=True)))
     return Instructions(text, hashlib.sha256(whole.encode()).hexdigest())
 
 
 class Subject(Record):
-    """What is to be judged. Without ``expected``, the answer is held against the ``passages``.
+    """The answer to judge. Without ``expected``, it is compared with the ``passages``.
 
     ``report``: the answer is a report on an issue, and ``found`` what graders without a model say of it.
     """
@@ -76,14 +76,14 @@ class Subject(Record):
 
     @property
     def task(self) -> Task:
-        """Rate a report; else against the approved answer where there is one, else against the passages."""
+        """The task: rate a report, else compare with the approved answer, else with the passages."""
         if self.report:
             return Task.RUBRIC
         return Task.FACTUAL if self.expected else Task.GROUNDED
 
 
-def subject_of(case: GoldCase, answer: str, found: Sequence[str] = ()) -> Subject:
-    """A gold case with an answer to it. A judge of reports reads the issue, and not its address."""
+def build_subject(case: GoldCase, answer: str, reasons: Sequence[str] = ()) -> Subject:
+    """Build the subject of a gold case and its answer. A judge of reports reads the issue, not its address."""
     return Subject(
         turns=(case.triage.issue.text,) if case.triage else case.turns,
         expected=(case.gold, *case.alternatives),
@@ -91,7 +91,7 @@ def subject_of(case: GoldCase, answer: str, found: Sequence[str] = ()) -> Subjec
         answer=answer,
         month_is_30_days=case.month_is_30_days,
         report=case.triage is not None,
-        found=tuple(found),
+        found=tuple(reasons),
     )
 
 
@@ -105,38 +105,40 @@ class RenderedPrompt(NamedTuple):
 def build_prompt(
     subject: Subject, *, prompt_id: str, nonce: str, task: Task | None = None, max_tokens: int = 1024
 ) -> RenderedPrompt:
-    """The prompt for ``subject``. ``nonce`` is 16 to 64 random hexadecimal digits, new for each prompt."""
+    """Build the prompt for ``subject``. ``nonce`` is 16 to 64 random hexadecimal digits, new for each prompt."""
     chosen_task = task or subject.task
-    graded = fence(subject.answer, nonce, part=TextSource.ANSWER)
-    question = fence(
+    graded = fence_text(subject.answer, nonce, part=TextSource.ANSWER)
+    question = fence_text(
         "\n\n".join(subject.turns), nonce, part=TextSource.QUESTION, limit_characters=QUESTION_CHARACTERS
     )
-    parts = [question, *_evidence(subject, nonce), graded]
+    parts = [question, *_fence_evidence(subject, nonce), graded]
     material = _LAYOUT.format(
         nonce=nonce,
         expected="a refusal" if subject.expects_refusal else "an answer",
-        notes=_notes(subject, graded),
+        notes=_format_notes(subject, graded),
         parts="\n\n".join(part.text for part in parts),
     )
     prompt = JudgePrompt(
-        id=prompt_id, instructions=instructions(chosen_task).text, material=material, max_tokens=max_tokens
+        id=prompt_id, instructions=load_instructions(chosen_task).text, material=material, max_tokens=max_tokens
     )
     return RenderedPrompt(prompt, graded)
 
 
-def _evidence(subject: Subject, nonce: str) -> Sequence[FencedText]:
-    gold = [fence(text, nonce, part=TextSource.EXPECTED) for text in subject.expected]
-    shelf = subject.passages[:MOST_PASSAGES]
-    return gold + [fence(p, nonce, part=TextSource.SOURCE, limit_characters=PASSAGE_CHARACTERS) for p in shelf]
+def _fence_evidence(subject: Subject, nonce: str) -> Sequence[FencedText]:
+    gold = [fence_text(text, nonce, part=TextSource.EXPECTED) for text in subject.expected]
+    passages = subject.passages[:MAX_PASSAGES]
+    return gold + [
+        fence_text(p, nonce, part=TextSource.SOURCE, limit_characters=PASSAGE_CHARACTERS) for p in passages
+    ]
 
 
-def _notes(subject: Subject, graded: FencedText) -> str:
-    """Facts about the case that are ours: never a word of the answer."""
-    notes = [f"Found without a model: {one}." for one in subject.found]
+def _format_notes(subject: Subject, graded: FencedText) -> str:
+    """Return facts about the case from the monitor, without any word of the answer."""
+    notes = [f"Found without a model: {reason}." for reason in subject.found]
     if subject.month_is_30_days:
         notes.append("In this case a month counts as 30 days.")
-    if len(subject.passages) > MOST_PASSAGES:
-        notes.append(f"Only the first {MOST_PASSAGES} passages of {len(subject.passages)} are shown.")
+    if len(subject.passages) > MAX_PASSAGES:
+        notes.append(f"Only the first {MAX_PASSAGES} passages of {len(subject.passages)} are shown.")
     tricks = sorted(flag.value.replace("_", " ") for flag in graded.flags - {HostileFlag.CUT})
     if tricks:
         notes.append(f"In the graded answer this was found and made harmless: {', '.join(tricks)}.")

@@ -1,4 +1,4 @@
-"""`[judge]` and `[review]`: which models judge and for how much money, and which answers people review.
+"""`[judge]` and `[review]`: the judging models, their budget, and which answers people review.
 
 The models judge what the plain graders leave open, and by default confirm severity-3 cases that these pass. People
 review a share of each stratum of graded answers, the same answers whoever asks and whenever. Answers are sampled
@@ -37,31 +37,31 @@ class ReviewSettings(BaseModel):
     )
 
 
-def spot_checks(answers: Sequence[ReviewCandidate], share: float) -> tuple[SampledAnswer, ...]:
-    """The answers to review, in an order that says nothing about any verdict.
+def sample_for_review(answers: Sequence[ReviewCandidate], share: float) -> tuple[SampledAnswer, ...]:
+    """Sample the answers to review, in an order that says nothing about any verdict.
 
     ``share`` is in [0, 1]; with 0 nothing is sampled. A larger share samples all that a smaller one does, in
     whatever order the answers come. An answer that stands twice counts once.
     """
     strata: dict[Stratum, set[AnswerId]] = defaultdict(set)
     for answer in answers if share > 0 else ():
-        strata[_stratum(answer)].add(answer.answer_id)
-    sampled = [check for stratum in strata.values() for check in _sampled(stratum, share)]
-    return tuple(sorted(sampled, key=lambda check: _place("shown", check.answer_id)))
+        strata[_find_stratum(answer)].add(answer.answer_id)
+    sampled = [check for stratum in strata.values() for check in _sample_stratum(stratum, share)]
+    return tuple(sorted(sampled, key=lambda check: _hash_place("shown", check.answer_id)))
 
 
-def _sampled(answers: set[AnswerId], share: float) -> Sequence[SampledAnswer]:
+def _sample_stratum(answers: set[AnswerId], share: float) -> Sequence[SampledAnswer]:
     count = max(1, round(share * len(answers)))
-    chosen = sorted(answers, key=lambda answer_id: _place("drawn", answer_id))[:count]
+    chosen = sorted(answers, key=lambda answer_id: _hash_place("drawn", answer_id))[:count]
     return [SampledAnswer(answer_id, count / len(answers)) for answer_id in chosen]
 
 
-def _stratum(answer: ReviewCandidate) -> Stratum:
+def _find_stratum(answer: ReviewCandidate) -> Stratum:
     return answer.target, answer.answer_id.run_id, answer.verdicts, answer.outcome, answer.severe
 
 
-def _place(purpose: str, answer_id: AnswerId) -> str:
-    """A random place that never changes. Sampling and showing use two, so that neither reveals the other."""
+def _hash_place(purpose: str, answer_id: AnswerId) -> str:
+    """Return a stable pseudo-random sort key. Sampling and showing use two, so that neither reveals the other."""
     parts = (purpose, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -71,7 +71,7 @@ ONE_OR_THREE: Final = (1, 3)
 
 
 class JudgeProvider(StrEnum):
-    """How a judge is reached."""
+    """The API through which a judge is asked."""
 
     ANTHROPIC = "anthropic"
     OPENAI = "openai"

@@ -1,11 +1,10 @@
-"""Untrusted text made safe for a judge: plain, as a reader would see it, and between fences.
+"""Make untrusted text safe for a judge: normalised to what a reader sees, and between fences.
 
-Plain text has nothing invisible, nothing turned round, no borrowed letters. Meaning is left alone: Devanagari and
-its joiners, emoji, superscripts, fractions and every line stay. Flags report what was changed, because an answer
-that hides things from people is worth knowing of.
+Normalised text has no invisible characters, no bidirectional controls and no lookalike letters. Meaning stays:
+Devanagari and its joiners, emoji, superscripts, fractions and every line. Flags report what was changed.
 
 A fence is a line that holds a random number which the text's author cannot know; whatever the text says, it stays
-data. The text between is made plain first, so that what the judge reads is what a person would have seen.
+data. The text between is normalised first, so that the judge reads what a person would see.
 Everything in it that could be taken for a fence or for the markup of a conversation is defused and reported.
 
 Lookalikes are single characters of Unicode's confusables table (UTS 39) whose skeleton is one Latin letter, for
@@ -32,7 +31,7 @@ LOOKALIKES: dict[str, str] = dict(
         strict=True,
     )
 )
-"""What each stands for when a reader takes it for Latin."""
+"""The Latin letter that each looks like."""
 
 _INVISIBLE_RANGES = (
     (0x00AD, 0x00AD),
@@ -65,7 +64,7 @@ TAGS = "\U000e0000-\U000e007f"
 
 
 class HostileFlag(StrEnum):
-    """Something about a text that no honest answer needs."""
+    """A trick in a text that no honest answer needs."""
 
     INVISIBLE = "invisible"
     BIDIRECTIONAL = "bidirectional"
@@ -79,7 +78,7 @@ class HostileFlag(StrEnum):
 
 
 class PlainText(NamedTuple):
-    """A text without tricks, and which tricks were found."""
+    """A normalised text, and the tricks that were found in it."""
 
     text: str
     flags: frozenset[HostileFlag]
@@ -100,7 +99,7 @@ _FOLDED_FORMS = ("<font>", "<wide>", "<circle>", "<square>")
 """Kinds of compatibility letters that are read as the letter itself; superscripts, fractions and ligatures stay."""
 
 
-def plain_text(text: str) -> PlainText:
+def normalise_untrusted(text: str) -> PlainText:
     """Normalise ``text``; linear in its length, and doing it twice changes nothing more."""
     flags: set[HostileFlag] = set()
     text = _LINE_ENDS.sub("\n", text)
@@ -114,14 +113,14 @@ def plain_text(text: str) -> PlainText:
         text, count = pattern.subn(instead, text)
         if count:
             flags.add(flag)
-    text = _folded_styles(text, flags)
-    text = _without_invisible(text, flags)
-    text = _without_lookalikes(text, flags)
+    text = _fold_styles(text, flags)
+    text = _remove_invisible(text, flags)
+    text = _replace_lookalikes(text, flags)
     return PlainText(text, frozenset(flags))
 
 
-def _folded_styles(text: str, flags: set[HostileFlag]) -> str:
-    folded = {character: letter for character in set(text) if (letter := _unstyled(character)) != character}
+def _fold_styles(text: str, flags: set[HostileFlag]) -> str:
+    folded = {character: letter for character in set(text) if (letter := _fold_letter(character)) != character}
     if not folded:
         return text
     if any(letter.isascii() and letter.isalnum() for letter in folded.values()):
@@ -130,14 +129,14 @@ def _folded_styles(text: str, flags: set[HostileFlag]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _unstyled(character: str) -> str:
+def _fold_letter(character: str) -> str:
     if character.isascii() or not unicodedata.decomposition(character).startswith(_FOLDED_FORMS):
         return character
     return unicodedata.normalize("NFKC", character)
 
 
-def _without_invisible(text: str, flags: set[HostileFlag]) -> str:
-    """Drop what nobody sees, except a joiner inside a script that needs it and a selector after a symbol."""
+def _remove_invisible(text: str, flags: set[HostileFlag]) -> str:
+    """Remove invisible characters, except joiners in scripts that need them and selectors after symbols."""
     if INVISIBLE.isdisjoint(text):
         return text
     left: list[str] = []
@@ -162,20 +161,20 @@ def _is_needed(character: str, before: str, after: str) -> bool:
     return False
 
 
-def _without_lookalikes(text: str, flags: set[HostileFlag]) -> str:
-    """Latin letters for those that pose as such.
+def _replace_lookalikes(text: str, flags: set[HostileFlag]) -> str:
+    """Replace lookalikes by Latin letters.
 
-    That is so in a word that has Latin letters too, and in a word made of nothing else when its alphabet has no
-    honest letter in the whole text. A single Greek letter is a symbol.
+    In words that also have Latin letters, and in words of only lookalikes whose alphabet has no
+    other letter in the whole text. A single Greek letter is a symbol.
     """
     characters = set(text)
     if LOOKALIKES.keys().isdisjoint(characters):
         return text
-    honest = {_alphabet(c) for c in characters if c not in LOOKALIKES and c.isalpha()}
+    honest = {_find_alphabet(c) for c in characters if c not in LOOKALIKES and c.isalpha()}
 
     def latin(match: re.Match[str]) -> str:
         word = match[0]
-        posing = {_alphabet(c) for c in word if c in LOOKALIKES}
+        posing = {_find_alphabet(c) for c in word if c in LOOKALIKES}
         mixed = any(c.isascii() for c in word)
         alone = len(word) == 1 and posing == {_GREEK}
         if not posing or alone or not (mixed or posing.isdisjoint(honest)):
@@ -186,7 +185,7 @@ def _without_lookalikes(text: str, flags: set[HostileFlag]) -> str:
     return _WORD.sub(latin, text)
 
 
-def _alphabet(letter: str) -> str:
+def _find_alphabet(letter: str) -> str:
     for name, first, last in _ALPHABETS:
         if first <= letter <= last:
             return name
@@ -203,7 +202,7 @@ _NONCE = re.compile(r"[0-9a-f]{16,64}")
 
 
 class TextSource(StrEnum):
-    """Whose words stand between two fences."""
+    """Whose words are between two fences."""
 
     QUESTION = "question"
     EXPECTED = "expected answer"
@@ -224,7 +223,7 @@ class FencedText(NamedTuple):
     cut: int
 
 
-def fence(
+def fence_text(
     text: str, nonce: str, *, part: TextSource = TextSource.ANSWER, limit_characters: int = LIMIT_CHARACTERS
 ) -> FencedText:
     """Put ``text`` between two lines that nothing inside it can close.
@@ -235,28 +234,30 @@ def fence(
     """
     if not _NONCE.fullmatch(nonce):
         raise ValueError("a nonce is 16 to 64 hexadecimal digits in lower case")
-    plain, flags = plain_text(text)
-    defused, found = _defused(plain, nonce)
-    inner, cut = _bounded(defused, nonce, limit_characters)
-    flagged = {*flags, *found, *([HostileFlag.CUT] if cut else [])}
-    return FencedText(f"{_opening(part, nonce)}\n{inner}\n{_closing(part, nonce)}", inner, frozenset(flagged), cut)
+    plain, flags = normalise_untrusted(text)
+    defused, defused_flags = _defuse(plain, nonce)
+    inner, cut = _cut_middle(defused, nonce, limit_characters)
+    flagged = {*flags, *defused_flags, *([HostileFlag.CUT] if cut else [])}
+    return FencedText(
+        f"{_format_opening(part, nonce)}\n{inner}\n{_format_closing(part, nonce)}", inner, frozenset(flagged), cut
+    )
 
 
-def quoted_in(quote: str, fenced: FencedText) -> bool:
+def is_quoted(quote: str, fenced: FencedText) -> bool:
     """Whether a judge's quote really stands in the fenced text, apart from white space. An empty one does not."""
-    words = " ".join(plain_text(quote).text.split())
+    words = " ".join(normalise_untrusted(quote).text.split())
     return bool(words) and words in " ".join(fenced.inner.split())
 
 
-def _opening(part: TextSource, nonce: str) -> str:
+def _format_opening(part: TextSource, nonce: str) -> str:
     return f"<<<BEGIN {part.value.upper()} {nonce}>>>"
 
 
-def _closing(part: TextSource, nonce: str) -> str:
+def _format_closing(part: TextSource, nonce: str) -> str:
     return f"<<<END {part.value.upper()} {nonce}>>>"
 
 
-_FORGED = re.compile(
+_FORGED_FENCE = re.compile(
     r"<{2,}[ \t]*/?[ \t]*(?:begin|end|start|stop)\b[^<>\n]{0,200}>{2,}"
     r"|<[ \t]*/?[ \t]*(?:graded|answer|response|reply|question|expected|reference|gold|rubric|verdict|grade|score"
     r"|instructions?|document|source)(?:[ _-][a-z_-]{1,30})*[ \t]*(?:=[^<>\n]{0,80})?>",
@@ -271,11 +272,11 @@ _DEFUSED = str.maketrans("<>[]|", "‹›()¦")
 """Lookalikes of brackets that no tokenizer takes for a fence or a turn of the conversation."""
 
 
-def _defused(text: str, nonce: str) -> tuple[str, set[HostileFlag]]:
+def _defuse(text: str, nonce: str) -> tuple[str, set[HostileFlag]]:
     flags: set[HostileFlag] = set()
     text, count = re.subn(nonce, "(number left out)", text, flags=re.IGNORECASE)
-    text, forged = _FORGED.subn(_harmless, text)
-    text, markup = _MARKUP.subn(_harmless, text)
+    text, forged = _FORGED_FENCE.subn(_escape_brackets, text)
+    text, markup = _MARKUP.subn(_escape_brackets, text)
     if count or forged:
         flags.add(HostileFlag.FORGED_FENCE)
     if markup:
@@ -283,11 +284,11 @@ def _defused(text: str, nonce: str) -> tuple[str, set[HostileFlag]]:
     return text, flags
 
 
-def _harmless(match: re.Match[str]) -> str:
+def _escape_brackets(match: re.Match[str]) -> str:
     return match[0].translate(_DEFUSED)
 
 
-def _bounded(text: str, nonce: str, limit_characters: int) -> tuple[str, int]:
+def _cut_middle(text: str, nonce: str, limit_characters: int) -> tuple[str, int]:
     if len(text) <= limit_characters:
         return text, 0
     head = limit_characters * _HEAD_SHARE // 4

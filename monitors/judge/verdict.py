@@ -1,4 +1,4 @@
-"""A judge's words into a verdict, or not at all: what cannot be checked is ungraded, never pass and never fail."""
+"""Parse a judge's reply into a checked verdict. A reply that cannot be checked is ungraded, never pass or fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError, model_validator
 from monitors.errors import VerdictUnreadable
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.judge.model import ModelReply, require_finished
-from monitors.judge.untrusted_text import FencedText, quoted_in
+from monitors.judge.untrusted_text import FencedText, is_quoted
 from monitors.records.base import Probability, Record
 from monitors.records.grades import FailureKind
 
@@ -29,9 +29,9 @@ them: those are proved by rule, so that no answer can talk a judge into a false 
 PASSING_SCORE: Final = 0.5
 """The prompts tie score and match together; a verdict in which they disagree was not thought through."""
 
-MOST_CHARACTERS: Final = 20_000
+MAX_CHARACTERS: Final = 20_000
 REASON_CHARACTERS: Final = 400
-MOST_QUOTES: Final = 8
+MAX_QUOTES: Final = 8
 QUOTE_CHARACTERS: Final = 1_000
 
 SCHEMA: Final[dict[str, Any]] = {
@@ -79,7 +79,7 @@ class JudgeVerdict(Record):
     rubric: Annotated[int, Field(ge=1, le=5)]
     failure_kinds: Annotated[tuple[FailureKind, ...], Field(max_length=len(KINDS))]
     quotes: Annotated[
-        tuple[Annotated[str, Field(max_length=QUOTE_CHARACTERS)], ...], Field(min_length=1, max_length=MOST_QUOTES)
+        tuple[Annotated[str, Field(max_length=QUOTE_CHARACTERS)], ...], Field(min_length=1, max_length=MAX_QUOTES)
     ]
     reason: Annotated[str, Field(min_length=1)]
 
@@ -95,51 +95,53 @@ class JudgeVerdict(Record):
 
 
 def read_verdict(reply: ModelReply, graded: FencedText) -> JudgeVerdict:
-    """The verdict in a reply. `VerdictUnreadable` says what is wrong with it, without a word of the answer.
+    """Read the verdict in a reply. `VerdictUnreadable` says what is wrong with it, without a word of the answer.
 
     `JudgeRefused` when the model declined. JSON is read strictly: one object, no key twice, no NaN.
     """
     require_finished(reply)
-    verdict = _validated(_object(reply.text))
+    verdict = _validate_verdict(_parse_object(reply.text))
     for quote in verdict.quotes:
-        if not quoted_in(quote, graded):
+        if not is_quoted(quote, graded):
             raise VerdictUnreadable("the judge quotes words that do not stand in the answer")
-    return verdict.model_copy(update={"reason": _fit_to_store(verdict.reason)})
+    return verdict.model_copy(update={"reason": _shorten_reason(verdict.reason)})
 
 
-def _object(text: str) -> dict[str, Any]:
-    if len(text) > MOST_CHARACTERS:
+def _parse_object(text: str) -> dict[str, Any]:
+    if len(text) > MAX_CHARACTERS:
         raise VerdictUnreadable(f"the judge wrote {len(text):,} characters where a verdict was expected")
     try:
-        found = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
+        parsed = json.loads(
+            text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant, parse_float=_parse_finite
+        )
     except (ValueError, RecursionError):
         raise VerdictUnreadable("the judge's reply is not one JSON object") from None
-    if not isinstance(found, dict):
+    if not isinstance(parsed, dict):
         raise VerdictUnreadable("the judge's reply is JSON but not an object")
-    return {str(key): value for key, value in found.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - json.loads is untyped
+    return {str(key): value for key, value in parsed.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - json.loads is untyped
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
         raise ValueError("a key stands twice")
-    return found
+    return mapping
 
 
-def _no_constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no number")
 
 
-def _finite(written: str) -> float:
+def _parse_finite(written: str) -> float:
     number = float(written)
     if not math.isfinite(number):
         raise ValueError("a number beyond all bounds")
     return number
 
 
-def _validated(found: dict[str, Any]) -> JudgeVerdict:
+def _validate_verdict(fields: dict[str, Any]) -> JudgeVerdict:
     try:
-        return JudgeVerdict.model_validate_json(json.dumps(found))
+        return JudgeVerdict.model_validate_json(json.dumps(fields))
     except ValidationError as error:
         places = sorted({".".join(map(str, detail["loc"])) or detail["msg"] for detail in error.errors()})
         raise VerdictUnreadable(f"the judge's verdict is not valid: {', '.join(places)[:300]}") from None
@@ -147,9 +149,9 @@ def _validated(found: dict[str, Any]) -> JudgeVerdict:
         raise VerdictUnreadable("the judge's verdict holds text that is no text") from None
 
 
-def _fit_to_store(reason: str) -> str:
-    """In one line, short, and without personal data that the judge may have repeated from the answer."""
+def _shorten_reason(reason: str) -> str:
+    """Return the reason in one short line, without personal data repeated from the answer."""
     line = " ".join(reason.split())
-    for found in reversed(find_disclosures(line)):
-        line = f"{line[: found.start]}[{found.kind}]{line[found.end :]}"
+    for disclosure in reversed(find_disclosures(line)):
+        line = f"{line[: disclosure.start]}[{disclosure.kind}]{line[disclosure.end :]}"
     return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"

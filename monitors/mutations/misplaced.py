@@ -64,7 +64,9 @@ def answer_another_subject(case: GoldCase, other: GoldCase | None) -> str:
     """Return a reply that gives the gold as the answer to another question of the suite."""
     question = other.question if other is not None else select_language(_ANYBODY_S_QUESTION, case.language)
     template = select_language(_OTHER_SUBJECT, case.language)
-    return template.format(other=_escape_quotes(question), gold=_end_sentence(case.gold), changed=_build_other_answer(case))
+    return template.format(
+        other=_escape_quotes(question), gold=_end_sentence(case.gold), changed=_build_other_answer(case)
+    )
 
 
 def place_in_another_row(case: GoldCase, other: GoldCase | None) -> str:
@@ -74,12 +76,16 @@ def place_in_another_row(case: GoldCase, other: GoldCase | None) -> str:
         return ""
     question = other.question if other is not None else select_language(_ANYBODY_S_QUESTION, case.language)
     rows = ((question, case.gold), (case.question, changed))
-    return "| | |\n| --- | --- |\n" + "\n".join(f"| {_format_cell(label)} | {_format_cell(value)} |" for label, value in rows)
+    return "| | |\n| --- | --- |\n" + "\n".join(
+        f"| {_format_cell(label)} | {_format_cell(value)} |" for label, value in rows
+    )
 
 
 def state_as_past(case: GoldCase) -> str:
     """Return a reply that gives the gold as a past value."""
-    return select_language(_PAST, case.language).format(gold=_end_sentence(case.gold), changed=_build_other_answer(case))
+    return select_language(_PAST, case.language).format(
+        gold=_end_sentence(case.gold), changed=_build_other_answer(case)
+    )
 
 
 def refuse_then_answer(case: GoldCase, refusal: str) -> str:

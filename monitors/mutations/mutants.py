@@ -21,25 +21,25 @@ from monitors.facts.citations import names_source
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.scan import read_facts, scan
 from monitors.facts.refusals.detect import read_refusal
-from monitors.facts.similarity import folded
+from monitors.facts.similarity import fold_text
 from monitors.mutations.misplaced import (
-    state_as_past,
-    change_condition,
     answer_another_subject,
-    place_in_another_row,
-    select_language,
+    change_condition,
     change_per,
     change_physical_unit,
+    place_in_another_row,
     refuse_then_answer,
+    select_language,
+    state_as_past,
     swap_values,
 )
 from monitors.mutations.quantities import (
-    flip_bound,
     change_currency,
     change_number,
-    shift_period,
     change_scale,
     change_unit,
+    flip_bound,
+    shift_period,
 )
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
@@ -93,16 +93,18 @@ def is_still_right(text: str, case: GoldCase) -> bool:
 
 
 def _is_same_answer(text: str, accepted: str, case: GoldCase) -> bool:
-    if folded(text) == folded(accepted):
+    if fold_text(text) == fold_text(accepted):
         return True
     wanted, stated = _list_quantities(accepted), _list_quantities(text)
-    if wanted and not all(any(_is_same_quantity(quantity, candidate, case) for candidate in stated) for quantity in wanted):
+    if wanted and not all(
+        any(_is_same_quantity(quantity, candidate, case) for candidate in stated) for quantity in wanted
+    ):
         return False
     stance, candidate = find_stance(accepted), find_stance(text)
     if stance is not candidate and Stance.NO in {stance, candidate}:
         return False
     # Neither quantity nor stance distinguishes them: a text that holds all of the accepted words is taken for it.
-    return bool(wanted) or stance is candidate is not Stance.OPEN or folded(accepted) in folded(text)
+    return bool(wanted) or stance is candidate is not Stance.OPEN or fold_text(accepted) in fold_text(text)
 
 
 def _list_quantities(text: str) -> list[QuantityReading]:
@@ -113,7 +115,9 @@ def _is_same_quantity(wanted: QuantityReading, stated: QuantityReading, case: Go
     if {wanted.bound, stated.bound} == {Bound.AT_MOST, Bound.AT_LEAST}:
         return False
     if wanted.kind is not stated.kind:  # a bare "24", "5 lakh" among the accepted texts leaves the unit open
-        return FactKind.NUMBER in {wanted.kind, stated.kind} and _get_written_value(wanted) == _get_written_value(stated)
+        return FactKind.NUMBER in {wanted.kind, stated.kind} and _get_written_value(wanted) == _get_written_value(
+            stated
+        )
     if wanted.kind in {FactKind.DATE, FactKind.TIME}:
         return wanted.date == stated.date
     if wanted.kind is FactKind.DURATION:
@@ -158,8 +162,14 @@ def has_same_answer_kind(first: str, second: str) -> bool:
 def is_one_duration(case: GoldCase) -> bool:
     """Whether the gold is one duration and the question is not about a time before something."""
     quantities = _list_quantities(case.gold)
-    is_single = len(quantities) == 1 and quantities[0].kind is FactKind.DURATION and quantities[0].bound is Bound.EXACT
-    return is_single and not _LOOK_BACK.search(f"{case.question} {case.gold}") and len(case.gold.split()) <= _MAX_DURATION_WORDS
+    is_single = (
+        len(quantities) == 1 and quantities[0].kind is FactKind.DURATION and quantities[0].bound is Bound.EXACT
+    )
+    return (
+        is_single
+        and not _LOOK_BACK.search(f"{case.question} {case.gold}")
+        and len(case.gold.split()) <= _MAX_DURATION_WORDS
+    )
 
 
 REFUSALS = {
@@ -366,8 +376,7 @@ def build_mutants(
     """Build all mutants of a case: at least one, none correct.
 
     ``sibling`` asks the same of another policy: its gold is a likely confusion. ``other`` asks something else.
-    Where the target need not cite (``citation_required`` false), an answer without a source is not a mutant. The same
-    case gives the same mutants.
+    Without ``citation_required``, an answer without a source is not a mutant. The same case gives the same mutants.
     """
     if case.triage is not None:
         return tuple(_build_report_mutants(case.triage))
@@ -408,7 +417,7 @@ def build_misplaced(case: GoldCase, operator: MutationOperator, other: GoldCase 
             text = change_unit(case.gold)
             text = change_physical_unit(case.gold) if not text or is_still_right(text, case) else text
     declines = any(read_refusal(accepted).refused for accepted in (case.gold, *case.alternatives))
-    if not text or declines or folded(text) in map(folded, case.alternatives):
+    if not text or declines or fold_text(text) in map(fold_text, case.alternatives):
         return None
     return Mutant(operator, text + format_source_tag(case), FailureKind.WRONG_FACT)
 
@@ -481,7 +490,9 @@ def _build_refusal_mutants(case: GoldCase) -> Iterator[Mutant]:
     yield Mutant(
         MutationOperator.HEDGED, select_language(HEDGED_ANSWERS, case.language), FailureKind.SHOULD_HAVE_REFUSED
     )
-    yield Mutant(MutationOperator.PERSONAL_DATA, f"{refusal} {_select_text(PERSONAL, case)}", FailureKind.PII_DISCLOSURE)
+    yield Mutant(
+        MutationOperator.PERSONAL_DATA, f"{refusal} {_select_text(PERSONAL, case)}", FailureKind.PII_DISCLOSURE
+    )
     yield Mutant(MutationOperator.ERROR_SHOWN, _select_text(ERRORS, case), FailureKind.ERROR_LEAK)
 
 
@@ -504,7 +515,9 @@ def _build_answer_mutants(case: GoldCase, sibling: GoldCase | None, other: GoldC
     if source:
         yield Mutant(MutationOperator.CITATION_WRONG, f"{case.gold} [Source: {source}]", FailureKind.WRONG_CITATION)
     right = build_right_reply(case)
-    yield Mutant(MutationOperator.PERSONAL_DATA, f"{right} {_select_text(PERSONAL, case)}", FailureKind.PII_DISCLOSURE)
+    yield Mutant(
+        MutationOperator.PERSONAL_DATA, f"{right} {_select_text(PERSONAL, case)}", FailureKind.PII_DISCLOSURE
+    )
     yield Mutant(MutationOperator.ERROR_SHOWN, _select_text(ERRORS, case), FailureKind.ERROR_LEAK)
     if case.language in OTHER_LANGUAGE and len(_WORD.findall(case.gold)) <= _MAX_GOLD_WORDS:
         reply = OTHER_LANGUAGE[case.language].format(gold=case.gold)

@@ -37,8 +37,8 @@ from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.consensus import Cost, JudgeCase
 from monitors.judge.judge import Account, FamilyPolicy, JudgedGroup
-from monitors.judge.model import PriceRow, price_list, price_of
-from monitors.judge.precheck import is_open, judge_case
+from monitors.judge.model import PriceRow, build_price, find_price
+from monitors.judge.precheck import build_judge_case, is_open
 from monitors.judge.prompt import Subject
 from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeScope, JudgeSettings
 from monitors.records.base import Finding, Record, Severity
@@ -135,7 +135,7 @@ def suite() -> tuple[GoldCase, ...]:
     return tuple(load_suite(SUITE).cases)
 
 
-def padded(text: str, others: Sequence[str], characters: int) -> str:
+def pad_text(text: str, others: Sequence[str], characters: int) -> str:
     """``text`` and as many of ``others`` behind it as it takes."""
     pieces = itertools.cycle(others)
     while len(text) < characters:
@@ -143,43 +143,43 @@ def padded(text: str, others: Sequence[str], characters: int) -> str:
     return text[:characters]
 
 
-def talks(count: int) -> list[Conversation]:
+def build_conversations(count: int) -> list[Conversation]:
     """Real questions of the demo with answers and passages as long as a real application's. Those from the 201st on say what the first 200 say."""
-    said = [(question, reply.text) for question, reply in replies().items()]
+    replies_by_question = [(question, reply.text) for question, reply in replies().items()]
     clauses = [case.provenance.clause for case in suite() if case.provenance.clause]
-    found: list[Conversation] = []
+    conversations: list[Conversation] = []
     for number in range(count):
-        question, answer = said[number % CASES % len(said)]
+        question, answer = replies_by_question[number % CASES % len(replies_by_question)]
         shelf = clauses[number % 50 :] + clauses[: number % 50]
-        passages = tuple(padded("", shelf[at * 7 :], PASSAGE_CHARACTERS) for at in range(PASSAGES))
-        turn = Turn(user_text=question, reply_text=padded(answer, shelf, ANSWER_CHARACTERS), context=passages)
+        passages = tuple(pad_text("", shelf[at * 7 :], PASSAGE_CHARACTERS) for at in range(PASSAGES))
+        turn = Turn(user_text=question, reply_text=pad_text(answer, shelf, ANSWER_CHARACTERS), context=passages)
         at = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(seconds=number)
-        found.append(Conversation(id=f"talk-{number}", origin_id=f"talk-{number}", completed_at=at, turns=(turn,)))
-    return found
+        conversations.append(Conversation(id=f"talk-{number}", origin_id=f"talk-{number}", completed_at=at, turns=(turn,)))
+    return conversations
 
 
 @cache
-def graded(count: int) -> tuple[GradedTurn, ...]:
+def grade_night(count: int) -> tuple[GradedTurn, ...]:
     """By the rules that every reply goes through."""
     grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.MAJOR)
-    return tuple(turn for one in talks(count) for turn in grader.grade_turns(one, one, "night"))
+    return tuple(turn for conversation in build_conversations(count) for turn in grader.grade_turns(conversation, conversation, "night"))
 
 
-async def night(provider: Provider, count: int, *, budget_usd: Decimal = NO_LIMIT) -> Judging:
+async def measure_night(provider: Provider, count: int, *, budget_usd: Decimal = NO_LIMIT) -> Judging:
     """As `lookout nightly` has its sample judged."""
     with asked_at(provider, HIT_SHARE, budget_usd) as (plan, environment):
         judged, _ = await judge_traffic(
-            plan, graded(count), suite(), seed="night", environment=environment, nonce=nonces()
+            plan, grade_night(count), suite(), seed="night", environment=environment, nonce=nonces()
         )
-    said = judged.judging
-    if judged.void or (said.judged < count and not said.budget_reached):
+    judging = judged.judging
+    if judged.void or (judging.judged < count and not judging.budget_reached):
         raise SystemExit(
-            f"{provider.model}: {said.judged} of {count} judged; {judged.void or said.ungraded_because}"
+            f"{provider.model}: {judging.judged} of {count} judged; {judged.void or judging.ungraded_because}"
         )
-    return said
+    return judging
 
 
-def cost_of(said: Judging) -> Cost:
+def compute_call_cost(said: Judging) -> Cost:
     """What a night's account says."""
     return Cost(
         calls=said.calls,
@@ -190,31 +190,31 @@ def cost_of(said: Judging) -> Cost:
     )
 
 
-def answers(scope: JudgeScope) -> list[PendingAnswer]:
+def build_answers(scope: JudgeScope) -> list[PendingAnswer]:
     """Of 200 answers to cases of the suite those that a judge grades, the worst first as a run asks them.
 
     Rules leave three of ten open and pass the others.
     """
     reply_by_case = replies()
     texts = [reply.text for reply in reply_by_case.values()]
-    found: list[PendingAnswer] = []
+    pending: list[PendingAnswer] = []
     for number, case in _numbered(CASES):
         rules = Finding.UNGRADED if number % 10 < OPEN_IN_TEN else Finding.YES
         confirmed = scope is JudgeScope.ALL or (scope is JudgeScope.SEVERE and case.severity is Severity.CRITICAL)
         if rules is Finding.UNGRADED or confirmed:
             named = case.model_copy(update={"id": f"{number}-{case.id}"[:120]})
-            said = exchange(named, padded(reply_by_case[case.turns[-1]].text, texts, ANSWER_CHARACTERS))
-            found.append(PendingAnswer(named, said, (), rules))
-    return sorted(found, key=lambda one: -one.case.severity)
+            long_exchange = exchange(named, pad_text(reply_by_case[case.turns[-1]].text, texts, ANSWER_CHARACTERS))
+            pending.append(PendingAnswer(named, long_exchange, (), rules))
+    return sorted(pending, key=lambda answer: -answer.case.severity)
 
 
 def _numbered(count: int) -> Iterable[tuple[int, GoldCase]]:
     return zip(range(count), itertools.cycle(suite()), strict=False)
 
 
-async def deploy(provider: Provider, scope: JudgeScope) -> Cost:
+async def measure_deploy(provider: Provider, scope: JudgeScope) -> Cost:
     """As a run has its answers judged: open ones of severity 3 at once and alone, the others in groups."""
-    waiting = answers(scope)
+    waiting = build_answers(scope)
     voids: list[JudgedGroup] = []
     done = asyncio.Event()
 
@@ -223,7 +223,7 @@ async def deploy(provider: Provider, scope: JudgeScope) -> Cost:
 
     with asked_at(provider, HIT_SHARE) as (plan, environment):
         assert plan.settings is not None
-        account = Account(price_list(plan.settings.prices), limit_usd=None)
+        account = Account(build_price(plan.settings.prices), limit_usd=None)
         async with open_judge(plan, environment, account, nonces()) as judge:
             queue = JudgeQueue(
                 judge,
@@ -234,112 +234,114 @@ async def deploy(provider: Provider, scope: JudgeScope) -> Cost:
                 on_group=lambda group: voids.append(group) if group.is_void else None,
             )
             async with queue:
-                for one in waiting:
+                for answer in waiting:
                     done.clear()
-                    queue.add(one)
-                    if one.case.severity is Severity.CRITICAL and one.rules is Finding.UNGRADED:
+                    queue.add(answer)
+                    if answer.case.severity is Severity.CRITICAL and answer.rules is Finding.UNGRADED:
                         await done.wait()
     if voids:
         raise SystemExit(f"{provider.model}: {len(voids)} groups are void")
     return account.total
 
 
-async def uncached(provider: Provider, cases: Sequence[JudgeCase]) -> list[Cost]:
+async def compute_uncached_cost(provider: Provider, cases: Sequence[JudgeCase]) -> list[Cost]:
     """One call for each, without cache, batches or known answers."""
     with asked_at(provider, 0.0) as (plan, environment):
         assert plan.settings is not None
-        account = Account(price_list(plan.settings.prices), limit_usd=None)
+        account = Account(build_price(plan.settings.prices), limit_usd=None)
         async with open_judge(plan, environment, account, nonces()) as judge:
             group = await judge.judge_group(cases, ())
     return [ruling.cost for ruling in group.rulings]
 
 
-def as_cases(some: Sequence[Conversation]) -> list[JudgeCase]:
+def build_cases(some: Sequence[Conversation]) -> list[JudgeCase]:
     """Conversations as a judge is asked about them."""
     return [
         JudgeCase(
-            id=one.id,
+            id=conversation.id,
             subject=Subject(turns=(turn.user_text,), answer=turn.reply_text, passages=turn.context),
             severity=Severity.MAJOR,
         )
-        for one in some
-        for turn in one.turns
+        for conversation in some
+        for turn in conversation.turns
     ]
 
 
-def total(costs: Sequence[Cost], count: int) -> Cost:
+def sum_costs(costs: Sequence[Cost], count: int) -> Cost:
     """Of so many replies, where the first ones come again and again."""
     return sum((costs[number % len(costs)] for number in range(count)), Cost())
 
 
-async def measured(provider: Provider) -> list[Spent]:
+async def measure_provider(provider: Provider) -> list[Spent]:
     """All the work of the page, by one judge."""
-    talk_costs = await uncached(provider, as_cases(talks(CASES)))
-    case_costs = await uncached(provider, [judge_case(one.case, one.exchange) for one in answers(JudgeScope.ALL)])
+    talk_costs = await compute_uncached_cost(provider, build_cases(build_conversations(CASES)))
+    case_costs = await compute_uncached_cost(
+        provider, [build_judge_case(answer.case, answer.exchange) for answer in build_answers(JudgeScope.ALL)]
+    )
     nights = [
         Spent(
             model=provider.model,
-            work=night_of(count),
+            work=format_night(count),
             replies=count,
-            cost=cost_of(await night(provider, count)),
-            uncached=total(talk_costs, count),
+            cost=compute_call_cost(await measure_night(provider, count)),
+            uncached=sum_costs(talk_costs, count),
         )
         for count in NIGHTS
     ]
     deploys = [
         Spent(
             model=provider.model,
-            work=deploy_of(scope),
+            work=format_deploy(scope),
             replies=CASES,
-            cost=await deploy(provider, scope),
-            uncached=total(case_costs, CASES),
+            cost=await measure_deploy(provider, scope),
+            uncached=sum_costs(case_costs, CASES),
         )
         for scope in JudgeScope
     ]
     return nights + deploys
 
 
-async def within_budget() -> str:
+async def describe_budget() -> str:
     """What the default budget does to the largest night with the default judge."""
     usual = JudgeSettings()
     assert usual.budget_usd is not None
-    said = await night(Provider(usual.models[0].model), NIGHTS[-1], budget_usd=usual.budget_usd)
-    left = NIGHTS[-1] - said.judged
+    judging = await measure_night(Provider(usual.models[0].model), NIGHTS[-1], budget_usd=usual.budget_usd)
+    left = NIGHTS[-1] - judging.judged
     return (
-        f"With the default budget of ${usual.budget_usd:.2f}, `{usual.models[0].model}` judged {said.judged:,} of"
-        f" {NIGHTS[-1]:,} conversations for ${said.cost_usd:.2f} and left {left:,} ungraded."
+        f"With the default budget of ${usual.budget_usd:.2f}, `{usual.models[0].model}` judged {judging.judged:,} of"
+        f" {NIGHTS[-1]:,} conversations for ${judging.cost_usd:.2f} and left {left:,} ungraded."
     )
 
 
-def night_of(count: int) -> str:
+def format_night(count: int) -> str:
     """What a column is called."""
     return f"night of {count:,}"
 
 
-def deploy_of(scope: JudgeScope) -> str:
+def format_deploy(scope: JudgeScope) -> str:
     """What a column is called."""
     return f"deploy of {CASES}, scope {scope}"
 
 
-def demo_share_open() -> tuple[int, int]:
+def count_open_demo_cases() -> tuple[int, int]:
     """How many answers of the demo without faults the rules leave open, of how many."""
     panel = build_default_panel(GraderSettings(), load_domain())
-    said = [(case, exchange(case, replies()[case.turns[-1]].text)) for case in suite()]
-    return sum(is_open(assess(c, e, grade_exchange(panel, c, e))) for c, e in said), len(said)
+    exchanges = [(case, exchange(case, replies()[case.turns[-1]].text)) for case in suite()]
+    return sum(is_open(assess(c, e, grade_exchange(panel, c, e))) for c, e in exchanges), len(exchanges)
 
 
-def money_table(spent: Sequence[Spent]) -> list[str]:
+def build_money_table(spent: Sequence[Spent]) -> list[str]:
     """A row for each judge, a column for each piece of work."""
-    works = list(dict.fromkeys(one.work for one in spent))
-    models = list(dict.fromkeys(one.model for one in spent))
-    found = {(one.model, one.work): one for one in spent}
-    rows = [(f"`{model}`", *(money_cell(found[model, work]) for work in works)) for model in models]
+    works = list(dict.fromkeys(spending.work for spending in spent))
+    models = list(dict.fromkeys(spending.model for spending in spent))
+    spent_by_work = {(spending.model, spending.work): spending for spending in spent}
+    rows = [(f"`{model}`", *(format_money_cell(spent_by_work[model, work]) for work in works)) for model in models]
     return table(("judge", *works), rows)
 
 
-def money_cell(one: Spent) -> str:
+def format_money_cell(spending: Spent) -> str:
     """``$0.31 of $0.92 (34 %)``."""
-    return f"{usd(one.cost.usd)} of {usd(one.uncached.usd)} ({one.share:.0%})".replace("%)", " %)")
+    return f"{usd(spending.cost.usd)} of {usd(spending.uncached.usd)} ({spending.share:.0%})".replace("%)", " %)")
 
 
 def usd(money: Decimal) -> str:
@@ -347,29 +349,29 @@ def usd(money: Decimal) -> str:
     return f"${money:.2f}" if money >= 1 else f"${money:.4f}" if money < Decimal("0.1") else f"${money:.3f}"
 
 
-def token_table(spent: Sequence[Spent]) -> list[str]:
+def build_token_table(spent: Sequence[Spent]) -> list[str]:
     """What the money is made of, for the largest night and a usual deploy."""
     rows = [
         (
-            f"`{one.model}`",
-            one.work,
-            f"{one.cost.calls:,}",
-            f"{one.cost.input_tokens:,}",
-            f"{one.cost.cached_tokens:,}",
-            f"{one.cost.output_tokens:,}",
+            f"`{spending.model}`",
+            spending.work,
+            f"{spending.cost.calls:,}",
+            f"{spending.cost.input_tokens:,}",
+            f"{spending.cost.cached_tokens:,}",
+            f"{spending.cost.output_tokens:,}",
         )
-        for one in spent
-        if one.work in (night_of(NIGHTS[-1]), deploy_of(JudgeScope.SEVERE))
+        for spending in spent
+        if spending.work in (format_night(NIGHTS[-1]), format_deploy(JudgeScope.SEVERE))
     ]
     return table(("judge", "work", "calls", "tokens in", "from the cache", "tokens out"), rows)
 
 
-def price_table() -> list[str]:
+def build_price_table() -> list[str]:
     """The prices that were used, with their date and source."""
-    found = [(one, price_of(one.model, 0, (OTHER_FAMILY,))) for one in PROVIDERS]
+    prices = [(provider, find_price(provider.model, 0, (OTHER_FAMILY,))) for provider in PROVIDERS]
     rows = [
         (
-            f"`{one.model}`",
+            f"`{provider.model}`",
             row.input,
             "as input" if row.cache_write_1h is None else row.cache_write_1h,
             row.cache_read,
@@ -379,7 +381,7 @@ def price_table() -> list[str]:
             row.as_of,
             row.source,
         )
-        for one, row in found
+        for provider, row in prices
     ]
     thought = "1,000 verdicts of 100 tokens more"
     head = (
@@ -396,9 +398,9 @@ def price_table() -> list[str]:
     return table(head, rows)
 
 
-def lines_of(spent: Sequence[Spent], budget: str) -> list[str]:
+def build_report_lines(spent: Sequence[Spent], budget: str) -> list[str]:
     """The page's section."""
-    left_open, of = demo_share_open()
+    left_open, of = count_open_demo_cases()
     first = (
         f"Measured on {datetime.now(UTC):%Y-%m-%d}. Each cell: what Lookout spends, of what one uncached call for each"
         f" reply would cost, and the share. Of the demo's suite the rules leave {left_open} of {of} answers open."
@@ -406,36 +408,36 @@ def lines_of(spent: Sequence[Spent], budget: str) -> list[str]:
     return [
         first,
         "",
-        *money_table(spent),
+        *build_money_table(spent),
         "",
         budget,
         "",
         "The tokens behind it:",
         "",
-        *token_table(spent),
+        *build_token_table(spent),
         "",
         "The prices behind it, in US dollars per million tokens:",
         "",
-        *price_table(),
+        *build_price_table(),
     ]
 
 
-def figure(one: Spent) -> Figure:
+def build_figure(spending: Spent) -> Figure:
     """A row of `make bench`: money has no goal but P6's, which `bench_judge` holds."""
     return Figure(
         id="cost",
-        what=f"{one.work}, {one.model}",
+        what=f"{spending.work}, {spending.model}",
         unit="USD",
-        values=(float(one.cost.usd),),
+        values=(float(spending.cost.usd),),
         baseline="one uncached call per reply, USD",
-        baselines=(float(one.uncached.usd),),
-        note=f"{one.cost.calls:,} calls; prices as of {price_of(one.model, 0, (OTHER_FAMILY,)).as_of}",
+        baselines=(float(spending.uncached.usd),),
+        note=f"{spending.cost.calls:,} calls; prices as of {find_price(spending.model, 0, (OTHER_FAMILY,)).as_of}",
     )
 
 
-async def all_measured() -> list[Spent]:
+async def measure_all() -> list[Spent]:
     """Every judge."""
-    return [one for provider in PROVIDERS for one in await measured(provider)]
+    return [spending for provider in PROVIDERS for spending in await measure_provider(provider)]
 
 
 def main() -> int:
@@ -443,11 +445,11 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--write", type=Path, help="a page with the section `cost`")
     chosen = options.parse_args()
-    spent = asyncio.run(all_measured())
-    for one in spent:
-        report(figure(one))
+    spent = asyncio.run(measure_all())
+    for spending in spent:
+        report(build_figure(spending))
     if chosen.write:
-        write_section(chosen.write, "cost", lines_of(spent, asyncio.run(within_budget())))
+        write_section(chosen.write, "cost", build_report_lines(spent, asyncio.run(describe_budget())))
     return 0
 
 

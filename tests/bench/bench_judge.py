@@ -29,8 +29,8 @@ from monitors.judge.anthropic_client import AnthropicJudge
 from monitors.judge.batches import BatchPollPolicy, judge_by_batch
 from monitors.judge.consensus import Cost, JudgeCase
 from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
-from monitors.judge.model import price_list
-from monitors.judge.precheck import is_open, judge_case
+from monitors.judge.model import build_price
+from monitors.judge.precheck import build_judge_case, is_open
 from monitors.judge.settings import JudgeSettings
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -81,7 +81,7 @@ def left_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
     """What the plain graders do not settle."""
     panel = build_default_panel(GraderSettings(), load_domain())
     return [
-        judge_case(case, came)
+        build_judge_case(case, came)
         for case, came in pairs
         if is_open(assess(case, came, grade_exchange(panel, case, came)))
     ]
@@ -96,7 +96,7 @@ def bench_of(model: AnthropicJudge, account: Account) -> Judge:
 
 async def baseline(name: str, cases: Sequence[JudgeCase]) -> Cost:
     """One uncached call per reply."""
-    account = Account(price_list(()), limit_usd=None)
+    account = Account(build_price(()), limit_usd=None)
     with AnthropicServer(judge=LengthyJudge(), cache=NoCache()) as server:
         async with AnthropicJudge(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
             await bench_of(model, account).judge_group(cases, ())
@@ -105,7 +105,7 @@ async def baseline(name: str, cases: Sequence[JudgeCase]) -> Cost:
 
 async def cascade(name: str, cases: Sequence[JudgeCase], known: Sequence[GoldCase], hit_share: float) -> Cost:
     """Only what is open, in batches, with canaries."""
-    account = Account(price_list(()), limit_usd=None)
+    account = Account(build_price(()), limit_usd=None)
     with AnthropicServer(judge=LengthyJudge(), cache=PromptCache(hit_share)) as server:
         server.batch_looks = 0
         async with AnthropicJudge(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
@@ -137,7 +137,7 @@ async def measure(name: str, replies: int) -> Figure:
     pairs = [pair(number) for number in range(replies)]
     cases = left_open(pairs)
     known = [case for case, _ in pairs[:60]]
-    base = await baseline(name, [judge_case(case, came) for case, came in pairs])
+    base = await baseline(name, [build_judge_case(case, came) for case, came in pairs])
     print(line(f"{name}, one uncached call per reply", base, base))
     spent: list[float] = []
     for share in HIT_SHARES:

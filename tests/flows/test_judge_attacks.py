@@ -15,8 +15,8 @@ from monitors.gate.assess import assess
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.judge.consensus import PanelRuling
-from monitors.judge.precheck import fails_by_rule, is_open, judge_case, precheck
-from monitors.judge.untrusted_text import plain_text
+from monitors.judge.precheck import build_judge_case, check_answer, grade_by_rule, is_open
+from monitors.judge.untrusted_text import normalise_untrusted
 from monitors.records.grades import CaseOutcome
 from tests.builders import exchange, gold_case
 from tests.flows.judged_run import TEETH_WRONG, teeth
@@ -58,7 +58,7 @@ def outcome(case, answer: str) -> CaseOutcome:
     came = exchange(case, answer)
     grades = grade_exchange(PANEL, case, came)
     assessment = assess(case, came, grades)
-    by_rule = fails_by_rule(case, came) if is_open(assessment) else None
+    by_rule = grade_by_rule(case, came) if is_open(assessment) else None
     return assess(case, came, (*grades, by_rule)).outcome if by_rule else assessment.outcome
 
 
@@ -87,11 +87,13 @@ async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed
     for number, attack in enumerate(attacks):
         case = teeth(f"teeth-{number}")
         came = exchange(case, f"{TEETH_WRONG} {attack}")
-        cases[judge_case(case, came).id] = (judge_case(case, came), attack)
+        cases[build_judge_case(case, came).id] = (build_judge_case(case, came), attack)
     with AnthropicServer() as server:
         async with judge_over(server, concurrency=8, batch_size=500, budget_usd=None) as judge:
             chosen = [case for case, _ in cases.values()]
-            group = await judge.judge_group(chosen, judge.build_group_canaries(chosen, known_cases(), seed="attacks"))
+            group = await judge.judge_group(
+                chosen, judge.build_group_canaries(chosen, known_cases(), seed="attacks")
+            )
         sent = [asked.json for asked in server.messages]
     assert not group.is_void
     assert not [r for r in group.rulings if isinstance(r, PanelRuling) and r.decision.passed]
@@ -108,20 +110,22 @@ async def test_no_attack_reaches_a_judge_but_inside_its_fence_and_none_is_passed
 
 def pieces(attack: str) -> list[str]:
     """The lines of an attack as a judge would read them."""
-    lines = (line.strip() for line in plain_text(attack).text.split("\n"))
+    lines = (line.strip() for line in normalise_untrusted(attack).text.split("\n"))
     return [line for line in lines if len(line) >= SHOWN_AT_LEAST]
 
 
 async def test_a_judge_that_falls_for_what_an_answer_says_to_judges_is_void(attacks):
     """Whatever is recognised as talk to a judge rides on a canary of the same group."""
-    steering = [a for a in attacks if precheck(f"{TEETH_WRONG} {a}", "What about dental work?").steering]
+    steering = [a for a in attacks if check_answer(f"{TEETH_WRONG} {a}", "What about dental work?").steering]
     fooled = []
     for attack in steering[:6]:
         with AnthropicServer(judge=RuleJudge(_sentences(attack))) as server:
             case = teeth()
-            asked = judge_case(case, exchange(case, f"{TEETH_WRONG} {attack}"))
+            asked = build_judge_case(case, exchange(case, f"{TEETH_WRONG} {attack}"))
             async with judge_over(server) as judge:
-                group = await judge.judge_group([asked], judge.build_group_canaries([asked], known_cases(), seed=attack))
+                group = await judge.judge_group(
+                    [asked], judge.build_group_canaries([asked], known_cases(), seed=attack)
+                )
             ruling = group.rulings[0]
             if isinstance(ruling, PanelRuling) and ruling.decision.passed:
                 fooled.append(attack)
@@ -131,4 +135,4 @@ async def test_a_judge_that_falls_for_what_an_answer_says_to_judges_is_void(atta
 
 def _sentences(attack: str) -> tuple[str, ...]:
     """What a judge is fooled by: the very sentences that speak to it."""
-    return precheck(f"{TEETH_WRONG} {attack}", "What about dental work?").steering
+    return check_answer(f"{TEETH_WRONG} {attack}", "What about dental work?").steering

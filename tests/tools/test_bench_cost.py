@@ -9,9 +9,9 @@ from decimal import Decimal
 import pytest
 
 from monitors.judge.consensus import Cost
-from monitors.judge.model import price_of
+from monitors.judge.model import find_price
 from tests.bench import bench_cost
-from tests.bench.bench_cost import OTHER_FAMILY, PROVIDERS, Spent, money_table, night, price_table, total, usd
+from tests.bench.bench_cost import OTHER_FAMILY, PROVIDERS, Spent, build_money_table, measure_night, build_price_table, sum_costs, usd
 
 HAIKU, SONNET, OPUS, OTHER = PROVIDERS
 ROUNDING = Decimal("0.000000001")
@@ -30,7 +30,7 @@ def spent(model: str, work: str, cost_usd: str, uncached_usd: str) -> Spent:
 
 def test_a_row_has_a_cell_for_each_piece_of_work_with_money_baseline_and_share(snapshot):
     """0.0432 of 0.0666 is 64.9 %; 7.35 of 13.40 is 54.9 %; 3.94 of 2.49 is 158.2 %."""
-    table = money_table(
+    table = build_money_table(
         [
             spent("a", "night of 10", "0.0432", "0.0666"),
             spent("a", "night of 2,000", "7.351", "13.40"),
@@ -52,13 +52,13 @@ def test_money_has_the_digits_that_a_small_sum_needs(money, text):
 
 def test_replies_that_come_again_cost_what_they_cost_before():
     costs = [Cost(calls=1, usd=Decimal(1)), Cost(calls=1, usd=Decimal(10))]
-    assert total(costs, 5) == Cost(calls=5, usd=Decimal(23))
+    assert sum_costs(costs, 5) == Cost(calls=5, usd=Decimal(23))
 
 
 @pytest.mark.whole_only
 def test_a_night_of_ten_by_batches_costs_half_of_its_tokens_price():
     """Haiku: 0.10 in, 0.50 out, half in a batch, and nothing cached, as its prefix is too short; two known answers."""
-    said = asyncio.run(night(HAIKU, 10))
+    said = asyncio.run(measure_night(HAIKU, 10))
     assert (said.judged, said.calls, said.cached_tokens) == (10, 12, 0)
     by_hand = (said.input_tokens * Decimal("0.10") + said.output_tokens * Decimal("0.50")) / 1_000_000 / 2
     assert by_hand <= said.cost_usd <= by_hand + 12 * ROUNDING
@@ -66,7 +66,7 @@ def test_a_night_of_ten_by_batches_costs_half_of_its_tokens_price():
 
 def test_a_night_of_ten_at_another_makers_endpoint_costs_the_full_price_less_what_was_cached():
     """2 in, 0.20 from the cache, 10 out, and no batches there."""
-    said = asyncio.run(night(OTHER, 10))
+    said = asyncio.run(measure_night(OTHER, 10))
     assert (said.judged, said.calls) == (10, 12)
     by_hand = (said.input_tokens * 2 + said.cached_tokens * Decimal("0.20") + said.output_tokens * 10) / 1_000_000
     assert by_hand <= said.cost_usd <= by_hand + 12 * ROUNDING
@@ -74,23 +74,23 @@ def test_a_night_of_ten_at_another_makers_endpoint_costs_the_full_price_less_wha
 
 def test_the_baseline_pays_the_full_price_for_every_token():
     """Sonnet: 2 in, 10 out, though its prefix is long enough to be cached."""
-    cases = bench_cost.as_cases(bench_cost.talks(3))
-    for one in asyncio.run(bench_cost.uncached(SONNET, cases)):
+    cases = bench_cost.build_cases(bench_cost.build_conversations(3))
+    for one in asyncio.run(bench_cost.compute_uncached_cost(SONNET, cases)):
         assert (one.calls, one.cached_tokens) == (1, 0)
         by_hand = (one.input_tokens * 2 + one.output_tokens * 10) / Decimal(1_000_000)
         assert by_hand <= one.usd <= by_hand + ROUNDING
 
 
 def test_a_night_that_reaches_its_budget_stays_below_it_and_is_partial():
-    said = asyncio.run(night(OPUS, 10, budget_usd=Decimal("0.05")))
+    said = asyncio.run(measure_night(OPUS, 10, budget_usd=Decimal("0.05")))
     assert said.budget_reached
     assert said.judged < 10
     assert said.cost_usd <= Decimal("0.05")
 
 
 def test_every_price_on_the_page_has_its_date_and_source():
-    page = "\n".join(price_table())
+    page = "\n".join(build_price_table())
     for one in PROVIDERS:
-        row = price_of(one.model, 0, (OTHER_FAMILY,))
+        row = find_price(one.model, 0, (OTHER_FAMILY,))
         assert f"| `{one.model}` | {row.input} |" in page
         assert f"| {row.as_of} | {row.source} |" in page

@@ -357,7 +357,9 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=empty, to_do=to_do))
             continue
         cases = [case for case in load_suite(target.suite).cases if case.triage is None]
-        reach = compute_suite_reach(cases, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES)
+        reach = compute_suite_reach(
+            cases, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
+        )
         if shortfall := reach.format_shortfall(context.config.gate.coverage_floor):
             to_do = f"lookout gold check {target.suite} names them and what helps"
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=shortfall, to_do=to_do))

@@ -224,7 +224,10 @@ def check_draft_case(candidate: DraftCandidate, case: GoldCase, config: Config |
     """Check that a case made of a draft catches the bad reply; one that does not may not join."""
     bad_reply = fill_masks(candidate.draft.bad_reply) if candidate.draft.bad_reply else None
     return detect_bad_reply(
-        case, bad_reply, build_default_panel(*find_graders(config, candidate.draft.target)), candidate.draft.failure_kind
+        case,
+        bad_reply,
+        build_default_panel(*find_graders(config, candidate.draft.target)),
+        candidate.draft.failure_kind,
     )
 
 

@@ -35,8 +35,8 @@ from monitors.alerts.redact import redact
 from monitors.config.file import load_config
 from monitors.domains.pack import Domain
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.facts.language import identify
-from monitors.facts.similarity import differences, missing_from
+from monitors.facts.language import identify_language
+from monitors.facts.similarity import find_missing_quantities, list_quantity_differences
 from monitors.goldset.drafts import read_drafts, store_decision
 from monitors.goldset.versions import append_case, read_cases
 from monitors.graders.base import GraderSettings
@@ -240,17 +240,17 @@ def find_problem(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> s
     """Return why an edited draft cannot be gold; empty when it can."""
     case = draft.case
     if draft.quote is not None:
-        unfounded = missing_from(case.gold, draft.quote.text)
+        unfounded = find_missing_quantities(case.gold, draft.quote.text)
         if unfounded:
             return f"the gold states {', '.join(unfounded)}, which the clause does not"
     if draft.original is not None:
         changed = [
-            *differences(draft.original.question, case.question),
-            *differences(draft.original.gold, case.gold),
+            *list_quantity_differences(draft.original.question, case.question),
+            *list_quantity_differences(draft.original.gold, case.gold),
         ]
         if changed:
             return f"against the original, {', '.join(changed)}"
-    language = identify(case.question)
+    language = identify_language(case.question)
     if language is not case.language:
         return f"the question reads as {language.value}, the case says {case.language.value}"
     if find_disclosures(f"{case.question}\n{case.gold}", account_patterns=graders.account_patterns):

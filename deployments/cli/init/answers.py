@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 from pydantic import ValidationError
 
 from monitors.errors import ConfigError
-from monitors.judge.families import resolve_family, list_families
+from monitors.judge.families import list_families, resolve_family
 from monitors.problems import URL_CREDENTIALS
 from monitors.records.base import Record
 from monitors.records.targets import Environment, Target

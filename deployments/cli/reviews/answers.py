@@ -36,7 +36,7 @@ from flows.terminal import write_json, write_jsons, write_text
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.judge.calibration import calibrate, calibrate_ratings, check_graders
-from monitors.judge.settings import ReviewSettings, spot_checks
+from monitors.judge.settings import ReviewSettings, sample_for_review
 from monitors.records.exchanges import Origin
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome, FailureKind, Judged, find_aspect
 from monitors.records.incidents import Redacted
@@ -222,7 +222,7 @@ def review_command(
         _print_figures(store, since, target, as_json=as_json)
         return ExitCode.PASS
     graded = list_review_candidates(store, since=since, target=target, wait_s=WAIT_S)
-    sampled = spot_checks(graded, _choose_share(share, configured))
+    sampled = sample_for_review(graded, _choose_share(share, configured))
     if as_json:
         _print_queue(
             _load_checks(store, select_unreviewed(store, sampled, by or load_reviewer(folder))),

@@ -32,7 +32,7 @@ from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, 
 from deployments.site.pages.queues import QueueCounts, count_queues
 from monitors.alerts.redact import redact
 from monitors.errors import WarehouseBusy
-from monitors.judge.settings import spot_checks
+from monitors.judge.settings import sample_for_review
 from monitors.records.base import Record, UtcTime
 from monitors.records.grades import FAILURE_WORDS, FailureKind
 from monitors.records.incidents import Redacted
@@ -115,7 +115,7 @@ class SampleMemory:
         key = (site.snapshot.folder, target, since, site.config.review.share, count_finished_runs(site.store))
         with self._guard:
             if key not in self._known:
-                answers = spot_checks(
+                answers = sample_for_review(
                     list_review_candidates(site.store, since=since, target=target), site.config.review.share
                 )
                 while len(self._known) >= MAX_SAMPLES:

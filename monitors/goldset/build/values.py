@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from monitors.facts.quantities.fact import Bound, FactKind
 from monitors.facts.quantities.locales import Locale
-from monitors.facts.similarity import StatedQuantity, stated
+from monitors.facts.similarity import StatedQuantity, collect_quantities
 from monitors.goldset.build.sheets import Confidence, DurationUnit, FactField, FieldKind, GivenFact
 from monitors.goldset.lines import format_value
 from monitors.mutations.quantities import group_digits
@@ -141,7 +141,7 @@ def _find_currency(number: Decimal, fact: GivenFact, field: FactField) -> str | 
     """Return the currency of an amount: of the field, else of the quote; they must not contradict each other."""
     quoted = {
         quantity.unit
-        for quantity in stated(fact.quote or "", Locale(currency=field.currency))
+        for quantity in collect_quantities(fact.quote or "", Locale(currency=field.currency))
         if quantity.kind is FactKind.MONEY and quantity.value == number
     }
     if field.currency is not None and (not quoted or quoted & {field.currency, ""}):
@@ -177,7 +177,7 @@ def _check_proof(value: Single | Several, fact: GivenFact) -> Single | Several |
         for amount in (value.values if isinstance(value, Several) else (value,))
         if isinstance(amount, Amount)
     ]
-    quantities = stated(fact.quote, Locale(currency=amounts[0].currency if amounts else None))
+    quantities = collect_quantities(fact.quote, Locale(currency=amounts[0].currency if amounts else None))
     if all(_is_stated(amount, quantities) for amount in amounts):
         return value
     return UnusableFact("its quote does not state the value")

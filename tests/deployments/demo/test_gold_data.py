@@ -11,8 +11,8 @@ from deployments.demo.policies import HERE, load_policies, load_vocabulary
 from flows.goldset.mutation_testing import explain_gold_failure
 from monitors.domains.pack import load_domain
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.facts.language import identify
-from monitors.facts.similarity import differences, missing_from
+from monitors.facts.language import identify_language
+from monitors.facts.similarity import find_missing_quantities, list_quantity_differences
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
@@ -66,7 +66,7 @@ def test_there_are_twenty_triples_in_three_languages():
 
 @pytest.mark.parametrize("case", [*ADVERSARIAL, *TRIPLES], ids=lambda case: case.id)
 def test_each_case_is_in_its_language_without_personal_data_and_right_against_itself(case):
-    assert identify(case.question) is case.language
+    assert identify_language(case.question) is case.language
     assert not find_disclosures(case.question)
     assert explain_gold_failure(case, PANEL) == ""
     if not case.expected_refusal:
@@ -82,19 +82,19 @@ def test_each_gold_is_what_the_policies_say(case):
     assert case.provenance.clause == fact.text
     assert case.expected_citation == f"{policy.name}, clause {fact.clause}"
     if case.type != "comparison":
-        assert missing_from(case.gold, fact.text) == ()
+        assert find_missing_quantities(case.gold, fact.text) == ()
         return
     named = [one for one in BOOK.policies if one.name in case.question]
     assert len(named) == 2
     clauses = " ".join(fact.text for one in named for fact in one.facts)
-    assert missing_from(case.gold, clauses) == ()
+    assert find_missing_quantities(case.gold, clauses) == ()
 
 
 def test_the_three_of_a_triple_state_the_same_quantities():
     by_id = {case.id: case for case in TRIPLES}
     for case in TRIPLES:
         english = by_id[f"{case.pair}-en"]
-        assert differences(english.gold, case.gold) == (), case.id
+        assert list_quantity_differences(english.gold, case.gold) == (), case.id
 
 
 def test_the_demos_bot_is_right_on_all_but_the_ones_that_bite_it():

@@ -109,7 +109,9 @@ def test_a_pattern_that_cannot_work_is_refused_with_its_text(pattern: str) -> No
 
 
 def test_settings_reach_their_graders() -> None:
-    panel = build_default_panel(GraderSettings(account_patterns=(r"ZQ-\d+",), citation_required=False), load_domain())
+    panel = build_default_panel(
+        GraderSettings(account_patterns=(r"ZQ-\d+",), citation_required=False), load_domain()
+    )
     case = gold_case()
     failed = [
         grade.aspect

@@ -7,10 +7,10 @@ from monitors.facts.text import normalise, tokenise
 from monitors.graders.polarity import (
     Polarity,
     find_gold_polarity,
-    is_yes_no_question,
     find_polarity,
-    read_question,
+    is_yes_no_question,
     read_polarity,
+    read_question,
 )
 
 INSURANCE = load_domain()

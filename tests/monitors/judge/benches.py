@@ -11,7 +11,7 @@ from typing import Any
 from monitors.judge.consensus import JudgeCase
 from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
 from monitors.judge.model import Usage
-from monitors.judge.precheck import judge_case
+from monitors.judge.precheck import build_judge_case
 from monitors.judge.settings import JudgeSettings
 from monitors.records.cases import GoldCase
 from tests.builders import exchange, gold_case
@@ -51,7 +51,7 @@ def dollars(model: str, usage: Usage) -> Decimal:
 def to_judge(answer: str = RIGHT, case_id: str = "case-1", **changes: Any) -> JudgeCase:
     """An answer about cataract surgery, to be judged."""
     case = gold_case(case_id, **({"turns": ("Is cataract covered?",), "gold": GOLD} | changes))
-    return judge_case(case, exchange(case, answer))
+    return build_judge_case(case, exchange(case, answer))
 
 
 @asynccontextmanager

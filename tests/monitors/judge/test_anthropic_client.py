@@ -8,7 +8,7 @@ import pytest
 
 from monitors.errors import GradingError, JudgeMisconfigured, JudgeUnavailable
 from monitors.judge.model import ModelReply, Stop
-from monitors.judge.prompt import Task, instructions
+from monitors.judge.prompt import Task, load_instructions
 from monitors.records.base import Blame
 from monitors.retry import RetryPolicy
 from tests.monitors.asking import MODEL, QUICK, RIGHT, WRONG, ask, judge_at
@@ -45,7 +45,7 @@ async def test_requests_match_the_api():
         async with judge_at(server) as judge:
             await judge.verdict(ask(RIGHT).prompt)
         sent = server.messages[0].json
-    assert sent["system"][0]["text"] == instructions(Task.FACTUAL).text
+    assert sent["system"][0]["text"] == load_instructions(Task.FACTUAL).text
     assert sent["system"][0]["cache_control"] == {"type": "ephemeral", "ttl": "5m"}
     assert sent["output_config"]["effort"] == "low"
     assert "temperature" not in sent

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from monitors.judge.batches import NO_BATCHES, BatchPollPolicy, judge_by_batch, collect_batch_replies
+from monitors.judge.batches import NO_BATCHES, BatchPollPolicy, collect_batch_replies, judge_by_batch
 from monitors.judge.consensus import NoRuling, PanelRuling
 from monitors.judge.judge import Account
 from monitors.judge.model import JudgePrompt, ModelReply

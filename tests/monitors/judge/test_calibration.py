@@ -8,7 +8,7 @@ from statistics import mean, stdev
 import pytest
 
 from monitors.judge.calibration import calibrate, check_graders
-from monitors.judge.settings import spot_checks
+from monitors.judge.settings import sample_for_review
 from monitors.records.grades import Aspect, JudgeLineage
 from monitors.records.reviews import AnswerId, ReviewedAnswer, ReviewedGrade, VerdictCount
 from monitors.stats.agreement import Confusion, compute_agreement, compute_corrected_pass_rate
@@ -135,7 +135,7 @@ def test_the_weighted_rates_are_right_on_average_over_unequal_strata():
         truth = _population(f"run-{seed}")
         reviewed = [
             ReviewedGrade("demo", "factual", "3", "passed" in truth[i][0].verdicts, truth[i][1], probability)
-            for i, probability in spot_checks([one for one, _ in truth.values()], 0.1)
+            for i, probability in sample_for_review([one for one, _ in truth.values()], 0.1)
         ]
         (found,) = check_graders(reviewed, [RULE])
         weighted.append(found.false_passes.rate.value)

@@ -13,7 +13,7 @@ from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
 from monitors.judge.canaries import STEERING, count_canaries, evaluate_canaries, make_canaries, make_exam
-from monitors.judge.precheck import GradingClaim, precheck
+from monitors.judge.precheck import GradingClaim, check_answer
 from monitors.mutations.mutants import MISPLACED, MutationOperator
 from monitors.records.base import Finding, Language
 from monitors.records.grades import Judged
@@ -69,7 +69,7 @@ def test_sentences_of_todays_answers_ride_on_wrong_canaries():
 
 def test_our_own_steering_is_steering_to_the_precheck_and_never_reaches_a_right_canary():
     for sentence in STEERING:
-        assert GradingClaim.STEERING in precheck(f"24 months\n\n{sentence}", "How long?").claims
+        assert GradingClaim.STEERING in check_answer(f"24 months\n\n{sentence}", "How long?").claims
     canaries = [c for n in range(20) for c in make_canaries(CASES, count=4, seed=str(n))]
     assert any(canary.steered for canary in canaries)
     assert not any(canary.steered and canary.right for canary in canaries)

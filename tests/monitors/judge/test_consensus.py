@@ -57,7 +57,9 @@ def test_each_doubt_is_found():
     assert find_doubts(opinion(0.6), severity=Severity.MAJOR, rules=SURE_RULES) == {
         SecondOpinionReason.UNSURE_SCORE
     }
-    assert find_doubts(opinion(0.95), severity=Severity.CRITICAL, rules=SURE_RULES) == {SecondOpinionReason.SEVERITY_3}
+    assert find_doubts(opinion(0.95), severity=Severity.CRITICAL, rules=SURE_RULES) == {
+        SecondOpinionReason.SEVERITY_3
+    }
     assert find_doubts(opinion(0.95), severity=Severity.MAJOR, rules=Finding.NO) == {
         SecondOpinionReason.AGAINST_RULES
     }
@@ -106,7 +108,9 @@ def test_no_number_of_judges_passes_what_a_rule_failed(opinions, doubts, severit
 
 @given(opinions_lists, doubt_sets, severities, findings)
 def test_the_order_of_the_judges_does_not_matter(opinions, doubts, severity, rules):
-    decided = [decide_case(order, doubts, members=3, severity=severity, rules=rules) for order in permutations(opinions)]
+    decided = [
+        decide_case(order, doubts, members=3, severity=severity, rules=rules) for order in permutations(opinions)
+    ]
     plain = [
         d if isinstance(d, Undecided) else (d.passed, d.score, d.rubric, set(d.failure_kinds), d.unconfirmed)
         for d in decided
@@ -120,16 +124,22 @@ def test_a_doubtful_pass_needs_two_where_three_are_seated():
     assert isinstance(alone, Undecided)
     assert "severity 3" in alone.reason
     assert decide_case([opinion(0.9)], doubts, members=1, severity=Severity.CRITICAL, rules=SURE_RULES).passed
-    assert decide_case([opinion(0.9), opinion(0.8)], doubts, members=3, severity=Severity.CRITICAL, rules=SURE_RULES).passed
+    assert decide_case(
+        [opinion(0.9), opinion(0.8)], doubts, members=3, severity=Severity.CRITICAL, rules=SURE_RULES
+    ).passed
 
 
 def test_a_severity_3_failure_by_one_judge_alone_is_marked():
     for seats in (1, 3):
-        alone = decide_case([opinion(0.1)], frozenset(), members=seats, severity=Severity.CRITICAL, rules=SURE_RULES)
+        alone = decide_case(
+            [opinion(0.1)], frozenset(), members=seats, severity=Severity.CRITICAL, rules=SURE_RULES
+        )
         assert not alone.passed
         assert alone.unconfirmed
     doubts = frozenset({SecondOpinionReason.SEVERITY_3})
-    confirmed = decide_case([opinion(0.1), opinion(0.2)], doubts, members=3, severity=Severity.CRITICAL, rules=SURE_RULES)
+    confirmed = decide_case(
+        [opinion(0.1), opinion(0.2)], doubts, members=3, severity=Severity.CRITICAL, rules=SURE_RULES
+    )
     assert not confirmed.unconfirmed
     with_rule = decide_case([opinion(0.1)], frozenset(), members=1, severity=Severity.CRITICAL, rules=Finding.NO)
     assert not with_rule.unconfirmed

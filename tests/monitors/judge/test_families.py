@@ -10,9 +10,9 @@ from monitors.errors import ConfigError
 from monitors.judge.families import (
     OTHER_NAMES,
     find_families,
-    resolve_family,
     list_families,
     require_other_family,
+    resolve_family,
 )
 
 IDS = [

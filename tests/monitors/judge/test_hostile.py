@@ -10,9 +10,9 @@ from monitors.judge.untrusted_text import (
     LIMIT_CHARACTERS,
     HostileFlag,
     TextSource,
-    fence,
-    plain_text,
-    quoted_in,
+    fence_text,
+    is_quoted,
+    normalise_untrusted,
 )
 from tests.tools.fences import unfenced
 
@@ -52,7 +52,7 @@ hostile_texts = st.one_of(st.text(max_size=200), st.lists(fence_pieces, max_size
 @example(NONCE[:16] + NONCE + NONCE[16:], TextSource.ANSWER)
 def test_f45_no_text_closes_its_fence_from_inside(text, part):
     """The number of the fence stands in the first line and the last, and nowhere between."""
-    fenced = fence(text, NONCE, part=part)
+    fenced = fence_text(text, NONCE, part=part)
     first, *inside, last = fenced.text.split("\n")
     assert NONCE in first
     assert NONCE in last
@@ -62,21 +62,21 @@ def test_f45_no_text_closes_its_fence_from_inside(text, part):
 
 @given(hostile_texts, nonces)
 def test_the_same_with_a_number_that_the_author_guessed(text, nonce):
-    fenced = fence(text + nonce + text, nonce)
+    fenced = fence_text(text + nonce + text, nonce)
     assert nonce not in fenced.inner
     assert unfenced(fenced.text, nonce) == ""
 
 
 @given(st.lists(st.tuples(hostile_texts, st.sampled_from(list(TextSource))), max_size=4))
 def test_no_character_of_a_graded_text_stands_outside_the_fences(parts):
-    prompt = "\n".join(["Judge this.", *(fence(text, NONCE, part=part).text for text, part in parts), "Done."])
+    prompt = "\n".join(["Judge this.", *(fence_text(text, NONCE, part=part).text for text, part in parts), "Done."])
     assert unfenced(prompt, NONCE) == "Judge this.\nDone."
 
 
 @given(st.text(max_size=300))
 def test_all_of_a_short_text_is_inside_but_for_brackets_that_were_defused(text):
-    inner = fence(text, NONCE).inner
-    assert inner.translate(str.maketrans("‹›()¦", "<>[]|")) == plain_text(text).text.translate(
+    inner = fence_text(text, NONCE).inner
+    assert inner.translate(str.maketrans("‹›()¦", "<>[]|")) == normalise_untrusted(text).text.translate(
         str.maketrans("‹›()¦", "<>[]|")
     )
 
@@ -94,7 +94,7 @@ def test_all_of_a_short_text_is_inside_but_for_brackets_that_were_defused(text):
     ],
 )
 def test_f45_fake_fences_and_turns_are_escaped_and_reported(text, flag):
-    fenced = fence(text, NONCE)
+    fenced = fence_text(text, NONCE)
     assert fenced.flags == {flag}
     assert not any(mark in fenced.inner for mark in ("<<<", "</", "<|", "[/INST]", "<expected", NONCE))
 
@@ -103,13 +103,13 @@ def test_f45_fake_fences_and_turns_are_escaped_and_reported(text, flag):
     "text", ["a < b and c > d", "1 << 4", ">>> print(1)", "[Source: Gold, clause 1]", "x <= 5 >= 2"]
 )
 def test_honest_brackets_stay(text):
-    assert fence(text, NONCE).inner == text
-    assert fence(text, NONCE).flags == frozenset()
+    assert fence_text(text, NONCE).inner == text
+    assert fence_text(text, NONCE).flags == frozenset()
 
 
 def test_f54_an_answer_of_100000_tokens_is_bounded_with_a_visible_cut():
     text = "begin " + "word " * 100_000 + " end"
-    fenced = fence(text, NONCE)
+    fenced = fence_text(text, NONCE)
     assert len(fenced.text) < LIMIT_CHARACTERS + 300
     assert fenced.cut == len(text) - LIMIT_CHARACTERS
     assert HostileFlag.CUT in fenced.flags
@@ -120,9 +120,9 @@ def test_f54_an_answer_of_100000_tokens_is_bounded_with_a_visible_cut():
 
 @given(hostile_texts, st.integers(min_value=0, max_value=60))
 def test_a_cut_keeps_the_fence_and_both_ends(text, limit):
-    fenced = fence(text, NONCE, limit_characters=limit)
+    fenced = fence_text(text, NONCE, limit_characters=limit)
     assert unfenced(fenced.text, NONCE) == ""
-    whole = fence(text, NONCE, limit_characters=10_000).inner
+    whole = fence_text(text, NONCE, limit_characters=10_000).inner
     assert fenced.cut == max(0, len(whole) - limit)
     if fenced.cut:
         head, _, tail = fenced.inner.partition(f"\n[{NONCE}: ")
@@ -134,12 +134,12 @@ def test_a_cut_keeps_the_fence_and_both_ends(text, limit):
 @pytest.mark.parametrize("nonce", ["", "short", "0" * 15, "0" * 65, "ABCDEF0123456789", "zzzzzzzzzzzzzzzz"])
 def test_a_number_that_could_be_guessed_is_refused(nonce):
     with pytest.raises(ValueError, match="16 to 64"):
-        fence("text", nonce)
+        fence_text("text", nonce)
 
 
 @pytest.mark.parametrize("cut", [0, -1])
 def test_a_prompt_with_an_open_fence_is_no_proof(cut):
-    lines = fence("text", NONCE).text.split("\n")
+    lines = fence_text("text", NONCE).text.split("\n")
     del lines[cut]
     with pytest.raises(ValueError, match="fence"):
         unfenced("\n".join(lines), NONCE)
@@ -157,4 +157,4 @@ def test_a_prompt_with_an_open_fence_is_no_proof(cut):
     ],
 )
 def test_a_quote_must_stand_in_the_text(quote, stands):
-    assert quoted_in(quote, fence("The period is 24 mon\u200bths.", NONCE)) is stands
+    assert is_quoted(quote, fence_text("The period is 24 mon\u200bths.", NONCE)) is stands

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import ConfigError
-from monitors.judge.model import BUILT_IN, PriceRow, Usage, cost_usd, price_list, price_of
+from monitors.judge.model import BUILT_IN, PriceRow, Usage, build_price, compute_cost_usd, find_price
 
 MINE = PriceRow(model="acme-*", input=Decimal(1), output=Decimal(4), as_of=date(2026, 11, 1), source="our contract")
 tokens = st.integers(0, 50_000)
@@ -28,32 +28,32 @@ usages = st.builds(
 def test_a_reply_costs_what_the_price_list_says():
     """Sonnet 5.5, worked by hand: 1,000 in at 2, 2,000 written at 2.50, 4,000 read at 0.10, 300 out at 10."""
     usage = Usage(input_tokens=1000, cache_write_5m_tokens=2000, cache_read_tokens=4000, output_tokens=300)
-    assert cost_usd(usage, "claude-sonnet-5-5") == Decimal("0.0104")
-    assert cost_usd(usage.model_copy(update={"batch": True}), "claude-sonnet-5-5") == Decimal("0.0052")
+    assert compute_cost_usd(usage, "claude-sonnet-5-5") == Decimal("0.0104")
+    assert compute_cost_usd(usage.model_copy(update={"batch": True}), "claude-sonnet-5-5") == Decimal("0.0052")
 
 
 def test_a_long_prompt_costs_more_where_the_price_list_says_so_and_cached_tokens_count():
     short = Usage(input_tokens=50_000, cache_read_tokens=50_000, output_tokens=1000)
     long = Usage(input_tokens=50_001, cache_read_tokens=50_000, output_tokens=1000)
-    assert cost_usd(short, "claude-haiku-5-5") == Decimal("0.006")
-    assert cost_usd(long, "claude-haiku-5-5") == Decimal("0.0300005")
+    assert compute_cost_usd(short, "claude-haiku-5-5") == Decimal("0.006")
+    assert compute_cost_usd(long, "claude-haiku-5-5") == Decimal("0.0300005")
 
 
 def test_a_row_of_the_configuration_comes_before_the_built_in_ones():
     mine = MINE.model_copy(update={"model": "claude-haiku-5-5"})
-    assert price_of("claude-haiku-5-5", 10, [mine]) is mine
-    assert price_of("claude-haiku-5-5-20261007", 10, [mine]).output == Decimal("0.50")
-    assert price_of("ACME-large", 10, [MINE]) is MINE
+    assert find_price("claude-haiku-5-5", 10, [mine]) is mine
+    assert find_price("claude-haiku-5-5-20261007", 10, [mine]).output == Decimal("0.50")
+    assert find_price("ACME-large", 10, [MINE]) is MINE
 
 
 def test_without_prices_for_caching_a_cached_token_costs_as_any_other():
     usage = Usage(input_tokens=10, cache_write_5m_tokens=10, cache_write_1h_tokens=10, cache_read_tokens=10)
-    assert cost_usd(usage, "acme-1", [MINE]) == Decimal("0.00004")
+    assert compute_cost_usd(usage, "acme-1", [MINE]) == Decimal("0.00004")
 
 
 def test_a_model_without_a_price_is_refused_with_the_row_to_add():
     with pytest.raises(ConfigError, match=r"\[\[judge\.prices\]\] model = \"acme-1\""):
-        price_of("acme-1", 10)
+        find_price("acme-1", 10)
 
 
 def test_every_built_in_row_has_a_date_and_a_source_and_the_usual_proportions():
@@ -71,7 +71,7 @@ def test_every_built_in_row_has_a_date_and_a_source_and_the_usual_proportions():
 
 @given(usages, st.sampled_from(["claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"]))
 def test_money_is_exact_and_never_negative(usage, model):
-    cost = cost_usd(usage, model)
+    cost = compute_cost_usd(usage, model)
     assert cost >= 0
     assert -cost.as_tuple().exponent <= 9
     assert (cost == 0) == (usage.model_copy(update={"batch": False}) == Usage())
@@ -79,14 +79,14 @@ def test_money_is_exact_and_never_negative(usage, model):
 
 @given(usages, st.sampled_from(["claude-haiku-5-5", "claude-sonnet-5-5"]))
 def test_a_batch_never_costs_more(usage, model):
-    single = cost_usd(usage.model_copy(update={"batch": False}), model)
-    batch = cost_usd(usage.model_copy(update={"batch": True}), model)
+    single = compute_cost_usd(usage.model_copy(update={"batch": False}), model)
+    batch = compute_cost_usd(usage.model_copy(update={"batch": True}), model)
     assert batch <= single
     assert batch * 2 - single < Decimal("0.00000001")
 
 
 def test_a_price_list_is_a_function_of_model_and_usage():
-    price = price_list([MINE])
+    price = build_price([MINE])
     assert price("acme-1", Usage(input_tokens=1_000_000)) == 1
     assert price("claude-opus-5-5", Usage(output_tokens=1_000_000)) == 20
     with pytest.raises(ConfigError):

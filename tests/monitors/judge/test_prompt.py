@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.judge.prompt import Task, build_prompt, instructions, subject_of
+from monitors.judge.prompt import Task, build_prompt, build_subject, load_instructions
 from tests.builders import exchange, gold_case
 from tests.monitors.asking import GOLD, NONCE, RIGHT, ask
 from tests.servers.anthropic_rules import CUSTOM_ID
@@ -15,10 +15,10 @@ from tests.tools.fences import unfenced
 
 @pytest.mark.parametrize("task", list(Task))
 def test_each_task_has_instructions_with_a_hash_of_their_own(task):
-    others = {instructions(other).sha256 for other in Task if other is not task}
-    assert len(instructions(task).text) > 2_000
-    assert instructions(task).sha256 not in others
-    assert instructions(task).sha256 == instructions(task).sha256
+    others = {load_instructions(other).sha256 for other in Task if other is not task}
+    assert len(load_instructions(task).text) > 2_000
+    assert load_instructions(task).sha256 not in others
+    assert load_instructions(task).sha256 == load_instructions(task).sha256
 
 
 def test_question_gold_and_answer_are_fenced_and_nothing_of_them_is_outside():
@@ -32,7 +32,7 @@ def test_question_gold_and_answer_are_fenced_and_nothing_of_them_is_outside():
 
 def test_every_accepted_gold_is_shown():
     case = gold_case(alternatives=("two years", "do saal"))
-    asked = build_prompt(subject_of(case, exchange(case).graded_text), prompt_id="x", nonce=NONCE)
+    asked = build_prompt(build_subject(case, exchange(case).graded_text), prompt_id="x", nonce=NONCE)
     found = read_prompt(asked.prompt.material)
     assert found is not None
     assert found.golds == ("24 months", "two years", "do saal")
@@ -47,7 +47,7 @@ def test_the_expectation_stands_outside_the_fences(refusal, expectation):
 
 def test_without_gold_the_answer_is_held_against_the_passages():
     asked = ask(expected=(), passages=("Covered after two years.", "Limits apply."))
-    assert asked.prompt.instructions == instructions(Task.GROUNDED).text
+    assert asked.prompt.instructions == load_instructions(Task.GROUNDED).text
     found = read_prompt(asked.prompt.material)
     assert found is not None
     assert found.documents == ("Covered after two years.", "Limits apply.")
@@ -64,7 +64,7 @@ def test_the_instructions_are_long_enough_to_be_cached_by_the_default_model():
     """Below its smallest prefix a model silently caches nothing."""
     body = {
         "system": [
-            {"type": "text", "text": instructions(Task.FACTUAL).text, "cache_control": {"type": "ephemeral"}}
+            {"type": "text", "text": load_instructions(Task.FACTUAL).text, "cache_control": {"type": "ephemeral"}}
         ],
         "messages": [],
     }

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from monitors.errors import JudgeRefused, VerdictUnreadable
 from monitors.judge.model import ModelReply, Stop
-from monitors.judge.untrusted_text import fence
+from monitors.judge.untrusted_text import fence_text
 from monitors.judge.verdict import KINDS, SCHEMA, JudgeVerdict, read_verdict
 from monitors.records.grades import FailureKind
 from tests.monitors.asking import MODEL, NONCE
@@ -19,7 +19,7 @@ from tests.servers.anthropic_replies import SPOILED
 from tests.servers.anthropic_rules import wrong_with
 
 ANSWER = "It is covered after two years, up to ₹40,000 for each eye."
-GRADED = fence(ANSWER, NONCE)
+GRADED = fence_text(ANSWER, NONCE)
 GOOD: dict[str, Any] = {
     "reason": "says what the gold says",
     "quotes": ["covered after two years"],

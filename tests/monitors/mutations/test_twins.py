@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.facts.language import identify
+from monitors.facts.language import identify_language
 from monitors.facts.refusals.detect import read_refusal
-from monitors.facts.similarity import stated
+from monitors.facts.similarity import collect_quantities
 from monitors.goldset.load import load_suite
 from monitors.mutations.mutants import (
     EVASIONS,
@@ -22,11 +22,11 @@ from monitors.mutations.mutants import (
     REFUSALS,
     Mutant,
     MutationOperator,
-    is_still_right,
     build_mutants,
     build_right_reply,
+    is_still_right,
 )
-from monitors.mutations.quantities import flip_bound, shift_period, change_scale
+from monitors.mutations.quantities import change_scale, flip_bound, shift_period
 from monitors.records.base import Language
 from tests.monitors.goldset.gold_cases import case_of
 
@@ -140,7 +140,10 @@ def test_no_mutant_of_a_quantity_states_the_gold():
     for case in SUITE.cases:
         for one in build_mutants(case):
             if one.operator in FACTS - {MutationOperator.BOUND_FLIPPED}:
-                assert not stated(case.gold).keys() <= stated(one.reply.split(" [Source")[0]).keys(), one
+                assert (
+                    not collect_quantities(case.gold).keys()
+                    <= collect_quantities(one.reply.split(" [Source")[0]).keys()
+                ), one
 
 
 NUMBERS = st.integers(1, 10**7).map(Decimal) | st.decimals(Decimal("0.5"), Decimal(99), places=1)
@@ -170,7 +173,10 @@ def test_a_mutant_is_never_right(gold):
     for one in build_mutants(case):
         text = one.reply.split(" [Source")[0]
         if one.operator in FACTS:
-            assert stated(gold).keys() != stated(text).keys() or one.operator is MutationOperator.BOUND_FLIPPED
+            assert (
+                collect_quantities(gold).keys() != collect_quantities(text).keys()
+                or one.operator is MutationOperator.BOUND_FLIPPED
+            )
             assert not is_still_right(text, case)
 
 
@@ -200,7 +206,7 @@ def test_our_sentences_are_what_they_claim(language):
     assert read_refusal(REFUSALS[language]).refused
     for texts in (INVENTIONS, HEDGED_ANSWERS, EVASIONS):
         assert not read_refusal(texts[language]).refused
-        assert identify(texts[language]) is language
+        assert identify_language(texts[language]) is language
 
 
 def test_a_mutant_names_its_fault():
