@@ -1,12 +1,12 @@
-"""Check every request before it reaches a page: host name, proxy, token and form token.
+"""Check the host name, proxy, token and form token of each request before it reaches a page.
 
 a request for another host's name ───▶ 421: a page elsewhere may have led the browser here (DNS rebinding)
-a proxy that nobody named ───────────▶ 400
-no token, where one is needed ───────▶ 401, for every address but the login and the health check
+a proxy that is not configured ──────▶ 400
+no token, if one is needed ──────────▶ 401, for every address except the login and the health check
 a form without its token ────────────▶ 403 (see `deployments.site.forms`)
 
-Every answer forbids scripts and styles from elsewhere, frames, and requests to any other host. Who looked at what
-is written down before it is shown.
+Each response forbids external scripts and styles, frames, and requests to other hosts. Page views are logged before
+the page is shown.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from monitors.records.base import Record, UtcTime
 from monitors.storage import make_private_folder, open_without_links
 
 LOCAL: Final = "loopback"
-"""In the place of a session where nobody logs in."""
+"""Used as the session when no login is needed."""
 OPEN_ADDRESSES: Final = ("/login", "/healthz")
 LOGIN_ASSETS: Final = "/login/"
-"""What the login page itself is made of lies below."""
+"""The prefix of the login page's own files."""
 ACTION_RESULT_FIELDS: Final = frozenset({"done", "seal"})
-"""Of an address, what an action said when it was done: no filter of the page."""
+"""Query parameters with the message of a finished action; they are not filters."""
 HEADERS: Final = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -50,17 +50,17 @@ HEADERS: Final = {
     "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 }
 MAX_LOGGED_CHARACTERS: Final = 500
-"""Characters of an address, and of its filters, that are written down."""
+"""Characters of an address, and of its filters, that are logged."""
 _PROXY_HEADERS: Final = (
     *("x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server"),
     *("x-forwarded-prefix", "x-real-ip", "x-client-ip", "x-original-forwarded-for", "true-client-ip"),
     *("cf-connecting-ip", "fastly-client-ip", "forwarded", "via"),
 )
-"""What only a proxy sends."""
+"""Headers that only a proxy sends."""
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 _Value = TypeVar("_Value", list[datetime], None)
 _IPV6_SITE_BITS: Final = 64
-"""One customer has at least so large a network: any of its addresses is the same visitor's."""
+"""A customer has at least a network of this size: all its addresses count as one visitor."""
 
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who looks. ``session`` is what forms are bound to; empty for a program with a token in its header."""
+    """The sender of a request. Forms are bound to ``session``; empty for a program with a token in its header."""
 
     name: str
     role: Role
@@ -77,12 +77,12 @@ class Visitor:
 
     @property
     def may_decide(self) -> bool:
-        """Whether decisions are theirs to make."""
+        """Whether the visitor may make decisions."""
         return self.role is Role.OPERATE
 
 
 class PageView(Record):
-    """That somebody looked at a page, with its filters. ``personal_data`` says whether it was shown unmasked."""
+    """A logged page view, with its filters. ``personal_data``: the page was shown unmasked."""
 
     at: UtcTime
     who: str
@@ -95,12 +95,12 @@ class PageView(Record):
 
 @dataclass(frozen=True, slots=True)
 class ViewLog:
-    """Who looked at what: a line each in a file of the month, for its owner alone."""
+    """The log of page views: one line each in a monthly file that only its owner can read."""
 
     folder: Path
 
     def append(self, view: PageView) -> None:
-        """Write it down. Raises `OSError`: what cannot be written down is not shown."""
+        """Log a page view. Raises `OSError`; then the page must not be shown."""
         make_private_folder(self.folder)
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         handle = open_without_links(self.folder / f"views-{view.at:%Y-%m}.jsonl", flags, 0o600)
@@ -111,17 +111,17 @@ class ViewLog:
 
 
 def build_cookie_name(prefix: str) -> str:
-    """The name of the cookie of sessions: under the root's, browsers take none that a sibling's host has set."""
+    """Return the session cookie's name. ``__Host-`` makes browsers reject cookies that sibling hosts set."""
     return "__Secure-lookout" if prefix else "__Host-lookout"
 
 
 def needs_login(settings: SiteSettings, host: str) -> bool:
-    """Whether a token is asked for: everywhere but on this machine alone, without a proxy in front."""
+    """Whether a token is required: always, except on this machine only and without a proxy."""
     return settings.login or bool(settings.trusted_proxies) or not is_loopback(host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a name or an address is this machine's own."""
+    """Whether a name or an address is this machine."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -129,7 +129,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_tokens(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
-    """Raise `ConfigError` where a login is needed and nobody could log in."""
+    """Raise `ConfigError` if a login is needed but there is no token."""
     if needs_login(settings, host) and not tokens.load_all():
         raise ConfigError(
             f"the site on {host} asks everybody for a token, and nobody has one: "
@@ -139,10 +139,10 @@ def check_tokens(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
 
 @dataclass
 class AttemptLimit:
-    """How often a token may be tried: so many wrong ones within so long, from an address and from all of them.
+    """Limit wrong tokens in a period, per address and in total.
 
-    Who came with a good token before waits for wrong ones of their own address alone: nobody who guesses from a
-    thousand addresses keeps out those who are on call.
+    For an address that has sent a good token only its own wrong tokens count, so that an attacker with a thousand
+    addresses does not lock out the people on call.
     """
 
     now: Callable[[], datetime]
@@ -169,7 +169,7 @@ class AttemptLimit:
         _drop_oldest(self._wrong, self.max_addresses)
 
     def note_good(self, address: str) -> None:
-        """Remember where a good token came from."""
+        """Remember the address of a good token."""
         key = compute_visitor_network(address)
         self._welcome.pop(key, None)
         self._welcome[key] = None
@@ -187,7 +187,7 @@ def _drop_oldest(by_address: dict[str, _Value], max_addresses: int) -> None:
 
 
 def compute_visitor_network(address: str) -> str:
-    """What counts as one visitor's address: an IPv4 address, or the whole network that an IPv6 one is in."""
+    """Return the network that counts as one visitor: an IPv4 address, or the network of an IPv6 address."""
     parsed = _parse_address(address)
     if isinstance(parsed, IPv6Address):
         return str(ip_network((int(parsed), _IPV6_SITE_BITS), strict=False))
@@ -195,7 +195,7 @@ def compute_visitor_network(address: str) -> str:
 
 
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
-    """An address; of an IPv4 one that is written as IPv6, the IPv4 one. ``None`` for what is none."""
+    """Parse an address; IPv4 addresses written as IPv6 become IPv4. ``None`` for an invalid one."""
     try:
         parsed = ip_address(text.strip("[]"))
     except ValueError:
@@ -204,7 +204,7 @@ def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 class EntryRefused(Exception):
-    """A request that is not let in; ``text`` says why and what to do, ``wait_s`` when to try again if not 0."""
+    """A refused request. ``text`` says why and what to do, ``wait_s`` when to try again if not 0."""
 
     def __init__(self, status: HTTPStatus, text: str, wait_s: int = 0) -> None:
         super().__init__(text)
@@ -214,12 +214,12 @@ class EntryRefused(Exception):
 
 
 Refuse = Callable[[Request, HTTPStatus, str], ASGIApp]
-"""Makes the answer to what is not let in: as a page or as JSON, as it was asked for."""
+"""Builds the response to a refused request, as a page or as JSON, as requested."""
 
 
 @dataclass(frozen=True)
 class AccessControl:
-    """The door: an ASGI application around the pages. ``host`` is the address that it listens on."""
+    """ASGI middleware around the pages. ``host`` is the address that the site listens on."""
 
     app: ASGIApp
     settings: SiteSettings
@@ -233,7 +233,7 @@ class AccessControl:
     refuse: Refuse
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or answer it here."""
+        """Pass a request to the pages, or refuse it."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -248,7 +248,7 @@ class AccessControl:
         await self.app(admitted, receive, _add_security_headers(send))
 
     def _admit(self, scope: Scope) -> Scope:
-        """The request as the pages see it: its path without prefix and ``.json``, and its visitor.
+        """Return the request for the pages: its path without prefix and ``.json``, and its visitor.
 
         Raises `EntryRefused`.
         """
@@ -272,7 +272,7 @@ class AccessControl:
         return {**scope, "path": path, "raw_path": path.encode(), "state": {**scope["state"], **state}}
 
     def _resolve_client(self, scope: Scope, headers: Headers) -> str:
-        """The address that asks. Raises `EntryRefused` for a proxy that nobody named where no login is needed."""
+        """Return the client's address. Raises `EntryRefused` for an unknown proxy when no login is needed."""
         peer = _read_peer_address(scope)
         if self._is_proxy(peer):
             forwarded = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
@@ -287,12 +287,12 @@ class AccessControl:
         return peer
 
     def _resolve_host(self, scope: Scope, headers: Headers) -> str:
-        """The name that the browser called the site by: the proxy's word for it, where that is trusted."""
+        """Return the host name that the browser used, as reported by a trusted proxy."""
         called = headers.get("x-forwarded-host", "").partition(",")[0].strip()
         return called if called and self._is_proxy(_read_peer_address(scope)) else headers.get("host", "")
 
     def _is_plain(self, scope: Scope, headers: Headers, host: str) -> bool:
-        """Whether it is known that the browser speaks plain http beyond its machine: it keeps no session then."""
+        """Whether the browser uses plain http over a network; then no session cookie is set."""
         if is_loopback(_strip_port(host)):
             return False
         if self._is_proxy(_read_peer_address(scope)):
@@ -359,7 +359,7 @@ class AccessControl:
         except OSError as error:
             raise EntryRefused(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                f"Nobody can look now: who looked cannot be written to {self.views.folder} ({error.strerror}). "
+                f"No page can be shown: the view log cannot be written to {self.views.folder} ({error.strerror}). "
                 "Free some space, or make it writable for this user.",
             ) from None
 
@@ -380,12 +380,12 @@ def _check_host_name(host: str, known_names: Sequence[str]) -> None:
 
 
 def is_public_path(path: str) -> bool:
-    """Whether an address needs no token anywhere."""
+    """Whether an address never needs a token."""
     return path in OPEN_ADDRESSES or path.startswith(LOGIN_ASSETS)
 
 
 def _strip_path(path: str, prefix: str) -> tuple[str, bool]:
-    """The path without the proxy's prefix and without ``.json``; whether that was there."""
+    """Return the path without the proxy's prefix and ``.json``, and whether it had ``.json``."""
     if prefix and (path == prefix or path.startswith(f"{prefix}/")):
         path = path[len(prefix) :] or "/"
     path = path.rstrip("/") or "/"

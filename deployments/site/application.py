@@ -1,14 +1,14 @@
-"""The site: pages over the warehouse, server-rendered, each also as JSON.
+"""The site: server-rendered pages over the warehouse, each also as JSON.
 
 How a page is made
 ------------------
 
-1. **Its questions** are functions of a module in `warehouse/queries/site/`: they take a `Store`, give frozen
-   records, and page in SQL (``limit $rows offset $offset``, with the count of all). They never read a whole run, a
+1. **Its queries** are functions of a module in `warehouse/queries/site/`: they take a `Store`, return frozen
+   records, and page in SQL (``limit $rows offset $offset``, with the total count). They never read a whole run, a
    whole suite or a report to show a list.
-2. **Its function** is in a module of `deployments/site/pages/`: it takes a `PageRequest`, asks the questions of
-   ``request.site.store`` (a copy, which no writer can hold), and returns a `Page` with one record: everything that
-   the template shows. The record is the page's JSON too, so it holds values, and no HTML.
+2. **Its function** is in a module of `deployments/site/pages/`: it takes a `PageRequest`, runs the queries on
+   ``request.site.store`` (a copy, which no writer can lock), and returns a `Page` with one record: everything that
+   the template shows. The record is also the page's JSON, so it holds values and no HTML.
 3. **Filters are in the address**: ``request.read_choice(...)``, ``request.read_text(...)`` and
    ``request.read_paging()`` read them, and ``ui.filters`` and ``ui.pager`` show them. A wrong one is a 400 that
    names what is accepted.
@@ -21,13 +21,13 @@ How a page is made
    verdicts, empty states, filters, pager, the forms of actions. Charts are drawn in it from values of the record
    (`render_trend_line`, `render_trend_bars` of `monitors/reports/charts.py`, also usable by the report). A
    link is ``{{ request.link("/runs", verdict="FAIL") }}``: it knows the prefix of a proxy.
-6. **An empty state** (``ui.empty``) says what is missing and which command makes it. No data is its own word and
-   colour (``state-none``), never green and never a zero.
+6. **An empty state** (``ui.empty``) says what is missing and which command creates it. "No data" has its own word
+   and colour (``state-none``); it is never green and never a zero.
 7. **A decision** is an `ActionRoute`: a POST with the form's token (``ui.action``), refused for the role `read`. It
-   goes through `decisions.py`, the way that Slack's buttons and ``lookout alerts`` take.
-8. **Its row** is in `PAGES` or `ACTIONS` below, and in `NAVIGATION` of `rendering.py` if it has a place in the bar.
+   goes through `decisions.py`, as Slack's buttons and ``lookout alerts`` do.
+8. **Its row** is in `PAGES` or `ACTIONS` below, and in `NAVIGATION` of `rendering.py` if it is in the menu.
 9. **Its tests**: `tests/deployments/site/` walks the routing table for 401s, JSON, script off, accessibility and
-   both widths, with an address for each route from `EXAMPLES`; a page adds what only it promises.
+   both widths, with an address for each route from `EXAMPLES`; add tests for what is special to the page.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ from monitors.errors import MonitorError, WarehouseBusy
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """An address and the function that makes its page."""
+    """An address and the function that builds its page."""
 
     path: str
     make: PageMaker
@@ -83,7 +83,7 @@ class PageRoute:
 
 @dataclass(frozen=True, slots=True)
 class ActionRoute:
-    """An address that a form is posted to, and the function that carries it out."""
+    """An address that a form is posted to, and the function that applies it."""
 
     path: str
     carry_out: ActionMaker
@@ -107,7 +107,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("/review/drafts", build_gold_drafts_page),
     PageRoute("/review/incidents", build_grown_drafts_page),
 )
-"""Every page. Each also answers as JSON, at its address with ``.json`` (the first at ``/now.json``)."""
+"""All pages. Each is also served as JSON, at its address with ``.json`` (the first at ``/now.json``)."""
 
 ACTIONS: Final[tuple[ActionRoute, ...]] = (
     ActionRoute("/incidents/{incident}/decide/{decision}", decide_incident),
@@ -118,20 +118,20 @@ ACTIONS: Final[tuple[ActionRoute, ...]] = (
     ActionRoute("/review/drafts/{draft}", decide_gold_draft),
     ActionRoute("/review/incidents/{draft}", decide_grown_draft),
 )
-"""Every decision that the site takes."""
+"""All decisions that the site accepts."""
 
 FILES: Final[tuple[tuple[str, Callable[[PageRequest], Response]], ...]] = (
     ("/runs/{run}/report", serve_run_report),
     ("/metrics", serve_metrics),
     ("/badge/{target}.svg", serve_target_badge),
 )
-"""What is no page of the site and stands beside: files of runs, what other programs read."""
+"""Addresses that are not pages: files of runs, and data for other programs."""
 
 Answer = Callable[[Request], Awaitable[Response]]
 
 
 def build_pages_application(site: Site, renderer: Renderer, refresher: Refresher, login: LoginPages) -> Starlette:
-    """The site behind its door: whoever gets here was let in, and ``request.state`` has the visitor."""
+    """Build the application behind `AccessControl`, which puts the visitor into ``request.state``."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
@@ -158,7 +158,7 @@ def build_pages_application(site: Site, renderer: Renderer, refresher: Refresher
     handled = (HTTPException, PageRefused, MonitorError, Exception)
     pages = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, answer_error), lifespan=lifespan)
     pages.router.redirect_slashes = (
-        False  # it redirects to the name and the scheme that it sees itself, without prefix
+        False  # its redirects would use this server's own name and scheme, without the prefix
     )
     return pages
 
@@ -212,7 +212,7 @@ def _build_health_endpoint(refresher: Refresher) -> Answer:
 
 
 def _explain_error(error: Exception) -> tuple[HTTPStatus, str]:
-    """What is answered for an error: an error that nobody foresaw may hold a secret in its text."""
+    """Return status and text for an error. Unexpected errors show only their type: their text may hold a secret."""
     match error:
         case PageRefused():
             return error.status, error.text

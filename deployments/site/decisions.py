@@ -1,7 +1,7 @@
 """Apply what a person decides on a page, in the same way as Slack's buttons and `lookout alerts`.
 
-It is stored before anything else, carried out by whoever next has the warehouse (usually at once, here), and then
-the copy that the pages read is renewed, so that the next page shows it.
+A decision is stored first. It is applied by the next process that has the warehouse (usually this one, at once).
+Then the copy that the pages read is renewed, so that the next page shows it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from monitors.records.operator_actions import ActionOutcome
 from warehouse.queries.incidents import list_action_outcomes
 
 WAIT_S: Final = 2.0
-"""For the warehouse, and for its copy; what waits longer is carried out all the same, a little later."""
+"""Timeout for the warehouse and its copy; after it the decision is still applied, a little later."""
 PENDING_TEXT: Final = "Stored. It is carried out as soon as the warehouse is free."
 log = logging.getLogger(__name__)
 
@@ -33,10 +33,10 @@ log = logging.getLogger(__name__)
 def apply_decision(
     request: PageRequest, kind: ActionKind, incidents: Sequence[Incident], note: str = "", as_shown: str = ""
 ) -> str:
-    """Carry out a decision on incidents under the visitor's name; what came of it, in a sentence.
+    """Apply a decision on incidents under the visitor's name; return the result in a sentence.
 
-    ``as_shown`` names what the page showed when it was made: sent twice from the same page it is one decision.
-    Raises `WarehouseUnwritable` where it could not even be stored.
+    ``as_shown`` identifies the state of the page: a form that is sent twice from the same page is one decision.
+    Raises `WarehouseUnwritable` when the decision could not be stored.
     """
     people = request.site.people
     action = build_action(kind, incidents, at=people.now(), by=request.visitor.name, via=ActionVia.SITE, note=note)
@@ -44,7 +44,7 @@ def apply_decision(
         key = build_idempotency_key(kind.value, request.visitor.name, *action.fingerprints, as_shown)
         action = action.model_copy(update={"id": f"{ActionVia.SITE.value}-{key}"})
     store_action(people, action)
-    # The action is in the journal; the page says that it waits.
+    # The action is in the journal, and the page says that it is pending.
     with suppress(WarehouseBusy):
         apply_actions(people, wait_s=WAIT_S)
     renew_copy(request)
@@ -56,12 +56,12 @@ def apply_decision(
 
 
 def build_idempotency_key(*parts: str) -> str:
-    """An id that is the same for the same form: a press that is repeated, because no answer came, is one press."""
+    """Return an id that is the same for the same form, so that a repeated press counts once."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:ID_CHARACTERS]
 
 
 def _update_slack(request: PageRequest, action_outcomes: Sequence[ActionOutcome]) -> None:
-    """Edit the messages beside: Slack may be slow, and an edit that is missed is made up for by the next."""
+    """Edit the Slack messages in the background: Slack may be slow, and the next edit makes up for a missed one."""
     bot = request.site.bot
     if bot is not None:
         edit = partial(asyncio.run, update_alerts(request.site.people, bot, action_outcomes))
@@ -69,7 +69,7 @@ def _update_slack(request: PageRequest, action_outcomes: Sequence[ActionOutcome]
 
 
 def renew_copy(request: PageRequest) -> None:
-    """Have the next page show what was just written, where the warehouse is free now; else it comes by itself."""
+    """Renew the copy now if the warehouse is free, so that the next page shows the change; else later."""
     try:
         request.site.snapshot.refresh(WAIT_S)
     except MonitorError as error:

@@ -1,12 +1,10 @@
-"""A copy of the site in files: redacted, without forms, for a static Space or any web server, or just a folder.
+"""Export the site as static files: redacted, without forms, for a static Space, a web server or a folder.
 
-It follows its own links: what a page leads to is written too, until there is no more or there are too many. Of the
-filters only those of `OWN_PAGES` have files of their own: a link with another leads to the page without it.
-Exporting again replaces what the last export wrote, and touches nothing else.
+The export follows links: each linked page is written too, up to a limit. Only filters in `OWN_PAGES` have their
+own files: a link with another filter leads to the page without it. A new export replaces only the last one's files.
 
-All is written beside first, in `STAGED`, and takes its place file by file when everything is there: what is new
-first, then what replaces an older file, and what is no more goes last. So whoever reads meanwhile, or after a kill,
-finds every file whole and every link alive; before that point the former copy is as it was.
+All files are first written to `STAGED` and then moved into place: new files first, then replaced ones; obsolete
+files are removed last. So a reader meanwhile, or after a kill, finds every file whole and every link valid.
 """
 
 from __future__ import annotations
@@ -33,12 +31,12 @@ from monitors.reports.badge import render_badge
 from monitors.storage import build_unwritable_error, move, write_atomically
 
 MANIFEST: Final = "lookout-site.json"
-"""Says which files an export wrote: the next one may replace these, and no others."""
+"""The list of the files that an export wrote: the next one may replace only these."""
 STAGED: Final = ".lookout-site-new"
-"""In the folder of an export while it is written. One that is killed leaves it, and the next removes it."""
+"""The staging folder inside the export's folder. A killed export leaves it, and the next one removes it."""
 MAX_PAGES: Final = 2_000
 OWN_PAGES: Final = ("target", "night", "page")
-"""Filters of which each value has a file of its own; their order is that of the parts of its name."""
+"""Filters with one file per value; their order is that of the parts of the file name."""
 LEFT_OUT_PAGE: Final = StaticAddress("/_left-out")
 _TOO_MANY: Final = (
     "This page is not in this copy: a copy in files has {most:,} pages, and there are more. The site itself has it."
@@ -47,7 +45,7 @@ _ASSETS_OF_FOLDERS: Final = frozenset({"index.html", "index.json"})
 
 
 class ExportedFiles(Record):
-    """What was written. ``left_out`` counts pages beyond `MAX_PAGES`."""
+    """The written files. ``left_out`` counts pages beyond `MAX_PAGES`."""
 
     files: tuple[str, ...]
     pages: int
@@ -56,14 +54,14 @@ class ExportedFiles(Record):
 
 @dataclass
 class FolderLinks:
-    """Relative ways between the pages of a folder; ``most`` of those that are led to are noted, to be written."""
+    """Relative links between the pages of a folder. Up to ``most`` linked pages are noted, to be written."""
 
     most: int = MAX_PAGES
     noted: dict[StaticAddress, None] = field(default_factory=dict[StaticAddress, None])
     left_out: set[StaticAddress] = field(default_factory=set[StaticAddress])
 
     def link(self, here: StaticAddress, address: str, filters: Mapping[str, object]) -> str:
-        """The way from one page to another, relative. What is no page is one folder down from the first."""
+        """Return the relative link from one page to another. Other files are one folder below the first page."""
         if find_route(address) is None:
             return _build_relative_path(here, address.lstrip("/"))
         chosen = {name: str(filters[name]) for name in OWN_PAGES if filters.get(name) not in (None, "")}
@@ -72,7 +70,7 @@ class FolderLinks:
         return _build_relative_path(here, build_file_name(self.note("/" if address == "/now" else address, chosen)))
 
     def note(self, address: str, filters: Mapping[str, str]) -> StaticAddress:
-        """The page to lead to: the one that is wanted, or where there are too many the one that says so."""
+        """Return the page to link to: the wanted one, or the page about missing pages when there are too many."""
         goal = StaticAddress(address, tuple(filters.items()))
         if goal not in self.noted and len(self.noted) >= self.most:
             self.left_out.add(goal)
@@ -82,7 +80,7 @@ class FolderLinks:
 
 
 def find_route(address: str) -> tuple[PageRoute, Mapping[str, str]] | None:
-    """The page at an address, with what stands in it."""
+    """Return the page at an address, with the address's parameters."""
     for page in PAGES:
         match, scope = Route(page.path, _ignore_request).matches({"type": "http", "method": "GET", "path": address})
         if match is Match.FULL:
@@ -91,25 +89,25 @@ def find_route(address: str) -> tuple[PageRoute, Mapping[str, str]] | None:
 
 
 def _ignore_request() -> None:
-    """Only addresses are compared."""
+    """Do nothing: only addresses are compared."""
 
 
 def build_file_name(page: StaticAddress) -> str:
-    """Where a page is written. No name of a page begins with ``_``, so none is taken for another's part."""
+    """Return the file of a page. No page name begins with ``_``, so names and filter parts cannot be confused."""
     parts = [f"_{part}" if part in _ASSETS_OF_FOLDERS else part for part in page.address.split("/") if part]
     return "/".join([*parts, *(f"_{name}-{value}" for name, value in page.parts), "index.html"])
 
 
 def _build_relative_path(here: StaticAddress, goal: str) -> str:
-    """The way to a file; one that begins with a name with a colon would be read as a scheme (``data:``)."""
+    """Return the relative path to a file. A first part with a colon would be read as a scheme (``data:``)."""
     way = posixpath.relpath(goal, posixpath.dirname(build_file_name(here)) or ".")
     return f"./{way}" if ":" in way.partition("/")[0] else way
 
 
 def export_site(site: Site, renderer: Renderer, folder: Path, max_pages: int = MAX_PAGES) -> ExportedFiles:
-    """Write the pages, ``max_pages`` of them, their JSON, the figures and a badge for each target below ``folder``.
+    """Write at most ``max_pages`` pages, their JSON, the metrics and a badge for each target to ``folder``.
 
-    Raises `ConfigError` for a folder with files that are not an export's, `WarehouseUnwritable`.
+    Raises `ConfigError` for a folder with files that no export wrote, and `WarehouseUnwritable`.
     """
     previous = _load_previous_files(folder)
     files, links, done = dict(_render_figures(site)), FolderLinks(max_pages), 0
@@ -129,7 +127,7 @@ def export_site(site: Site, renderer: Renderer, folder: Path, max_pages: int = M
 
 
 def _replace_files(folder: Path, previous: Sequence[str], files: Mapping[str, str], written: ExportedFiles) -> None:
-    """Put the files in the place of those of before. Raises as `export_site`, and then leaves those of before."""
+    """Replace the files of the last export. Raises as `export_site`, and then leaves the old files."""
     _check_foreign_files(folder, previous, written)
     _make_folder(folder)
     staged = folder / STAGED
@@ -137,7 +135,7 @@ def _replace_files(folder: Path, previous: Sequence[str], files: Mapping[str, st
     try:
         for name, text in files.items():
             write_atomically(staged / name, text, within=folder)
-    except BaseException:  # a cancellation, too, must leave no half-written pages
+    except BaseException:  # also on cancellation
         shutil.rmtree(staged, ignore_errors=True)
         raise
     combined = written.model_copy(update={"files": tuple(sorted({*written.files, *previous}))})
@@ -152,7 +150,7 @@ def _replace_files(folder: Path, previous: Sequence[str], files: Mapping[str, st
 
 
 def _make_folder(place: Path) -> None:
-    """For whoever serves the copy: with the rights that the process's umask leaves, unlike folders of data."""
+    """Make a folder with the permissions of the umask, so that a web server can read it, unlike data folders."""
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -160,7 +158,7 @@ def _make_folder(place: Path) -> None:
 
 
 def _check_foreign_files(folder: Path, previous: Sequence[str], written: ExportedFiles) -> None:
-    """Raise `ConfigError` where a file of somebody else, or a link to elsewhere, stands in the way."""
+    """Raise `ConfigError` if a file of another origin, or a link out of the folder, is in the way."""
     for name in (*written.files, *previous):
         place = folder / name
         links = (part for part in (place, *place.parents) if part.is_relative_to(folder) and part != folder)
@@ -171,7 +169,7 @@ def _check_foreign_files(folder: Path, previous: Sequence[str], written: Exporte
 
 
 def _render_page_files(site: Site, renderer: Renderer, links: FolderLinks, goal: StaticAddress) -> dict[str, str]:
-    """A page and its JSON; for one that is no more, a page that says so."""
+    """Render a page and its JSON; for a page that no longer exists, a page that says so."""
     match = find_route(goal.address)
     request = build_export_request(site, goal, match[1] if match else {}, links)
     try:
@@ -193,7 +191,7 @@ def _name_page_files(goal: StaticAddress, html: str, json: str) -> dict[str, str
 def build_export_request(
     site: Site, goal: StaticAddress, path_parameters: Mapping[str, str], links: FolderLinks | None = None
 ) -> PageRequest:
-    """A look at a page by somebody who may see nothing personal."""
+    """Build the request of a visitor who may not see personal data."""
     return PageRequest(
         site=site,
         visitor=Visitor("export", Role.READ, sees_personal_data=False, session=""),
@@ -211,7 +209,7 @@ def _render_figures(site: Site) -> dict[str, str]:
 
 
 def _load_previous_files(folder: Path) -> tuple[str, ...]:
-    """What the last export wrote there. A manifest may name nothing outside its folder."""
+    """Return the files that the last export wrote. Paths outside the folder are refused."""
     file = folder / MANIFEST
     try:
         names = ExportedFiles.model_validate_json(file.read_bytes()).files

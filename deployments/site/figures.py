@@ -1,6 +1,6 @@
-"""What other programs read of the site: figures for Prometheus, and a target's badge.
+"""Serve metrics for Prometheus and a badge for each target.
 
-Nothing is a zero that was not counted: a target without a score has no series of it.
+Missing values are not zero: a target without a score has no such series.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def serve_metrics(request: PageRequest) -> Response:
-    """Scores, rates with their intervals, and counts of incidents, by target, as Prometheus reads them."""
+    """Serve scores, rates with intervals, and incident counts by target, in Prometheus' format."""
     return Response(format_metrics(load_cards(request)), media_type=CONTENT_TYPE)
 
 
 def serve_target_badge(request: PageRequest) -> Response:
-    """The badge of one target."""
+    """Serve the badge of one target."""
     name = request.path["target"]
     card = next((card for card in load_cards(request) if card.target == name), None)
     if card is None:
@@ -33,19 +33,19 @@ def serve_target_badge(request: PageRequest) -> Response:
 
 
 def load_cards(request: PageRequest) -> tuple[TargetCard, ...]:
-    """Every target as it stands, as the page Now has it."""
+    """Return the state of every target, as on the page Now."""
     data = build_now_page(request).data
     return data.cards if isinstance(data, NowData) else ()
 
 
 def format_badge_word(card: TargetCard) -> str:
-    """The last verdict; `NO_DATA` where it is too old to say anything, or there is none."""
+    """Return the last verdict; `NO_DATA` if there is none or it is too old."""
     is_known = card.last is not None and card.state not in (CardState.OLD, CardState.NONE)
     return card.last.verdict.value if is_known and card.last is not None else NO_DATA
 
 
 def format_metrics(cards: Iterable[TargetCard]) -> bytes:
-    """The figures in Prometheus' text form."""
+    """Format the metrics in Prometheus' text format."""
     figures = _Figures()
     for card in cards:
         figures.add(card)
@@ -53,7 +53,7 @@ def format_metrics(cards: Iterable[TargetCard]) -> bytes:
 
 
 class _Figures:
-    """The series of one answer."""
+    """The metric series of one response."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -69,7 +69,7 @@ class _Figures:
         self._recent = self._gauge("is_recent", "1 where something was graded lately, else 0")
 
     def add(self, card: TargetCard) -> None:
-        """A target's series."""
+        """Add a target's series."""
         name, last = card.target, card.last
         self._recent.labels(name).set(last is not None and card.state not in (CardState.OLD, CardState.NONE))
         if last is not None:

@@ -1,4 +1,4 @@
-"""Forms that are posted: read within bounds, and only from a page of this site."""
+"""Read posted forms with a size limit, and only from a page of this site."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from deployments.site.page import PageRefused
 from deployments.site.tokens import SessionSigner
 
 MAX_FORM_BYTES: Final = 64 * 1024
-"""Bytes: a note of a person is short."""
+"""Limit of a form in bytes; notes are short."""
 
 
 async def read_form(request: Request) -> Mapping[str, str]:
-    """The fields of a form. Raises `PageRefused` for one that is too long or cannot be read."""
+    """Return the fields of a form. Raises `PageRefused` for one that is too long or cannot be read."""
     body = bytearray()
     try:
         async for chunk in request.stream():
@@ -31,9 +31,9 @@ async def read_form(request: Request) -> Mapping[str, str]:
 
 
 def check_form(request: Request, signer: SessionSigner, form: Mapping[str, str]) -> None:
-    """A decision comes from a page of this site, of somebody who may decide. Raises `PageRefused`.
+    """Check that a decision comes from this site and a visitor who may decide. Raises `PageRefused`.
 
-    A program with a token in its header has no session that another site could use: it needs no form's token.
+    A program with a token in its header has no session that another site could misuse, so it needs no form token.
     """
     visitor: Visitor = request.state.visitor
     if visitor.session and not (
@@ -51,7 +51,7 @@ def check_form(request: Request, signer: SessionSigner, form: Mapping[str, str])
 
 
 def is_same_origin(request: Request) -> bool:
-    """Whether a browser says that a page of this site sent the request; other programs say nothing."""
+    """Whether a page of this site sent the request, by the browser's headers; true if there are none."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"

@@ -1,7 +1,7 @@
-"""Whether the monitor itself works: schedules, heartbeat, what waits to be sent or loaded, room on the disk.
+"""Check the monitor itself: schedules, heartbeat, undelivered alerts, unloaded segments, disk space.
 
-What takes time (Prefect's server, the names of all segments) is asked by a thread of its own, and pages show what
-it heard last. What nobody knows is said to be unknown: it is neither well nor ill.
+Slow checks (Prefect's server, the names of all segments) run in a background thread, and pages show their last
+results. What is not known is shown as unknown: neither good nor bad.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 REFRESH_INTERVAL: Final = timedelta(seconds=30)
 MAX_LOAD_DELAY: Final = timedelta(hours=1)
-"""Segments of runs that are over are loaded at once: what waits for so long, nobody loads."""
+"""Segments of finished runs are loaded at once: one that waits longer than this is not being loaded."""
 MAX_SCHEDULE_DELAY: Final = timedelta(minutes=10)
 START_TIMEOUT: Final = timedelta(minutes=2)
-"""A quarter of a minute on an idle machine; what is asked in the background is up to half a minute old."""
+"""How long a started `lookout up` may lack schedules: a start takes 15 s, and results are up to 30 s old."""
 MIN_FREE_DISK_GB: Final = 5.0
 _GIGABYTE: Final = 1e9
 _BEATS: Final = {Beat.STARTED: "a run began", Beat.PROVED: "a run graded", Beat.FAILED: "a run failed"}
 
 
 class HealthLine(Record):
-    """One thing that shows whether the monitor itself works. ``ok`` is ``None`` where nothing is known.
+    """One check of the monitor itself. ``ok`` is ``None`` if unknown.
 
-    ``command`` ends the sentence ``to_do``. ``next_at`` is shown in the zone of its schedule. ``unknown`` is the
-    word for what nobody knows.
+    ``command`` ends the sentence ``to_do``. ``next_at`` is shown in the time zone of its schedule. ``unknown`` is
+    the word to show if unknown.
     """
 
     what: str
@@ -61,7 +61,7 @@ class HealthLine(Record):
 
 @dataclass(frozen=True, slots=True)
 class SlowFacts:
-    """What was asked in the background, and when. ``None`` is what did not answer."""
+    """The results of the background checks, and their time. ``None`` means no answer."""
 
     asked_at: datetime
     schedules: Mapping[str, ScheduleState] | None
@@ -69,14 +69,14 @@ class SlowFacts:
 
 
 class HealthWatch:
-    """Asks in the background what no page should wait for; `slow` is what it heard last, ``None`` before that."""
+    """Run slow checks in the background. `slow` has the last results, ``None`` before the first."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self.slow: SlowFacts | None = None
 
     def renew(self, site: Site) -> None:
-        """Ask, unless it was asked a moment ago. Never raises a `MonitorError`."""
+        """Run the checks, unless the last results are recent. Never raises a `MonitorError`."""
         now = site.now()
         if self.slow is None or abs(now - self.slow.asked_at) >= REFRESH_INTERVAL:
             self.slow = SlowFacts(now, self._load_schedules(site), _count_waiting_segments(site, now))
@@ -97,7 +97,7 @@ def _count_waiting_segments(site: Site, now: datetime) -> WaitingSegments | None
 
 
 def build_monitor_lines(site: Site) -> tuple[HealthLine, ...]:
-    """All that is known of the monitor, the schedules last."""
+    """Return all checks of the monitor, the schedules last."""
     slow = site.health.slow
     return (
         *_build_heartbeat_lines(site),
@@ -176,7 +176,7 @@ def _build_segments_line(waiting: WaitingSegments | None, now: datetime) -> Heal
 
 
 def _build_disk_lines(data_folder: Path, free_gb: Callable[[Path], float] | None = None) -> Iterator[HealthLine]:
-    """Said only where room is short."""
+    """Yield a line only if disk space is short."""
     free = (free_gb or _measure_free_gb)(data_folder)
     if free < MIN_FREE_DISK_GB:
         to_do = "Make room, or let pictures age out sooner ([evidence] in lookout.toml)."
@@ -222,7 +222,7 @@ def _are_all_served(site: Site, states_by_name: Mapping[str, ScheduleState] | No
 
 
 def _is_starting(installation: Holder, now: datetime) -> bool:
-    """Whether it was started so lately that its schedules need not stand yet."""
+    """Whether it was started so recently that its schedules may not exist yet."""
     return installation.started_at is not None and now - installation.started_at < START_TIMEOUT
 
 

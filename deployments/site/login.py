@@ -1,4 +1,4 @@
-"""Logging in with a token, and out again."""
+"""Log in with a token, and log out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRONG: Final = "This token opens nothing here: it was mistyped, or revoked."
 
 
 class LoginPages:
-    """The login's addresses. ``attempts`` is the door's own count of wrong tokens."""
+    """The login's routes. ``attempts`` counts wrong tokens together with `AccessControl`."""
 
     def __init__(self, site: Site, renderer: Renderer, attempts: AttemptLimit) -> None:
         self._site = site
@@ -27,7 +27,7 @@ class LoginPages:
         self._attempts = attempts
 
     def build_routes(self) -> list[Route]:
-        """Where they are."""
+        """Build the routes."""
         return [
             Route("/login", self.show_form, methods=["GET"]),
             Route("/login", self.log_in, methods=["POST"]),
@@ -35,12 +35,12 @@ class LoginPages:
         ]
 
     async def show_form(self, request: Request) -> Response:
-        """Ask for a token."""
+        """Show the login form."""
         go_on = request.query_params.get("next", "/")
         return await run_in_threadpool(self._renderer.render_login, request, HTTPStatus.OK, "", go_on)
 
     async def log_in(self, request: Request) -> Response:
-        """Open a session for a good token; a wrong one counts against the address that it came from."""
+        """Start a session for a good token; count a wrong one for the client's address."""
         client = request.state.client
         form = await read_form(request)
         go_on = form.get("next", "/")
@@ -51,7 +51,7 @@ class LoginPages:
         if not is_same_origin(request):
             return self._refuse(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", go_on)
         signer = self._renderer.signer
-        owner = signer.tokens.find_owner(form.get("token", ""))  # no await since the count: none slips through
+        owner = signer.tokens.find_owner(form.get("token", ""))  # no await since the count
         if owner is None:
             self._attempts.note_wrong(client)
             return self._refuse(request, HTTPStatus.UNAUTHORIZED, WRONG, go_on)
@@ -63,7 +63,7 @@ class LoginPages:
         return answer
 
     async def log_out(self, request: Request) -> Response:
-        """End the session, in this browser and wherever else its cookie is."""
+        """End the session, in this browser and in all copies of its cookie."""
         form, session = await read_form(request), request.state.visitor.session
         signer = self._renderer.signer
         if not (is_same_origin(request) and signer.is_form_token(form.get("form_token", ""), session)):

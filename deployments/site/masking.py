@@ -1,4 +1,4 @@
-"""Records with their texts masked: those that are named, or all that are not bound to a pattern."""
+"""Mask the texts of records: the named fields, or all texts without a pattern."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _Record = TypeVar("_Record", bound=Record)
 
 
 def mask_fields(record: _Record, mask: MaskText, *names: str) -> _Record:
-    """``record`` with the texts of these fields masked; tuples of texts too, and ``None`` stays."""
+    """Return ``record`` with these fields masked: texts and tuples of texts; ``None`` stays."""
     return record.model_copy(update={name: _mask_value(getattr(record, name), mask) for name in names})
 
 
 def mask_all(record: _Record, mask: MaskText) -> _Record:
-    """``record`` with every text masked, however deep, that no pattern binds: ids and digests stay."""
+    """Return ``record`` with every text masked, at any depth, unless its type has a pattern (ids, digests)."""
     names = _list_unpatterned_fields(type(record))
     return mask_fields(record, mask, *names) if names else record
 
@@ -51,7 +51,7 @@ def _list_unpatterned_fields(kind: type[Record]) -> tuple[str, ...]:
 
 
 def _has_pattern(kind: Any, metadata: tuple[Any, ...]) -> bool:
-    """Whether a text of this type is bound to a pattern, and so cannot hold whatever somebody writes."""
+    """Whether texts of this type must match a pattern, so that they cannot hold free text."""
     inner = get_args(kind)
     if get_origin(kind) is Annotated:
         return _has_pattern(inner[0], (*inner[1:], *metadata))

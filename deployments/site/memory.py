@@ -1,6 +1,6 @@
-"""Caches between requests: figures of one copy of the warehouse, and judges' verdicts on reviewed answers.
+"""Caches between requests: values of one warehouse copy, and judges' verdicts on reviewed answers.
 
-Both are there for speed alone: forgetting changes no page.
+Both are only for speed: clearing them changes no page.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from warehouse.database.store import Store
 from warehouse.queries.site.reviewing import PeopleVerdict, list_judge_verdicts, list_people_verdicts
 
 MAX_AGE: Final = timedelta(hours=1)
-"""A run that was graded anew under its old name is read anew by then."""
+"""The age at which entries are read again, since a run may be graded again under the same name."""
 MAX_FIGURES: Final = 64
 Figure = TypeVar("Figure")
 
 
 @dataclass
 class CopyMemory:
-    """Figures that depend on the copy alone: each is reckoned once for a copy. Safe for threads."""
+    """Cached values that depend only on the copy; each is computed once per copy. Thread-safe."""
 
     snapshot: Snapshot
     _copy: str = ""
@@ -32,7 +32,7 @@ class CopyMemory:
     _guard: Lock = field(default_factory=Lock)
 
     def get_or_compute(self, key: Hashable, compute: Callable[[], Figure]) -> Figure:
-        """What ``reckon`` gave for ``key`` over this copy; two that ask at once may both reckon."""
+        """Return the result of ``compute`` for ``key`` and this copy. Concurrent calls may both compute it."""
         copy = self.snapshot.copy_name
         with self._guard:
             if copy != self._copy or len(self._known) >= MAX_FIGURES:
@@ -49,7 +49,7 @@ class CopyMemory:
 
 @dataclass
 class ReviewMemory:
-    """Reviewed answers with what judges said of them. Only what is newly reviewed is sought among all grades."""
+    """Reviewed answers with the judges' verdicts. Only newly reviewed answers are looked up in the grades."""
 
     _judged: dict[AnswerId, tuple[ReviewedAnswer, ...]] = field(
         default_factory=dict[AnswerId, tuple[ReviewedAnswer, ...]]
@@ -58,7 +58,7 @@ class ReviewMemory:
     _guard: Lock = field(default_factory=Lock)
 
     def load_answers(self, store: Store, target: str | None, now: datetime) -> tuple[ReviewedAnswer, ...]:
-        """As `warehouse.queries.reviews.list_reviewed_answers` gives them, in no order."""
+        """Return the answers of `warehouse.queries.reviews.list_reviewed_answers`, unordered."""
         verdicts = list_people_verdicts(store)
         with self._guard:
             if self._since is None or abs(now - self._since) > MAX_AGE:

@@ -1,4 +1,4 @@
-"""The types that pages are built of: the request with its filters, the page with its record and template."""
+"""The types of pages: the request with its filters, the page with its record and template."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from warehouse.database.snapshot import Snapshot
 from warehouse.database.store import Store
 
 DEFAULT_ROWS: Final = 50
-"""Rows of a table on one page, unless the address says ``rows``."""
+"""Default rows of a table per page; the parameter ``rows`` overrides it."""
 MAX_ROWS: Final = 200
 MAX_PAGES: Final = 1_000_000
 MAX_FILTER_CHARACTERS: Final = 200
@@ -41,17 +41,17 @@ class PageRefused(Exception):
 
 
 def build_not_found_error(text: str) -> PageRefused:
-    """There is no such thing: 404."""
+    """Build a 404 error."""
     return PageRefused(HTTPStatus.NOT_FOUND, text)
 
 
 @dataclass(frozen=True)
 class Site:
-    """What every page has: the configuration, the copy that it reads, and the way that decisions take.
+    """The context of all pages: the configuration, the copy that they read, and the services for decisions.
 
-    ``store`` answers from the copy and is never written; ``watch`` knows runs that have no report yet, ``health``
-    how the monitor itself is; ``figures`` and ``reviews`` remember for speed. ``people`` carries out decisions in
-    the warehouse itself, and ``bot`` edits the messages about them.
+    ``store`` reads the copy and is never written. ``watch`` has the runs without a report, ``health`` the state of
+    the monitor itself. ``figures`` and ``reviews`` are caches. ``people`` applies decisions in the warehouse, and
+    ``bot`` edits the Slack messages about them.
     """
 
     config: Config
@@ -69,27 +69,27 @@ class Site:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The watched applications of the configuration, by name."""
+        """The names of the configured targets."""
         return tuple(sorted(self.config.targets))
 
 
 class StaticAddress(NamedTuple):
-    """A page of a copy in files: its address, and the filters that it was made with, name and value."""
+    """A page of a static export: its address and its filters, as names and values."""
 
     address: str
     parts: tuple[tuple[str, str], ...] = ()
 
 
 class StaticLinks(Protocol):
-    """How pages of a copy in files lead to each other."""
+    """Links between the pages of a static export."""
 
     def link(self, here: StaticAddress, address: str, filters: Mapping[str, object]) -> str:
-        """The way from one page to another, relative."""
+        """Return the relative link from one page to another."""
         ...
 
 
 class FilterField(Record):
-    """A filter as its form shows it: ``options`` are what it may be, none for free text."""
+    """A filter of a form: ``options`` are its accepted values, empty for free text."""
 
     name: str
     label: str
@@ -98,7 +98,7 @@ class FilterField(Record):
 
 
 class Paging(Record):
-    """Which rows of a table are shown. ``number`` counts from 1; ``total`` is set by `with_total`."""
+    """The shown page of a table. ``number`` counts from 1; ``total`` is set by `with_total`."""
 
     number: int = 1
     rows: int = DEFAULT_ROWS
@@ -106,7 +106,7 @@ class Paging(Record):
 
     @property
     def offset(self) -> int:
-        """Rows before this page: for ``offset``."""
+        """Rows before this page, for SQL's ``offset``."""
         return (self.number - 1) * self.rows
 
     @property
@@ -116,7 +116,7 @@ class Paging(Record):
 
     @property
     def first(self) -> int:
-        """The number of the first row shown, from 1; 0 where there is none."""
+        """The number of the first row shown, from 1; 0 if there is none."""
         return min(self.offset + 1, self.total)
 
     @property
@@ -125,15 +125,15 @@ class Paging(Record):
         return min(self.offset + self.rows, self.total)
 
     def with_total(self, total: int) -> Paging:
-        """This page of a table of so many rows."""
+        """Return this page with the total number of rows."""
         return self.model_copy(update={"total": total})
 
 
 @dataclass
 class PageRequest:
-    """One look at a page. Filters that are read are remembered, so that the page can show their form.
+    """A request for a page. Filters are recorded when read, so that the page can show their form.
 
-    ``static`` is set for a copy in files, where addresses are relative and nothing can be filtered or decided.
+    ``static`` is set for a static export, where links are relative and there are no filters and decisions.
     """
 
     site: Site
@@ -145,7 +145,7 @@ class PageRequest:
     static: StaticLinks | None = None
 
     def read_choice(self, name: str, label: str, options: Sequence[str]) -> str | None:
-        """A filter that is one of ``options``; ``None`` where it is not set. Raises `PageRefused` for another."""
+        """Return a filter, one of ``options``; ``None`` if it is not set. Raises `PageRefused` for other values."""
         value = self.query.get(name, "")
         self.fields.append(FilterField(name=name, label=label, value=value, options=tuple(options)))
         if value and value not in options:
@@ -155,7 +155,7 @@ class PageRequest:
         return value or None
 
     def read_text(self, name: str, label: str) -> str | None:
-        """A filter of free text; ``None`` where it is not set."""
+        """Return a free-text filter; ``None`` if it is not set."""
         value = self.query.get(name, "").strip()
         if len(value) > MAX_FILTER_CHARACTERS:
             raise PageRefused(HTTPStatus.BAD_REQUEST, f"{name}: at most {MAX_FILTER_CHARACTERS} characters")
@@ -163,7 +163,7 @@ class PageRequest:
         return value or None
 
     def read_paging(self) -> Paging:
-        """Which page of its table is asked for (``page``, from 1, and ``rows``)."""
+        """Return the requested page of the table (``page``, from 1, and ``rows``)."""
         return Paging(
             number=self._read_number("page", 1, MAX_PAGES), rows=self._read_number("rows", DEFAULT_ROWS, MAX_ROWS)
         )
@@ -176,7 +176,7 @@ class PageRequest:
 
     @property
     def is_personal_data_shown(self) -> bool:
-        """Whether texts are shown as they are. Raises `PageRefused` for somebody who may not see them so."""
+        """Whether texts are shown unmasked. Raises `PageRefused` for a visitor who may not see them."""
         if self.query.get("personal") != "shown":
             return False
         if not self.visitor.sees_personal_data:
@@ -188,18 +188,18 @@ class PageRequest:
         return True
 
     def redact_text(self, text: str, target: str | None = None) -> str:
-        """A text of a user or of the application as this visitor may see it: every such text goes through here."""
+        """Mask a text of a user or the application for this visitor; every such text goes through here."""
         if self.is_personal_data_shown:
             return text
         target_config = self.site.config.targets.get(target or "")
         return redact(text, account_patterns=target_config.graders.account_patterns if target_config else ())
 
     def build_redactor(self, target: str | None) -> MaskText:
-        """The same, for the texts of one target: for records, see `deployments.site.masking`."""
+        """Return a function that masks texts of one target as `redact_text`; see `deployments.site.masking`."""
         return partial(self.redact_text, target=target)
 
     def link(self, address: str, **filters: object) -> str:
-        """An address of the site, with the prefix that it is served under, and filters."""
+        """Return an address of the site, with its prefix and with filters."""
         if self.static is not None:
             return self.static.link(StaticAddress(self.address, tuple(self.query.items())), address, filters)
         query = urlencode({name: str(value) for name, value in filters.items() if value not in (None, "")})
@@ -207,20 +207,20 @@ class PageRequest:
 
     @property
     def json_address(self) -> str:
-        """Where this page is JSON, with its filters."""
+        """The address of this page's JSON, with its filters."""
         return self.link(f"{'/now' if self.address == '/' else self.address}.json", **self.query)
 
     def here(self, **changes: object) -> str:
-        """This page's address with other filters; ``None`` takes one away."""
+        """Return this page's address with changed filters; ``None`` removes one."""
         return self.link(self.address, **{**self.query, **changes})
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a page function gives. ``data`` is all that the template shows, and the whole of the page's JSON.
+    """The result of a page function. ``data`` is all that the template shows, and the page's JSON.
 
-    ``view`` is the same in other words, where the report has them. With ``live_s`` the page renews itself so often
-    while somebody looks.
+    ``view`` is the same data as the report's view, if there is one. With ``live_s`` an open page renews itself at
+    this interval.
     """
 
     template: str
@@ -232,7 +232,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What an action gives: where to go on, and what was done, in a sentence."""
+    """The result of an action: the next address, and a sentence that says what was done."""
 
     go_on: str
     text: str

@@ -1,4 +1,4 @@
-"""Keeps the copy that pages read new: a thread of its own, so that no page ever waits for it."""
+"""Renew the copy that pages read, in a background thread, so that no page waits for it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from monitors.errors import MonitorError, WarehouseBusy
 from warehouse.database.snapshot import Snapshot
 
 WAIT_S: Final = 5.0
-"""For a writer who has the warehouse; later it is tried again."""
+"""Timeout while a writer has the warehouse; the copy is tried again later."""
 log = logging.getLogger(__name__)
 
 
 class Refresher:
-    """Renews ``snapshot`` every ``every_s`` seconds where the warehouse has changed, and at once when it is woken.
+    """Renew ``snapshot`` every ``every_s`` seconds if the warehouse has changed, and at once after `wake`.
 
-    Making a copy takes at most a tenth of the time: a large warehouse is copied less often. ``afterwards`` is
-    called each time, on a thread as well. ``trouble`` says why there is no newer copy; empty when all is well.
+    Copying takes at most a tenth of the time, so a large warehouse is copied less often. ``afterwards`` is called
+    each time, also in a thread. ``trouble`` says why there is no newer copy; empty without an error.
     """
 
     def __init__(self, snapshot: Snapshot, every_s: float, afterwards: Callable[[], None] = lambda: None) -> None:
@@ -33,7 +33,7 @@ class Refresher:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def wake(self) -> None:
-        """Renew the copy soon; from any thread."""
+        """Renew the copy soon. Thread-safe."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._wanted.set)
 
@@ -67,7 +67,7 @@ class Refresher:
             pause_s = max(self._every_s, 10 * took_s)
 
     async def _refresh(self) -> float:
-        """Renew it, and say how long that took. What goes wrong is logged once, and tried again."""
+        """Renew the copy and return the seconds it took. An error is logged once, and the copy is tried again."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         trouble = ""
@@ -80,6 +80,6 @@ class Refresher:
         if trouble and trouble != self.trouble:
             log.warning("%s", trouble)
         self.trouble = trouble
-        if self._task is not None:  # not before the site answers: what is asked there may take seconds
+        if self._task is not None:  # after the site has started: this may take seconds
             await asyncio.to_thread(self._afterwards)
         return loop.time() - started

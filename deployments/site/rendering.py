@@ -1,4 +1,4 @@
-"""Pages as HTML and as JSON: one record, two forms. And what is answered where there is no page to show."""
+"""Render pages as HTML and as JSON from one record, and the responses to refused requests."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ NAVIGATION: Final[tuple[tuple[str, str], ...]] = (
     ("/judge", "Judge"),
     ("/suite", "Suite"),
 )
-"""The bar: address and word, in its order."""
+"""The menu: address and label, in order."""
 STATIC_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; "
     "form-action 'none'"
 )
-"""Of a page in a file: whoever serves it may send no headers."""
+"""Policy inside an exported page, because its web server may send no headers."""
 ASSETS: Final = {"site.js": "text/javascript; charset=utf-8", "site.css": "text/css; charset=utf-8"}
 _YEAR: Final = "private, max-age=31536000, immutable"
 
 
 @cache
 def build_site_templates() -> Environment:
-    """The site's templates, and the report's beside them."""
+    """Build the environment of the site's and the report's templates."""
     environment = build_template_environment(PACKAGE)
     environment.globals.update(
         navigation_bar=NAVIGATION,
@@ -64,16 +64,16 @@ def build_site_templates() -> Environment:
 
 
 class TrendShown(Protocol):
-    """A value of a trend, as records of pages have it."""
+    """The interface of a trend's value in page records."""
 
     @property
     def label(self) -> str:
-        """What it is, in words."""
+        """Its description."""
         ...
 
     @property
     def value(self) -> float | None:
-        """``None`` where nothing was graded."""
+        """The value; ``None`` if nothing was graded."""
         ...
 
     @property
@@ -88,31 +88,31 @@ class TrendShown(Protocol):
 
     @property
     def mark(self) -> bool:
-        """Whether it is set apart."""
+        """Whether it is highlighted."""
         ...
 
 
 def render_trend_chart(values: Sequence[TrendShown], title: str, limit: float | None = None) -> Markup:
-    """A page's values over time as a chart."""
+    """Render a page's values over time as a chart."""
     points = [TrendPoint(point.label, point.value, point.low, point.high, point.mark) for point in values]
     return render_trend_line(points, build_scale(points, limit=limit), title)
 
 
 @cache
 def load_asset(name: str) -> str:
-    """A file that pages load: the style sheet is the report's, and the site's few lines after it."""
+    """Return an asset. The style sheet is the report's, followed by the site's few lines."""
     own = files("deployments").joinpath(f"site/assets/{name}").read_text(encoding="utf-8")
     return f"{load_style_sheet()}\n{own}" if name.endswith(".css") else own
 
 
 @cache
 def compute_asset_version() -> str:
-    """What changes when any of these files does: in their addresses, so that browsers keep them for long."""
+    """Return a hash of all assets, which is part of their addresses, so that browsers can cache them for long."""
     return hashlib.sha256("".join(map(load_asset, ASSETS)).encode()).hexdigest()[:12]
 
 
 async def serve_asset(request: Request) -> Response:
-    """The style sheet or the script."""
+    """Serve the style sheet or the script."""
     name = request.path_params["name"]
     if name not in ASSETS:
         return Response(status_code=HTTPStatus.NOT_FOUND)
@@ -120,14 +120,14 @@ async def serve_asset(request: Request) -> Response:
 
 
 class Renderer:
-    """Makes the answers of one site."""
+    """Render the responses of one site."""
 
     def __init__(self, site: Site, signer: SessionSigner) -> None:
         self.site = site
         self.signer = signer
 
     def render_page(self, page: Page, asked: PageRequest, request: Request) -> Response:
-        """A page, as it was asked for. One that the browser has already is not sent again."""
+        """Render a page as HTML or JSON, as requested. An unchanged page is not sent again (HTTP 304)."""
         if request.state.wants_json:
             return Response(self.format_json(page), media_type="application/json")
         text = self._render_template(
@@ -148,7 +148,7 @@ class Renderer:
         return Response(text, media_type="text/html; charset=utf-8", headers=headers)
 
     def render_static_page(self, page: Page, asked: PageRequest) -> str:
-        """A page of a copy in files."""
+        """Render a page of a static export."""
         return self._render_template(
             page.template,
             asked.visitor,
@@ -160,20 +160,20 @@ class Renderer:
         )
 
     def render_static_refusal(self, asked: PageRequest, text: str) -> tuple[str, str]:
-        """The same where a copy has no such page, and its JSON: why not."""
+        """Render the HTML and JSON that say why an export has no such page."""
         html = self._render_template(
             "refused.html.j2", asked.visitor, asked.address, title="Not in this copy", text=text, request=asked
         )
         return html, json.dumps({"error": text})
 
     def format_json(self, page: Page) -> str:
-        """A page's record, and when the copy was last known to be all that the warehouse has."""
+        """Format a page's record as JSON, with the time when the copy was last up to date."""
         as_of = self.site.snapshot.as_of
         head = f'"{_format_iso(as_of)}"' if as_of else "null"
         return f'{{"as_of":{head},"data":{page.data.model_dump_json()}}}'
 
     def render_refusal(self, request: Request, status: HTTPStatus, text: str, *, go_on: str = "/") -> Response:
-        """Why there is no page: as JSON, as the login where one is needed, or as a page of its own."""
+        """Render why there is no page: as JSON, as the login form if one is needed, or as an error page."""
         if getattr(request.state, "wants_json", False):
             return JSONResponse({"error": text}, status_code=status, headers=_build_challenge_headers(status))
         visitor = getattr(request.state, "visitor", None)
@@ -184,12 +184,12 @@ class Renderer:
         return Response(html, int(status), _build_challenge_headers(status), media_type="text/html; charset=utf-8")
 
     def refuse_entry(self, request: Request, status: HTTPStatus, text: str) -> ASGIApp:
-        """The same, for a request that was not let in; a person who logs in goes on to where they wanted."""
+        """Render the response to a refused request; after a login the visitor continues to the requested page."""
         next_address = quote(request.scope["path"]) + (f"?{request.url.query}" if request.url.query else "")
         return self.render_refusal(request, status, text, go_on=next_address)
 
     def render_login(self, request: Request, status: HTTPStatus, text: str, go_on: str) -> Response:
-        """The form that asks for a token."""
+        """Render the login form."""
         html = self._render_login_form(request, status, text, go_on)
         return Response(html, int(status), media_type="text/html; charset=utf-8")
 
@@ -206,7 +206,7 @@ class Renderer:
         )
 
     def build_next_address(self, done: Done) -> str:
-        """The address to go on to after an action, with what was done: sealed, so that no link says it falsely."""
+        """Return the next address after an action, with its message, signed so that no link can forge one."""
         mark = "&" if "?" in done.go_on else "?"
         return f"{done.go_on}{mark}{urlencode({'done': done.text, 'seal': self.signer.seal(done.text)})}"
 
@@ -236,7 +236,7 @@ class Renderer:
 
 
 def sanitize_local_address(go_on: str, prefix: str) -> str:
-    """The address to go on to, within this site and without its prefix, whatever was asked: never another host."""
+    """Return a safe next address: within this site and without its prefix, never on another host."""
     if prefix and (go_on == prefix or go_on.startswith(f"{prefix}/")):
         go_on = go_on[len(prefix) :] or "/"
     is_local = go_on.startswith("/") and not go_on.startswith(("//", "/\\", "/login", "/logout"))

@@ -1,4 +1,4 @@
-"""The site put together from a configuration, and served until it is stopped."""
+"""Build the site from a configuration, and serve it until it is stopped."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ COPY_TIMEOUT_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class SiteEnvironment:
-    """What a site takes from outside: its clock, and who sits at this machine."""
+    """What a site gets from its environment: the clock and the local user."""
 
     now: Callable[[], datetime]
     local_name: str
 
 
 def build_token_store(data_folder: Path) -> TokenStore:
-    """The tokens of a data folder."""
+    """Return the token store of a data folder."""
     return TokenStore(data_folder, generate_key)
 
 
 def build_site_application(config: Config, host: str, environment: SiteEnvironment) -> ASGIApp:
-    """The whole site over a configuration's warehouse, for listening on ``host``.
+    """Build the whole site over a configuration's warehouse, for listening on ``host``.
 
-    Raises `ConfigError` where a token is needed to see it and nobody has one.
+    Raises `ConfigError` if a token is needed and there is none.
     """
     settings, tokens = config.site, build_token_store(config.data_folder)
     check_tokens(config.site, host, tokens)
@@ -95,16 +95,16 @@ def _build_site(config: Config, host: str, environment: SiteEnvironment) -> Site
 
 
 def _refresh_slow_data(site: Site) -> None:
-    """What takes long and no page should wait for, once there is a copy."""
+    """Refresh slow data, which pages should not wait for, once there is a copy."""
     site.health.renew(site)
-    # The page that needs it asks again, and shows the error.
+    # The page that needs it tries again and shows the error.
     with suppress(MonitorError):
         site.figures.get_or_compute("reviews", lambda: site.reviews.load_answers(site.store, None, site.now()))
 
 
 @contextmanager
 def open_site(config: Config, environment: SiteEnvironment) -> Generator[tuple[Site, Renderer]]:
-    """A site that nobody is served, over a new copy of the warehouse. Raises as `Snapshot.refresh` does."""
+    """Open a site without a server, over a new copy of the warehouse. Raises as `Snapshot.refresh` does."""
     site, tokens = _build_site(config, config.site.host, environment), build_token_store(config.data_folder)
     site.snapshot.refresh(COPY_TIMEOUT_S)
     try:

@@ -1,8 +1,8 @@
-"""Who may see the pages: a token per person, stored as its hash, with a role. And the sessions that it opens.
+"""Access tokens (one per person, stored as a hash, with a role) and the sessions that they start.
 
-A token is 256 bits of chance, so that a plain SHA-256 of it stands for it safely: there is nothing to guess. A
-session is a signed cookie and is stored nowhere: it ends by its time, or at once when its token is revoked or when
-its owner logs out. What was ended before its time is remembered until then, as a hash.
+A token has 256 random bits, so it cannot be guessed and a plain SHA-256 is a safe hash of it. A session is a signed
+cookie and is not stored: it ends at its expiry time, or at once when its token is revoked or its owner logs out.
+Sessions that ended early are stored as a hash until their expiry time.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from monitors.records.base import Record, Sha256, UtcTime
 from monitors.storage import make_private_folder, write_atomically, write_once
 
 FOLDER: Final = "site"
-"""Inside the data folder: tokens, the key of sessions, and who looked at what."""
+"""Inside the data folder: tokens, the key of sessions and the view log."""
 BEGINNING_OF_TOKENS: Final = "lookout_"
-"""How every token begins, so that scanners for secrets know one."""
+"""The prefix of every token, so that secret scanners recognize it."""
 _TOKENS: Final = "tokens.json"
 _KEY: Final = "key"
 _ENDED: Final = "ended-sessions"
 
 
 class Role(StrEnum):
-    """What a person may do. The pages are the same for both."""
+    """The rights of a person. Both roles see the same pages."""
 
     READ = "read"
     OPERATE = "operate"
-    """Decide too: acknowledge, silence, review, draft."""
+    """May also decide: acknowledge, silence, review, draft."""
 
 
 PersonName = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[\w.@+-]+(?: [\w.@+-]+)*$")]
@@ -59,19 +59,19 @@ class _TokenFile(Record):
 
 @dataclass(frozen=True, slots=True)
 class TokenStore:
-    """The tokens of one data folder. Read anew each time: what is revoked is so at once."""
+    """The tokens of one data folder. The file is read at each use, so that a revocation works at once."""
 
     data_folder: Path
     entropy: Callable[[], bytes]
-    """32 bytes that nobody can guess."""
+    """Returns 32 random bytes."""
 
     @property
     def folder(self) -> Path:
-        """Where they lie."""
+        """The folder of the token file."""
         return self.data_folder / FOLDER
 
     def load_all(self) -> tuple[AccessToken, ...]:
-        """Every token, by name. Raises `ConfigError` for a file that is none of ours."""
+        """Return all tokens, by name. Raises `ConfigError` for an invalid file."""
         file = self.folder / _TOKENS
         try:
             return _TokenFile.model_validate_json(file.read_bytes()).tokens
@@ -83,7 +83,7 @@ class TokenStore:
             ) from None
 
     def add(self, name: str, role: Role, *, sees_personal_data: bool, at: datetime) -> str:
-        """Make a token and give it, this once: only its hash is stored. Raises `ConfigError` for a known name."""
+        """Create a token and return it; only its hash is stored. Raises `ConfigError` for an existing name."""
         tokens = self.load_all()
         if any(existing.name == name for existing in tokens):
             raise ConfigError(f"{name} has a token already: revoke it first (`lookout site token revoke {name}`)")
@@ -93,7 +93,7 @@ class TokenStore:
         return token
 
     def revoke(self, name: str) -> None:
-        """Take a person's token back; their sessions end with it. Raises `ConfigError` for an unknown name."""
+        """Revoke a person's token, which ends their sessions. Raises `ConfigError` for an unknown name."""
         tokens = self.load_all()
         if all(token.name != name for token in tokens):
             names = ", ".join(token.name for token in tokens) or "none"
@@ -101,12 +101,12 @@ class TokenStore:
         self._write(tuple(token for token in tokens if token.name != name))
 
     def find_owner(self, token: str) -> AccessToken | None:
-        """Whose token it is."""
+        """Return the owner of a token; ``None`` for an unknown one."""
         digest = _hash_token(token)
         return next((stored for stored in self.load_all() if hmac.compare_digest(stored.sha256, digest)), None)
 
     def load_key(self) -> bytes:
-        """What sessions and forms are signed with, made at the first use."""
+        """Return the key that signs sessions and forms, created at the first use."""
         make_private_folder(self.folder)
         file = self.folder / _KEY
         if write_once(file, self.entropy().hex()):
@@ -128,24 +128,24 @@ def _build_token(name: str, role: Role, personal: bool, digest: str, at: datetim
 
 @dataclass(frozen=True, slots=True)
 class SessionSigner:
-    """Makes and reads the cookies of sessions, and the tokens that forms carry against forgery."""
+    """Create and verify session cookies and form tokens (against cross-site request forgery)."""
 
     tokens: TokenStore
     key: bytes
     lasts: timedelta
 
     def issue(self, owner: AccessToken, now: datetime) -> str:
-        """A session's cookie."""
+        """Create a session's cookie."""
         ends = int((now + self.lasts).timestamp())
         name = _encode_base64(owner.name.encode())
         claims = f"{name}.{ends}.{_encode_base64(self.tokens.entropy())}"
         return f"{claims}.{self._sign('session', claims, owner.sha256)}"
 
     def find_owner(self, cookie: str, now: datetime) -> AccessToken | None:
-        """Whose session it is; ``None`` for one that is forged, over, or whose token was revoked."""
+        """Return a session's owner; ``None`` if it is forged or over, or its token was revoked."""
         claims, _, signature = cookie.rpartition(".")
         parts = claims.split(".")
-        if len(parts) != 3 or not parts[1].isdecimal() or int(parts[1][:12]) < now.timestamp():  # noqa: PLR2004 - name, end, chance
+        if len(parts) != 3 or not parts[1].isdecimal() or int(parts[1][:12]) < now.timestamp():  # noqa: PLR2004 - name, end, random part
             return None
         for owner in self.tokens.load_all():
             name = _encode_base64(owner.name.encode())
@@ -156,7 +156,7 @@ class SessionSigner:
         return None
 
     def end(self, cookie: str, now: datetime) -> None:
-        """End a session wherever its cookie was copied to. Raises `WarehouseUnwritable`."""
+        """End a session in all copies of its cookie. Raises `WarehouseUnwritable`."""
         if self.find_owner(cookie, now) is None:
             return
         ended_path = self._build_ended_path(cookie)
@@ -170,7 +170,7 @@ class SessionSigner:
         return self.tokens.folder / _ENDED / _hash_token(cookie)
 
     def create_form_token(self, session: str) -> str:
-        """What a form of this session carries: no other site can know it."""
+        """Create the token of this session's forms, which no other site can know."""
         return self._sign("form", session)
 
     def is_form_token(self, given: str, session: str) -> bool:
@@ -178,11 +178,11 @@ class SessionSigner:
         return hmac.compare_digest(given.encode(), self.create_form_token(session).encode())
 
     def seal(self, text: str) -> str:
-        """Proves that this site said ``text``."""
+        """Sign ``text``, to prove that it is from this site."""
         return self._sign("said", text)
 
     def is_seal(self, given: str, text: str) -> bool:
-        """Whether this site said ``text``."""
+        """Whether ``text`` was signed by this site."""
         return hmac.compare_digest(given.encode(), self.seal(text).encode())
 
     def _sign(self, *parts: str) -> str:

@@ -1,4 +1,4 @@
-"""Wait until the deployed commit is serving (V1). A Space may be asleep, building, broken or still run the old image.
+"""Wait until the deployed commit is serving (V1). A Space may sleep, build, be broken or still run the old image.
 
 "Ready" is never a guess: RUNNING may be the old image, so the Hub's runtime or the app's own version endpoint must
 name the commit. `fetch_hub_account` checks a token by asking the Hub for its owner.
@@ -77,7 +77,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Ready(Record):
-    """The target serves. ``commit`` is what it reports to run; ``stages`` are the states it passed through, in order.
+    """The target serves. ``commit`` is the running commit; ``stages`` are the states it passed through, in order.
 
     ``cold_start_s`` is the waiting time, 0 when it served at the first poll.
     """
@@ -300,9 +300,9 @@ async def wait_until_back(
 ) -> None:
     """Wait until `target` serves again. Raises `NotReady` (or another `ProbeError`) when it does not.
 
-    ``has_answered``: it has answered in this run and gets `outage_patience_s`; otherwise a few seconds. A Space gets
-    its readiness deadline, because the Hub shows whether it is starting. If the running commit is known, it must
-    be ``commit``: a rollback during a run is another deploy.
+    ``has_answered``: it has answered in this run and gets `outage_patience_s`; otherwise a few seconds. A Space
+    gets its readiness deadline, because the Hub shows whether it is starting. If the running commit is known, it
+    must be ``commit``: a rollback during a run is another deploy.
     """
     patience_s = (
         settings.outage_patience_s if has_answered else min(FIRST_ANSWER_TIMEOUT_S, settings.outage_patience_s)

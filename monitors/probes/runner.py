@@ -270,7 +270,7 @@ class Runner:
         )
 
     async def _run_worker(self, remaining: Iterator[Question], pace: Pace) -> None:
-        """Ask questions until none is left. The turn is acquired before the question, so that the severest goes first."""
+        """Ask questions until none is left. Acquire the turn before the question, so the severest goes first."""
         while True:
             async with pace:
                 question = next(remaining, None)

@@ -1,4 +1,4 @@
-"""Cases × runs: what every case came to in the newest runs, and a case's history with its answers side by side."""
+"""Cases × runs: the results of all cases in the newest runs, and one case's history with its answers."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ class CasesData(Record):
 
 
 class ShownAnswer(Record):
-    """An answer of a case's history, masked. ``as_before``: the text of the run before; ``None`` unknown."""
+    """An answer of a case's history, masked. ``as_before``: same text as in the run before; ``None`` if unknown."""
 
     row: CaseAnswer
     as_before: bool | None
 
 
 class CaseData(Record):
-    """A case, and a page of its answers, the newest first."""
+    """A case and a page of its answers, the newest first."""
 
     case_id: str
     target: str
@@ -76,7 +76,7 @@ class CaseData(Record):
 
 
 def build_cases_page(request: PageRequest) -> Page:
-    """The heat map: a row for each case, a cell for each of the newest runs."""
+    """Build the heat map: a row for each case, a cell for each of the newest runs."""
     paging, target = request.read_paging(), read_target(request)
     grid_filter = _read_filter(request, target or "")
     runs = list_grid_runs(request.site.store, grid_filter) if target else ()
@@ -91,7 +91,7 @@ def build_cases_page(request: PageRequest) -> Page:
 
 
 def read_target(request: PageRequest) -> str | None:
-    """The target that the page is about: the one that was asked for, else that of the newest run."""
+    """Return the page's target: the requested one, else that of the newest run."""
     store = request.site.store
     requested = request.read_choice("target", "Target", list_known_targets(store, request.site.targets))
     target = requested or find_newest_target(store)
@@ -117,7 +117,7 @@ def _read_filter(request: PageRequest, target: str) -> GridFilter:
 
 
 class CaseStrips:
-    """The cells of a case in words and shapes, the oldest run first, with a gap where a run did not ask it."""
+    """The cells of a case as words and shapes, the oldest run first, with a gap for a run that did not ask it."""
 
     labels = COURSE_LABELS
     outcomes = OUTCOME_LABELS
@@ -126,11 +126,11 @@ class CaseStrips:
         self.runs = runs
 
     def groups(self, rows: tuple[GridRow, ...]) -> list[tuple[CaseCourse, list[GridRow]]]:
-        """The cases by course, as they are sorted."""
+        """Group the sorted cases by course."""
         return [(course, list(same)) for course, same in groupby(rows, key=lambda row: row.course)]
 
     def cells(self, row: GridRow) -> list[StripCell]:
-        """One for each run shown."""
+        """Return one cell for each run shown."""
         cells_by_place = {cell.place: cell for cell in row.cells}
         shown: list[StripCell] = []
         for run in reversed(self.runs):
@@ -142,7 +142,7 @@ class CaseStrips:
         return shown
 
     def title(self, row: GridRow) -> str:
-        """The strip in a sentence."""
+        """Describe a case's cells in a sentence."""
         counts = [
             f"{OUTCOME_LABELS[kind]} {count}"
             for kind in OUTCOME_LABELS
@@ -152,13 +152,13 @@ class CaseStrips:
         return f"{row.case_id} over {len(self.runs)} runs: {', '.join(counts)}{flips}"
 
     def change(self, row: GridRow) -> GridRun | None:
-        """The run of the newest flip."""
+        """Return the run of the newest flip."""
         place = next((cell.place for cell in row.cells if cell.flipped), None)
         return next((run for run in self.runs if run.place == place), None)
 
 
 def build_case_page(request: PageRequest) -> Page:
-    """A case's answers, newest first, beside each other and beside the right answer."""
+    """Build a case's page: its answers, newest first, beside the right answer."""
     case_id, paging, target = request.path["case"], request.read_paging(), read_target(request)
     if "rows" not in request.query:
         paging = paging.model_copy(update={"rows": DEFAULT_ANSWERS})

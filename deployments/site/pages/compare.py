@@ -1,4 +1,4 @@
-"""Two runs compared: what flipped first, whether chance explains it, and what else differs between the two."""
+"""Compare two runs: the flipped cases first, whether chance explains them, and what else differs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MIN_SHOWN_CHANCE: Final = 1e-6
 
 
 class DifferenceRow(Record):
-    """Something that the two were run with. ``differs`` is ``None`` where one of them does not say."""
+    """A condition of the two runs. ``differs`` is ``None`` if one of them does not record it."""
 
     what: str
     before: str
@@ -42,9 +42,9 @@ class DifferenceRow(Record):
 
 
 class PairSums(Record):
-    """Pairs of one severity (``None``: of all), how many broke and were mended, and McNemar's exact p-value.
+    """Pairs of one severity (``None``: all), how many broke and were fixed, and McNemar's exact p-value.
 
-    ``smallest_drop`` is the share that must break to be noticed four times in five, ``None`` where none would be.
+    ``smallest_drop`` is the share that must break to be noticed with 80 % power; ``None`` if none would be.
     """
 
     severity: Severity | None
@@ -57,9 +57,9 @@ class PairSums(Record):
 
 
 class CompareData(Record):
-    """Two runs beside each other; ``None`` where there are no two.
+    """Two runs side by side; ``None`` if there are not two.
 
-    ``recorded`` is what of the facts recorded beside the grades differs; ``None`` where one has none.
+    ``recorded`` are the recorded conditions that differ; ``None`` if one run has none.
     """
 
     before: RunSide | None
@@ -75,11 +75,11 @@ class CompareData(Record):
 
 
 REPORTED_FIELDS: Final = ("paths", "versions", "weights_version")
-"""What the application, or somebody's configuration, says of a run in words of its own."""
+"""Fields with free text from the application or the configuration."""
 
 
 def build_compare_page(request: PageRequest) -> Page:
-    """The run ``now`` against the run ``before``: without these, the newest against the one before it."""
+    """Compare the run ``now`` with the run ``before``; by default the newest with the one before it."""
     paging, store = request.read_paging(), request.site.store
     asked_before, asked_now = request.read_text("before", "Run before"), request.read_text("now", "Run now")
     way = request.read_choice("way", "Flips", FLIP_DIRECTIONS)
@@ -131,7 +131,7 @@ def _build_pair(pair: CasePair) -> Pair:
 
 
 def _summarize_pairs(pairs: Sequence[Pair], gate: GateSettings) -> Iterator[PairSums]:
-    """All together, then each severity by itself, the severest first."""
+    """Yield the sums of all pairs, then of each severity, the severest first."""
     yield _summarize_group(None, pairs, get_relevant_drop(Severity.MINOR, gate))
     for severity in sorted({pair.severity for pair in pairs}, reverse=True):
         same = [pair for pair in pairs if pair.severity is severity]
@@ -151,7 +151,7 @@ def _summarize_group(severity: Severity | None, pairs: Sequence[Pair], matters: 
 
 
 def format_conclusion(pairs: Sequence[Pair], matters: float) -> str:
-    """What the pairs show, and no more than that; ``matters`` is the drop that must not go unnoticed."""
+    """Format what the pairs show; ``matters`` is the drop that must not go unnoticed."""
     drop, chance = compute_min_detectable_drop(len(pairs)), compute_p_value(pairs)
     if drop is None:
         return (
@@ -171,7 +171,7 @@ def _format_frequency(chance: float) -> str:
 
 
 def _build_warnings(before: RunSide, now: RunSide) -> Iterator[str]:
-    """Why a flip may come from something else than the application."""
+    """Yield reasons why a flip may have another cause than the application."""
     if before.run_id == now.run_id:
         yield "Both are the same run."
     if before.target != now.target:
@@ -204,7 +204,7 @@ def _build_differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRow]
 
 
 def _find_recorded_changes(request: PageRequest, before: RunSide, now: RunSide) -> tuple[str, ...] | None:
-    """Deploy, content, page, settings, behaviour: what of it is known to differ."""
+    """Find the known differences of deploy, content, page, settings and behaviour."""
     earlier, later = (request.site.store.report(side.run_id) for side in (before, now))
     if earlier is None or later is None or earlier.snapshot is None or later.snapshot is None:
         return None

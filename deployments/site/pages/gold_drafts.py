@@ -1,4 +1,4 @@
-"""Gold drafts: one a screen beside the clause that it rests on; only a person's yes makes it gold.
+"""Review gold drafts: one per screen, beside its clause; only a person's yes makes it gold.
 
 The file of drafts, the checks and the suite are those of ``lookout gold review``.
 """
@@ -34,14 +34,14 @@ MAX_NOTE_CHARACTERS: Final = 500
 
 
 class DraftWord(StrEnum):
-    """What a person says of a draft."""
+    """A person's decision on a draft."""
 
     YES = "yes"
     NO = "no"
 
 
 class DraftShown(Record):
-    """A draft as a person reviews it, masked: the case, and what it rests on."""
+    """A draft as a person reviews it, masked: the case and its source."""
 
     id: str
     severity: int
@@ -51,7 +51,7 @@ class DraftShown(Record):
 
 
 class GoldDraftsData(Record):
-    """One screen of drafts. ``said`` is chosen and not stored yet; ``suite`` is what an accepted one joins."""
+    """One screen of drafts. ``said`` is chosen but not stored yet; an accepted draft joins ``suite``."""
 
     queues: QueueCounts
     person: str
@@ -69,7 +69,7 @@ class GoldDraftsData(Record):
 
 
 def build_gold_drafts_page(request: PageRequest) -> Page:
-    """The next draft that nobody has decided, or the one that the address names by its place."""
+    """Build the page of the next undecided draft, or of the one whose position the address names."""
     everything, target = (
         load_drafts(),
         _choose_target(request, request.read_choice("target", "Target", request.site.targets)),
@@ -99,7 +99,7 @@ def build_gold_drafts_page(request: PageRequest) -> Page:
 
 
 def _choose_target(request: PageRequest, chosen: str | None) -> str:
-    """Whose suite an accepted draft joins: the one that is chosen, or the only one; empty where nobody said."""
+    """Return the target whose suite an accepted draft joins: the chosen or the only one; empty if not chosen."""
     targets = request.site.targets
     return chosen or (targets[0] if len(targets) == 1 else "")
 
@@ -129,7 +129,7 @@ def _build_shown_draft(request: PageRequest, draft: GoldDraft, target: str) -> D
 
 
 def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Make a draft gold, changed where the person changed it, or reject it."""
+    """Accept a draft as gold, with the person's changes, or reject it."""
     person, target = find_reviewer(request), _choose_target(request, form.get("target"))
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say first who reviews: the page Review asks for a name.")
@@ -160,7 +160,7 @@ def _find_waiting_draft(draft_id: str) -> GoldDraft:
 
 
 def _apply_changes(draft: GoldDraft, form: Mapping[str, str], person: str) -> GoldDraft:
-    """The draft with what the person wrote; a field that is left empty leaves what is there."""
+    """Return the draft with the person's changes; an empty field changes nothing."""
     case, fields = draft.case, {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
     severity = SEVERITIES.get(form.get("severity", ""))
     if severity is not None and severity is not case.severity:

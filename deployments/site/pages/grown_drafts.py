@@ -1,4 +1,4 @@
-"""Drafts that grew out of incidents, clicks and reviews: one a screen; a person writes what is right.
+"""Review drafts from incidents, reactions and reviews: one per screen; a person writes the right answer.
 
 The drafts, the check against the bad reply and the suite are those of ``lookout gold grow``.
 """
@@ -37,7 +37,7 @@ from monitors.records.cases import GoldCase
 
 
 class GrownDraftShown(Record):
-    """A draft as a person reviews it, masked. ``suite`` is empty where its target is not configured any more."""
+    """A draft as a person reviews it, masked. ``suite`` is empty if its target is no longer configured."""
 
     id: str
     target: str
@@ -49,7 +49,7 @@ class GrownDraftShown(Record):
 
 
 class GrownDraftsData(Record):
-    """One screen of drafts. ``said`` is chosen and not stored yet."""
+    """One screen of drafts. ``said`` is chosen but not stored yet."""
 
     queues: QueueCounts
     person: str
@@ -60,7 +60,7 @@ class GrownDraftsData(Record):
 
 
 def build_grown_drafts_page(request: PageRequest) -> Page:
-    """The worst draft that nobody has decided, or the one that the address names by its place."""
+    """Build the page of the severest undecided draft, or of the one whose position the address names."""
     target = request.read_choice("target", "Target", request.site.targets)
     waiting = find_candidates(load_waiting_drafts(request.site.store, request.site.config.data_folder, target), ())
     place = request.read_paging().model_copy(update={"rows": 1}).with_total(len(waiting))
@@ -98,8 +98,8 @@ def _build_shown_draft(request: PageRequest, candidate: DraftCandidate) -> Grown
 
 
 def _add_suite_case(candidate: DraftCandidate, settings: TargetConfig) -> DraftCandidate:
-    """The same, with the case of the suite that asks it already; a suite that cannot be read asks nothing."""
-    # A suite that cannot be read asks nothing, see the docstring.
+    """Return the candidate with the suite's case that already asks it, if the suite can be read."""
+    # without the case, see the docstring
     with suppress(GoldSetError):
         candidates = find_candidates([candidate.draft], read_cases(settings.suite))
         return candidate.note_case(candidates[0].asked_by)
@@ -107,7 +107,7 @@ def _add_suite_case(candidate: DraftCandidate, settings: TargetConfig) -> DraftC
 
 
 def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Make a case of a draft in the person's words, or say that it is not wanted."""
+    """Accept a draft as a case in the person's words, or reject it."""
     person = find_reviewer(request)
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say first who reviews: the page Review asks for a name.")
@@ -180,7 +180,7 @@ _INVALID_CASE: Final = (
 
 
 def _build_case(candidate: DraftCandidate, form: Mapping[str, str]) -> GoldCase:
-    """The case in the person's words; what they leave empty is as the draft has it."""
+    """Build the case from the form; empty fields are taken from the draft."""
     fields = {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
     draft = candidate.draft
     if fields["question"]:

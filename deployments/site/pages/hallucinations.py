@@ -1,4 +1,4 @@
-"""The hallucination log: what each application held back, what of it nothing supports, and which incident it is."""
+"""The hallucination log: what each application held back, its unsupported claims, and the incident."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warehouse.queries.site.hallucinations import LogEntryShown, list_log_target
 
 
 class HallucinationsData(Record):
-    """A page of the log. ``followed`` are the targets whose log the configuration names."""
+    """A page of the log. ``followed`` are the targets with a configured log."""
 
     entries: tuple[LogEntryShown, ...]
     paging: Paging
@@ -20,7 +20,7 @@ class HallucinationsData(Record):
 
 
 def build_hallucinations_page(request: PageRequest) -> Page:
-    """All entries, newest first."""
+    """Build the page of all entries, newest first."""
     site, paging = request.site, request.read_paging()
     target = request.read_choice("target", "Target", sorted({*site.targets, *list_log_targets(site.store)}))
     since, until = _read_time(request, "since", "Since (UTC)"), _read_time(request, "until", "Before (UTC)")

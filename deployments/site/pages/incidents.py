@@ -1,4 +1,4 @@
-"""Incidents, and one incident: its story, its evidence, and what a person decides about it."""
+"""The pages of all incidents and of one incident: its history, its evidence, and a person's decisions."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ STATES: Final = (UNRESOLVED, *(state.value for state in IncidentState))
 SEVERITIES: Final = tuple(str(int(level)) for level in sorted(Severity, reverse=True))
 KINDS: Final = tuple(kind.value for kind in IncidentKind)
 SILENCE_DURATIONS: Final = ("1h", "4h", "1d", "7d")
-"""Ends that a silence may have by one choice; any other time goes into the field beside."""
+"""Ends of a silence to choose from; the text field accepts any other time."""
 MAX_NOTE_CHARACTERS: Final = 500
 MAX_STORY_LINES: Final = 100
-"""The newest lines of a story are shown; `lookout alerts show` has all."""
+"""Limit of the history lines shown, the newest; `lookout alerts show` has all."""
 
 
 class IncidentsData(Record):
-    """A page of the list of incidents. ``kind_texts`` says each kind as messages do."""
+    """A page of the list of incidents. ``kind_texts`` are the kinds' names in messages."""
 
     incidents: tuple[IncidentRowShown, ...]
     silenced: tuple[str, ...]
@@ -58,7 +58,7 @@ class IncidentsData(Record):
 
 
 class StoryEntry(Record):
-    """A line of the story. ``run_id`` is the run behind it, where that has a page."""
+    """A line of the history. ``run_id`` is its run, if that has a page."""
 
     at: UtcTime
     text: str
@@ -66,7 +66,7 @@ class StoryEntry(Record):
 
 
 class CaseEvidence(Record):
-    """What the last message showed: texts masked, absent where the run stored none."""
+    """The evidence in the last message; texts are masked, and absent if the run stored none."""
 
     reason: str
     why_sent: str
@@ -81,7 +81,7 @@ class CaseEvidence(Record):
 
 
 class IncidentDecision(Record):
-    """A decision that can still be made, with what it does."""
+    """A decision that is still possible, and its effect."""
 
     kind: ActionKind
     word: str
@@ -89,10 +89,10 @@ class IncidentDecision(Record):
 
 
 class IncidentData(Record):
-    """One incident with all that is known of it. ``earlier`` counts lines of its story before those shown.
+    """One incident with all its data. ``earlier`` counts history lines before those shown.
 
-    ``asked_again`` is what its case came to after the verdict of the run that saw it last; empty where none was.
-    ``as_shown`` changes with the story: a form that carries it and is sent twice is one decision.
+    ``asked_again`` is the result of asking its case again after the last run's verdict; empty if it was not.
+    ``as_shown`` changes with the history, so that a form that is sent twice is one decision.
     """
 
     incident: Incident
@@ -124,7 +124,7 @@ _DECISIONS: Final = (
 
 
 def build_incidents_list_page(request: PageRequest) -> Page:
-    """All incidents, the unresolved and worst first."""
+    """Build the list of all incidents, the unresolved and severest first."""
     site, paging = request.site, request.read_paging()
     target = request.read_choice("target", "Target", sorted({*site.targets, *list_incident_targets(site.store)}))
     state = request.read_choice("state", "State", STATES)
@@ -161,7 +161,7 @@ def _find_silenced(request: PageRequest, rows: Sequence[IncidentRowShown]) -> It
 
 
 def build_incident_page(request: PageRequest) -> Page:
-    """One incident from its first day."""
+    """Build the page of one incident with its history."""
     site, incident = request.site, _load_requested_incident(request)
     story = load_story(site.store, incident)
     item = _find_last_item(story)
@@ -245,7 +245,7 @@ def _format_recheck_of(request: PageRequest, incident: Incident) -> str:
 
 
 def _is_applicable(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bool:
-    """Whether a decision still makes sense, as messages decide it for their buttons."""
+    """Whether a decision is still possible, by the same rule as for message buttons."""
     match kind:
         case ActionKind.ACKNOWLEDGE:
             return incident.state is IncidentState.OPEN
@@ -258,7 +258,7 @@ def _is_applicable(kind: ActionKind, incident: Incident, item: AlertItem | None)
 
 
 def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Carry out one of the decisions of Slack's buttons on one incident."""
+    """Apply a decision on one incident, as Slack's buttons do."""
     incident, note = _load_requested_incident(request), _read_note(form)
     try:
         kind = ActionKind(request.path["decision"])
@@ -272,7 +272,7 @@ def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
 
 
 def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Send nothing about one incident until a time; the choice, or the time in the field beside, says which."""
+    """Silence one incident until the chosen time, or the time in the text field."""
     incident, now = _load_requested_incident(request), request.site.people.now()
     until, lasting = form.get("until", "").strip(), form.get("lasting", "").strip()
     try:
@@ -289,7 +289,7 @@ def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
 
 
 def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done:
-    """End a silence now: the next run that sees the incident says so."""
+    """End a silence now: the next run with this incident sends an alert again."""
     incident, key = _load_requested_incident(request), request.path["silence"]
     now = request.site.people.now()
     silence = next(
@@ -330,5 +330,5 @@ def _read_note(form: Mapping[str, str]) -> str:
 
 
 def _remove_option_names(text: str) -> str:
-    """The command's own words, without the names of its options."""
+    """Return the command's error text without the names of its options."""
     return text.replace("--for ", "lasting ").replace("--until ", "until ")

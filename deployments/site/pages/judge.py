@@ -1,4 +1,4 @@
-"""Judge: whether it may be trusted (people, canaries, the graders without a model), and what it costs."""
+"""The judge's reliability (against people, canaries and rule-based graders) and its cost."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from warehouse.queries.site.standing import list_known_targets
 
 
 class JudgeData(Record):
-    """Each judge of the newest ``counted`` runs and nights against people and rules, and a page of its work.
+    """Each judge of the newest ``counted`` runs and nights compared with people and rules, and a page of its work.
 
-    ``few``: with fewer answers reviewed no figure is to be taken at its word.
+    ``few``: with fewer reviewed answers the figures are not reliable.
     """
 
     calibrations: tuple[Calibration, ...]
@@ -36,7 +36,7 @@ class JudgeData(Record):
 
 
 def build_judge_page(request: PageRequest) -> Page:
-    """What people, canaries and rules say of the judge, and what it was paid."""
+    """Build the page of the judge's agreement with people, canaries and rules, and its cost."""
     site, paging = request.site, request.read_paging()
     store = site.store
     target = request.read_choice("target", "Target", list_known_targets(store, request.site.targets))

@@ -1,4 +1,4 @@
-"""Nightly: live traffic night by night, and one night with what was sampled, its rates, drift and examples."""
+"""Nightly runs on live traffic: all nights, and one night with its sample, rates, drift and examples."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DRIFTS: Final = ("worse", "better", "none")
 
 
 class ShownRate(Record):
-    """A rate of a night: ``text`` is the rate with its interval, ``method`` how that was made and corrected."""
+    """A rate of a night: ``text`` is the rate with its interval, ``method`` how the interval was computed."""
 
     name: str
     text: str
@@ -37,7 +37,7 @@ class ShownRate(Record):
 
 
 class ShownNightlyRun(Record):
-    """A night. ``facts`` is what else it says, in sentences; ``shortfalls`` what it should have had and had not."""
+    """A night. ``facts`` are further results in sentences; ``shortfalls`` what was missing."""
 
     run_id: str
     target: str
@@ -54,7 +54,7 @@ class ShownNightlyRun(Record):
 
 
 class NightlyData(Record):
-    """A page of nights, newest first, a trend of the target's last ones, and the night that is shown."""
+    """A page of nights, newest first, the trend of the target's last nights, and the night that is shown."""
 
     target: str | None
     shown: ShownNightlyRun | None
@@ -64,7 +64,7 @@ class NightlyData(Record):
 
 
 def build_nightly_page(request: PageRequest) -> Page:
-    """The night that is asked for, else the newest, and below it all of them."""
+    """Build the page of the requested night, or the newest, with the list of all nights."""
     store, paging = request.site.store, request.read_paging()
     target = request.read_choice("target", "Target", list_known_targets(store, request.site.targets))
     drift = request.read_choice("drift", "Drift", DRIFTS)
@@ -80,7 +80,7 @@ def build_nightly_page(request: PageRequest) -> Page:
 
 
 def build_trend(newest: Sequence[NightlyRow]) -> tuple[TrendValue, ...]:
-    """The severity-3 rate, oldest first, of the nights graded as the newest was: others do not compare."""
+    """Build the trend of severity-3 rates, oldest first, of the nights that were graded as the newest was."""
     alike = [row for row in reversed(newest) if row.graded_by == newest[0].graded_by]
     return tuple(map(_build_point, alike))
 
@@ -126,7 +126,7 @@ def _build_shown_night(request: PageRequest, run_id: str) -> ShownNightlyRun:
 
 
 def _format_other_lines(report: NightlyReport) -> Sequence[str]:
-    """What a terminal is shown of a night, without the counts and rates that the page shows in its own way."""
+    """Return a night's lines as in the terminal, without the counts and rates that the page shows itself."""
     lines = list(format_nightly(report))[4 + len(report.strata) :]
     return [line for line in lines if "NOT WHOLE" not in line]
 

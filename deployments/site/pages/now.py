@@ -1,4 +1,4 @@
-"""Now: a card for each target. Is it right at this moment, what is open, is the monitor itself well."""
+"""The page Now: a card for each target with its current state, open incidents and the monitor's own health."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORST_SEVERITY: Final = 3
 
 
 class CardState(StrEnum):
-    """How a target stands. Right is only what was truly graded, lately, and has nothing severe open."""
+    """The state of a target. It is right only if it was graded recently and has no severe open incident."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -44,7 +44,7 @@ class CardState(StrEnum):
 
 
 class TrendValue(Record):
-    """A point of a trend with its interval (95 %); ``None`` where nothing was graded."""
+    """A point of a trend with its 95 % interval; ``None`` if nothing was graded."""
 
     at: UtcTime
     label: str
@@ -55,7 +55,7 @@ class TrendValue(Record):
 
 
 class TargetCard(Record):
-    """All that is said of a target at a glance."""
+    """The summary of one target."""
 
     target: str
     environment: str | None
@@ -77,7 +77,7 @@ class TargetCard(Record):
 
 
 class NowData(Record):
-    """Every target, the worst first, and how the monitor itself is; nothing of that in a copy in files."""
+    """All targets, the worst first, and the monitor's own health, which a static export omits."""
 
     cards: tuple[TargetCard, ...]
     monitor: tuple[HealthLine, ...]
@@ -87,7 +87,7 @@ _ORDER: Final = (CardState.WRONG, CardState.UNSURE, CardState.OLD, CardState.NON
 
 
 def build_now_page(request: PageRequest) -> Page:
-    """A card for each target, the worst first."""
+    """Build the page with a card for each target, the worst first."""
     site = request.site
     now = site.now()
     stored = _StoredState(
@@ -115,7 +115,7 @@ def _group_by_target(rows: Iterable[_Row]) -> dict[str, list[_Row]]:
 
 @dataclass(frozen=True, slots=True)
 class _StoredState:
-    """What the warehouse has of every target."""
+    """The stored data of all targets."""
 
     runs: Mapping[str, list[RunPoint]]
     nightly: Mapping[str, list[NightlyPoint]]
@@ -153,7 +153,7 @@ def _build_card(site: Site, name: str, now: datetime, stored: _StoredState) -> T
 def _judge_state(
     last: RunPoint | None, opened: Iterable[OpenIncidents], since: datetime
 ) -> tuple[CardState, str, str]:
-    """State, word and reason. Never right without a recent run that graded something."""
+    """Return state, word and reason. Never right without a recent run that graded something."""
     if last is None:
         return (
             CardState.NONE,
@@ -174,12 +174,12 @@ def _judge_state(
 
 
 def _is_relevant(run: RunProgress, last: RunPoint | None) -> bool:
-    """Whether a run without a report says more than the last report: a stopped one that was done anew does not."""
+    """Whether to show a run without a report: not if it was stopped and a later run has finished."""
     return run.state is not RunState.STOPPED or last is None or run.started_at > last.finished_at
 
 
 def _format_arithmetic(run: RunPoint) -> str:
-    """The verdict's sums in one line: ``744 / 904 = 0.823 weighted, …``."""
+    """Format the verdict's calculation in one line: ``744 / 904 = 0.823 weighted, …``."""
     weighted = _format_ratio(run.weighted_earned, run.weighted_total)
     flat = _format_ratio(run.flat_earned, run.flat_total)
     veto = f", {run.severe_not_correct} of severity 3 not correct" if run.severe_not_correct else ""
@@ -191,7 +191,7 @@ def _format_ratio(earned: Decimal, total: Decimal) -> str:
 
 
 def _build_score_point(run: RunPoint) -> TrendValue:
-    """The weighted score with Wilson's interval at the effective number of cases."""
+    """Build the point of a weighted score, with Wilson's interval at the effective number of cases."""
     share = float(run.weighted_earned / run.weighted_total) if run.weighted_total else None
     low = high = None
     if share is not None and run.effective_cases:
@@ -217,7 +217,7 @@ def _build_nightly_point(run: NightlyPoint) -> TrendValue:
 
 
 def _build_health_lines(site: Site, name: str, now: datetime, stored: _StoredState) -> Iterator[HealthLine]:
-    """Whether what is scheduled was done, and what the monitor reported about itself."""
+    """Build the lines on scheduled runs and on the monitor's own faults."""
     runs, nightly = stored.runs.get(name, []), stored.nightly.get(name, [])
     late = timedelta(hours=site.config.site.recent_h)
     if site.config.schedules.verify_cron:

@@ -1,4 +1,4 @@
-"""What waits for a person beside the sampled answers: drafts of documents, translations, drafts of incidents."""
+"""The queues of drafts for review: from documents, translations and incidents."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from monitors.records.cases import DraftState, GoldDraft
 
 
 class DraftKind(StrEnum):
-    """What a draft was made of."""
+    """The source of a draft."""
 
     DOCUMENT = "document"
     TRANSLATION = "translation"
 
 
 class QueueCounts(Record):
-    """How much waits in each queue of drafts."""
+    """The number of waiting drafts in each queue."""
 
     documents: int
     translations: int
@@ -28,17 +28,17 @@ class QueueCounts(Record):
 
 
 def load_drafts() -> tuple[GoldDraft, ...] | None:
-    """All drafts of the file where the site was started; ``None`` where there is no file."""
+    """Load the drafts file of the site's working directory; ``None`` if there is none."""
     return read_drafts(DEFAULT_DRAFTS) if DEFAULT_DRAFTS.exists() else None
 
 
 def classify_draft(draft: GoldDraft) -> DraftKind:
-    """A draft rests on a clause of a document, or on the case that it translates."""
+    """Return whether a draft is from a clause of a document or a translation of a case."""
     return DraftKind.DOCUMENT if draft.original is None else DraftKind.TRANSLATION
 
 
 def count_queues(request: PageRequest) -> QueueCounts:
-    """How much waits; a copy in files does not say."""
+    """Count the waiting drafts; a static export has no counts."""
     if request.static is not None:
         return QueueCounts(documents=0, translations=0, incidents=0)
     kinds = [classify_draft(draft) for draft in load_drafts() or () if draft.state is DraftState.DRAFTED]

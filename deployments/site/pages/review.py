@@ -1,8 +1,8 @@
-"""The review queue: one sampled answer a screen, what people say of it, and only then what the verdicts were.
+"""The review queue: one sampled answer per screen; the verdicts are shown only after the person's own decision.
 
-The sample, the labels and the drafts are those of ``lookout review``: who begins there can go on here. A word is
-chosen first (it is in the address, and can be taken back), then stored; once stored it stays, for after that the
-verdicts are shown, and a word that was changed for them would say nothing about them.
+The sample, the labels and the drafts are shared with ``lookout review``, so that a review can continue here. A
+decision is chosen first (it is in the address, and can be changed) and then stored. A stored decision is final,
+because the verdicts are shown after it and must not influence it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from warehouse.queries.reviews import list_labelled_answers, list_review_candida
 from warehouse.queries.site.reviewing import Agreement, count_finished_runs, count_ratings
 
 SAMPLE_DAYS: Final = 30
-"""How far back is sampled, as ``lookout review`` does."""
+"""The sampled period, as in ``lookout review``."""
 MAX_NAME_CHARACTERS: Final = 200
 MAX_NOTE_CHARACTERS: Final = 500
 MAX_SAMPLES: Final = 16
@@ -55,7 +55,7 @@ class TextRow(Record):
 
 
 class AnswerShown(Record):
-    """An answer as a person reviews it: masked, and without any verdict."""
+    """An answer as a person reviews it: masked and without verdicts."""
 
     answer_id: AnswerId
     target: str
@@ -66,14 +66,14 @@ class AnswerShown(Record):
 
 
 class AnswerBefore(Record):
-    """The answer that the person has just reviewed, and what the verdicts on it were."""
+    """The last reviewed answer of the person, with the verdicts on it."""
 
     question: str
     verdicts: tuple[TextRow, ...]
 
 
 class FailureChoice(Record):
-    """A kind of failure with the key that chooses it."""
+    """A kind of failure and its key on the keyboard."""
 
     key: str
     kind: FailureKind
@@ -81,9 +81,9 @@ class FailureChoice(Record):
 
 
 class ReviewData(Record):
-    """One screen of the queue. ``said`` is what the person has chosen and not stored yet.
+    """One screen of the queue. ``said`` is the decision that is chosen but not stored yet.
 
-    ``person`` is empty while nobody has said who reviews. ``left`` answers of ``sampled`` are not reviewed by them.
+    ``person`` is empty until the reviewer's name is known. ``left`` of ``sampled`` answers are not reviewed yet.
     """
 
     queues: QueueCounts
@@ -102,7 +102,7 @@ class ReviewData(Record):
 
 @dataclass
 class SampleMemory:
-    """What was sampled, until a run or an hour is over: the sample is the same for everybody who asks meanwhile."""
+    """A cache of the sample, until a run finishes or an hour passes, so that all reviewers get the same."""
 
     _known: dict[tuple[object, ...], tuple[SampledAnswer, ...]] = field(
         default_factory=dict[tuple[object, ...], tuple[SampledAnswer, ...]]
@@ -110,7 +110,7 @@ class SampleMemory:
     _guard: Lock = field(default_factory=Lock)
 
     def sample(self, request: PageRequest, target: str | None) -> tuple[SampledAnswer, ...]:
-        """The answers that people are asked about, in an order that says nothing about any verdict."""
+        """Return the sampled answers, in an order that does not depend on the verdicts."""
         site, since = request.site, _compute_sample_start(request.site.now())
         key = (site.snapshot.folder, target, since, site.config.review.share, count_finished_runs(site.store))
         with self._guard:
@@ -133,7 +133,7 @@ def _compute_sample_start(now: datetime) -> datetime:
 
 
 def build_review_page(request: PageRequest) -> Page:
-    """The next answer that this person has not reviewed, or the one that the address names by its place."""
+    """Build the page of the next answer to review, or of the one whose position the address names."""
     target, person = request.read_choice("target", "Target", request.site.targets), find_reviewer(request)
     sampled = _MEMORY.sample(request, target)
     left = select_unreviewed(request.site.store, sampled, person or None)
@@ -160,7 +160,7 @@ def build_review_page(request: PageRequest) -> Page:
 
 
 def compute_agreement(site: Site, target: str | None) -> Agreement:
-    """How often people and judges said the same, of one target where it is named."""
+    """Compute the agreement of people and judges, for one target or all."""
 
     def compute() -> Agreement:
         answers = site.reviews.load_answers(site.store, target, site.now())
@@ -172,9 +172,9 @@ def compute_agreement(site: Site, target: str | None) -> Agreement:
 
 
 def find_reviewer(request: PageRequest) -> str:
-    """Whose word it is: who is logged in, or on this machine alone whoever said so last, here or to the command.
+    """Return the reviewer's name: the logged-in person, or else the last name given here or to the command.
 
-    A copy in files names nobody.
+    A static export has no reviewer.
     """
     if request.static is not None:
         return ""
@@ -216,7 +216,7 @@ def _build_shown_answer(request: PageRequest, check: SpotCheck) -> AnswerShown:
 def _find_previous_answer(
     request: PageRequest, sampled: Sequence[SampledAnswer], left: Sequence[SampledAnswer]
 ) -> AnswerBefore | None:
-    """What the verdicts were on the answer that was reviewed last: only once this person's word on it is stored."""
+    """Return the last reviewed answer with its verdicts, only if this person's decision on it is stored."""
     requested_key = request.query.get("after", "")
     waiting = {_format_answer_key(answer_candidate.answer_id) for answer_candidate in left}
     previous_answer = next(
@@ -246,7 +246,7 @@ def _format_answer_key(answer_id: AnswerId) -> str:
 
 
 def name_reviewer(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Say once who reviews on this machine; with a login it is who is logged in."""
+    """Store the reviewer's name on this machine; with logins the name is the login's."""
     if request.site.needs_login:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "You are logged in: what you review has that name.")
     name = form.get("name", "").strip()
@@ -257,7 +257,7 @@ def name_reviewer(request: PageRequest, form: Mapping[str, str]) -> Done:
 
 
 def save_review(request: PageRequest, form: Mapping[str, str]) -> Done:
-    """Store what a person says of one sampled answer; then the next screen shows what the verdicts were."""
+    """Store a person's decision on one sampled answer; the next screen then shows the verdicts."""
     person = find_reviewer(request)
     if not person:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say first who reviews: the page asks for a name.")
@@ -275,7 +275,7 @@ _ALREADY_REVIEWED: Final = (
 
 
 def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapping[str, str]) -> str:
-    """Store the label, and a draft where it contradicts the verdicts, as the command does; what to say of it."""
+    """Store the label, and a draft if it contradicts the verdicts, as the command does. Returns the message."""
     answer, clean = check.answer, _build_redactor(request, check.answer.target)
     label = build_label(
         check,
@@ -297,7 +297,7 @@ def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapp
 
 
 def _find_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> SpotCheck:
-    """The answer that the form is about. Raises `PageRefused` for one that is not in the sample."""
+    """Return the answer that the form is about. Raises `PageRefused` if it is not in the sample."""
     target = form.get("target") or None
     requested_key = form.get("answer", "")
     if target is not None and target not in request.site.targets:
@@ -324,7 +324,7 @@ def _parse_verdict(form: Mapping[str, str]) -> AnswerVerdict:
 
 
 def _parse_failure_kind(form: Mapping[str, str]) -> FailureKind | None:
-    """What is wrong, where the person says wrong and names it."""
+    """Return the kind of failure, if the person chose wrong and named one."""
     kind = form.get("failure_kind", "")
     if form.get("verdict") != AnswerVerdict.WRONG or not kind:
         return None

@@ -1,4 +1,4 @@
-"""Runs, and one run: how far it is while it goes on, then its verdict, what broke, and the report that it left."""
+"""The pages of all runs and of one run: its progress, then its verdict, failures and report."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from warehouse.queries.site.runs import load_runs_page as runs_in
 VERDICTS: Final = tuple(verdict.value for verdict in Verdict)
 OUTCOMES: Final = tuple(outcome.value for outcome in CaseOutcome)
 LIVE_REFRESH_S: Final = 3
-"""Seconds between two looks at a run that goes on."""
+"""Refresh interval of a page with an active run, in seconds."""
 IDLE_REFRESH_S: Final = 15
 
 
 class RunsData(Record):
-    """A page of the list of runs, and those that have no report yet."""
+    """A page of the list of runs, and the runs without a report yet."""
 
     unfinished: tuple[RunProgress, ...]
     runs: tuple[ListedRun, ...]
@@ -52,7 +52,7 @@ class LiveRunData(Record):
 
 
 class RunData(Record):
-    """A run with a page of its cases. ``has_report`` says whether its own report is on this machine."""
+    """A run with a page of its cases. ``has_report``: its report file is on this machine."""
 
     report: RunReport
     outcomes: dict[str, int]
@@ -62,7 +62,7 @@ class RunData(Record):
 
 
 def build_runs_page(request: PageRequest) -> Page:
-    """All runs, newest first."""
+    """Build the list of all runs, newest first."""
     site, paging = request.site, request.read_paging()
     run_filter = RunFilter(
         target=request.read_choice("target", "Target", site.targets),
@@ -82,7 +82,7 @@ def build_runs_page(request: PageRequest) -> Page:
 
 
 def load_unfinished_runs(request: PageRequest) -> tuple[RunProgress, ...]:
-    """The runs of this data folder that the copy has no report of, masked; none in a copy in files."""
+    """Load the runs of this data folder without a report in the copy, masked; none for a static export."""
     if request.static is not None:
         return ()
     unfinished = request.site.watch.list_unfinished(request.site.now())
@@ -95,12 +95,12 @@ def load_unfinished_runs(request: PageRequest) -> tuple[RunProgress, ...]:
 
 
 def compute_refresh_s(runs: Iterable[RunProgress]) -> int:
-    """How long a page that shows these runs may stand before it renews itself."""
+    """Return the refresh interval of a page with these runs, in seconds."""
     return LIVE_REFRESH_S if any(run.state is not RunState.STOPPED for run in runs) else IDLE_REFRESH_S
 
 
 def build_run_page(request: PageRequest) -> Page:
-    """One run: what it came to and why, and its cases, worst first; before that, how far it is."""
+    """Build a run's page: its progress while it is active, then its verdict and its cases, worst first."""
     site, run_id, paging = request.site, request.path["run"], request.read_paging()
     report = site.store.report(run_id)
     if report is None:
@@ -133,7 +133,7 @@ def _build_live_page(request: PageRequest, run_id: str) -> Page:
 
 
 def serve_run_report(request: PageRequest) -> Response:
-    """The report that the run left, as it stands: one file that runs no script and asks nobody for anything."""
+    """Serve the run's report file unchanged: it runs no script and sends no request."""
     run_id = request.path["run"]
     file = build_report_paths(request.site.config.data_folder / RUNS_FOLDER / run_id).html
     if request.site.store.report(run_id) is None or not file.is_file():
@@ -150,7 +150,7 @@ _HEAD_CHARACTERS: Final = 2_000
 
 
 def _build_policy(file: Path) -> str:
-    """The report's own policy, as a header too: its one style sheet by hash, pictures in it, nothing else."""
+    """Build the report's content security policy: its one style sheet by hash, embedded pictures, nothing else."""
     with file.open(encoding="utf-8", errors="replace") as report:
         match = _STYLE_HASH.search(report.read(_HEAD_CHARACTERS))
     style = match[0] if match else "'none'"

@@ -1,4 +1,4 @@
-"""Suite: whether it asks about what hurts, what its graders catch, and what a run of it cannot see."""
+"""The suite's balance, what its graders detect, and the drops that a run cannot detect."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GROUP_LABELS: Final = {
 
 
 class SeverityPower(Record):
-    """What the newest run could have seen of one severity. ``blind``: a drop that matters would go unnoticed."""
+    """The detection power of the newest run for one severity. ``blind``: a drop that matters would go unnoticed."""
 
     severity: Severity
     cases: int
@@ -42,9 +42,9 @@ class SeverityPower(Record):
 
 
 class SuiteData(Record):
-    """A target's suite as its newest run had it. What was not reckoned is ``None``; ``gaps`` are in sentences.
+    """A target's suite in its newest run. Values that were not computed are ``None``; ``gaps`` are sentences.
 
-    ``repeatability`` is the last session that asked cases twice, whatever the suite was then.
+    ``repeatability`` is the last session that asked cases twice, with any suite.
     """
 
     target: str | None
@@ -60,7 +60,7 @@ class SuiteData(Record):
 
 
 def build_suite_page(request: PageRequest) -> Page:
-    """The suite of the target's newest run."""
+    """Build the page of the suite of the target's newest run."""
     store, target = request.site.store, read_target(request)
     suite = request.read_choice("suite", "Suite", list_suites(store))
     run_id = find_newest_run(store, target, suite) if target else None
@@ -102,7 +102,7 @@ def _build_suite_data(request: PageRequest, report: RunReport, target: str | Non
 
 
 class SuiteGroups:
-    """The counts of a balance, group by group."""
+    """The counts of a suite's balance by group."""
 
     labels = GROUP_LABELS
     flip_text = staticmethod(format_flip_rate)
@@ -115,6 +115,6 @@ class SuiteGroups:
         self.balance = balance
 
     def groups(self) -> list[tuple[str, list[GroupCount]]]:
-        """Each group with its counts, as the balance has them."""
+        """Return each group with its counts, in the balance's order."""
         counts = self.balance.groups if self.balance else ()
         return [(name, list(same)) for name, same in groupby(counts, key=lambda count: count.group)]

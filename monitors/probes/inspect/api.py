@@ -1,7 +1,7 @@
-"""Finds out whether an address is a chat API, and how it is asked: request, answer's path, end of the stream.
+"""Find out whether an address is a chat API, and how to ask it: request, path of the answer, end of the stream.
 
-`inspect_api` asks nothing. `discover_api` asks `HARMLESS` in the usual request bodies until one is answered, and
-then once more as a run asks, so that what it found is known to work.
+`inspect_api` asks no question. `discover_api` asks `HARMLESS` in the usual request bodies until one is answered,
+and then once more as a run does, so that its result is known to work.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from monitors.records.base import Record
 from monitors.request_headers import NO_HEADERS, RequestHeaders
 
 INSPECTION_TIMEOUT_S: Final = 10.0
-"""For one request that asks nothing."""
+"""Timeout of one request without a question."""
 MAX_POSTS: Final = 12
 MAX_EVENTS: Final = 5000
 MAX_SHOWN_CHARACTERS: Final = 120
@@ -60,13 +60,13 @@ BODIES: Final[tuple[dict[str, Any], ...]] = (
     {"messages": _MESSAGES},
     *({name: _TURN} for name in _TEXTS[2:]),
 )
-"""What chat APIs usually take, the commonest first."""
+"""Usual request bodies of chat APIs, the most common first."""
 _CONVERSATION: Final = re.compile(r"(session|conversation|thread|chat|user|request)_?(id)?$", re.IGNORECASE)
 _ANSWERS: Final = (
     *("answer", "reply", "response", "output_text", "completion", "generated_text", "assistant", "bot", "output"),
     *("result", "content", "text", "delta", "token", "message", "msg", "data", "chunk"),
 )
-"""Names of the field with the answer, the surest first."""
+"""Names of the field with the answer, the most certain first."""
 _NO_ANSWER: Final = re.compile(
     r"(^|[._])(citations?|sources?|references?|documents?|contexts?|chunks|passages|metadata|usage|reasoning|"
     r"thinking|steps|history|prompt|question|query|errors?|detail|title|suggestions|id|model|role|object|type|"
@@ -79,27 +79,27 @@ _MISSING_FIELD_WORDS: Final = re.compile(r"missing|required|must|need|expected|p
 
 
 class EndpointKind(StrEnum):
-    """What stands at an address."""
+    """The kind of an address."""
 
     PAGE = "page"
     API = "api"
     NEITHER = "neither"
     UNKNOWN = "unknown"
-    """It could not be reached, or is down."""
+    """Not reachable, or down."""
 
 
 class AddressResponse(Record):
-    """What an address is, and what it answered to a GET: ``HTTP 405, application/json``."""
+    """The kind of an address, and its reply to a GET: ``HTTP 405, application/json``."""
 
     kind: EndpointKind
     said: str
 
 
 class ApiDiscovery(Record):
-    """How an API is asked. Without ``probe`` nothing was found, and ``trouble`` says why.
+    """How to ask an API. Without ``probe`` no way was found, and ``trouble`` says why.
 
-    ``tried`` are the request bodies and what came of each. ``refused`` is a 401 or 403, ``header`` the one that the
-    API then named. ``answer`` is what it said at last.
+    ``tried`` are the request bodies with their results. ``refused`` is a 401 or 403, ``header`` the one that the
+    API then named. ``answer`` is its last answer.
     """
 
     probe: ProbeSettings | None = None
@@ -109,7 +109,7 @@ class ApiDiscovery(Record):
     refused: int | None = None
     header: str | None = None
     asks_for_other_body: bool = False
-    """The address takes requests, and none of those that were tried is the one that it wants."""
+    """The address accepts requests, but none of the tried ones was right."""
 
 
 class _Reply(Record):
@@ -132,7 +132,7 @@ class _Reply(Record):
 
 
 async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
-    """One GET, and one OPTIONS where that leaves it open. Nothing is asked, and no header is sent along."""
+    """Send one GET, and one OPTIONS if that is not conclusive. No question and no configured header is sent."""
     clients = Clients(settings, NO_HEADERS, address, build_address_guard(address, settings))
     try:
         async with asyncio.timeout(INSPECTION_TIMEOUT_S), clients.lend() as client:
@@ -155,7 +155,7 @@ async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
 
 
 async def _read_first_piece(response: httpx.Response) -> bytes:
-    """The first piece of a body that is more than white space."""
+    """Read the first piece of a body that is not only white space."""
     async for piece in response.aiter_bytes():
         if piece.strip():
             return piece.lstrip()
@@ -168,9 +168,9 @@ async def _classify_response(response: httpx.Response) -> AddressResponse:
     summary = f"HTTP {status}, {content_type or 'no content type'}"
     if status < _MIN_ERROR_STATUS and kind in {EndpointKind.PAGE, EndpointKind.NEITHER}:
         first_piece = await _read_first_piece(response)
-        if not first_piece:  # a browser would show a blank page and no chat
+        if not first_piece:  # a browser would show a blank page
             return AddressResponse(kind=EndpointKind.API, said=f"HTTP {status} with an empty body")
-        if not content_type and first_piece.startswith(b"<"):  # a browser shows it as HTML
+        if not content_type and first_piece.startswith(b"<"):  # a browser treats it as HTML
             kind = EndpointKind.PAGE
         elif content_type == "text/plain":
             kind = EndpointKind.API
@@ -191,7 +191,7 @@ def _classify_status(status: int, content_type: str, scheme: str) -> EndpointKin
 
 
 async def discover_api(address: str, settings: ProbeSettings, headers: RequestHeaders) -> ApiDiscovery:
-    """Ask until an answer is found, at most `MAX_POSTS` times and once more; ``settings`` hold deadlines."""
+    """Ask until an answer is found, at most `MAX_POSTS` times and once to confirm; ``settings`` hold deadlines."""
     clients = Clients(settings, headers, address, build_address_guard(address, settings))
     search = _Search(address, settings, headers)
     try:
@@ -206,7 +206,7 @@ async def discover_api(address: str, settings: ProbeSettings, headers: RequestHe
 
 
 async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: RequestHeaders) -> ApiDiscovery:
-    """Asked as a run asks; what does not work there is nothing that was found."""
+    """Ask once as a run does; return a discovery without result if that fails."""
     assert discovery.probe is not None
     try:
         async with ApiDriver(address, discovery.probe, headers=headers) as driver:
@@ -219,7 +219,7 @@ async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: Req
 
 
 class _Search:
-    """One after the other: first an empty body, whose error may name what is missing."""
+    """Try request bodies one after the other: first an empty one, whose error may name missing fields."""
 
     def __init__(self, address: str, settings: ProbeSettings, headers: RequestHeaders) -> None:
         self._address, self._settings, self._headers = address, settings, headers
@@ -227,7 +227,7 @@ class _Search:
         self._queue: list[dict[str, Any]] = [{}, *BODIES]
         self._done: list[dict[str, Any]] = []
         self._answer_to_empty_body: str | None = None
-        """The answer to an empty body, where it is answered at all."""
+        """The answer to an empty body, if there is one."""
 
     async def run(self, client: httpx.AsyncClient) -> ApiDiscovery:
         while self._queue and len(self._done) < MAX_POSTS:
@@ -264,7 +264,7 @@ class _Search:
         return ApiDiscovery(probe=probe)
 
     async def _queue_completed_body(self, body: dict[str, Any], reply: _Reply, client: httpx.AsyncClient) -> None:
-        """Try next what the error asks for."""
+        """Queue the body with the fields that the error names."""
         missing = list(_find_missing_fields(reply))
         completed = cast("dict[str, Any]", json.loads(json.dumps(body)))
         if any(_may_hold_question(path[-1]) and path[0] not in body for path in missing):
@@ -278,7 +278,7 @@ class _Search:
 
 
 async def _fetch_model_name(client: httpx.AsyncClient, address: str) -> dict[str, str]:
-    """The first model of an API like OpenAI's, which wants one named; nothing where it lists none."""
+    """Return the first model of an OpenAI-like API, which requires one; empty if it lists none."""
     models_url = re.sub(r"/chat/completions/?$", "/models", address)
     if models_url == address:
         return {}
@@ -287,7 +287,7 @@ async def _fetch_model_name(client: httpx.AsyncClient, address: str) -> dict[str
 
 
 def _find_final_error(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
-    """What no other body would change."""
+    """Return the result for an error that no other body would change."""
     if reply.status in REFUSED_STATUSES:
         match = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
         header = match.group() if match and "-" in match.group() else None
@@ -321,7 +321,7 @@ async def _post(client: httpx.AsyncClient, address: str, body: Any) -> _Reply:
 
 
 def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tuple[ApiSettings, str]:
-    """How this reply is read, and its text. Raises `PageNotUnderstood` where that stays open."""
+    """Infer how to read this reply, and return its text too. Raises `PageNotUnderstood` if that is unclear."""
     documents = reply.parse_documents()
     if not documents:
         raise PageNotUnderstood(f"HTTP {reply.status}, {reply.kind or 'no content type'}: no JSON")
@@ -363,7 +363,7 @@ def _find_best_path(documents: list[Any]) -> str | None:
 
 
 def _rank_path(path: str, text: str) -> tuple[bool, int, int, bool, int]:
-    """The lower the likelier: several words, a name that says it, one place, the last of a list."""
+    """Return a sort key, likeliest first: several words, a telling name, one place, the last of a list."""
     inner = any(step.isdecimal() and step != "0" for step in path.split("."))
     return len(text.split()) < 2, _rank_field_name(path), path.count("*"), inner, path.count(".")  # noqa: PLR2004 - a word
 
@@ -378,7 +378,7 @@ def _rank_field_name(path: str) -> int:
 
 
 def _are_pieces_joined(documents: list[Any], path: str) -> bool:
-    """Whether the pieces make the text together; else each holds, or the last one holds, all before it."""
+    """Whether the text is the pieces joined; otherwise each piece, or the last, holds all text so far."""
     values = (value for document in documents for value in collect_values(document, path) if value is not None)
     pieces = [piece for piece in map(join_text_parts, values) if piece]
     grows = all(later.startswith(earlier) for earlier, later in pairwise(pieces))
@@ -386,7 +386,7 @@ def _are_pieces_joined(documents: list[Any], path: str) -> bool:
 
 
 def _find_end_mark(events: tuple[Event, ...], path: str) -> str:
-    """What ends the stream. Raises `PageNotUnderstood` where nothing does, or what comes before is no JSON."""
+    """Return the end mark of a stream. Raises `PageNotUnderstood` without one, or if events are not JSON."""
     *before, last = events
     if any(_parse_json_or_none(event.data) is None for event in before):
         raise PageNotUnderstood("its stream's events are no JSON, which cannot be read")
@@ -401,7 +401,7 @@ def _find_end_mark(events: tuple[Event, ...], path: str) -> str:
 
 
 def _find_missing_fields(reply: _Reply) -> Iterator[tuple[str, ...]]:
-    """The fields that an error names as missing: by pydantic's ``loc``, OpenAI's ``param``, or in words."""
+    """Yield the fields that an error reports missing: by pydantic's ``loc``, OpenAI's ``param``, or in words."""
     if reply.is_good():
         return
     document = _parse_json_or_none(reply.body)
@@ -424,7 +424,7 @@ def _find_missing_fields(reply: _Reply) -> Iterator[tuple[str, ...]]:
 
 
 def _extract_error_text(document: Any, body: str) -> str:
-    """What an error says in words, without the names of its own fields."""
+    """Return the text of an error, without the names of its own fields."""
     if document is None:
         return body
     return "\n".join(read_text_at(path, [document], joins=True) or "" for path in list_text_paths([document]))
@@ -435,7 +435,7 @@ def _may_hold_question(name: str) -> bool:
 
 
 def _fill_field(body: dict[str, Any], path: tuple[str, ...]) -> None:
-    """Put what the field's name calls for there; what is there stays."""
+    """Add a field with a value that fits its name; existing fields stay."""
     *outer, name = path
     for step in outer:
         inner = body.setdefault(step, {})
@@ -457,5 +457,5 @@ def _fill_field(body: dict[str, Any], path: tuple[str, ...]) -> None:
 def _parse_json_or_none(text: str) -> Any:
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):  # deep input recurses
+    except (ValueError, RecursionError):  # deeply nested JSON exceeds the recursion limit
         return None

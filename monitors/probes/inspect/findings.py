@@ -1,7 +1,7 @@
-"""What `lookout doctor` finds on a chat page, as values, and which received message carried the answer.
+"""The results of `lookout doctor` on a chat page, and the search for the message that carried the answer.
 
-A `Listener` hears everything that a page receives while one question is answered. Of what it heard, the things that
-carried the answer, and the paths to it, become proposals for ``[…probe.wire]``.
+A `Listener` records everything that a page receives while one question is answered. The messages that carried the
+answer, and the paths to it, become proposals for ``[…probe.wire]``.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
 
 
 MIN_LIKENESS = 0.6
-"""The least share of an answer's letters; a page may leave out its sources, a payload may hold an older turn."""
+"""The minimal share of an answer's letters; a page may omit sources, and a payload may hold an older turn."""
 
 PIECE_LETTERS = 5
-"""Letters in a row by which sentences are known again, however the page cuts, joins and numbers them."""
+"""Letters in a row that identify a sentence, however the page splits, joins and numbers text."""
 MIN_PIECEWISE_LETTERS = 12
-"""Letters; a shorter answer ("Yes.") must stand in what was sent as a whole."""
+"""Letters; a shorter answer ("Yes.") must be in the message as a whole."""
 UNSHOWN_WEIGHT = 0.25
-"""So much of the likeness is that nothing else was sent: of two texts with the answer, the nearer one wins."""
+"""The weight of extra text in the likeness: of two texts with the answer, the one with less extra text wins."""
 
 MAX_DOCUMENTS = 5000
 MAX_LEAVES = 20_000
 MAX_READS = 200_000
-"""Documents times paths that are tried for one address: about a second."""
+"""Limit of documents × paths per address: takes about a second."""
 CITATIONS = re.compile(r"(^|[._])(citations?|sources?|references?|documents?)([._]|$)", re.IGNORECASE)
 APP_PATH = re.compile(r"(^|\.)(model|model_name|path|route|provider)$", re.IGNORECASE)
 LATENCY = re.compile(r"(^|\.)(latency|latency_ms|ms|duration_ms|elapsed_ms|took_ms)$", re.IGNORECASE)
 
 
 class NetworkMessage(Record):
-    """Something that came: a response's body, or what a socket or event stream pushed, a text each."""
+    """A received message: a response's body, or the texts that a socket or event stream pushed."""
 
     url: str
     kind: str
@@ -53,9 +53,9 @@ class NetworkMessage(Record):
 
 
 class WireCandidate(Record):
-    """A rule that finds the answer. ``likeness``: how much of it the page showed; ``more``: what it did not.
+    """A rule that finds the answer. ``likeness``: how much of it the page showed; ``more``: the text not shown.
 
-    ``sources`` are what the rule's ``citations`` named; ``hides`` says whether the page leaves out sources.
+    ``sources`` are what the rule's ``citations`` read; ``hides`` says whether the page omits sources.
     """
 
     kind: str
@@ -67,15 +67,15 @@ class WireCandidate(Record):
 
 
 def find_wire_candidates(received: Iterable[NetworkMessage], answer: str) -> tuple[WireCandidate, ...]:
-    """The likeliest rule for each thing that carried ``answer``: first with sources that the page hides."""
+    """Return the likeliest rule for each message with ``answer``, those with hidden sources first."""
     wire_candidates = [best for message in received if (best := _find_best_candidate(message, answer)) is not None]
     return tuple(sorted(wire_candidates, key=lambda candidate: (not candidate.hides, -candidate.likeness)))
 
 
 def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tuple[WireCandidate, ...]:
-    """One rule for each address and path that carried every answer, as whole as the questions show.
+    """Return one rule for each address and path that carried every answer, as complete as the questions show.
 
-    An answer without a source says nothing of where sources stand: another one may.
+    An answer without sources does not show their path, but another one may.
     """
     if not by_answer or not all(by_answer):
         return ()
@@ -113,7 +113,7 @@ def _is_same(rule: WireRule, other_rule: WireRule) -> bool:
 
 
 def read_rule_payload(rule: WireRule, received: Iterable[NetworkMessage]) -> WirePayload | None:
-    """What the rule finds in what came: as a run reads it; the last that matches counts."""
+    """Read the answer by the rule as a run does; the last match counts."""
     for message in reversed(tuple(received)):
         if not rule.matches(message.url):
             continue
@@ -158,7 +158,7 @@ def _build_candidate(
 
 
 def build_rule(url: str, path: str, *, joins: bool, documents: list[Any]) -> WireRule:
-    """The rule for a text at ``path``, with what else its documents name: sources, model, latency."""
+    """Build the rule for a text at ``path``, with the paths of sources, model and latency."""
     rest = list(_iterate_paths(documents))
     return WireRule(
         url=build_url_pattern(url),
@@ -172,22 +172,22 @@ def build_rule(url: str, path: str, *, joins: bool, documents: list[Any]) -> Wir
 
 
 def _strip_item_keys(path: str | None) -> str | None:
-    """The list of sources that a path leads into: its items name themselves, whichever of their keys came first."""
+    """Return the path of the list of sources, without the keys of its items."""
     return None if path is None else re.sub(r"(?<=\.\*)\..*$", "", path)
 
 
 def read_text_at(path: str, documents: list[Any], *, joins: bool) -> str | None:
-    """What a path reads in the documents, ``None`` where it leads nowhere."""
+    """Read the text at a path in the documents; ``None`` if there is none."""
     rule = WireRule(url=".", text=path, joins=joins)
     payload = read_documents(rule, "", documents)
     return None if payload is None else payload.text
 
 
 def compute_likeness(text: str, answer: str) -> float:
-    """How much of what the page shows was sent, less a part of what else was sent. Letters and digits count.
+    """Return the share of the shown answer that was sent, less a part for extra text. Letters and digits count.
 
-    A page leaves sources out in the middle, and sets marks and cards of its own between the sentences: neither text
-    need stand in the other, their sentences are searched for piece by piece.
+    A page may omit sources in the middle and add its own marks and cards, so neither text must contain the other:
+    the sentences are searched for piece by piece.
     """
     sent, shown_letters = keep_letters_and_digits(text), keep_letters_and_digits(answer)
     if not sent or not shown_letters:
@@ -210,12 +210,12 @@ def _split_pieces(letters: str) -> set[str]:
 
 
 def keep_letters_and_digits(text: str) -> str:
-    """Letters and digits only, lower case: what stays of a text however a page sets it."""
+    """Return only the letters and digits, in lower case, which do not depend on a page's formatting."""
     return re.sub(r"[\W_]+", "", text).lower()
 
 
 def build_url_pattern(url: str) -> str:
-    """A pattern for the address: its path, with what changes from question to question left open."""
+    """Return a pattern for the address: its path, with parts that change between questions left open."""
     parts = urlsplit(url)
     steps = [_generalize_step(step) for step in parts.path.split("/")]
     path = "/".join(steps)
@@ -229,7 +229,7 @@ def _generalize_step(step: str) -> str:
 
 
 def _find_unshown_text(text: str, answer: str) -> str:
-    """What was sent and not shown, if it is one piece at the end or in the middle."""
+    """Return text that was sent but not shown, if it is one piece at the end or in the middle."""
     lines = [
         piece
         for piece in re.findall(r"\[[^\]]{3,120}\]", text)
@@ -239,7 +239,7 @@ def _find_unshown_text(text: str, answer: str) -> str:
 
 
 def list_text_paths(documents: list[Any]) -> list[str]:
-    """Each path that leads to a text, in the order of the documents."""
+    """List each path that leads to a text, in the order of the documents."""
     texts = {path: None for path, value in _iterate_leaves(documents) if isinstance(value, str)}
     return list(texts)[: max(20, MAX_READS // len(documents))]
 
@@ -253,7 +253,7 @@ def _iterate_leaves(documents: list[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _walk_value(value: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict) and depth < 12:  # noqa: PLR2004 - deeper than any reply that was seen
+    if isinstance(value, dict) and depth < 12:  # noqa: PLR2004 - deeper than any real reply
         for key, inner in cast("dict[str, Any]", value).items():
             if "." not in key:
                 yield from _walk_value(inner, (*path, key), depth + 1)
@@ -277,7 +277,7 @@ def _find_first_path(paths: list[str], pattern: re.Pattern[str]) -> str | None:
 
 
 HARMLESS = "Hello! What can you help me with?"
-"""The question that an inspection asks: any bot can answer it, and it makes the app do or search nothing."""
+"""The question of an inspection: any bot can answer it, and it triggers no action or search in the app."""
 
 
 class AskPermission(StrEnum):
@@ -285,14 +285,14 @@ class AskPermission(StrEnum):
 
     NEVER = "never"
     IF_NEEDED = "if-needed"
-    """Only where the page itself does not show where answers stand."""
+    """Only if the page itself does not show where answers appear."""
     ALWAYS = "always"
 
 
 class PageElement(Record):
-    """Something that was found. ``role`` and ``name`` are as the browser gives them to a screen reader.
+    """An element of the page. ``role`` and ``name`` are those of the accessibility tree.
 
-    ``selector`` finds it again, where one does; ``how_sure`` is in words.
+    ``selector`` finds it again, if one does; ``how_sure`` is in words.
     """
 
     role: str
@@ -303,7 +303,7 @@ class PageElement(Record):
 
 
 class Overview(Record):
-    """What a person would mention who was asked what is on the page."""
+    """A short description of the page for people."""
 
     title: str = ""
     headings: tuple[str, ...] = ()
@@ -348,7 +348,7 @@ ADVICE = {
     NoAnswerReason.BROWSER_LOST: "try again; when it stays so, the machine may be short of memory",
     NoAnswerReason.CIRCUIT_OPEN: "wait until the app serves, then try again",
 }
-"""What a person can do about each reason why nothing gradable came back."""
+"""What a person can do about each reason for a missing answer."""
 
 API_ADVICE = {
     NoAnswerReason.UNREACHABLE: (
@@ -365,16 +365,16 @@ API_ADVICE = {
         "see what the API sends and correct what is named under [targets.NAME.probe] in lookout.toml"
     ),
 }
-"""The same for an API, where it is something else: an API has no page, no picture and no message box."""
+"""Different advice for an API, which has no page, no picture and no message box."""
 
 
 def get_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
-    """What a person can do about one reason."""
+    """Return what a person can do about one reason."""
     return (API_ADVICE.get(reason) if is_api else None) or ADVICE[reason]
 
 
 QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")
-"""Any bot can answer them, they make the app do or search nothing, and no good answer to one fits another."""
+"""Any bot can answer them, they trigger no action or search, and no good answer to one fits another."""
 SAME_ANSWER = "another question had the very same answer"
 
 
@@ -388,10 +388,10 @@ class PageProblem(Record):
 
 
 class Trial(Record):
-    """One question as a run asks it. ``sent`` is what the proposed or configured rule read beside its text.
+    """One question as a run asks it. ``sent`` is what the proposed or configured rule read.
 
-    ``doubt`` says why the text is hardly an answer. ``by_page`` and ``by_wire`` are a suite's grades of both texts:
-    empty where it is right, ``None`` where nobody graded it.
+    ``doubt`` says why the text is probably not an answer. ``by_page`` and ``by_wire`` are a suite's grades of both
+    texts: empty if right, ``None`` if not graded.
     """
 
     question: str
@@ -404,15 +404,15 @@ class Trial(Record):
 
 
 REMEMBER = ("Please remember this word for a moment: quillfern.", "Which word did I ask you to remember?")
-"""Asked in one conversation; an answer to the second that has the word shows that the bot recalls earlier turns."""
+"""Asked in one conversation; if the second answer has the word, the bot recalls earlier turns."""
 REMEMBERED = "quillfern"
 
 
 class NewChat(Record):
-    """What the page's "new chat" button does. Seconds until the chat could be asked: by it, and on a fresh page.
+    """What the page's "new chat" button does. Seconds until the chat is ready: by the button, and on a new page.
 
-    ``recalled``: the bot knew a word of an earlier turn. ``forgotten``: it did not after the button; ``None`` where
-    it was not asked again.
+    ``recalled``: the bot knew a word of an earlier turn. ``forgotten``: it did not after the button; ``None`` if it
+    was not asked again.
     """
 
     recalled: bool
@@ -422,11 +422,11 @@ class NewChat(Record):
 
 
 class PageInspection(Record):
-    """One inspection of one page. Times in seconds from opening it. ``picture`` is a path, or none could be taken.
+    """One inspection of one page. Times in seconds from opening it. ``picture`` is the screenshot's path, if any.
 
-    ``open`` are selectors of what was pressed before the chat was there. ``frame`` is the address of the frame that
-    the chat is in, when it is not the page itself. ``why_asked`` says why a question was asked, or why none was.
-    ``new_chat`` is there where the page has such a button and it was tried.
+    ``open`` are selectors of what was pressed to open the chat. ``frame`` is the address of the chat's frame, if it
+    is not the page itself. ``why_asked`` says why a question was asked, or why none was. ``new_chat`` is set if the
+    page has such a button and it was tried.
     """
 
     address: str
@@ -455,7 +455,7 @@ class PageInspection(Record):
 
     @property
     def small_talk_falls_back(self) -> bool:
-        """Whether questions for any bot had one same answer and no other fault, as of a bot without small talk."""
+        """Whether all harmless questions got one same answer without other faults: a bot without small talk."""
         asked = tuple(trial.question for trial in self.trials)
         same = all(trial.doubt == SAME_ANSWER and trial.trouble is None for trial in self.trials)
         return asked == QUESTIONS and same
@@ -463,11 +463,11 @@ class PageInspection(Record):
 
 MAX_RESPONSES = 40
 MAX_TEXT_CHARACTERS = 2_000_000
-"""Characters of one response that are searched."""
+"""Limit of the characters of one response that are searched."""
 
 
 class Listener:
-    """Belongs to its page. ``status`` and ``loaded_s`` are of the page's own document, seconds from the making."""
+    """Record a page's messages. ``status`` and ``loaded_s`` (seconds from creation) are of the page's document."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
@@ -482,13 +482,13 @@ class Listener:
         page.on("domcontentloaded", self._on_loaded)
 
     async def begin(self) -> None:
-        """Stores what comes from now on."""
+        """Start to record."""
         self._hearing = True
         for frame in self._page.frames:
             await ignore_lost_frame(call_in_page(frame, "hear"))
 
     async def collect_messages(self) -> tuple[NetworkMessage, ...]:
-        """What came since: bodies of responses, and what sockets and event streams pushed."""
+        """Return the recorded bodies of responses and messages of sockets and event streams."""
         messages: list[NetworkMessage] = []
         for response in self._responses:
             body = await read_body(response)
@@ -507,7 +507,7 @@ class Listener:
     def _on_response(self, response: Response) -> None:
         if response.frame == self._page.main_frame and response.request.is_navigation_request():
             self.status = response.status
-        kinds = DATA_KINDS - {"eventsource"}  # those are heard in the page, message by message
+        kinds = DATA_KINDS - {"eventsource"}  # these are recorded in the page, message by message
         if self._hearing and response.request.resource_type in kinds and len(self._responses) < MAX_RESPONSES:
             self._responses.append(response)
 

@@ -1,8 +1,8 @@
-"""Inspects a chat page as a run would, and reports what it found: where to type, how to send, where answers stand.
+"""Inspect a chat page as a run would, and report where to type, how to send and where answers appear.
 
-It goes to the given address alone, and asks one harmless question at most. Where a page could not be asked, it says
-what to do about it. A trial asks three questions as a run asks them: how plausible the answers are, and which rule
-reads what the page hides. Where the page has a "new chat" button, it finds out whether the bot forgets by it.
+It opens only the given address, and asks at most one harmless question. If a page cannot be asked, it says what to
+do. A trial asks three questions as a run does, to check whether the answers are plausible and which rule reads
+hidden text. If the page has a "new chat" button, it checks whether the bot then forgets earlier turns.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from monitors.storage import OWNER_ONLY_MODE
 
 
 def build_page_problem(error: ProbeError) -> PageProblem:
-    """The error for a person, with what to do."""
+    """Format an error for people, with what to do."""
     return PageProblem(reason=error.reason, blame=error.blame, detail=str(error), to_do=ADVICE[error.reason])
 
 
 DESCRIBE_SCRIPT = Path(__file__).parents[1] / "browser" / "inpage" / "describe.js"
 PICTURE_DEADLINE_S = 15.0
-# Colours that people who cannot distinguish red from green can distinguish (after Okabe and Ito).
+# Colours for people with red-green blindness (after Okabe and Ito).
 OUTLINE_MARKS = (("box", "message box", "#0072B2"), ("send", "send", "#D55E00"), ("answer", "answer", "#007A5A"))
 TREE_LINE = re.compile(r'- (?:\'|")?([a-z]+)(?: "((?:[^"\\]|\\.)*)")?')
 """One line of an accessibility tree: ``- textbox "Your message"``."""
@@ -74,12 +74,11 @@ async def inspect_page(
     search_path: str | None = None,
     login: Login | None = None,
 ) -> PageInspection:
-    """One inspection, with a browser of its own. ``picture`` is where the PNG goes; its folder exists.
+    """Inspect a page with a new browser. ``picture`` is the path of the PNG; its folder exists.
 
-    ``login`` gets it past the page's login; what is secret in it stands nowhere in the inspection.
+    ``login`` signs in; its secrets are redacted from the inspection.
 
-    The `PageInspection` reports what stands in the way of a chat; only `BrowserMissing` and `BrowserLost` are
-    raised.
+    Problems of the page are in the `PageInspection`; only `BrowserMissing` and `BrowserLost` are raised.
     """
     chromium = Chromium(
         browser_path=settings.browser_path,
@@ -97,7 +96,7 @@ async def inspect_page(
                 return await _inspect_on_new_tab(pages, settings, PageInspection(address=address), asking, picture)
             inspection = await _inspect_signed_in(pages, settings, PageInspection(address=address), asking, picture)
             shown = login.secret_filter.redact_in(inspection.model_dump(exclude={"picture"}))
-            return PageInspection.model_validate({**shown, "picture": inspection.picture})  # a path of our own
+            return PageInspection.model_validate({**shown, "picture": inspection.picture})  # not redacted
         except Error as error:
             raise build_page_error(error.message) from error
 
@@ -113,7 +112,7 @@ async def _inspect_on_new_tab(
 async def _inspect_signed_in(
     pages: Pages, settings: ProbeSettings, inspection: PageInspection, asking: AskPermission, goal: Path
 ) -> PageInspection:
-    """Inspects as a run does: it renews a session that has ended, where a form does it."""
+    """Inspect as a run does; renews an ended session if a form can."""
     try:
         async with pages.lend_tab() as tab:
             try:
@@ -128,7 +127,7 @@ async def _inspect_signed_in(
 
 
 class PageInspector:
-    """Inspects one page; what it has seen so far is in ``_inspection``."""
+    """Inspect one page; the result so far is in ``_inspection``."""
 
     def __init__(
         self, pages: Pages, tab: Tab, settings: ProbeSettings, inspection: PageInspection, asking: AskPermission
@@ -143,7 +142,7 @@ class PageInspector:
         self._frame = tab.page.main_frame
 
     async def inspect(self, picture: Path) -> PageInspection:
-        """Everything, as far as the page lets itself be asked."""
+        """Inspect everything that the page allows."""
         conversation = PageConversation(self._page, self._settings, self._tab.visit)
         started = monotonic()
         try:
@@ -190,7 +189,7 @@ class PageInspector:
         )
 
     async def _note_answer(self, conversation: PageConversation) -> None:
-        """Notes where answers stand: the page shows it, or one question finds it out."""
+        """Note where answers appear: the page marks it, or one question shows it."""
         chat = conversation.chat
         place = await self._describe_element("__lookout.place()", "the page marks it as where messages appear")
         recognised = chat.selectors.answer is not None or place is not None
@@ -241,14 +240,14 @@ class PageInspector:
         )
 
     def _rate_box(self, chat: Chat, *, proved: bool) -> PageElement | None:
-        """The box with what the question showed of it."""
+        """Describe the message box, with what the question proved about it."""
         if self._inspection.box is None or chat.boxes.pinned:
             return self._inspection.box
         sure = "sure: it took the question as a chat does" if proved else "a guess: it still holds the question"
         return self._inspection.box.model_copy(update={"how_sure": sure})
 
     async def _describe_element(self, expression: str, how_sure: str) -> PageElement | None:
-        """The element that an expression gives, as a person would name it."""
+        """Describe the element that an expression evaluates to."""
         described = await self._evaluate(f"({expression}) && __lookout.describe({expression})")
         if described is None:
             return None
@@ -269,7 +268,7 @@ class PageInspector:
         return await self._frame.evaluate(f"(given) => ({expression}) ?? null", given)
 
     async def _find_in_accessibility_tree(self, selector: str | None) -> tuple[str, str] | None:
-        """Role and name in the accessibility tree."""
+        """Return role and name from the accessibility tree."""
         from playwright.async_api import Error  # already imported: there is a page
 
         if selector is None:
@@ -298,7 +297,7 @@ class PageInspector:
         )
 
     async def _take_picture(self, picture: Path) -> str | None:
-        """The page with what was found outlined."""
+        """Take a screenshot with the found elements outlined."""
         await close_within_deadline(self._frame.evaluate("() => __lookout.show?.()"), PICTURE_DEADLINE_S)
         given = [[list(mark) for mark in OUTLINE_MARKS], self._settings.selectors.model_dump(exclude_none=True)]
         marking = self._frame.evaluate("(given) => __lookout.markFound?.(...given)", given)
@@ -329,9 +328,9 @@ def _explain_not_asking(chat: Chat, asking: AskPermission, *, recognised: bool) 
 
 @dataclass(frozen=True)
 class TrialAnswer:
-    """A question, what was read on the page and what it received, or why there is no answer.
+    """A question, the text read and the messages received, or why there is no answer.
 
-    ``new_chat`` says whether the page then had a button for a new conversation: many show it with the first answer.
+    ``new_chat``: the page then had a button for a new conversation; many show it only with the first answer.
     """
 
     question: str
@@ -342,7 +341,7 @@ class TrialAnswer:
 
 
 class TriedPage(NamedTuple):
-    """How each question came out, the rules that read every answer, and what the "new chat" button does."""
+    """The result of each question, the rules that read every answer, and what the "new chat" button does."""
 
     trials: tuple[Trial, ...]
     rules: tuple[WireCandidate, ...]
@@ -357,9 +356,9 @@ async def try_page(
     search_path: str | None = None,
     login: Login | None = None,
 ) -> TriedPage:
-    """Ask each question on a page of its own, then try the page's "new chat" button, where cases get fresh pages.
+    """Ask each question on a new page; then try the "new chat" button, if cases get new pages.
 
-    Raises `BrowserMissing` and `BrowserLost` alone.
+    Raises only `BrowserMissing` and `BrowserLost`.
     """
     chromium = Chromium(browser_path=settings.browser_path, search_path=search_path)
     async with chromium:
@@ -399,7 +398,7 @@ async def try_page(
 
 
 async def _try_new_chat(pages: Pages, settings: ProbeSettings, greetings: Greetings) -> NewChat | None:
-    """Whether a bot that recalls earlier turns recalls none after "new chat"; ``None`` where it gave no answer."""
+    """Check whether a bot that recalls earlier turns forgets them after "new chat"; ``None`` without an answer."""
     remember, recall = REMEMBER
     try:
         async with pages.lend_tab() as tab:
@@ -419,7 +418,7 @@ async def _try_new_chat(pages: Pages, settings: ProbeSettings, greetings: Greeti
             forgotten = REMEMBERED not in (await new_conversation.ask(recall)).text.casefold()
             return NewChat(recalled=True, forgotten=forgotten, button_s=button_s, fresh_s=fresh_s)
     except ProbeError:
-        return None  # the three questions were answered: this says nothing of the page
+        return None  # the three questions were answered, so this is not the page's fault
 
 
 async def _ask_for_trial(pages: Pages, settings: ProbeSettings, greetings: Greetings, question: str) -> TrialAnswer:
@@ -472,7 +471,7 @@ def _build_trial(
 
 
 def _find_doubt(question: str, text: str, others: Sequence[str]) -> str:
-    """Why a text is hardly the answer to that question; nothing where it may well be."""
+    """Return why a text is probably not the answer to the question; empty if it may be."""
     letters = keep_letters_and_digits(text)
     if not letters:
         return "the answer holds no word"

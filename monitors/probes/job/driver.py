@@ -66,9 +66,9 @@ class JobDriver:
     """A `ChatDriver` over a job API. An async context manager, for one event loop.
 
     `headers` authenticate; they are in no record and no error, and are not sent to hosts that the app names.
-    `run_folder` is where running jobs are noted. `script` has the suite's answers to the agent's questions. The time
-    of a resumed job counts from its start, unless the app reports its own latency. If the agent's `traces` can be
-    read, the first job runs alone, until it shows where it is traced.
+    `run_folder` is where running jobs are noted. `script` has the suite's answers to the agent's questions. The
+    time of a resumed job counts from its start, unless the app reports its own latency. If the agent's `traces`
+    can be read, the first job runs alone, until it shows where it is traced.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class JobDriver:
                 if len(earlier) == len(turns) - 1:
                     break
                 earlier, note = (*earlier, answer.visible_text), None
-        except (AppErrorShown, AnswerTimeout, AnswerIncomplete, OldJob):  # after other errors the job may still exist
+        except (AppErrorShown, AnswerTimeout, AnswerIncomplete, OldJob):  # else the job may still run
             self._notes.delete(name)
             raise
         await worth_storing(answer)
@@ -238,7 +238,7 @@ class JobDriver:
         self._started.add(job.job)
 
     async def _follow_events(self, job: AgentJob, remember: Remember) -> None:
-        """Read the job's events to their end. A broken or silent stream is left, and the state is polled instead."""
+        """Read the job's events to their end. If the stream breaks or is silent, the state is polled instead."""
         if self._settings.events_url is None:
             return
         try:

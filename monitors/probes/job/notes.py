@@ -34,7 +34,7 @@ class JobNote(Record):
 
 
 class JobNotes:
-    """The notes of one run's folder, one for each question. Only their owner can read them: they hold the questions."""
+    """The notes of one run's folder, one per question. Only their owner can read them: they hold questions."""
 
     def __init__(self, run_folder: Path) -> None:
         self._folder = run_folder / FOLDER

@@ -49,8 +49,8 @@ def _fill_template(template: Any, job: AgentJob) -> Any:
 def raise_on_graphql_errors(text: str) -> str:
     """Return a reply's text. Raises if it has GraphQL ``errors``, whatever its HTTP status.
 
-    `PageNotUnderstood` when the query is invalid and must be fixed: the reply has no ``data``. `AccessDenied` when a
-    key is missing. `TryAgain` otherwise: the application failed, perhaps temporarily.
+    `PageNotUnderstood` when the query is invalid and must be fixed: the reply has no ``data``. `AccessDenied` when
+    a key is missing. `TryAgain` otherwise: the application failed, perhaps temporarily.
     """
     errors = parse_graphql_errors(text)
     if not errors:

@@ -1,6 +1,6 @@
-"""A job while it runs: what its states, events and report say, read from parsed JSON.
+"""Read a running job's states, events and report from parsed JSON.
 
-The requests of the job driver are bounded in time and size, and each failure is classified by what it means.
+Requests are limited in time and size, and each failure becomes the error that says what it means.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from monitors.facts.agent_trace import (
     STEP_EVENTS,
     AgentPath,
     TimedEvent,
+    build_step,
     read_events,
     read_trace,
-    build_step,
 )
 from monitors.json_path import collect_items
 from monitors.plural import plural
@@ -54,23 +54,23 @@ GONE_STATUSES = (404, 410)
 REFUSED_STATUSES = (401, 403)
 WALL_STATUSES = (402, 407)
 REFUSED_QUERY_STATUSES = (400, 422)
-"""How GraphQL over HTTP may answer a query that it cannot run; its body says what is wrong with it."""
+"""Statuses of GraphQL over HTTP for a query that it cannot run; the body has the errors."""
 CONFLICT, TOO_MANY_REQUESTS, MIN_ERROR_STATUS, MIN_SERVER_ERROR = 409, 429, 400, 500
 MEGABYTE_BYTES = 1_000_000
 CHUNK_BYTES = 65_536
 
 
 class Body(Record):
-    """What a request brought."""
+    """The reply to a request."""
 
     url: str
     text: str
 
 
 class JobHttp:
-    """Speaks to one app. Messages name an address without its query, which may hold a key.
+    """Send requests to one app. Messages show an address without its query, which may hold a key.
 
-    ``headers`` go to the hosts that ``start`` and the settings name, and to no other.
+    ``headers`` go only to the hosts that ``start`` and the settings name.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class JobHttp:
         self._headers = headers
         self._client = httpx.AsyncClient(
             headers=dict(headers.values),
-            timeout=httpx.Timeout(settings.request_deadline_s, read=None),  # reading has limits of its own
+            timeout=httpx.Timeout(settings.request_deadline_s, read=None),  # reading has its own limits
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
             follow_redirects=True,
             event_hooks=headers.build_hooks(
@@ -89,15 +89,15 @@ class JobHttp:
         )
 
     async def close(self) -> None:
-        """Closes its connections."""
+        """Close the connections."""
         await self._client.aclose()
 
     @asynccontextmanager
     async def post_start(self, url: str, body: Any, key: str) -> AsyncGenerator[httpx.Response]:
-        """The reply to a start, its body unread. ``key`` is the same when the same start is sent again.
+        """Post a start and yield the reply, its body unread. ``key`` is the same when the start is sent again.
 
-        Raises `Unreachable` or `AccessDenied`: a start is not repeated here, it may have worked. `TryAgain` where
-        too many jobs are under way (HTTP 429): then it was not started.
+        Raises `Unreachable` or `AccessDenied`; the start is not repeated here, because it may have worked.
+        `TryAgain` when the app has too many jobs (HTTP 429): then this one was not started.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s) as limit:
@@ -116,23 +116,23 @@ class JobHttp:
             ) from error
 
     async def poll(self, url: str, body: Any = None) -> Body:
-        """What stands at an address, or what it answers to a ``body`` that it is posted.
+        """Return the reply to a GET, or to a POST of ``body``.
 
-        Raises `TryAgain` for what may pass, a `ProbeError` for what will not.
+        Raises `TryAgain` for temporary errors, a `ProbeError` for others.
         """
         async with self._request(url, body) as response:
             return await self.read_body(response)
 
     @asynccontextmanager
     async def open_events(self, url: str) -> AsyncGenerator[httpx.Response]:
-        """An event stream that has started; raises as `poll` does."""
+        """Open an event stream; raises as `poll` does."""
         async with self._request(url) as response:
             yield response
 
     async def post_answer(self, url: str, body: Any) -> None:
-        """Posts the answer to an agent's question.
+        """Post the answer to an agent's question.
 
-        HTTP 409 is taken as done: the agent does not wait any more. Raises as `poll` does.
+        HTTP 409 counts as done: the agent no longer waits. Raises as `poll` does.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s):
@@ -147,15 +147,15 @@ class JobHttp:
             self._check_status(response)
 
     async def cancel(self, url: str) -> None:
-        """Asks the app to stop; whether it does is its own affair."""
+        """Ask the app to cancel the job. Errors are ignored."""
         try:
             async with asyncio.timeout(self._settings.request_deadline_s):
                 await self._client.post(url)
         except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
-            return  # the deadline has passed all the same, and that is what is reported
+            return  # the passed deadline is reported instead
 
     async def read_body(self, response: httpx.Response) -> Body:
-        """The whole body; `PageNotUnderstood` when it is longer than the settings want to read."""
+        """Read the whole body. Raises `PageNotUnderstood` when it is longer than the settings allow."""
         async with asyncio.timeout(self._settings.request_deadline_s):
             content = await self._read_bytes(response)
         text = self._headers.hide_secrets(content.decode("utf-8", "replace"))
@@ -216,7 +216,7 @@ class JobHttp:
 
 
 def _list_configured_origins(settings: JobSettings) -> list[str]:
-    """The addresses on hosts of their own that the configuration names."""
+    """Return scheme and host of the configured absolute addresses."""
     addresses = (
         settings.status_url,
         settings.events_url,
@@ -232,7 +232,7 @@ def _list_configured_origins(settings: JobSettings) -> list[str]:
 
 
 def redact_url(url: str) -> str:
-    """The address without user, query and fragment, as far as a message may show it."""
+    """Return the address without user, query and fragment, shortened for messages."""
     return replace_surrogates(
         re.sub(r"//[^/@]*@|[?#].*", lambda match: "//" if match[0].startswith("//") else "", url)
     )[:300]
@@ -243,10 +243,10 @@ def _describe_error(error: Exception) -> str:
 
 
 CLOCK_TOLERANCE_S = 60.0
-"""A job that is older than its start by more is an old one; the parts of an app may have clocks of their own."""
+"""A job that is older than its start by more than this is an old one; an app's clocks may differ."""
 MAX_STEPS = 1000
 MAX_EVENTS = 5 * MAX_STEPS
-"""A step is announced, done, and its node with it; more is an agent that goes round in a circle."""
+"""A step has up to three events: announced, done, and its node done; more repeats mean a looping agent."""
 
 
 def _answer_no_question(_question: str) -> str | None:
@@ -255,12 +255,12 @@ def _answer_no_question(_question: str) -> str | None:
 
 @dataclass
 class AgentJob:
-    """One job. ``age_s`` is how old it was when this process took it up; 0 for one that it started itself.
+    """One job. ``age_s`` is its age when this process resumed it; 0 for a job that it started.
 
     ``has_events``: an event was read. ``has_end_event``: an event said that the job is over. ``answered_at`` is
     when the start was answered, by the app's own clock. ``duration_s`` is how long the job took, once its report
-    is there. ``find_scripted_answer`` gives the suite's answer to a question of the agent, ``noted`` the questions
-    that an earlier process answered, ``delivered`` whether the last answer surely arrived.
+    exists. ``find_scripted_answer`` returns the suite's answer to a question of the agent. ``noted`` are questions
+    that an earlier process answered; ``delivered``: the last answer surely arrived.
     """
 
     settings: JobSettings
@@ -291,21 +291,21 @@ class AgentJob:
 
     @property
     def is_started(self) -> bool:
-        """Whether the app has said where it is: it was started."""
+        """Whether the app has returned the job's id or location, so that it was started."""
         return bool(self.job or self.location)
 
     @property
     def elapsed_s(self) -> float:
-        """Since it was started, by whichever process."""
+        """Seconds since it was started, by this or an earlier process."""
         return self.age_s + monotonic() - self.began
 
     @property
     def left_s(self) -> float:
-        """The time until its deadline."""
+        """Seconds until its deadline."""
         return self.settings.deadline_s - self.elapsed_s
 
     def build_address(self, template: str) -> str:
-        """An address of the job. What the app sent cannot lead to another host, nor out of its place in a path."""
+        """Fill in an address of the job. Values from the app cannot change the host or other path segments."""
         start = self.start_url.split("?")[0].rstrip("/")
         if "{job}" in template and not self.job:
             raise PageNotUnderstood(f"probe.job.id = {self.settings.id!r} leads nowhere in the reply to the start")
@@ -315,7 +315,7 @@ class AgentJob:
         return urljoin(f"{start}/", path)
 
     def set_location(self, location: str | None) -> None:
-        """Takes the reply's ``Location``; `PageNotUnderstood` when it leads to another host: our key stays here."""
+        """Store the reply's ``Location``. `PageNotUnderstood` for another host, which must not get the key."""
         if not location:
             return
         address = urljoin(self.start_url, location)
@@ -326,7 +326,7 @@ class AgentJob:
         self.location = address
 
     def record_start(self, headers: Mapping[str, str]) -> None:
-        """Takes the head of the reply to the start. What it took to be let in is no time of the job."""
+        """Store the headers of the reply to the start. The job's time starts now: earlier retries do not count."""
         self.began = monotonic()
         self.set_location(headers.get("location"))
         try:
@@ -335,18 +335,18 @@ class AgentJob:
             self.answered_at = None
 
     def set_id(self, document: Any) -> None:
-        """Takes the job's id from the reply to the start."""
+        """Store the job's id from the reply to the start."""
         ids = [value for value in collect_items(document, self.settings.id) if isinstance(value, str | int)]
         if ids and not isinstance(ids[0], bool):
             self.job = replace_surrogates(str(ids[0]))
 
     def update_state(self, document: Any) -> None:
-        """Takes a state as the newest word; `OldJob` where it is that of a job from before."""
+        """Update from a new state. Raises `OldJob` if it belongs to an earlier job."""
         self._refuse_old(document)
         self._apply_document(document)
 
     def _apply_document(self, document: Any, event: str | None = None) -> None:
-        """Takes a state, or an event with its name, as the newest word."""
+        """Update from a state, or from an event with its name."""
         self.last = document
         states = [value for value in collect_items(document, self.settings.state) if isinstance(value, str)]
         if states:
@@ -355,7 +355,7 @@ class AgentJob:
         self.update_hops(document)
 
     def _refuse_old(self, document: Any) -> None:
-        """`OldJob` where the app says that the job is older than its start, both by the app's clock."""
+        """Raise `OldJob` when the job is older than its start, both by the app's clock."""
         created_at = next(filter(None, map(_parse_time, collect_items(document, self.settings.created_at))), None)
         if (
             created_at is None
@@ -368,30 +368,30 @@ class AgentJob:
         )
 
     def update_hops(self, document: Any) -> None:
-        """Takes the app's own number of hops."""
+        """Store the app's own number of hops."""
         hops = collect_items(document, self.settings.hops) if self.settings.hops else []
         counted = [n for n in hops if isinstance(n, int) and not isinstance(n, bool) and n >= 0]
         self.hops = counted[-1] if counted else self.hops
 
     def update_steps(self, document: Any) -> None:
-        """Takes the steps that a state or a report lists from the first on, if it lists more than are known."""
+        """Store the steps that a state or report lists, if it lists more than are known."""
         path = self.settings.steps
         values = collect_items(document, path)[:MAX_STEPS] if path else []
         self.set_path(read_trace(values) or AgentPath(tuple(self._build_step(value, None) for value in values)))
 
     def set_path(self, path: AgentPath) -> None:
-        """Takes the whole way of the agent, if that is more than is known of it."""
+        """Store the agent's complete path, if it has more steps than are known."""
         if len(path.steps) > len(self.steps):
             self.steps, self.steps_are_whole = list(path.steps[:MAX_STEPS]), len(path.steps) <= MAX_STEPS
             self.traced_hops = path.hops
 
     def apply_event(self, event: Event) -> None:
-        """Takes one event; its name may be the state. What is no JSON shows only that the job lives."""
+        """Apply one event; its name may be the state. An event that is not JSON only shows that the job lives."""
         if event.name.casefold() in self._ends:
             self.state, self.has_end_event = replace_surrogates(event.name), True
         try:
             document = json.loads(event.data)
-        except (ValueError, RecursionError):  # deep input recurses
+        except (ValueError, RecursionError):  # deeply nested JSON exceeds the recursion limit
             return
         self.has_events = True
         for kind in collect_items(document, self.settings.event_type):
@@ -413,7 +413,7 @@ class AgentJob:
             self.events.append(event._replace(fields={**event.fields, "type": kind}))
 
     def parse_state(self, body: str) -> Any:
-        """A state that was asked for. `TryAgain` when it is none: a proxy's page comes and goes."""
+        """Parse a polled state. Raises `TryAgain` when it is not one: it may be a proxy's temporary page."""
         try:
             document = parse_json(body)
         except PageNotUnderstood as error:
@@ -426,7 +426,7 @@ class AgentJob:
 
     @property
     def trace_url(self) -> str:
-        """The address of its trace, as its newest state has it; empty where it has none."""
+        """The address of its trace in the newest state; empty if there is none."""
         addresses = [value for value in collect_items(self.last, self.settings.trace_url) if isinstance(value, str)]
         self.last_trace_url = (
             replace_surrogates(addresses[0]) if addresses and addresses[0] else self.last_trace_url
@@ -439,7 +439,7 @@ class AgentJob:
 
     @property
     def finished(self) -> bool:
-        """Whether the report is there. Raises `AppErrorShown` when there will be none."""
+        """Whether the report is ready. Raises `AppErrorShown` when the job has failed."""
         state = self.state.casefold()
         if state in {name.casefold() for name in self.settings.failed}:
             reason = self._extract_error() or "it does not say why"
@@ -450,9 +450,9 @@ class AgentJob:
 
     @property
     def evidence(self) -> Evidence:
-        """What the agent did on the way: as it was listed, or as its events say where they say more.
+        """The agent's steps: as listed, or from its events if those have more.
 
-        Events that broke off say less than a whole list, however many there were.
+        An incomplete event stream counts less than a complete list, however many events it had.
         """
         path = read_events(self.events)
         events_say_more = len(path.steps) > len(self.steps) and (
@@ -468,14 +468,14 @@ class AgentJob:
         )
 
     def build_timeout_error(self) -> ProbeError:
-        """The deadline has passed."""
+        """Build the error for a passed deadline."""
         progress = f"{self.state!r} after {plural(len(self.evidence.steps), 'step')}{self._format_waiting_hint()}"
         message = f"the job did not finish within {self.settings.deadline_s:g} s: {progress}"
         partial = self._extract_partial_text()
         return AnswerIncomplete(message, partial_text=partial) if partial else AnswerTimeout(message)
 
     def _format_waiting_hint(self) -> str:
-        """A state that may mean that the agent asks, though the configuration does not say so."""
+        """Return a hint when the state may mean that the agent waits for an answer, but is not configured so."""
         if "wait" not in self.state.casefold() or self.questions.answered:
             return ""
         return "; if it waits for an answer to a question, add this state to probe.job.asking"
@@ -504,7 +504,7 @@ class AgentJob:
 
 
 def build_old_job_error(description: str) -> OldJob:
-    """The error of a start that brought an old job; ``description`` says what it was answered with."""
+    """Build the error for a start that returned an old job; ``description`` says what was returned."""
     return OldJob(
         f"the start was answered with {description}: nothing new was measured. Does the app give one job for the "
         "same question again? Ask it as another user, or let its staging forget old jobs"
@@ -512,7 +512,7 @@ def build_old_job_error(description: str) -> OldJob:
 
 
 def _parse_time(value: Any) -> datetime | None:
-    """A point in time: seconds since 1970, or ISO 8601 with a zone. Without one nobody can say when it was."""
+    """Parse a time: seconds since 1970, or ISO 8601 with a zone. ``None`` without a zone."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
@@ -523,5 +523,5 @@ def _parse_time(value: Any) -> datetime | None:
 
 
 def format_value(value: Any) -> str:
-    """A value as text."""
+    """Format a value as text."""
     return replace_surrogates(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

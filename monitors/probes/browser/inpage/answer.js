@@ -1,4 +1,4 @@
-// Which of what is new on the page is the answer: not the question said back, no name, no time, nothing aside.
+// Finds the answer in the new text of the page: without the repeated question, names, times and side texts.
 (() => {
   const look = globalThis.__lookout;
   if (look.answer) return;
@@ -13,21 +13,21 @@
   const BUBBLE = /(^|[-_ ])(msg|message|bubble|turn|user|human|question|me|you|sent)([-_ ]|$)/i;
 
   const STEPS = /think|thought|reason|step|search|tool|\bus(ed|ing)\b|work(ed|ing)|analy|retriev|call(ed|ing)|सोच|खोज/i;
-  const SPEAKER_LENGTH = 14; // letters after a question, in its own bubble, that are no more than a time or a receipt
-  const OFFER_LENGTH = 15; // what a button offers to ask is longer than what it does ("Copy")
+  const SPEAKER_LENGTH = 14; // letters after a question, in its own bubble: at most this many are a time or a receipt
+  const OFFER_LENGTH = 15; // letters; a suggested question on a button is longer than an action ("Copy")
 
   const parentOf = (node) => node.parentElement ?? look.up(node);
   const within = (outer, node) => look.holds(outer, parentOf(node));
   const length = (nodes) => nodes.reduce((sum, node) => sum + look.plain(node.data).length, 0);
 
-  // Whether an element that holds the question says more than who asked: then the bot says the question in its answer.
+  // Whether an element with the question holds more than the speaker's name: then the bot repeats the question in its answer.
   const saysMore = (seen, element) => {
     const text = look.bare(spoken(element));
     const form = seen.question.in(text);
     return text.length - text.indexOf(form) - form.length > SPEAKER_LENGTH;
   };
 
-  // What an element says, without its buttons: code has one that copies it, in the middle of a message.
+  // The text of an element without its buttons: code has a copy button in the middle of a message.
   const spoken = (element) => {
     if (!element.querySelector("button, [role=button]")) return element.textContent;
     return look.textNodes(element).map((node) => node.data).join(" ");
@@ -40,7 +40,7 @@
     const exact = new Map();
     const quoting = new Map();
     for (const node of fresh.keys()) {
-      if (fresh.get(node) !== node.data) continue; // one growing text: what it says of the question was cut off already
+      if (fresh.get(node) !== node.data) continue; // one growing text, from which the question was already removed
       const own = look.bare(node.data);
       if (!own || !(question.in(own) || question.has(own))) continue;
       for (let at = parentOf(node); at && at !== document.body; at = look.up(at)) {
@@ -56,7 +56,7 @@
     return exact.size ? byTime(exact) : byTime(quoting).slice(0, 1).filter((element) => !saysMore(seen, element));
   };
 
-  // Whether an echo stands in no message of the bot: what holds it and the nearest text holds another echo too.
+  // Whether an echo is outside the bot's messages: the element around it and the nearest text holds another echo too.
   const standsApart = (echo, echoes, told) => {
     for (let at = look.up(echo); at; at = look.up(at)) {
       if (told.some((node) => within(at, node))) return echoes.some((other) => other !== echo && look.holds(at, other));
@@ -64,7 +64,7 @@
     return true;
   };
 
-  // The lowest element that holds both an echo and a text of the answer.
+  // The lowest common ancestor of an echo and a text of the answer.
   const sharedWith = (echo, told) => {
     let at = look.up(echo);
     while (at && !told.some((node) => within(at, node))) at = look.up(at);
@@ -86,7 +86,7 @@
     return one.right <= other.left || one.left >= other.right;
   };
 
-  // Those echoes that are the page's own. A bot may say the question too, after that: as many as stood there first.
+  // The echoes that the page itself shows, as many as were there first. Later ones may be the bot's.
   const ownEchoes = (seen, fresh, box) => {
     const echoes = echoesIn(seen, fresh);
     seen.echoes = echoes;
@@ -96,7 +96,7 @@
     if (main.length > 1 || (main.length && !seen.ownEchoes)) {
       const told = [...fresh.keys()].filter((node) => !echoes.some((echo) => within(echo, node))
         && !isAside(seen, node, box) && !isLabel(seen, node));
-      // A list of conversations says the question too: beside the column of the message box, away from any answer.
+      // A list of conversations repeats the question too: beside the column of the message box, away from any answer.
       const isAway = (echo) => Boolean(box) && isBeside(echo, box) && !told.some((node) => within(transcript(echo, box), node));
       const away = new Set(main.filter(isAway));
       main.sort((a, b) => away.has(b) - away.has(a));
@@ -105,7 +105,7 @@
         seen.early = new Set([...fresh.keys()].filter((node) => seen.standsAlone(node)));
         seen.unsettled = told.length === 0;
       } else if (seen.unsettled && told.length) {
-        seen.unsettled = false; // an answer that begins with the question was seen before anything else of it
+        seen.unsettled = false; // the answer begins with the question, which came before its other text
         seen.ownEchoes = main.slice(0, seen.ownEchoes).filter((echo) => !isQuotation(seen, echo, main, told, box)).length;
       }
     }
@@ -117,13 +117,13 @@
   // stood in the same part of an earlier message.
   const isProven = (seen, node) => seen.ticks(node) || seen.counts(node) || isStep(node) || seen.labels.has(seen.labelKey(node));
 
-  // What reads like a name, a time, a mark or a receipt. A word of an answer may read so too: alone it decides nothing.
+  // Whether a text looks like a name, a time, a mark or a receipt. Words of an answer may, too, so this alone is no proof.
   const looksLikeLabel = (node) => {
     const text = look.plain(node.data);
     return CLOCK.test(text) || SPEAKER.test(text) || RECEIPT.test(text) || LETTER.test(text) || namesThePage(text);
   };
 
-  // A name that the page bears in its title or a heading, as a bot does that is called after it.
+  // Whether a text is a name in the page's title or a heading: bots are named after their page.
   const namesThePage = (text) => {
     if (!NAME.test(text)) return false;
     const titles = [document.title, ...look.all("h1, h2, header").map((one) => one.textContent)].map((one) => ` ${look.plain(one)} `.toLowerCase());
@@ -132,7 +132,7 @@
 
   const isLabel = (seen, node) => isProven(seen, node) || (seen.standsAlone(node) && looksLikeLabel(node));
 
-  // A fold that tells how the answer was found.
+  // Whether a node is in a collapsible part that shows how the answer was found.
   const isStep = (node) => {
     for (let at = node.parentElement; at; at = look.up(at)) {
       if (at.localName === "summary") return true;
@@ -167,14 +167,14 @@
     return null;
   };
 
-  // A widget stands aside and is the chat, when the box is in it or the only echo of the question.
+  // A widget at the side of the page is the chat if it holds the message box or the only echo of the question.
   let widget = null;
   const isAside = (seen, node, box) => {
     const aside = asideOf(seen, node);
     return Boolean(aside) && aside !== widget && !(box && look.holds(aside, box));
   };
 
-  // The list of messages: a log, or as far up from the echo as one can go without reaching the box.
+  // The list of messages: a log, or the highest ancestor of the echo that does not hold the box.
   const transcript = (echo, box) => {
     for (let at = echo; at; at = look.up(at)) {
       if (at.matches("[role=log], [role=feed]") && !(box && look.holds(at, box))) return at;
@@ -187,7 +187,7 @@
     return top;
   };
 
-  // The user's own bubble: what stands in it beside the question is a name or a time.
+  // The user's own bubble: other text in it is a name or a time.
   const ownBubble = (echo, spare) => {
     for (let at = echo; at && at !== document.body; at = look.up(at)) {
       if (length(spare.filter((node) => within(at, node))) > look.LABEL_LENGTH) return echo;
@@ -197,14 +197,14 @@
     return echo;
   };
 
-  // The branch with the echo, below the lowest element that holds both the echo and a text.
+  // The branch with the echo, below the lowest common ancestor of the echo and a text.
   const branch = (echo, node) => {
     let at = echo;
     for (let up = look.up(at); up && !within(up, node); up = look.up(up)) at = up;
     return at;
   };
 
-  // The user's whole turn: names of user and bot read alike, each in its own; and nothing long stands beside a question.
+  // The user's whole turn: user and bot have their names in the same place of their turns, and there is no long text beside a question.
   const ownTurn = (seen, echo, spare) => {
     const short = spare.filter((node) => look.plain(node.data).length <= look.LABEL_LENGTH && seen.partKey(node));
     const others = spare.filter((node) => !within(ownBubble(echo, spare), node));
@@ -222,14 +222,14 @@
     return turn;
   };
 
-  // The parts that texts play beside the question in the user's turn: in the bot's they are labels as well.
+  // The keys of the texts beside the question in the user's turn: texts with the same key in the bot's turn are labels.
   const labelParts = (seen, home, mine, spare) => {
     const own = new Set(look.textNodes(home).map((node) => seen.partKey(node)));
     const parts = spare.filter((node) => within(mine, node)).map((node) => seen.partKey(node));
     return new Set(parts.filter((part) => part && !own.has(part)));
   };
 
-  // The texts by line, in reading order. A line is one block's, however many elements its words stand in.
+  // The texts by line, in reading order. A line belongs to one block, however many elements its words are in.
   const linesOf = (nodes) => {
     const lines = [];
     for (const node of nodes) {
@@ -240,13 +240,13 @@
     return lines;
   };
 
-  // The lines of a list, a table, of code: they belong to the text, whatever they say.
+  // The lines of lists, tables and code: they belong to the answer, whatever their text.
   const FLOW = "li, td, th, dd, pre, code, blockquote, h1, h2, h3, h4, h5, h6";
   const isFlow = (line, telling) => Boolean(line.block?.closest?.(FLOW)) || telling.some((other) => other.block !== line.block
     && (kindOf(line) === "p." ? within(look.up(line.block), other.block) : kindOf(other) === kindOf(line) && look.up(other.block) === look.up(line.block)));
   const kindOf = (line) => `${line.block?.localName}.${line.block?.className}`;
 
-  // Whether a time is now: no answer says it by chance in a line of its own.
+  // Whether a time is the current time, which no answer has by chance in its own line.
   const isNow = (text) => {
     if (/^[^\p{L}\p{N}]*((just )?now|\d{1,2}\s?(s|sec|seconds?)\.? ago)[^\p{L}\p{N}]*$/iu.test(text)) return true;
     const [, hours, minutes] = /(\d{1,2})[:.](\d{2})/.exec(text) ?? [];
@@ -306,7 +306,7 @@
     return nodes.slice(start, end);
   };
 
-  // A heading over nothing but buttons ("Follow up") belongs to them.
+  // A heading over buttons only ("Follow up") belongs to the buttons.
   const headsControls = (seen, node) => {
     const line = look.blockOf(node);
     const around = line && look.up(line);
@@ -316,7 +316,7 @@
     return offers.length > 0 && offers.every((size) => size >= OFFER_LENGTH);
   };
 
-  // What follows the page's own echo of the question.
+  // The texts after the page's own echo of the question.
   const besideEcho = (seen, echoes, spare, box) => {
     const home = echoes.find((echo) => !isAside(seen, echo, box)) ?? echoes[0];
     const mine = ownTurn(seen, home, spare);
@@ -337,7 +337,7 @@
     return { region, nodes: clocks, aside: [], unsure: speaks ? clocks.map((node) => look.plain(node.data)) : [] };
   };
 
-  // Without an echo: the part of the page that has most to say.
+  // Without an echo: the part of the page with the most text.
   const largestGroup = (seen, spare, box) => {
     const groups = new Map();
     for (const node of spare) {
@@ -349,21 +349,21 @@
     return found.nodes.length ? { region, ...found } : { region, nodes, aside: [], unsure: [] };
   };
 
-  // What is new but neither taken for the answer nor a label, for a person who wants to know why.
+  // New texts that are neither the answer nor labels, for messages to people.
   const unread = (seen, fresh, echoes, chosen) => [...fresh.keys()]
     .filter((node) => !chosen.has(node) && !echoes.some((echo) => within(echo, node)) && !isLabel(seen, node) && !seen.greets(node))
     .map((node) => look.plain(fresh.get(node))).filter(Boolean);
 
-  // How a page words it that it could not do what it was asked.
+  // Error messages of pages.
   const NOTICE = new RegExp("^\\W*((oops|sorry|whoops|uh.?oh|we.?re sorry|we are sorry)\\W+)*((there was |there has been )?(an?|some|the) (\\p{L}+ ){0,3}(error|exception|problem)"
     + "( has| have)? (occurred|happened|processing|while)|there was an? (\\p{L}+ )?(error|problem)|some(thing|how)( has)? (went|gone) wrong"
     + "|((network|server|connection|internal|unexpected|unknown|application|runtime|http|api|fetch) )+error|error( \\d+)?\\W*$"
     + "|failed to (fetch|load|send|connect|respond|generate|get)|(the |your )?(request|connection|server|service|message) (failed|timed out|was lost|was not sent|could not be (sent|reached|processed)|is (currently |temporarily )?unavailable)"
     + "|कुछ (गलत|गड़बड़)|(एक )?त्रुटि)", "iu");
-  const NOTICE_LENGTH = 160; // letters; an answer that begins so goes on
+  const NOTICE_LENGTH = 160; // letters; an answer that begins like this is longer
   look.isNotice = (text) => text.length <= NOTICE_LENGTH && NOTICE.test(text);
 
-  // What lies over the page and holds neither the box nor the question: a toast, a hint.
+  // Whether an element covers the page and holds neither the box nor the question: a toast, a hint.
   const liesOver = (node, echoes, box, known) => {
     const path = [];
     let over = false;
@@ -381,7 +381,7 @@
   // and messages are new.
   const standsOutside = (seen, node, echo) => seen.elements.has(branch(echo, node));
 
-  // What the page says of itself where an answer should stand: `said` and its nodes, or null.
+  // The page's own error message in the place of an answer: `said` and its nodes, or null.
   const banner = (seen, spare, echoes, box, over) => {
     const nodes = spare.filter((node) => {
       const line = seen.lineOf.get(node) ?? "";
@@ -408,7 +408,7 @@
     const { region, nodes, aside, unsure } = echoes.length ? besideEcho(seen, echoes, spare, box) : largestGroup(seen, spare, box);
     const rest = { notice: notice?.said ?? null, doubt: nodes.length ? doubt : null };
     if (!nodes.length && echoes.length > 1 && within(transcript(echoes[0], box), echoes.at(-1))) {
-      const last = echoes.at(-1); // the bot said the question back, word for word
+      const last = echoes.at(-1); // the bot repeated the question word for word
       return { region: last, text: look.textOf(last), nodes: [], unread: [], aside: [], unsure: [], ...rest };
     }
     const chosen = new Set(nodes);
@@ -416,10 +416,10 @@
     return { region, text, nodes, unread: unread(seen, fresh, echoes, chosen), aside, unsure, ...rest };
   };
 
-  // What stands between two pieces of a line, as between **one** *two*, is part of neither and parts them.
+  // Text between two pieces of a line, as in **one** *two*, belongs to neither and separates them.
   const blank = (text) => (text.trim() ? "" : text);
 
-  // After a whole answer: its parts are known from now on.
+  // After a whole answer: remember the keys of its parts.
   look.learn = (seen, nodes) => {
     for (const node of nodes) {
       const key = seen.roleKey(node);

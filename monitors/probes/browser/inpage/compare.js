@@ -3,9 +3,9 @@
   const look = globalThis.__lookout;
   if (look.lines) return;
 
-  const LCS_CELLS = 250_000; // beyond it only the common beginning and end of two pages are compared
+  const LCS_CELLS = 250_000; // above this only the common beginning and end of two pages are compared
 
-  // The texts of a page by line: nodes that stand in one block belong together.
+  // The texts of a page by line: nodes in one block belong together.
   look.lines = () => {
     const groups = [];
     let last = null;
@@ -19,7 +19,7 @@
     return groups;
   };
 
-  // Every text of the page, what is hidden and its controls included.
+  // All texts of the page, including hidden texts and controls.
   look.everyText = () => {
     const found = [];
     for (const root of look.roots()) {
@@ -29,7 +29,7 @@
     return found;
   };
 
-  // What the page says in few words.
+  // The page's short texts.
   look.shortTexts = (length) => look.everyText().map((node) => look.plain(node.data)).filter((text) => text && text.length <= length);
 
   look.blockOf = (node) => {
@@ -62,7 +62,7 @@
     return found;
   };
 
-  // Shifts a run of new lines up to where it cuts least deep, as long as it reads the same.
+  // Shifts a run of new lines up to the boundary with the smallest depth, as long as the texts stay the same.
   const slide = (found, now, start, cut) => {
     let end = start;
     while (end < now.length && !found.has(end)) end += 1;
@@ -84,7 +84,7 @@
   const COUNTED = 200;
   const weightOf = (line) => 1 + Math.min(COUNTED, line.length);
 
-  // The common subsequence that says most.
+  // The common subsequence with the largest weight.
   const common = (before, now) => {
     const found = new Set();
     let start = 0;

@@ -5,13 +5,13 @@
   if (look.describe) return;
 
   const TEST_IDS = ["data-testid", "data-test-id", "data-test", "data-cy", "data-qa"];
-  const MADE = /\d{3,}|^:r|[0-9a-f]{8}|^(radix|headlessui|mui|component|input|react-aria)[-:_]|^\d/i; // ids that the next build changes
+  const MADE = /\d{3,}|^:r|[0-9a-f]{8}|^(radix|headlessui|mui|component|input|react-aria)[-:_]|^\d/i; // generated ids, which change with the next build
   const MADE_CLASS = /^(css|sc|jss|emotion|svelte|st-emotion|makeStyles|tw)-|[0-9][a-z][0-9]|[a-z][0-9][a-z]|[a-z0-9]{10,}|__[A-Za-z0-9_-]{5}$|[:[\]/!@]/i;
   const STATE_CLASS = /active|focus|hover|selected|open|visible|loading|pending|animat|fade|first|last|latest|new/i;
   const SPEAKS = /bot|assistant|\bai\b|agent|answer|response|reply|message|bubble/i;
-  const BARE = /^(button|a|div|span|p|input)$/; // alone on the page today, among others tomorrow
+  const BARE = /^(button|a|div|span|p|input)$/; // too general: perhaps unique on the page today, but not tomorrow
   const DEPTH = 6;
-  const PARAGRAPH = /^(p|h[1-6]|strong|b|em|i|code|a)$/; // all of this answer perhaps, but a part of one with a list in it
+  const PARAGRAPH = /^(p|h[1-6]|strong|b|em|i|code|a)$/; // perhaps all of this answer, but only a part of an answer with a list
 
   const quoted = (value) => JSON.stringify(value);
   const attribute = (element, name) => {
@@ -22,7 +22,7 @@
   const classes = (element) => [...element.classList]
     .filter((name) => name.length > 2 && !MADE_CLASS.test(name) && !STATE_CLASS.test(name));
 
-  // How an element might be named, what lasts longest first.
+  // Possible selectors of an element, the most stable first.
   const tokens = (element) => {
     const tag = element.localName;
     const id = element.id && !MADE.test(element.id) ? [`#${CSS.escape(element.id)}`] : [];
@@ -48,7 +48,7 @@
     return parent && parent !== document.body ? `${byPlace(parent)} > ${own}` : own;
   };
 
-  // The first selector for which `fits` says yes: alone, below an ancestor, at last by place.
+  // The first selector that `fits`: alone, below an ancestor, or finally by position.
   const selector = (element, fits) => {
     const own = tokens(element);
     const alone = own.find((token) => !BARE.test(token) && fits(token));
@@ -74,7 +74,7 @@
   const bareOf = (element) => look.bare(look.textOf(element));
   const within = (element) => look.all("*", [element.shadowRoot ?? element]).filter(look.visible);
 
-  // The smallest element that has the text, in `outer` or `outer` itself.
+  // The smallest element with the text, in `outer` or `outer` itself.
   const narrowest = (outer, text) => {
     let found = bareOf(outer).includes(text) ? outer : null;
     for (let at = found; at; found = at ?? found) {
@@ -83,14 +83,14 @@
     return found;
   };
 
-  // Elements that hold the answer and nothing else, the narrowest first.
+  // Elements that hold only the answer, the smallest first.
   const holders = (element, text) => {
     const found = [];
     for (let at = element; at && at !== document.body && bareOf(at) === text && found.length < DEPTH; at = parentWithin(at)) found.push(at);
     return found;
   };
 
-  // Where the answer just read stands. `look.answerAt` keeps it for the picture.
+  // The element of the last answer. `look.answerAt` stores it for the screenshot.
   look.answerAt = null;
   look.findAnswer = (answer) => {
     const region = look.region?.();
@@ -98,16 +98,16 @@
     return Boolean(look.answerAt);
   };
 
-  // A selector of all answers, this one the newest, and of nothing the user said. Null where the page has no such mark.
+  // A selector of all answers, with this one as the newest, and of no user message. Null if there is none.
   look.answerSelector = (answer, question) => {
     const asked = look.bare(question);
     const said = within(document.body).filter((one) => bareOf(one) === asked).at(-1);
-    // Where the newest answer comes first, "the newest of all that match" would be the oldest.
+    // If the newest answer comes first, the last match would be the oldest.
     if (!look.answerAt || (said && look.answerAt.compareDocumentPosition(said) & Node.DOCUMENT_POSITION_FOLLOWING)) return null;
     const fits = (element) => (given) => {
       const found = shown(given);
       if (found.at(-1) !== element || found.length > 20) return false;
-      if (found.some((one) => found.some((other) => other !== one && one.contains(other)))) return false; // read twice
+      if (found.some((one) => found.some((other) => other !== one && one.contains(other)))) return false; // nested matches would be read twice
       return found.slice(0, -1).every((one) => !bareOf(one).includes(asked));
     };
     const ranked = holders(look.answerAt, look.bare(answer))
@@ -129,7 +129,7 @@
     };
   };
 
-  // What a person would mention who was asked what is on the page.
+  // A short description of the page for people.
   look.overview = () => {
     const texts = (given, most) => [...new Set(shown(given).map((one) => look.plain(one.textContent).slice(0, 120)).filter(Boolean))].slice(0, most);
     const box = "textarea, input:not([type=hidden]), select, [role=textbox], [contenteditable]:not([contenteditable=false])";
@@ -142,7 +142,7 @@
     };
   };
 
-  // Where the page itself says that answers will stand, before anybody has asked.
+  // Where the page marks the place of answers, before any question.
   look.place = () => shown("[role=log], [role=feed], [aria-live=polite]")[0] ?? null;
 
   const style = (element, values) => {
@@ -150,13 +150,13 @@
     return element;
   };
 
-  // Small things get their label above them, large ones at the right, where it covers least.
+  // Small elements get their label above, large ones at the right, where it covers least.
   const corner = (box) => ({
     [box.width > 500 ? "right" : "left"]: "-3px",
     [box.top > 30 ? "bottom" : "top"]: box.top > 30 ? "100%" : "-3px",
   });
 
-  // Draws an outline with a label round each element; what was drawn before goes.
+  // Draws an outline with a label around each element; earlier outlines are removed.
   look.mark = (marks) => {
     for (const old of look.all("[data-lookout-mark]")) old.remove();
     for (const [element, label, colour] of marks) {
@@ -178,7 +178,7 @@
     }
   };
 
-  // `given` are pinned selectors: pages draw their box and button anew after an answer, so they are found again.
+  // `given` are configured selectors: pages replace their box and button after an answer, so they are searched again.
   look.markFound = (names, given) => {
     if (look.box && !(look.box.isConnected && look.send?.isConnected)) look.find(given);
     const parts = { box: look.box, send: look.send, answer: look.answerAt ?? look.place() };

@@ -46,20 +46,20 @@
     if (place.width >= 240) score += 1;
     if (place.top > innerHeight / 2) score += 1;
     if (!editable(element)) score -= 2;
-    if (isField(element)) score -= 20; // a person would get it
+    if (isField(element)) score -= 20; // its text would go to a person
     const send = nearbySend(element);
     if (send) score += 2;
     if (isTool(element, send)) score -= 6;
     return score;
   };
 
-  // A box for a text that something is done with: its own name says so, or its button's.
+  // Whether a box is for text to be processed (not a chat), by its own name or its button's.
   const isTool = (element, send = nearbySend(element)) => {
     const names = `${look.named(element)} ${send ? look.named(send) : ""}`;
     return TOOL.test(names) && !QUESTION.test(look.named(element));
   };
 
-  // One of several fields to fill in (name, e-mail, message): a form that goes to a person, not a chat.
+  // Whether a box is one of several fields (name, e-mail, message) of a contact form, not a chat.
   const FIELDS = "input:not([type]), input[type=text], input[type=email], input[type=tel], input[type=number], input[type=date], textarea";
   const isField = (element) => {
     const form = element.closest("form, fieldset, [role=form]");
@@ -75,12 +75,12 @@
       const named = near.filter((button) => SEND.test(look.named(button)) || SEND.test(describe(button)));
       if (named.length) return named.at(-1);
       if (near.length === 1 && level < 4 && [...look.plain(near[0].textContent)].length <= 1) return near[0];
-      if (scope !== document.body && getComputedStyle(scope).position === "fixed") return null; // what lies over the page is whole
+      if (scope !== document.body && getComputedStyle(scope).position === "fixed") return null; // an overlay is searched as a whole
     }
     return null;
   };
 
-  // What looks like a button and is none: small, close to the box, with a pointing hand over it.
+  // Elements that only look like buttons: small, close to the box, with a pointer cursor.
   const clickableNear = (box) => {
     let scope = look.up(box);
     for (let level = 0; scope && level < 3 && scope !== document.body; level += 1, scope = look.up(scope)) {
@@ -93,12 +93,12 @@
     return null;
   };
 
-  // The control that sends, as the page shows it once something is typed.
+  // The control that sends, as it is after text was typed.
   look.sendNow = (given) => {
     look.send = given ? look.all(given).find(look.visible) ?? null : nearbySend(look.box) ?? clickableNear(look.box);
     return look.send;
   };
-  // "Cancel" alone cancels many things; beside the box it is the answer that it cancels.
+  // "Cancel" alone may cancel anything; beside the box it cancels the answer.
   const cancelsAnswer = (button) => {
     if (!CANCEL.test(look.named(button))) return false;
     let at = look.box;
@@ -106,7 +106,7 @@
     return Boolean(at) && look.holds(at, button);
   };
 
-  // Names first: whether an element is visible costs a layout.
+  // Names first: a visibility check costs a layout.
   look.stops = (roots) => look.all(BUTTONS, roots)
     .filter((button) => STOP.test(look.named(button)) || STOP.test(describe(button)) || cancelsAnswer(button))
     .filter((button) => look.visible(button));
@@ -120,10 +120,10 @@
       .sort((a, b) => b[0] - a[0]);
   };
 
-  // What stands in front of the box: a consent or welcome dialog, an overlay.
+  // The element in front of the box: a consent or welcome dialog, an overlay.
   const coverOf = (box) => {
     const modal = look.all("dialog:modal").find((dialog) => !look.holds(dialog, box));
-    if (modal) return modal; // beneath it nothing can be hit
+    if (modal) return modal; // nothing below it can be clicked
     const place = box.getBoundingClientRect();
     const at = [place.left + place.width / 2, place.top + place.height / 2];
     if (at[1] < 0 || at[1] > innerHeight) return null;
@@ -162,7 +162,7 @@
   };
   look.stillFor = () => (unfinished() ? 0 : stillMs);
 
-  // Which known page this is, by the marks that profiles give; null for a page nobody described.
+  // The profile of this page, by the profiles' marks; null for an unknown page.
   look.profileOf = (marks) => marks.find(([, selector]) => look.all(selector).length)?.[0] ?? null;
 
   look.find = (given = {}) => {
@@ -185,7 +185,7 @@
     };
   };
 
-  // What else the page says: of interest only where there is no chat, and it costs a layout.
+  // The page's other text: needed only if there is no chat, because it costs a layout.
   look.walls = () => {
     const roots = look.roots();
     const text = look.plain(document.body?.innerText).slice(0, 4000);
@@ -200,7 +200,7 @@
     };
   };
 
-  // Resolves as soon as a trusted box is there, else with the best guess when the time is up.
+  // Resolves as soon as there is a trusted box, else with the best guess when the time is up.
   look.waitForBox = (given, budget_ms, enough = 5) => new Promise((resolve) => {
     const started = performance.now();
     let timer = 0;
@@ -227,7 +227,7 @@
     check();
   });
 
-  // Some libraries begin with the same request again and again before they open their socket.
+  // Some libraries repeat the same request before they open their socket.
   const polls = () => {
     const asked = performance.getEntriesByType("resource").filter((one) => /fetch|xmlhttprequest/.test(one.initiatorType));
     const places = asked.map((one) => one.name.split("?")[0]);
@@ -271,7 +271,7 @@
     /close|dismiss|accept|agree|continue|start/i,
   ];
 
-  // The button that takes a dialog away: never one that signs in, deletes or buys.
+  // The button that closes a dialog: never one that signs in, deletes or buys.
   look.wayThrough = (box = look.box, closing = true) => {
     const roots = look.roots();
     const dialogs = look.all("[role=dialog], [role=alertdialog], dialog[open], [aria-modal=true]", roots)
@@ -296,7 +296,7 @@
     return outer;
   };
 
-  // Terms that want to be read: a dialog's text is scrolled to its end.
+  // Scrolls a dialog's text to its end: some terms must be read before they can be accepted.
   look.readDialogs = () => {
     for (const dialog of look.all("[role=dialog], dialog[open], [aria-modal=true]").filter(look.visible)) {
       for (const part of [dialog, ...dialog.querySelectorAll("*")]) {
@@ -308,7 +308,7 @@
   look.consentBoxes = () => look.all("[role=dialog] input[type=checkbox], dialog[open] input[type=checkbox], [aria-modal=true] input[type=checkbox]")
     .filter((tick) => look.visible(tick) && !tick.checked);
 
-  // What starts a fresh conversation.
+  // The button that starts a new conversation.
   look.startsAnew = () => {
     const wanted = /new (chat|conversation|thread)|clear( chat| conversation|$)|start over|reset|नई बातचीत/i;
     return buttons(look.roots()).concat(look.all("a", look.roots()).filter(look.visible))

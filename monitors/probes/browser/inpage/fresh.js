@@ -3,17 +3,17 @@
   const look = globalThis.__lookout;
   if (look.Fresh) return;
 
-  const LABEL_LENGTH = look.LABEL_LENGTH = 40; // a name and a time beside a message are shorter
+  const LABEL_LENGTH = look.LABEL_LENGTH = 40; // letters; a name and a time beside a message are shorter
   const ROLE_DEPTH = 3;
   const SIDES = /\b(left|right|start|end|user|human|me|you|self|own|guest|bot|assistant|ai|agent|other|sent|received|incoming|outgoing)\b/gi;
-  const SWAPS = 4; // steps that are shown in the answer's place are fewer
-  const MASKED_LENGTH = 20; // of a shorter line the figures tell what it is
+  const SWAPS = 4; // a place that shows progress steps before the answer changes fewer times
+  const MASKED_LENGTH = 20; // in a shorter line the numbers are significant
 
   const TOOK = /^\W*(?:(?:took|in|after|took us|(?:response|generation|answer)(?:ed)? (?:time|in)|generated in|thought for)\W*)?(\d+(?:[.,]\d+)?)\s?(ms|s|secs?|seconds?)\W*$/i;
-  const TOOK_EARLY_MS = 600; // rounded up, or counted from before the question was sent
-  const TOOK_LATE_MS = 2000; // what it takes to send, to draw and to be seen on a busy machine
+  const TOOK_EARLY_MS = 600; // the page may round up, or count from before the question was sent
+  const TOOK_LATE_MS = 2000; // the time to send, render and be noticed on a busy machine
 
-  // How two lines of a greeting are compared: one may tell the time, or count its visitors.
+  // The form in which greeting lines are compared: one may hold the time or a visitor count.
   const shapeOf = (line) => (line.length < MASKED_LENGTH ? line : line.replace(/\d+/g, "#"));
 
   // Keeps what the page said before the question; `earlier` is that of the page before a navigation. `greetings` are lines
@@ -22,12 +22,12 @@
     constructor(question, earlier, greetings = []) {
       this.question = new look.Question(question);
       this.nodes = new Map();
-      this.leaves = new WeakMap(); // what an element said that holds one text: its node may be replaced as it grows
+      this.leaves = new WeakMap(); // the earlier text of elements with one text: the node may be replaced as it grows
       this.elements = new WeakSet();
       this.labels = new Set();
       this.history = new WeakMap();
       this.firstSeen = new Map();
-      this.seenAt = new WeakMap(); // how a text read last, and since when it does
+      this.seenAt = new WeakMap(); // the last value of a text, and since when it has it
       this.askedAt = performance.now();
       this.ownEchoes = 0;
       this.echoes = [];
@@ -54,7 +54,7 @@
       this.labels.delete(null);
     }
 
-    // Where a short line of its own stands, and what it says: the bot's name reads the same in each of its messages.
+    // The place and text of a short line of its own: the bot's name is the same in each of its messages.
     labelKey(node) {
       const text = look.plain(node.data);
       if (text.length > LABEL_LENGTH || !(this.standsAlone(node) || node.parentElement?.className)) return null;
@@ -62,7 +62,7 @@
       return key && !look.telling.has(key) ? `${key} ${text}` : null;
     }
 
-    // Which part a text plays in its message: the names and classes around it. Null where there are no classes.
+    // The key of a text's part in its message: the tag names and classes around it. Null if there are no classes.
     roleKey(node) {
       const names = [];
       for (let at = node.parentElement ?? look.up(node); at && names.length < ROLE_DEPTH; at = look.up(at)) {
@@ -86,46 +86,46 @@
       return this.lineOf.get(node) === look.plain(node.data);
     }
 
-    // Stood there all at once with the page's echo of the question, before the answer began, and is known on the page.
+    // Whether a text came at once with the page's echo of the question, before the answer, and was on the page before.
     cameWithQuestion(node) {
       return this.early.has(node) && this.known.has(look.plain(node.data));
     }
 
-    // Lines that the page says to whoever comes, and that do not stand there yet: each may come once, and is no answer.
+    // Lines for every visitor that are not there yet: each may come once, and is not the answer.
     expect(greetings) {
       const said = new Set(this.before.map(shapeOf));
       for (const shape of greetings.map(shapeOf)) if (!said.has(shape)) this.late.add(shape);
     }
 
-    // A line of the page's greeting that comes late.
+    // Whether a line is a late line of the page's greeting.
     greets(node) {
       const line = this.lineOf.get(node);
       return line !== undefined && this.late.size > 0 && this.welcome.get(shapeOf(line)) === look.blockOf(node);
     }
 
-    // Stood on the page before the question, hidden then: what it says it says to everybody.
+    // Whether a text was on the page before the question, hidden, and so is not for this question.
     wasHidden(node) {
       return !this.nodes.has(node) && this.stood.get(node) === node.data;
     }
 
-    // A line that says how the question begins, as a title does, or the question's own bubble where it is cut short.
+    // Whether a line is the beginning of the question: a title, or a shortened bubble of the question.
     beginsQuestion(node) {
       return this.question.begins(look.bare(this.lineOf.get(node)));
     }
 
-    // A number that was counted on, in its place: "19 questions left".
+    // Whether a number was counted up or down in its place: "19 questions left".
     counts(node) {
       const before = this.nodes.get(node);
       return before !== undefined && before !== node.data && /\d/.test(before)
         && before.replace(/\d+/g, "#") === node.data.replace(/\d+/g, "#");
     }
 
-    // A text that is replaced again and again (a ticker), never written on.
+    // Whether a text is always replaced (a ticker) and never continued.
     flickers(node) {
       return (this.history.get(node.parentElement)?.swaps ?? 0) >= SWAPS;
     }
 
-    // A time that the page took for its answer, as it measured it itself: in a line of its own, and as long ago as it says.
+    // Whether a line is the response time as measured by the page: a line of its own that matches the real duration.
     tookSoLong(node) {
       const [, figure, unit] = TOOK.exec(look.plain(node.data)) ?? [];
       if (figure === undefined) return false;
@@ -144,7 +144,7 @@
       return groups;
     }
 
-    // Text nodes with what is new in them: a whole new node, a replaced one, or what was added to its end.
+    // Text nodes with their new text: a whole new node, a replaced one, or the text added to its end.
     pieces() {
       const groups = this.lines();
       this.welcome.clear();
@@ -169,7 +169,7 @@
       if (this.seenAt.get(node)?.text !== node.data) this.seenAt.set(node, { text: node.data, at: performance.now() });
     }
 
-    // Lines of an answer that by chance read as before: they stand in a new element beside what is new.
+    // Lines of an answer that happen to equal earlier lines: they are in a new element beside new text.
     addRedrawn(fresh, groups) {
       const homes = new Set();
       for (const node of fresh.keys()) {
@@ -184,19 +184,19 @@
       }
     }
 
-    // Whether an element holds the question: then it holds a whole pair, or the whole list.
+    // Whether an element holds the question: then it is a whole pair, or the whole list.
     repeats(element) {
       return this.question.in(look.bare(element.textContent)) !== null;
     }
 
-    // One growing text (a log in a <pre>): what follows the question's own line.
+    // One growing text (a log in a <pre>): the text after the question's own line.
     afterQuestion(text) {
       const lines = text.split("\n");
       const at = lines.findIndex((line) => this.question.in(look.bare(line)));
       return at < 0 ? text : lines.slice(at + 1).join("\n");
     }
 
-    // How short texts change: one that only counts (a clock, a stopwatch) never changes more than its digits.
+    // Tracks how short texts change: one that only counts (a clock, a stopwatch) changes only its digits.
     noteChange(element) {
       const text = element.textContent;
       if (text.length > 60) return;
@@ -213,6 +213,6 @@
     }
   };
 
-  // The parts that answers played on this page: a short answer that is given twice is no label.
+  // The keys of answers on this page: a short answer that is given twice is not a label.
   look.telling = new Set();
 })();

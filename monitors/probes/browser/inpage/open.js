@@ -7,10 +7,10 @@
   const DRAWN = "div, span, img, svg, li, p, label, section";
   const CHAT = /chat|assist|\bask\b|message us|\btalk|\bbot\b|advis|\bhelp|support|conversation|concierge|co-?pilot|बात|चैट|सहाय|पूछ|मदद|hilfe|frage|beratung|ayuda|asist|pregunt|hablar|\baide|discut|parler|conversa|ajuda|聊天|客服|咨询|对话|チャット|相談|質問|채팅|상담|دردشة|مساعد|💬/iu;
   const FRESH = /new (chat|conversation|thread|session|question)|\bstart|\bbegin|let'?s go|continue|नई बातचीत|शुरू|neue? (chat|unterhaltung)|nueva|nouvelle|commencer|empezar|开始|新对话|新しい|시작/iu;
-  // What is never pressed to find out what it does: it sends, buys, deletes, signs in, calls somebody, or leaves.
+  // Controls that are never pressed as a try: they send, buy, delete, sign in, call a person or leave the site.
   const NEVER = /\b(buy|pay|payment|order|checkout|cart|purchase|subscribe|upgrade|donate|delete|remove|erase|clear|reset|discard|cancel|unsubscribe|sign|log ?(in|out|on|off)|register|submit|send|apply|book|confirm|download|install|export|print|share|tweet|follow|call|e-?mail|whats ?app|telegram|facebook|linkedin|instagram|quote|renew|accept|agree|allow|reject|decline|save|upload|record|mic|voice|theme|mode|language|settings|cookies?|privacy|terms|scroll|top|accessibility)\b|खरीद|भुगतान|हटा|मिटा|लॉग|साइन|रद्द|जमा|भेज|kauf|bezahl|lösch|abmeld|anmeld|comprar|pagar|eliminar|borrar|enviar|acheter|payer|supprimer|envoyer|购买|支付|删除|发送|購入|削除|送信|구매|삭제/iu;
   const NEVER_CLASS = /scroll|to-?top|back-?top|accessib|cookie|consent|whatsapp/i;
-  const TINY_FRAME = 240; // pixels: a frame of that size holds nothing but what opens a chat
+  const TINY_FRAME = 240; // pixels: a frame of this size holds only a chat launcher
   const TOPIC_LENGTH = 60;
   const AT_MOST = 12;
 
@@ -33,7 +33,7 @@
     return link.target === "_blank" || link.hasAttribute("download") || target.origin !== location.origin || !CHAT.test(look.named(link));
   };
 
-  // A button that would send what a form holds.
+  // Whether a button would submit a form.
   const sends = (element) => {
     const form = element.closest("form");
     return Boolean(form) && element.type === "submit" && [...form.elements].some((field) => field.matches("input:not([type=hidden]), textarea, select"));
@@ -76,7 +76,7 @@
     return score;
   };
 
-  // Elements that can be pressed: controls, and what has a pointing hand over it and holds none of them.
+  // Elements that can be pressed: controls, and elements with a pointer cursor that hold no control.
   const pressable = () => {
     const roots = look.roots();
     const points = (element) => Boolean(element) && getComputedStyle(element).cursor === "pointer";
@@ -92,7 +92,7 @@
     return seen.get(element);
   };
 
-  // The likeliest first. `key` is the same on every page of the application; `selector` where somebody brought the means.
+  // The likeliest first. `key` is the same on every page of the application; `selector` only if describe.js is loaded.
   const offered = new Map();
   look.openers = (least) => {
     const all = pressable();
@@ -123,13 +123,13 @@
     check();
   });
 
-  // How the page stands: whether a press did anything. What only counts or moves is left out.
+  // The state of the page, to see whether a press had an effect. Counters and animations are ignored.
   look.standing = () => {
     const controls = look.all("button, [role=button], a, input, textarea, iframe, dialog, [role=dialog]").filter(look.visible).length;
     return `${location.href} ${controls} ${look.plain(document.body?.innerText).replace(/\d+/g, "#").length >> 4}`;
   };
 
-  // While something is tried, no form is sent and no window opened.
+  // During a try, no form is submitted and no window opened.
   let held = 0;
   const refuse = (event) => {
     event.preventDefault();
@@ -142,7 +142,7 @@
     (held ? addEventListener : removeEventListener)("submit", refuse, true);
   };
 
-  // The control that takes away again what a wrong press has opened.
+  // The control that closes what a wrong press has opened.
   const CLOSES = /^\W*(close|dismiss|minimi[sz]e|hide|back|cancel|no,? thanks|not now|बंद( करें)?|schließen|cerrar|fermer|fechar|关闭|閉じる|닫기)\W*$|^[×✕✖✗x]$/iu;
   look.closer = () => look.all("button, [role=button], a[href='#']").filter((one) => look.visible(one) && fixedAround(one))
     .find((one) => CLOSES.test(look.plain(one.textContent)) || CLOSES.test(look.plain(one.getAttribute("aria-label")))) ?? null;

@@ -3,14 +3,14 @@
   const look = globalThis.__lookout;
   if (look.pending) return;
 
-  const DRAWN_MS = 500; // a page that draws frame by frame asked for the next one within this time
+  const DRAWN_MS = 500; // an animating page has requested its next frame within this time
   const waiting = new Set();
   const repeating = new Set();
   let drawnAt = -Infinity;
 
   const { setTimeout, clearTimeout, setInterval, clearInterval, requestAnimationFrame, requestIdleCallback } = globalThis;
 
-  // A handler that is a text is run by the browser alone: such a timer counts until it is cleared.
+  // A string handler is run by the browser itself, so such a timer counts until it is cleared.
   globalThis.setTimeout = function (handler, ...given) {
     const own = typeof handler === "function" ? function (...values) {
       waiting.delete(timer);
@@ -25,7 +25,7 @@
     repeating.add(timer);
     return timer;
   };
-  // Either clears what the other one set.
+  // Both functions clear timeouts and intervals.
   const clears = (native) => function (timer) {
     waiting.delete(timer);
     repeating.delete(timer);

@@ -17,15 +17,15 @@
     for (const element of document.querySelectorAll("*")) if (element.shadowRoot) shadows.add(element.shadowRoot);
   });
 
-  // When a socket or an event stream last brought something: such a channel has no end that tells of an answer's.
+  // When a socket or an event stream last received data: the end of such a channel does not show the end of an answer.
   look.lastPush = -1;
-  // What they brought, an address and a text each, for those who asked to `hear` it.
+  // Their messages, an address and a text each, recorded after a call of `hear`.
   look.hear = () => { heard = []; characters = 0; };
   look.told = () => Promise.all(heard ?? []);
   let heard = null, characters = 0;
   const HEARD_AT_MOST = 20_000, CHARACTERS_AT_MOST = 8_000_000;
   const sizeOf = (data) => data?.length ?? data?.size ?? data?.byteLength ?? 0;
-  // Those that are open or opening: what is not on the page yet may still come by them.
+  // Open or opening channels, which may still bring new content.
   const channels = new Set();
   look.listens = () => [...channels].some((one) => one.readyState < 2);
   const textOf = async (data) => (typeof data === "string" ? data : new TextDecoder().decode(data instanceof Blob ? await data.arrayBuffer() : data));
@@ -44,7 +44,7 @@
       this.#follow("message");
     }
 
-    // The events of a stream may have names of their own; nothing else listens to those.
+    // Named events of a stream; no other listener receives them.
     addEventListener(type, ...given) {
       this.#follow(type);
       super.addEventListener(type, ...given);
@@ -84,11 +84,11 @@
     return box.width > 1 && box.height > 1;
   };
 
-  // Signs without width (a place to break a line, a soft hyphen) are no text; those that join letters are.
+  // Zero-width characters (a line break opportunity, a soft hyphen) are not text; joiners of letters are.
   const WIDTHLESS = /[\u00ad\u200b\u2060\ufeff]+/gu;
   look.plain = (text) => (text ?? "").replace(WIDTHLESS, "").replace(/\s+/gu, " ").trim();
 
-  // Only letters and digits, lower case: how a question is found again however the page sets it.
+  // Only letters and digits, in lower case, to find a question however the page formats it.
   look.bare = (text) => (text ?? "").toLowerCase().replace(/[^\p{L}\p{M}\p{N}]+/gu, "");
 
   look.named = (element) => {
@@ -113,7 +113,7 @@
     if (!element.checkVisibility({ visibilityProperty: true })) return true;
     if (style.position !== "absolute" && style.position !== "fixed") return false;
     const box = element.getBoundingClientRect();
-    return box.width <= 1 && box.height <= 1; // the usual way to write for screen readers only
+    return box.width <= 1 && box.height <= 1; // the usual way to hide text for screen readers
   };
 
   look.childrenOf = (element) => {
@@ -125,12 +125,12 @@
     return element.childNodes;
   };
 
-  // A bubble that is a button (a click copies or edits it) is still for reading: its text can be marked, and has paragraphs.
+  // A bubble that is a button (a click copies or edits it) is still text: it can be selected, or has paragraphs.
   const PROSE = "p, ul, ol, pre, table, blockquote, h1, h2, h3, h4";
   const isBubble = (element) => element.matches("button, [role=button]")
     && Boolean(element.querySelector(PROSE)) && /text|all/.test(getComputedStyle(element).userSelect);
 
-  // A text box that is not the message box may be where the app writes its answer: its value is read as one text.
+  // The app may write its answer to another text box than the message box: its value is read as one text.
   const fields = new WeakMap();
   const fieldNode = (element) => {
     if (!fields.has(element)) {
@@ -144,11 +144,11 @@
   };
   const isOutput = (element) => element.localName === "textarea" && element !== look.box;
 
-  // An editor that is not the message box draws code: its lines are read as any other text.
+  // An editor other than the message box shows code: its lines are read as other text.
   const isEditor = (element) => element.matches("[role=textbox], [contenteditable]") && element.localName !== "input"
     && element !== look.box && !look.holds(element, look.box) && !look.holds(look.box, element);
 
-  // A control that is a word of a sentence: a citation's number, a term that explains itself, a date.
+  // Whether a control is a word of a sentence: a citation's number, a term with an explanation, a date.
   const SENTENCE = "p, li, td, th, dd, blockquote, h1, h2, h3, h4, h5, h6";
   const DOES = /^\W*(cop(y|ied)|edit|retry|regenerate|re-?run|share|(dis)?like|good|bad|(read aloud|listen|speak|play|pause|stop)|(show )?(more|less)|(not )?helpful|report|delete|expand|collapse|download|close|save|ask|send|कॉपी( करें)?)\W*$/iu;
   const isWord = (element) => {
@@ -159,14 +159,14 @@
     if (!line.matches(SENTENCE)) return isText(element.previousSibling) && isText(element.nextSibling);
     return saysMore || line.matches("td, th") || element.localName === "time" || isItem(line, element);
   };
-  // An item of a list that is a citation and nothing else, beside items that say something.
-  const ITEM_LENGTH = 15; // characters; what a button offers to ask is longer
+  // Whether a list item is only a citation, beside items with text.
+  const ITEM_LENGTH = 15; // characters; a suggested question on a button is longer
   const isItem = (line, element) => line.matches("li") && look.plain(element.textContent).length < ITEM_LENGTH
     && [...(line.parentElement?.children ?? [])].some((other) => other !== line && [...other.childNodes].some((child) => look.plain(child.textContent)
       && !child.matches?.(look.CONTROL) && !child.querySelector?.(look.CONTROL)));
   const isText = (node) => node?.nodeType === Node.TEXT_NODE && Boolean(look.plain(node.data));
 
-  // The numbers of code's lines: drawn beside it, and not marked with it when it is copied.
+  // Whether an element holds line numbers of code: beside the code, and not selectable with it.
   const isLineNumber = (node) => {
     if (!/^[\s\d]+$/.test(node.data)) return false;
     const code = node.parentElement?.closest("pre, code, table, [role=textbox]");
@@ -175,7 +175,7 @@
     return (unmarked(node.parentElement) && !unmarked(code)) || Boolean(node.parentElement.closest("[role=textbox] [aria-hidden=true]"));
   };
 
-  // Every text node a person can see, in reading order, with `edge` called where a line ends.
+  // Every visible text node, in reading order; calls `edge` at each end of a line.
   look.eachText = (root, take, edge = () => {}) => {
     const walk = (node, pre) => {
       if (node.nodeType === Node.TEXT_NODE) {
@@ -207,7 +207,7 @@
     return found;
   };
 
-  // The visible text under `root`; `pick` says what of a text node counts ("" for nothing).
+  // The visible text under `root`; `pick` returns the part of a text node that counts ("" for none).
   look.textOf = (root, pick = (node) => node.data) => {
     let out = "";
     let pending = "";

@@ -9,14 +9,14 @@
   const ALARM = "[role=alert], [role=alertdialog], [aria-live=assertive], [class*=toast], [class*=snackbar], "
     + "[class*=error], [class*=notification], [data-testid*=toast], [data-testid*=error]";
   const SAMPLES = 240;
-  const ASIDE_AT_MOST = 20; // texts beside an answer that are kept as evidence
+  const ASIDE_AT_MOST = 20; // texts beside an answer that are stored as evidence
   const THROTTLE_MS = 80;
-  const IDLE_MS = 400; // without a mutation only an animation or a property can have changed
-  const LAST_WORDS_MS = 600; // in which the last words are drawn once a control said that all is said
-  const STUCK_PATIENCE = 3; // so many times the patience without any sign of life: a control that was forgotten
-  const ENDS = /[.!?…।॥。！？؟)\]"'”’»」*_`]$/u; // how a text ends that was not left in the middle of a sentence
-  const DOUBT_PATIENCE = 2; // so many times the patience where all that is new may be no answer: it may be on its way
-  const AFTER_BREAK_MS = 1500; // what a page may take to say that its stream broke, or to mend it
+  const IDLE_MS = 400; // without a mutation, only animations or properties can have changed
+  const LAST_WORDS_MS = 600; // the time to render the last words after a control has shown the end
+  const STUCK_PATIENCE = 3; // this many times the patience without activity: the page has forgotten to reset its control
+  const ENDS = /[.!?…।॥。！？؟)\]"'”’»」*_`]$/u; // the end of a text that does not stop in mid-sentence
+  const DOUBT_PATIENCE = 2; // this many times the patience if the new text may not be the answer, which may still come
+  const AFTER_BREAK_MS = 1500; // the time for a page to report a broken stream, or to reconnect
   const MARKS = ["disabled", "readonly", "aria-busy", "aria-disabled", "aria-label", "hidden", "class", "style",
     "data-test-script-state", "data-state", "data-status"];
 
@@ -39,7 +39,7 @@
 
   const alarms = (selector) => seen(selector).map((element) => [element, look.plain(look.textOf(element))]);
 
-  // Hard signs end with the answer; soft ones (an animation, dots) may well stay for ever.
+  // Hard busy signs end with the answer; soft ones (an animation, dots) may stay for ever.
   const hardBusy = () => {
     const { spec, before } = watch;
     if (before.enabled && !enabled(currentBox())) return true;
@@ -55,7 +55,7 @@
 
   const named = (selector) => seen(selector).map((element) => [element, look.textOf(element, told)]).filter(([, text]) => text);
 
-  // Answers of a known kind: those that came after the ones that were there, or that changed in their place.
+  // Answers by selector: those after the existing ones, or those that changed in place.
   const namedAnswer = () => {
     const now = named(watch.spec.answer);
     const before = watch.before.answers;
@@ -64,7 +64,7 @@
     return { region: newer.at(-1)?.[0] ?? null, text: newer.map(([, text]) => text).join("\n\n"), nodes: [], unread: [], aside: [], unsure: [], notice: null, doubt: null };
   };
 
-  // An alert that is a message, or says the question: no error, whatever words are in it, unless it says nothing else.
+  // An alert that is a message, or repeats the question, is not an error, unless it has only error words.
   const isSaid = (element, text) => {
     if (look.isNotice(text)) return false;
     const { fresh, question, spec } = watch;
@@ -79,7 +79,7 @@
       if (!text || before.alarms.get(element) === text || element.matches("[role=log], [role=feed], :has([role=log])")) continue;
       if (spec.error) return text;
       if (isSaid(element, text)) continue;
-      // An error bubble is an answer, if a bad one; an alert inside the bubble is the page speaking.
+      // An error bubble is a (bad) answer; an alert inside the bubble is a notice of the page.
       const within = region && (look.holds(region, element) || look.holds(element, region));
       if (within && !element.matches("[role=alert], [aria-live=assertive]")) continue;
       if (FAULT.test(text) || /error/i.test(element.getAttribute("class") ?? "")) shown.push(text);
@@ -138,14 +138,14 @@
   // they have it, and go on typing it for a while.
   const keptItsWord = () => watch.sawHard && watch.changedAt - watch.idleAt < LAST_WORDS_MS;
 
-  // What to say now, or null to go on watching.
+  // The result to report now, or null to continue.
   const decide = (limits) => {
     const now = performance.now();
     const calm = now - Math.max(watch.changedAt, watch.idleAt);
     if (watch.error && calm >= limits.firm_quiet_ms) return "error";
     if (watch.broken && now - watch.broken >= AFTER_BREAK_MS && calm >= AFTER_BREAK_MS) return "broken";
     if (now - watch.sentAt >= limits.deadline_ms) return forgotten(now, limits) ? "finished" : "deadline";
-    if (watch.cut && watch.changedAt <= watch.broken) return null; // a page that unlocks its box then has no whole answer
+    if (watch.cut && watch.changedAt <= watch.broken) return null; // after a break, an unlocked box does not mean a whole answer
     if (watch.hard) return null;
     if (!watch.text && watch.notice && now - watch.noticedAt >= AFTER_BREAK_MS) return noticed(watch.notice);
     if (watch.doubt) return calm >= DOUBT_PATIENCE * limits.patience_ms ? "finished" : null;
@@ -154,7 +154,7 @@
       return limits.unsent_ms && now - watch.sentAt >= limits.unsent_ms && boxHolds() ? "unsent" : null;
     }
     if (watch.soft) return calm >= limits.patience_ms ? ended() : null;
-    // What a socket brings is drawn when the page finds the time: a control may say "done" before the last words stand.
+    // A page renders a socket's data with a delay: a control may show "done" before the last words are there.
     const firm = keptItsWord() && look.lastPush <= watch.sentAt;
     return calm >= (firm ? limits.firm_quiet_ms : limits.quiet_ms) ? ended() : null;
   };
@@ -164,10 +164,10 @@
     return "error";
   };
 
-  // An answer that is nothing but the word that there is none is the application's error.
+  // An answer that only says that there is no answer is an error of the application.
   const ended = () => (look.isNotice(look.plain(watch.text)) ? noticed(look.plain(watch.text)) : "finished");
 
-  // Why what was read may be no answer: it says the question ("echo"), or stood on the page before it ("stood").
+  // Why the text may not be an answer: it repeats the question ("echo"), or was on the page before it ("stood").
   const doubtOf = () => {
     const said = look.bare(watch.text);
     return watch.question.repeatedBy(said) ? "echo" : watch.doubt;
@@ -214,7 +214,7 @@
     watch.wake?.(THROTTLE_MS);
   };
 
-  // Takes the page as it is before the question; `earlier` instead when the page was just navigated to.
+  // Stores the page's state before the question; after a navigation, `earlier` is that state.
   look.arm = (spec, earlier = null) => {
     look.disarm();
     const now = performance.now();
@@ -252,7 +252,7 @@
     watch = null;
   };
 
-  // Lines that the page says to whoever comes, known only now; whether the answer reads otherwise without them.
+  // Adds greeting lines that are known only now; returns whether the answer changes without them.
   look.greet = (lines) => {
     if (!watch?.fresh) return false;
     const before = watch.text;
@@ -261,22 +261,22 @@
     return watch.text !== before;
   };
 
-  // How long the document has stood, in ms, by the clock of its own timers.
+  // The age of the document in ms, by the clock of its own timers.
   look.age = () => performance.now();
 
-  // All that the page says, line by line.
+  // All text of the page, line by line.
   look.says = () => look.lines().map((group) => group.text);
 
-  // The network says that something broke off; `cut`: a response that had begun.
+  // Called when a request broke; `cut`: its response had begun.
   look.broke = (cut = false) => {
     if (watch) watch.broken ||= performance.now();
     if (watch) watch.cut ||= cut;
     watch?.wake?.(0);
   };
 
-  // Null where nothing is watched: the page was left for another one meanwhile.
+  // Null without a watch: the page was left for another one meanwhile.
   look.settled = (limits) => !watch ? null : new Promise((resolve, reject) => {
-    // A page may be half drawn, or its own scripts in the way: one look that fails is no end of the watch.
+    // The page may be half rendered, or its scripts may interfere: one failed check does not end the watch.
     const lookAgain = () => {
       try {
         observeAll();
@@ -313,9 +313,9 @@
     step();
   });
 
-  // Where the newest answer stands.
+  // The element of the newest answer.
   look.region = () => watch?.region ?? null;
 
-  // Brings the answer into the picture.
+  // Scrolls the answer into view.
   look.show = () => watch?.region?.scrollIntoView?.({ block: "end" });
 })();
