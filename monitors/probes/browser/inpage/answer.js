@@ -71,8 +71,8 @@
     return at;
   };
 
-  // Whether an echo is quoted in an answer: it stands in a new message with it, and an echo before it, among the
-  // messages, does not. A heading or a list of conversations says the question too, but among no messages.
+  // Whether an echo is quoted in an answer: both are in one new message, and an earlier echo in the message list is
+  // outside it. A heading or a list of conversations also repeats the question, but is not in the message list.
   const isQuotation = (seen, echo, echoes, told, box) => {
     const message = sharedWith(echo, told);
     if (!message || seen.elements.has(message)) return false;
@@ -113,8 +113,8 @@
     return [...own, ...echoes.filter((echo) => !main.includes(echo))];
   };
 
-  // What the page itself proves to be no part of an answer: it counts by itself, tells how the answer was found, or
-  // stood in the same part of an earlier message.
+  // Whether the page proves that a text is not part of an answer: it counts by itself, shows how the answer was found,
+  // or was in the same part of an earlier message.
   const isProven = (seen, node) => seen.ticks(node) || seen.counts(node) || isStep(node) || seen.labels.has(seen.labelKey(node));
 
   // Whether a text looks like a name, a time, a mark or a receipt. Words of an answer may, too, so this alone is no proof.
@@ -141,9 +141,9 @@
     return false;
   };
 
-  // A message that has a role which pages keep for what they say themselves: it holds the question, has the role of what
-  // holds it, or stands beside it among the messages. Messages are new, do not lie over the page, and no other
-  // text is their neighbour: an alert in or below a message that has no such role is the page speaking.
+  // Whether an element is a message although its role is usual for notices of the page: it holds the question, has the
+  // role of the element that does, or is beside it among the messages. Messages are new, do not cover the page, and have
+  // no other text beside them: an alert in or below a message without such a role is a notice of the page.
   const SPEAKS = "[role=alert], [role=status], [aria-live=assertive]";
   look.isMessage = (seen, element) => {
     if (!element.matches(SPEAKS) || seen.elements.has(element) || element.matches("[class*=toast]")) return false;
@@ -258,8 +258,8 @@
     });
   };
 
-  // The message without the names, times and marks before its first line and after its last: they are never taken from
-  // within. `aside`: what was left out, and `unsure` what of it is a figure that nothing proves to be no part.
+  // The message without the names, times and marks before its first line and after its last line; never from within it.
+  // `aside`: the removed texts. `unsure`: those that are numbers without proof that they are not part of the answer.
   const message = (seen, nodes, isEdge) => {
     const proves = (node) => isProven(seen, node) || isEdge(node);
     const lines = linesOf(nodes).map((line) => ({
@@ -284,8 +284,8 @@
     return { nodes: ends, aside: left.map(said), unsure: doubted.map(said) };
   };
 
-  // An answer of one word or figure reads like a label itself: it stands as text does, or is neither a speaker, a receipt
-  // nor the time. A time that stands as text does is the answer where nothing else is; beside a word it is open which.
+  // An answer of one word or number looks like a label: it is the answer if it is formatted as text, or if it is not a
+  // speaker, a receipt or the time. A time formatted as text is the answer if it is alone; beside a word that is open.
   const shortAnswer = (lines) => {
     const isTime = (line) => line.nodes.every((node) => isNow(look.plain(node.data)));
     const says = (node) => !SPEAKER.test(look.plain(node.data)) && !RECEIPT.test(look.plain(node.data));
@@ -377,8 +377,7 @@
     return over;
   };
 
-  // Whether a text stands in no message: what holds it and the question held the question's part of the page before too,
-  // and messages are new.
+  // Whether a text is outside the messages: its common ancestor with the question is not new, but messages are.
   const standsOutside = (seen, node, echo) => seen.elements.has(branch(echo, node));
 
   // The page's own error message in the place of an answer: `said` and its nodes, or null.
@@ -391,8 +390,7 @@
     return nodes.length ? { said: seen.lineOf.get(nodes[0]), nodes: new Set(nodes) } : null;
   };
 
-  // The element that holds the answer, its text, the nodes it stands in, and what else is new. `doubt`: why all there is may
-  // be no answer.
+  // The element with the answer, its text, its nodes and the other new texts. `doubt`: why the text may not be an answer.
   look.answer = (seen, box) => {
     const fresh = seen.pieces();
     const echoes = ownEchoes(seen, fresh, box);

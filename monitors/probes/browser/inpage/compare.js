@@ -38,8 +38,8 @@
     return at;
   };
 
-  // How deep in the page the place before a line lies: between two messages it is less deep than within one. It is the
-  // depth of the lowest element that holds the lines on both sides; 0 at the page's beginning and end.
+  // The depth of the boundary before a line, smaller between two messages than within one: the depth of the lowest
+  // common ancestor of the lines on both sides; 0 at the page's beginning and end.
   look.cuts = (groups) => {
     const depthOf = (element) => {
       let depth = 0;
@@ -54,8 +54,8 @@
     };
   };
 
-  // Which of `now` stand in `before` too, in the same order, as a set of indices. Where it is open which lines are the
-  // new ones (a new message begins with the same name as the one after it), whole messages are: `cut` tells.
+  // The indices of `now` whose lines are also in `before`, in the same order. If it is ambiguous which lines are new (a
+  // new message begins with the same name as the next one), `cut` selects whole messages.
   look.kept = (before, now, cut = null) => {
     const found = common(before, now);
     if (cut) for (let start = 0; start < now.length; start += 1) if (!found.has(start) && (!start || found.has(start - 1))) slide(found, now, start, cut);
@@ -79,8 +79,8 @@
     }
   };
 
-  // What of a line's letters counts when two states of a page are laid side by side: a name or a time stands in every
-  // message, and one long line that moved up (an older message was taken out) outweighs a few of them.
+  // The weight of a line when two states of a page are compared. Names and times are in every message, so one long line
+  // that moved up (an older message was removed) outweighs a few of them.
   const COUNTED = 200;
   const weightOf = (line) => 1 + Math.min(COUNTED, line.length);
 

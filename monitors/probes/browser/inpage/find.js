@@ -137,8 +137,8 @@
   };
   look.covered = (box = look.box) => Boolean(box && coverOf(box));
 
-  // How long the page has stood still, in milliseconds: nothing drawn, nothing fetched, nothing that says "loading".
-  // Counted look by look, so that a page that has no time to draw (a busy machine) does not seem to have settled.
+  // How long the page has been still, in ms: nothing rendered, nothing fetched, nothing that shows "loading".
+  // Counted per check, so that a page that has no time to render (a busy machine) does not seem settled.
   const LOADING = /^\W*((re)?(loading|connecting|initiali[sz]ing)\b.{0,40}|starting( up)?( the)?( app(lication)?| server| chat)?|please wait.{0,40}|(just )?(one|a) moment.{0,20}|.{0,30}\b(is|are) (loading|starting|connecting).{0,20}|.{0,20}लोड.{0,20})\W*$/imu;
   const DRAWN = "button, [role=button], a, input, textarea, select, canvas, img, svg, video, object, iframe";
   const PICTURE_WIDTH = 120; // a smaller picture on an empty page is a spinner
@@ -234,9 +234,9 @@
     return new Set(places).size < places.length;
   };
 
-  // Resolves once a page that listens to its server has said nothing new for a while: what it sends to whoever has just
-  // come, a greeting, would otherwise arrive after the question and be taken for its answer. A clock or a counter that
-  // goes on, and a line that comes again, say nothing new.
+  // Resolves once a page that listens to its server has shown no new text for a while: a greeting for new visitors would
+  // otherwise arrive after the question and look like its answer. A running clock or counter, and a repeated line, are
+  // not new text.
   look.greeted = (quiet_ms, budget_ms) => (!look.listens() && !polls() ? null : new Promise((resolve) => {
     let timer = 0;
     const said = new Set([""]);

@@ -16,8 +16,8 @@
   // The form in which greeting lines are compared: one may hold the time or a visitor count.
   const shapeOf = (line) => (line.length < MASKED_LENGTH ? line : line.replace(/\d+/g, "#"));
 
-  // Keeps what the page said before the question; `earlier` is that of the page before a navigation. `greetings` are lines
-  // that this page says to whoever comes: those that do not stand there yet may come after the question, and are no answer.
+  // Stores the page's text before the question; `earlier` is that of the page before a navigation. `greetings` are lines
+  // for every visitor: those that are not there yet may come after the question and are not the answer.
   look.Fresh = class {
     constructor(question, earlier, greetings = []) {
       this.question = new look.Question(question);
@@ -71,8 +71,8 @@
       return names.slice(0, 2).some((name) => !name.endsWith(".")) ? names.join(" ") : null;
     }
 
-    // The same, for the messages of user and bot, whose own classes differ: the nearest class around the text, but
-    // for the words in it that say whose message it is.
+    // The same across messages of user and bot, whose own classes differ: the nearest class around the text, without
+    // the words in it that say whose message it is.
     partKey(node) {
       const parent = node.parentElement ?? look.up(node);
       for (let at = parent, level = 0; at && level < 2; at = look.up(at), level += 1) {

@@ -43,8 +43,8 @@
     if (globalThis[name]) Object.defineProperty(globalThis[name], "name", { value: name });
   }
 
-  // Whether the document may still change by itself: a timer waits, something moves to its end, the page will be left
-  // for another one, or a worker or a channel may speak up.
+  // Whether the document may still change by itself: a timer is pending, an animation runs, the page is about to
+  // navigate, or a worker or a channel may send a message.
   look.pending = () => waiting.size > 0 || repeating.size > 0 || performance.now() - drawnAt < DRAWN_MS || look.listens()
     || document.readyState !== "complete" || Boolean(document.querySelector("meta[http-equiv=refresh i]"))
     || document.getAnimations().some((one) => one.playState === "running" && one.effect?.getComputedTiming?.().iterations !== Infinity);

@@ -4,8 +4,8 @@
   const look = {};
   Object.defineProperty(globalThis, "__lookout", { value: look, enumerable: false });
 
-  // A closed shadow root hides a chat from every reader; opened, it looks and works the same.
-  // Every root is remembered, so that nobody has to walk the page for them.
+  // A closed shadow root hides a chat from scripts; an open one looks and works the same.
+  // All roots are stored, so that the page need not be searched for them.
   const attach = Element.prototype.attachShadow;
   const shadows = new Set();
   Element.prototype.attachShadow = function attachShadow(options) {

@@ -127,15 +127,15 @@
       && look.bare(box.value ?? box.textContent) === look.bare(watch.spec.question);
   };
 
-  // Asked at the deadline alone: whether a page forgot to say that it is done. Its "stop" button still stands, and all
-  // else has been still for long: no letter, no push, no animation; and what was said ends as a sentence does.
+  // Only at the deadline: whether the page forgot to show that it is done. Its "stop" button is still there, but nothing
+  // has changed for long (no letter, no push, no animation), and the text ends like a sentence.
   const forgotten = (now, limits) => {
     const still = now - Math.max(watch.changedAt, watch.idleAt, look.lastPush);
     return watch.hard && !watch.broken && still >= STUCK_PATIENCE * limits.patience_ms && ENDS.test(watch.text) && !softBusy();
   };
 
-  // Whether a control said that the answer is done, and nothing but its last words came after: some pages say so when
-  // they have it, and go on typing it for a while.
+  // Whether a control showed that the answer is done, and only its last words came after that: some pages show it when
+  // they have received the answer, and continue to type it for a while.
   const keptItsWord = () => watch.sawHard && watch.changedAt - watch.idleAt < LAST_WORDS_MS;
 
   // The result to report now, or null to continue.
