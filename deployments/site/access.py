@@ -132,7 +132,7 @@ def check_tokens(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
     """Raise `ConfigError` if a login is needed but there is no token."""
     if needs_login(settings, host) and not tokens.load_all():
         raise ConfigError(
-            f"the site on {host} asks everybody for a token, and nobody has one: "
+            f"the site on {host} requires a token, and there is none: "
             "`lookout site token add NAME --role operate` makes the first"
         )
 
@@ -310,7 +310,7 @@ class AccessControl:
             return self._find_visitor(headers, client)
         except MonitorError as error:
             log.warning("%s", error)
-            text = "Nobody can be let in now: the tokens cannot be read. The log says why."
+            text = "Nobody can log in now: the tokens cannot be read. The log says why."
             raise EntryRefused(HTTPStatus.SERVICE_UNAVAILABLE, text) from None
 
     def _find_visitor(self, headers: Headers, client: str) -> Visitor | None:

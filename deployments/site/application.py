@@ -217,7 +217,7 @@ def _explain_error(error: Exception) -> tuple[HTTPStatus, str]:
         case PageRefused():
             return error.status, error.text
         case HTTPException(status_code=HTTPStatus.NOT_FOUND):
-            return HTTPStatus.NOT_FOUND, "There is no such page here. The bar above leads to those there are."
+            return HTTPStatus.NOT_FOUND, "There is no such page. Use the menu above."
         case HTTPException():
             return HTTPStatus(error.status_code), error.detail
         case WarehouseBusy():

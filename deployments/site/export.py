@@ -165,7 +165,7 @@ def _check_foreign_files(folder: Path, previous: Sequence[str], written: Exporte
         if any(part.is_symlink() for part in links):
             raise ConfigError(f"{place}: a link leads out of the folder there; remove it, or name another folder")
         if name not in previous and name != MANIFEST and place.exists():
-            raise ConfigError(f"{place} is not of an export: move it away, or name another folder")
+            raise ConfigError(f"{place} was not written by an export: move it away, or name another folder")
 
 
 def _render_page_files(site: Site, renderer: Renderer, links: FolderLinks, goal: StaticAddress) -> dict[str, str]:
@@ -216,7 +216,7 @@ def _load_previous_files(folder: Path) -> tuple[str, ...]:
     except FileNotFoundError:
         if folder.exists() and any(path.name != STAGED for path in folder.iterdir()):
             raise ConfigError(
-                f"{folder} has files that are not of an export: name an empty folder, or a new one"
+                f"{folder} has files that were not written by an export: name an empty folder, or a new one"
             ) from None
         return ()
     except (OSError, ValidationError):

@@ -63,7 +63,9 @@ class _Figures:
         self._finished = self._gauge("last_run_timestamp_seconds", "when the last run finished")
         self._coverage = self._gauge("graded_ratio", "share of the last run's cases that were graded")
         self._open = self._gauge("open_incidents", "incidents that are open, not acknowledged", "severity")
-        self._acknowledged = self._gauge("acknowledged_incidents", "incidents that somebody knows of", "severity")
+        self._acknowledged = self._gauge(
+            "acknowledged_incidents", "incidents that a person has acknowledged", "severity"
+        )
         self._severe = self._gauge("severe_rate", "share of last night's conversations with a severity-3 failure")
         self._bounds = self._gauge("severe_rate_bound", "the ends of its 95 % interval", "end")
         self._recent = self._gauge("is_recent", "1 where something was graded lately, else 0")

@@ -45,7 +45,7 @@ def check_form(request: Request, signer: SessionSigner, form: Mapping[str, str])
     if not visitor.may_decide:
         raise PageRefused(
             HTTPStatus.FORBIDDEN,
-            f"{visitor.name} may read and not decide. Whoever runs this site can change that: "
+            f"{visitor.name} may read but not decide. The site's operator can change that: "
             "`lookout site token add NAME --role operate`.",
         )
 

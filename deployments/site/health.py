@@ -119,7 +119,7 @@ def _build_heartbeat_lines(site: Site) -> Iterator[HealthLine]:
         if ping is None:
             yield HealthLine(what=label, ok=None, text="no run has sent one yet")
         elif ping.arrived is None:
-            to_do = "Without it nobody hears of it when all of this is down. Set LOOKOUT_HEARTBEAT_URL."
+            to_do = "Without it nobody is notified when the whole monitor is down. Set LOOKOUT_HEARTBEAT_URL."
             yield HealthLine(
                 what=label, ok=None, text="not configured, as the run said of", at=ping.at, to_do=to_do
             )

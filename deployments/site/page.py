@@ -182,7 +182,7 @@ class PageRequest:
         if not self.visitor.sees_personal_data:
             raise PageRefused(
                 HTTPStatus.FORBIDDEN,
-                "Your token may not see personal data. Whoever runs this site can give you one that may: "
+                "Your token may not see personal data. The site's operator can give you one that may: "
                 "`lookout site token add NAME --personal-data`.",
             )
         return True

@@ -79,7 +79,8 @@ class TokenStore:
             return ()
         except (OSError, ValidationError) as error:
             raise ConfigError(
-                f"{file}: cannot be read ({type(error).__name__}); restore it, or remove it and add each token anew"
+                f"{file}: cannot be read ({type(error).__name__}); "
+                "restore it, or remove it and add each token again"
             ) from None
 
     def add(self, name: str, role: Role, *, sees_personal_data: bool, at: datetime) -> str:
@@ -123,7 +124,9 @@ def _build_token(name: str, role: Role, personal: bool, digest: str, at: datetim
     try:
         return AccessToken(name=name, role=role, sees_personal_data=personal, sha256=digest, made_at=at)
     except ValidationError:
-        raise ConfigError(f"{name!r} is no name: letters, digits, dots, @, + and -, with single spaces") from None
+        raise ConfigError(
+            f"{name!r} is not a valid name: letters, digits, dots, @, + and -, with single spaces"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,9 @@ class AddressGuard:
     async def check(self, url: str) -> None:
         """Check an address before a request. Raises `AccessDenied` when the target may not connect to it."""
         if not url.lower().startswith(("http://", "https://")):
-            raise AccessDenied(f"the target leads to an address that is no web page: {url.partition(':')[0][:20]}:")
+            raise AccessDenied(
+                f"the target leads to an address that is not a web page: {url.partition(':')[0][:20]}:"
+            )
         await self.resolve_allowed(*parse_place(url))
 
     async def resolve_allowed(self, host: str, port: int) -> tuple[str, ...]:
@@ -163,7 +165,7 @@ class AddressGuard:
         if network in self._configured.get(place, _PUBLIC_ONLY):
             return
         to_do = (
-            "set probe.private_network = true if its name leads there rightly"
+            "set probe.private_network = true if its name is meant to resolve there"
             if place in self._configured
             else "name it in probe.allowed_origins of lookout.toml if the target needs it"
         )

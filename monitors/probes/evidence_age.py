@@ -26,7 +26,7 @@ class EvidenceSettings(Record):
     """`[evidence]`: how long pictures and traces are stored. The journal is not touched."""
 
     days: float = Field(
-        default=14, ge=1, description="days for which screenshots and traces of right answers are kept"
+        default=14, ge=1, description="days for which screenshots and traces of right answers are stored"
     )
     failure_days: float = Field(
         default=90, ge=1, description="days for those of failures, and of runs that were never finished"

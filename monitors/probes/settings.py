@@ -53,13 +53,13 @@ class JobSettings(Record):
     id: str = Field(default="id", description="path to the job's id in the reply to the start")
     status_url: Address = Field(
         default="{start}/{job}",
-        description="where to ask how it goes, made of {start}, {job} and {location} (the reply's Location header)",
+        description="where to poll the state, made of {start}, {job} and {location} (the reply's Location header)",
     )
     events_url: Address | None = Field(
         default=None, description="an event stream of the job's progress; when it breaks off, status_url is asked"
     )
     report_url: Address | None = Field(
-        default=None, description="where the report is; left out: it stands where the finished state stands"
+        default=None, description="where the report is; left out: in the finished state"
     )
     report_request: str | None = Field(
         default=None,
@@ -67,7 +67,7 @@ class JobSettings(Record):
         "say; {job} stands for the job's id. GraphQL's `errors` in the reply are errors, whatever its HTTP status",
     )
     cancel_url: Address | None = Field(
-        default=None, description="posted to when the deadline has passed, so that the agent does not work on"
+        default=None, description="where to post when the deadline has passed, so that the agent stops"
     )
     state: str = Field(default="status", description="path to the job's state; one that is not listed is running")
     event_type: str = Field(
@@ -110,7 +110,7 @@ class JobSettings(Record):
         "question",
     )
     awaiting: str = Field(
-        default="awaiting_human", description="path to what says by itself, true or false, that it waits for one"
+        default="awaiting_human", description="path to a true or false value that says whether it waits for one"
     )
     question: str | None = Field(
         default=None,
@@ -188,7 +188,7 @@ class JobSettings(Record):
         unknown = [name for name in named if name not in ADDRESS_PARTS]
         if unknown:
             raise ValueError(
-                f"{{{unknown[0]}}} is no part of an address; accepted: {{start}}, {{job}}, {{location}}"
+                f"{{{unknown[0]}}} is not a placeholder of an address; accepted: {{start}}, {{job}}, {{location}}"
             )
         return value
 
@@ -238,10 +238,10 @@ class LoginSettings(Record):
     )
     signed_in: Selector | None = Field(
         default=None,
-        description="CSS selector of something that only who is signed in sees, where others get a chat too",
+        description="CSS selector of an element that only signed-in users see, if others get a chat too",
     )
     headers: dict[str, FromEnvironment] = Field(
-        default={}, description="request headers, sent to the target's own origin and to nobody else"
+        default={}, description="request headers, sent only to the target's own origin"
     )
     cookies: dict[str, FromEnvironment] = Field(default={}, description="cookies of the target's address")
     basic: BasicAuth | None = Field(default=None, description="user and password of HTTP authentication")
@@ -383,7 +383,7 @@ class ProbeSettings(Record):
         default=(),
         description="selectors of what is pressed, one after the other, before the chat is there; left out: found",
     )
-    isolation: Isolation = Field(default=Isolation.CONTEXT, description="how far cases are kept apart")
+    isolation: Isolation = Field(default=Isolation.CONTEXT, description="how far cases are separated")
     concurrency: Count | None = Field(
         default=None,
         description="questions under way at once; left out: two for each core at first, then by what the cores "
@@ -410,11 +410,11 @@ class ProbeSettings(Record):
     )
     repeats_severity_3: Count = Field(default=1, description="how often each severity-3 case is asked")
     screenshots: CapturePolicy = Field(
-        default=CapturePolicy.FAILURES_AND_SEVERE, description="when a picture of the page is kept"
+        default=CapturePolicy.FAILURES_AND_SEVERE, description="when a picture of the page is stored"
     )
     traces: CapturePolicy = Field(
         default=CapturePolicy.NEVER,
-        description="when a Playwright trace is kept; recording costs every question about 0.2 s",
+        description="when a Playwright trace is stored; recording costs every question about 0.2 s",
     )
     load_images: bool = Field(default=False, description="load the page's images, which pictures then show")
     browser_path: str | None = Field(

@@ -147,7 +147,7 @@ def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     return Done(go_on, "Rejected." if done else _ALREADY_DECIDED)
 
 
-_ALREADY_DECIDED: Final = "Somebody else has decided this draft meanwhile: their word stays."
+_ALREADY_DECIDED: Final = "Another person has decided this draft meanwhile: that decision stays."
 
 
 def _find_waiting_draft(draft_id: str) -> GoldDraft:
@@ -176,7 +176,8 @@ def _apply_changes(draft: GoldDraft, form: Mapping[str, str], person: str) -> Go
     if changed is None:
         raise PageRefused(
             HTTPStatus.BAD_REQUEST,
-            "That is no case: a type has letters, digits and _ only. Nothing was stored; go back and change it.",
+            "That is not a valid case: a type has letters, digits and _ only. "
+            "Nothing was stored; go back and change it.",
         )
     return changed
 

@@ -145,7 +145,7 @@ def _find_waiting_draft(request: PageRequest) -> DraftCandidate:
     waiting_draft = next((candidate for candidate in drafts if candidate.draft.id == draft_id), None)
     if waiting_draft is None:
         raise build_not_found_error(
-            f"No draft {draft_id[:80]} waits: somebody has decided it meanwhile, or there never was one."
+            f"No draft {draft_id[:80]} is waiting: it was decided meanwhile, or never existed."
         )
     return waiting_draft
 
@@ -175,7 +175,7 @@ def _join_suite(
 
 
 _INVALID_CASE: Final = (
-    "That is no case: it needs a right answer, and a type of letters, digits and _. Nothing was stored."
+    "That is not a valid case: it needs a right answer, and a type of letters, digits and _. Nothing was stored."
 )
 
 

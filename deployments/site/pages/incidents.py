@@ -118,7 +118,7 @@ _DECISIONS: Final = (
     ),
     IncidentDecision(kind=ActionKind.RESOLVE, word="Resolve", hint="it is over; a run that sees it again says so"),
     IncidentDecision(
-        kind=ActionKind.ADD_TO_GOLD, word="Add to gold", hint="a draft of a gold case, for somebody to review"
+        kind=ActionKind.ADD_TO_GOLD, word="Add to gold", hint="a draft of a gold case, to be reviewed by a person"
     ),
 )
 

@@ -166,7 +166,9 @@ def _judge_state(
     if severe:
         return CardState.WRONG, f"{last.verdict}, and open incidents", f"Open incidents of severity 3: {severe}."
     if last.finished_at < since:
-        reason = f"The last verdict was {last.verdict}. It is too old to say how the target is now. This asks anew:"
+        reason = (
+            f"The last verdict was {last.verdict}. It is too old to say how the target is now. This asks again:"
+        )
         return CardState.OLD, "no recent data", reason
     if last.verdict is Verdict.PASS and last.graded:
         return CardState.RIGHT, "PASS", ""

@@ -270,7 +270,7 @@ def save_review(request: PageRequest, form: Mapping[str, str]) -> Done:
 
 
 _ALREADY_REVIEWED: Final = (
-    "You have reviewed this answer before: your first word stays. The verdicts were shown after it."
+    "You have reviewed this answer before: your first decision stays. The verdicts were shown after it."
 )
 
 

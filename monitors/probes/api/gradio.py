@@ -99,7 +99,9 @@ class GradioDriver:
                 reply.update_text(extract_message_text(data))
             case "error":
                 errors = collect_values(json.loads(text), "error") if text.startswith("{") else []
-                message = replace_surrogates(str(errors[0])) if errors and errors[0] else "an error without words"
+                message = (
+                    replace_surrogates(str(errors[0])) if errors and errors[0] else "an error without a message"
+                )
                 raise AppErrorShown(f"the app says: {message[:300]}", partial_text=reply.text)
             case _:  # a heartbeat
                 pass

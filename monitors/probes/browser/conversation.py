@@ -191,7 +191,7 @@ def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> Ans
 def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> ProbeError:
     """Build the error for an empty reading. If there is new text on the page, the monitor did not understand it."""
     if reading.unread and reading.state is not WatchState.BROKEN:
-        return PageNotUnderstood(f"no answer could be found on the page; new there: {reading.unread[:200]!r}")
+        return PageNotUnderstood(f"no answer was found on the page; new text: {reading.unread[:200]!r}")
     match reading.state:
         case WatchState.BROKEN:
             return AnswerTimeout("the connection broke before an answer began")
@@ -200,7 +200,7 @@ def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> Pro
         case WatchState.DEADLINE:
             return AnswerTimeout(f"no answer began within {settings.answer_deadline_s:g} s")
         case WatchState.FINISHED | WatchState.UNSENT | WatchState.ERROR:
-            return PageNotUnderstood("the page looked done, and no answer stood on it")
+            return PageNotUnderstood("the page looked done but shows no answer")
         case _:
             assert_never(reading.state)
 
@@ -341,7 +341,7 @@ class PageConversation:
                 if not has_navigated(error):
                     raise
             if monotonic() - started >= self._settings.answer_deadline_s:
-                raise AnswerTimeout("the page led on to others, and no answer stood on one")
+                raise AnswerTimeout("the page led to further pages, and none of them showed an answer")
 
     async def _watch_next_page(self, turn: str, earlier: list[Any], started: float) -> WatchResult:
         """Read the answer of a plain form, which is the new text on the next page."""
@@ -378,7 +378,7 @@ class PageConversation:
         )
         box = await find_element(self.chat.frame, "() => __lookout.box")
         if box is None:
-            raise PageNotUnderstood("the message box has gone")
+            raise PageNotUnderstood("the message box is gone")
         self._visit.raise_if_away(self.chat.frame)
         return box
 
@@ -427,7 +427,7 @@ class PageConversation:
         if self._is_stuck(reading):
             boxes = self.chat.boxes
             raise PageNotUnderstood(
-                f"the question still stands in {boxes.box}: neither Enter nor {boxes.send or 'a button'} sends it; "
+                f"the question is still in {boxes.box}: neither Enter nor {boxes.send or 'a button'} sends it; "
                 f"boxes seen: {'; '.join(boxes.others)}"
             )
         if reading.state is not WatchState.UNSENT:

@@ -63,7 +63,7 @@ async def check_selectors(page: Page, selectors: Selectors) -> None:
     invalid_name = await page.evaluate(CHECK_SELECTORS_SCRIPT, pinned) if pinned else None
     if invalid_name is not None:
         raise PageNotUnderstood(
-            f"{format_selector_key(invalid_name, getattr(selectors, invalid_name))} is no CSS selector"
+            f"{format_selector_key(invalid_name, getattr(selectors, invalid_name))} is not a CSS selector"
         )
 
 
@@ -402,7 +402,7 @@ async def _build_no_chat_error(
     if has_other_box:
         return PageNotUnderstood(f"{pinned}another box to type in is there: `lookout doctor ADDRESS` names it")
     pressed = "; ".join(f"“{label}”" for label in undone)
-    tried = f"; pressed in vain: {pressed}" if undone else ""
+    tried = f"; pressed without effect: {pressed}" if undone else ""
     return PageNotUnderstood(f"{pinned}no usable message box: {describe_page(boxes, walls)}{tried}")
 
 
@@ -418,7 +418,7 @@ async def _take_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings)
     if boxes.score < TRUSTED_SCORE:
         walls = await _read_walls(frame)
         if walls.passwords:
-            raise LoginWall(f"a login form stands where the chat should be: {describe_page(boxes, Walls())}")
+            raise LoginWall(f"there is a login form instead of the chat: {describe_page(boxes, Walls())}")
         if boxes.equals:
             raise PageNotUnderstood(
                 f"{boxes.equals + 1} boxes look alike, pin selectors.message_box: {describe_page(boxes, walls)}"
@@ -448,9 +448,9 @@ async def _read_walls(frame: Frame) -> Walls:
 def raise_if_wall(boxes: MessageBoxes, walls: Walls) -> None:
     """Raise `AccessDenied` when a page without a chat asks to sign in or mentions a quota."""
     if walls.login:
-        raise LoginWall(f"a login wall stands before the chat: {describe_page(boxes, walls)}")
+        raise LoginWall(f"a login wall is in front of the chat: {describe_page(boxes, walls)}")
     if walls.quota:
-        raise AccessDenied(f"a quota wall stands before the chat: {describe_page(boxes, walls)}")
+        raise AccessDenied(f"a quota wall is in front of the chat: {describe_page(boxes, walls)}")
 
 
 def describe_page(message_boxes: MessageBoxes, walls: Walls) -> str:

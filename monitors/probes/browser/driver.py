@@ -70,14 +70,14 @@ def find_reason_to_doubt(reading: WatchResult) -> str | None:
     """Return why a reading is doubtful; ``None`` when it is not."""
     if reading.unsure:
         texts = ", ".join(_quote_text(text) for text in reading.unsure[:3])
-        return f"{texts} stands beside the answer and may be part of it"
+        return f"{texts} is beside the answer and may be part of it"
     match reading.doubt:
         case None:
             return None
         case CaptureDoubt.ECHO:
-            return f"all that was read says the question back: {_quote_text(reading.text)}"
+            return f"the text read only repeats the question: {_quote_text(reading.text)}"
         case CaptureDoubt.STOOD:
-            return f"all that was read stood on the page before the question, hidden: {_quote_text(reading.text)}"
+            return f"the text read was on the page before the question, hidden: {_quote_text(reading.text)}"
         case _:
             assert_never(reading.doubt)
 

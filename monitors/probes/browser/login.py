@@ -69,7 +69,8 @@ class SessionFile:
             return None
         except (OSError, UnicodeDecodeError, ValidationError) as error:
             raise ConfigError(
-                f"{self.path}: cannot be read as a session ({type(error).__name__}); `lookout login` makes it anew"
+                f"{self.path}: cannot be read as a session ({type(error).__name__}); "
+                "`lookout login` creates a new one"
             ) from None
 
     def write(self, session: Session) -> None:
@@ -411,7 +412,9 @@ class Form:
             complaints = await self._read_complaints() - before
             if complaints and not polls_without_form:
                 notice_text = self._discretion.redact(min(complaints, key=len))[:200]
-                raise LoginFailed(f"{url}: the form lets {self._user_description} not in, it says: {notice_text}")
+                raise LoginFailed(
+                    f"{url}: the form does not accept {self._user_description}; the page says: {notice_text}"
+                )
         try:
             await self._page.wait_for_load_state("networkidle", timeout=STORED_MS)
         except Late:

@@ -283,7 +283,7 @@ class WireTap:
                 return payload
         if self._rule.graded is Channel.WIRE:
             raise PageNotUnderstood(
-                f"probe.wire.url = {self._rule.url!r} with text path {self._rule.text!r} met no answer; "
+                f"probe.wire.url = {self._rule.url!r} with text path {self._rule.text!r} matched no answer; "
                 f"{self._describe_received(pushed)}"
             )
         return None

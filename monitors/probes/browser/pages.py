@@ -108,7 +108,7 @@ class Pages:
         """Check the session after a conversation. Raises `SessionEnded` (a `LoginFailed`) if it has ended."""
         if self._login is None or not await _asks_to_sign_in(tab.page):
             return
-        wall = LoginWall(f"a login form stands where the chat was: {failure or 'after the answer'}")
+        wall = LoginWall(f"there is a login form where the chat was: {failure or 'after the answer'}")
         await self.renew_session(tab, wall)
         raise SessionEnded(f"the session ended while the question was asked: {wall}") from failure
 

@@ -157,7 +157,7 @@ class GuardedProxy:
             async with asyncio.timeout(CONNECT_DEADLINE_S):
                 return await _open_tunnel(upstream, host, port)
         if not addresses:
-            raise _Failed("its name is not known")
+            raise _Failed("its name cannot be resolved")
         last_error: OSError | None = None
         for address in addresses:
             try:
@@ -237,7 +237,7 @@ def _find_upstream(host: str, port: int) -> _Upstream | None:
         return None
     parts = urlsplit(address if "://" in address else f"http://{address}")
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise _Failed(f"the network's proxy is of a kind that is not spoken ({parts.scheme}); http and https are")
+        raise _Failed(f"the network's proxy has an unsupported scheme ({parts.scheme}); supported: http and https")
     encrypted = parts.scheme == "https"
     login = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else ""
     return _Upstream(parts.hostname, parts.port or (443 if encrypted else 80), encrypted, login)
@@ -266,7 +266,7 @@ async def _open_tunnel(upstream: _Upstream, host: str, port: int) -> _Ends:
         status = (await reader.readuntil(b"\r\n\r\n")).split(maxsplit=2)
     except (OSError, EOFError, asyncio.LimitOverrunError) as error:
         writer.close()
-        raise _Failed("the network's proxy broke off") from error
+        raise _Failed("the network's proxy closed the connection") from error
     except BaseException:  # the deadline passed, or the page is done
         writer.close()
         raise

@@ -212,7 +212,7 @@ async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: Req
         async with ApiDriver(address, discovery.probe, headers=headers) as driver:
             answer = await driver.ask((HARMLESS,))
     except ProbeError as error:
-        trouble = f"{discovery.probe.api.request} is answered, but asked once more as a run asks: {error}"
+        trouble = f"{discovery.probe.api.request} is answered, but asking once more as a run does failed: {error}"
         update = {"probe": None, "trouble": headers.hide_secrets(trouble), "asks_for_other_body": True}
         return discovery.model_copy(update=update)
     return discovery.model_copy(update={"answer": headers.hide_secrets(answer.visible_text)})
@@ -247,7 +247,7 @@ class _Search:
                 return discovery
             await self._queue_completed_body(body, reply, client)
         note = "; every request got the same answer, an empty one too" if self._answer_to_empty_body else ""
-        trouble = f"no usual request body brings back a text that Lookout can read{note}"
+        trouble = f"no usual request body returned a text that Lookout can read{note}"
         return ApiDiscovery(trouble=trouble, asks_for_other_body=True)
 
     def _read_answer(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
@@ -314,7 +314,7 @@ async def _post(client: httpx.AsyncClient, address: str, body: Any) -> _Reply:
                 text = (await response.aread()).decode("utf-8", "replace")
     except TimeoutError:
         if not events:
-            raise TimeoutError("it took longer than a question may") from None
+            raise TimeoutError("it took longer than the deadline") from None
         return _Reply(status=200, kind="text/event-stream", events=tuple(events))
     wanted = response.headers.get("www-authenticate", "")
     return _Reply(status=response.status_code, kind=kind, body=text, events=tuple(events), wanted=wanted)

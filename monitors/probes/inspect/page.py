@@ -466,7 +466,7 @@ def _build_trial(
     ]
     doubt = _find_doubt(trial_answer.question, trial_answer.seen.text, others)
     if configured and sent is None:
-        doubt = "probe.wire met no answer in what came"
+        doubt = "probe.wire matched no answer in what was received"
     return Trial(question=trial_answer.question, text=trial_answer.seen.text, sent=sent, doubt=doubt)
 
 

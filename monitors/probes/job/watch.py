@@ -191,7 +191,9 @@ class JobHttp:
     def _check_start(self, response: httpx.Response) -> None:
         status = response.status_code
         if status in GONE_STATUSES:
-            raise Unreachable(f"{redact_url(str(response.url))} answered HTTP {status}: no jobs are taken there")
+            raise Unreachable(
+                f"{redact_url(str(response.url))} answered HTTP {status}: jobs are not accepted there"
+            )
         self._check_status(response)
 
     def _check_status(self, response: httpx.Response) -> None:

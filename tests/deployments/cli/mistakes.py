@@ -66,7 +66,7 @@ GROUPS: Final[Mapping[str, tuple[Mistake, ...]]] = {
             title="The host has a typo",
             typed="lookout doctor https://bot.example.invalid",
             seen="""\
-https://bot.example.invalid: its name is not known
+https://bot.example.invalid: its name cannot be resolved
 What to do: open the address on this machine: spelling, network, proxy, or the
   app is down""",
             code=1,
@@ -129,7 +129,7 @@ What to do: is there a chat at this very address? If so, see the picture and pin
             title="The page asks to sign in",
             typed=f"lookout doctor http://{PAGE}/login",
             seen="""\
-a login wall stands before the chat: page titled 'Sign in', no text box, text 'Go'
+a login wall is in front of the chat: page titled 'Sign in', no text box, text 'Go'
 What to do: where it asks to sign in, tell Lookout how by [targets.NAME.login]
   in lookout.toml (docs/login.md)""",
             code=3,

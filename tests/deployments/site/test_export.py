@@ -80,5 +80,5 @@ def test_a_second_export_replaces_what_the_first_wrote_and_nothing_else(tmp_path
     assert not (goal / "old.html").exists()
     assert (goal / "own.html").exists()
     assert (tmp_path / "theirs").exists()
-    with pytest.raises(ConfigError, match="not of an export"):
+    with pytest.raises(ConfigError, match="not written by an export"):
         exported(tmp_path / "data", tmp_path / "data")

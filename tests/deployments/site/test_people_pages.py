@@ -340,13 +340,13 @@ def test_no_verdict_is_shown_before_the_persons_review_is_stored(site, asha):
 
 
 def test_a_word_becomes_the_same_label_and_draft_as_the_commands(site, asha):
-    """With who, what is wrong and why; where it contradicts the verdicts there is a draft; the first word stays."""
+    """With who, what is wrong and why; where it contradicts the verdicts there is a draft; the first decision stays."""
     items = [data(site, f"/review?page={number}")["item"]["answer_id"] for number in (1, 2)]
     for item in items:
         said = {"answer": f"run-1/{item['case_id']}/0", "verdict": "wrong", "failure_kind": "missing_fact"}
         asha.post("/review/answer", **said, note=f"no limit, says {PERSONAL}")
         again = asha.post("/review/answer", answer=said["answer"], verdict="right")
-        assert "first word stays" in again.json()["done"]
+        assert "first decision stays" in again.json()["done"]
     rows = site.store.query(
         "select done_by, answer, failure_kind, note, source, inclusion_probability from labels order by case_id"
     ).rows

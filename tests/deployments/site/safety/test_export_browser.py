@@ -165,8 +165,8 @@ def test_a_copy_of_nothing_says_what_to_do(tmp_path):
 @pytest.mark.parametrize(
     ("name", "made", "word"),
     [
-        ("letter.txt", lambda place: place.write_text("mine"), "not of an export"),
-        ("runs", lambda place: place.symlink_to("/tmp"), "not of an export"),
+        ("letter.txt", lambda place: place.write_text("mine"), "not written by an export"),
+        ("runs", lambda place: place.symlink_to("/tmp"), "not written by an export"),
     ],
 )
 def test_a_folder_with_other_files_is_refused_and_left_as_it_is(tmp_path, name, made, word):

@@ -62,7 +62,7 @@ async def test_a_notice_and_a_title_beside_the_answer_are_no_part_of_it(zoo: str
 async def test_the_question_said_back_is_not_graded(zoo: str, driver_for: MakeDriver, way: str) -> None:
     failure = await _failure(driver_for, f"{zoo}/parrot.html{way}", LONG, patience_s=1, answer_deadline_s=15)
     assert isinstance(failure, CaptureUnsure)
-    assert "says the question back" in str(failure)
+    assert "only repeats the question" in str(failure)
 
 
 async def test_one_line_for_different_questions_that_nothing_proves_an_answer_is_not_graded(

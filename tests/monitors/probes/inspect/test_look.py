@@ -156,7 +156,7 @@ PINS = [
     ),
     ({"send": "#gone"}, r"probe\.selectors\.send = '#gone' matches nothing"),
     ({"answer": "#gone"}, r"probe\.selectors\.answer = '#gone' matches nothing, though the page shows \d+ new"),
-    ({"busy": "p::"}, r"probe\.selectors\.busy = 'p::' is no CSS selector"),
+    ({"busy": "p::"}, r"probe\.selectors\.busy = 'p::' is not a CSS selector"),
 ]
 
 
