@@ -25,7 +25,7 @@ from warehouse.journal.rows import DeployRow
 
 RUN_CREATION_TIMEOUT_S: Final = 30.0
 """For creating one run, including the client's own retries; it takes 0.05 s on an idle machine."""
-SHORT_COMMIT_LENGTH: Final = 12
+SHOWN_COMMIT_LENGTH: Final = 12
 
 
 class RunNotMade(MonitorError):
@@ -65,7 +65,7 @@ async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPla
             run = await client.create_flow_run_from_deployment(
                 deployment.id,
                 parameters={"request": build_request_parameters(deploy, plan)},
-                name=f"{event.target} {event.commit[:SHORT_COMMIT_LENGTH]}",
+                name=f"{event.target} {event.commit[:SHOWN_COMMIT_LENGTH]}",
                 tags=build_run_tags(deploy),
                 idempotency_key=build_run_key(event),
             )

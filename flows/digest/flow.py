@@ -112,7 +112,7 @@ def build_digest(
             *_build_drill_figures(find_last_drill(store), setup.drill, now),
         ),
         incidents=incidents,
-        recovered=sum(_ended_within_day(incident, now) for incident in incidents),
+        recovered=sum(_is_resolved_within_day(incident, now) for incident in incidents),
         unknown=_describe_unknown(newest, setup.traffic, now),
         note=redact(f"{plural(waiting, 'message')} could not be sent yet") if waiting else None,
         links=_build_links(runs_of_day, runs),
@@ -244,7 +244,7 @@ def _build_drill_figures(
     return (DigestFigure(label="last drill", value=redact(build_standing(report, settings, now).text)),)
 
 
-def _ended_within_day(incident: Incident, now: datetime) -> bool:
+def _is_resolved_within_day(incident: Incident, now: datetime) -> bool:
     return incident.state == "resolved" and incident.resolved_at is not None and now - incident.resolved_at <= DAY
 
 

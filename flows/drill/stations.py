@@ -77,7 +77,7 @@ async def check_suites(drill: DrillContext) -> str:
         try:
             await asyncio.to_thread(load_suite, target.suite)
         except MonitorError as error:
-            raise StationFailed(str(error), f"mend targets.{name}.suite, or put the file back") from error
+            raise StationFailed(str(error), f"fix targets.{name}.suite, or restore the file") from error
     return f"{plural(len(drill.config.targets), 'suite')} can be read"
 
 
@@ -158,7 +158,7 @@ def _build_network_failure(host: str, variable: str | None, reason: str) -> Stat
     if variable is not None:
         return StationFailed(
             f"the proxy that {variable} names is in the way of {host}: {reason}",
-            f"mend {variable}, or let the proxy through to {host}",
+            f"fix {variable}, or allow {host} in the proxy",
         )
     return StationFailed(
         f"{host} cannot be reached: {reason}", "see whether a firewall, a proxy or a page to sign in is in between"

@@ -262,7 +262,7 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
     except (MonitorError, OSError) as error:
         raise StationFailed(
             f"the warehouse cannot be loaded: {error}",
-            "end whoever holds it; where it is damaged: lookout warehouse rebuild",
+            "stop the process that holds it; where it is damaged: lookout warehouse rebuild",
         ) from error
     if not stored:
         raise StationFailed("the warehouse did not take the drill in", "lookout warehouse check")
@@ -319,7 +319,7 @@ async def check_slack(answer: WrongAnswer) -> str:
     if last.status is not DeliveryStatus.SENT:
         raise StationFailed(last.detail or "the message was not taken", "`lookout doctor` tries every way there is")
     if last.detail.startswith(REFUSED_PREFIX):
-        raise StationFailed(last.detail, "mend the first way; this message went another one")
+        raise StationFailed(last.detail, "fix the first channel; this message went through another one")
     if answer.answered_at is not None:
         answer.message_after_s = max(0.0, (last.at - answer.answered_at).total_seconds())
     return f"accepted {answer.message_after_s or 0.0:.1f} s after the wrong answer"

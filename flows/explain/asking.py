@@ -1,7 +1,7 @@
 """Asks cases again at any address of a target, each time in a new session, graded by the target's graders.
 
 Nothing here belongs to a run's verdict: what comes back is counted apart, and stores no picture. `open_case_asker`
-is for whoever knows a target and an address of it, such as a build before.
+is for callers that know a target and an address of it, such as an earlier build.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ async def open_case_asker(
     environment: Mapping[str, str],
     clock: Clock,
 ) -> AsyncGenerator[CaseAsker]:
-    """Whoever asks ``target`` at ``address``, which may be its own or that of another build of it.
+    """Open an asker of ``target`` at ``address``, which may be its own or that of another build of it.
 
     ``cases`` hold what an agent that stops to ask is answered. ``folder`` is for what a driver leaves behind; it
     must not be the run's own. `ConfigError` where the target cannot be asked there.

@@ -78,7 +78,7 @@ class BuildAnswers:
             return BuildAnswer.model_validate_json(line)
         except ValidationError:
             raise ConfigError(
-                f"{self._path}, line {number}: no answer of a build; move the file away to begin anew"
+                f"{self._path}, line {number}: not a valid answer of a build; move the file away to start again"
             ) from None
 
     def add(self, answer: BuildAnswer) -> None:

@@ -18,7 +18,7 @@ from flows.explain.bisect import format_reason
 from flows.waiting import update_waiting
 from monitors.alerts.redact import redact
 from monitors.explain.shrink import ShrunkQuestion, Turns, shrink_question
-from monitors.facts.language import identify
+from monitors.facts.language import identify_language
 from monitors.plural import plural
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, Origin
@@ -159,7 +159,7 @@ def build_shrunk_draft(
         gold=None if case.expected_refusal else redact(case.gold, account_patterns=account_patterns),
         bad_reply=redact(reply, account_patterns=account_patterns) if reply.strip() else None,
         failure_kind=kind,
-        language=identify(shrunk.turns[-1]),
+        language=identify_language(shrunk.turns[-1]),
         suggested_severity=case.severity,
         severity_reason=f"the severity of {case.id}, of which this is the part that fails",
         finding=redact(

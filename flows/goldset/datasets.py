@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.facts.language import identify
+from monitors.facts.language import identify_language
 from monitors.goldset.changes import ChangedBy, DatasetComparison, DatasetDiff
 from monitors.goldset.drafts import case_id_from_draft_id
 from monitors.goldset.examples import METADATA_KEY, example_from_case
@@ -210,7 +210,7 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
         gold=redact_text(expected) if expected else None,
         bad_reply=redact_text(bad) if bad else None,
         failure_kind=kind,
-        language=identify(questions[-1]),
+        language=identify_language(questions[-1]),
         suggested_severity=severity,
         severity_reason=reason,
         finding=redact_text(

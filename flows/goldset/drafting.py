@@ -361,7 +361,7 @@ def build_draft_from_trace(
 
     turns = tuple(redact(turn, account_patterns=account_patterns) for turn in conversation.turns if turn.strip())
     if not turns:
-        raise ConfigError(f"{conversation.run_id}/{conversation.case_id}: what was asked is not kept any more")
+        raise ConfigError(f"{conversation.run_id}/{conversation.case_id}: what was asked is no longer stored")
     reply = redact(conversation.answer, account_patterns=account_patterns) if conversation.answer.strip() else None
     severity, reason = _propose_severity(graded)
     key = f"{conversation.run_id}\0{conversation.case_id}"

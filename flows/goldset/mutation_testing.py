@@ -143,7 +143,7 @@ def _split_opener(gold: str) -> tuple[str, str]:
 def _extract_figures(gold: str) -> str:
     """Extract the quantities of a gold, without its other words."""
     scanned = scan(gold)
-    spans = (scanned.normalised.original_span(reading.start, reading.end) for reading in scanned.readings)
+    spans = (scanned.normalised.find_original_span(reading.start, reading.end) for reading in scanned.readings)
     return ", ".join(gold[start:end] for start, end in spans)
 
 

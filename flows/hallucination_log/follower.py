@@ -152,13 +152,13 @@ class LogFollower:
         began_at = self.notifier.now()
         await send_waiting_alerts(self.notifier)
         try:
-            found = await self._read()
+            read = await self._read()
         except SourceUnavailable as error:
             await notify_fault(self.notifier, Fault(LOG_UNREADABLE, str(error)))
             return LogPoll(target=self.notifier.target, unreadable=str(error))
         alerts = await self._notify_entries()
-        await self._notify_log_faults(found, began_at)
-        return LogPoll(target=self.notifier.target, found=found, alerts=tuple(alert.id for alert in alerts))
+        await self._notify_log_faults(read, began_at)
+        return LogPoll(target=self.notifier.target, found=read, alerts=tuple(alert.id for alert in alerts))
 
     async def _read(self) -> LogRead:
         for _ in range(MAX_TRIES - 1):

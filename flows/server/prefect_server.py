@@ -159,7 +159,7 @@ def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             variables = (process / "environ").read_bytes().split(b"\0")
-        except OSError:  # ended since, or somebody else's
+        except OSError:  # ended since, or another user's
             continue
         home = next(
             (Path(os.fsdecode(variable[13:])) for variable in variables if variable.startswith(b"PREFECT_HOME=")),

@@ -185,7 +185,7 @@ def _format_nothing_graded(run: LiveRun) -> str:
     reason = next((r.assessment.reason for r in run.results), "no question came back")
     return (
         f"The run ended without grading a single answer: {plural(len(run.results), 'result')}, and none "
-        f"could be graded ({reason}). Nobody is watching this target until that is mended."
+        f"could be graded ({reason}). Nobody is watching this target until that is fixed."
     )
 
 

@@ -28,7 +28,7 @@ NO_BASELINE: Final = "none"
 class VerifyRequest(BaseModel):
     """Verify one target of a configuration, which is given whole or as the path of a lookout.toml.
 
-    ``commit`` is the deploy to verify, when it is known. ``fresh`` starts anew where a run could be resumed.
+    ``commit`` is the deploy to verify, when it is known. ``fresh`` starts a new run where one could be resumed.
     ``pull_request`` is where the deploy belongs; the results of a staging target are posted there. ``baseline`` is
     what the run is compared with: a run's id, the path of a results.json, ``none``, or ``auto``: the last accepted.
     """
@@ -65,8 +65,8 @@ was set back, counts like one in the past."""
 class RunStart(Record):
     """What a run set out to do. Two runs with the same target, suite and commit ask the same questions.
 
-    ``pull_request`` waits for the answer: whoever finishes a stopped run posts it there too. ``planned`` is how
-    many results it will have, repeats included; ``None`` in the note of an older Lookout.
+    ``pull_request`` waits for the answer: the process that finishes a stopped run posts it there too. ``planned`` is
+    how many results it will have, repeats included; ``None`` in the note of an older Lookout.
     """
 
     run_id: Identifier

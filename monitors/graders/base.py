@@ -7,8 +7,8 @@ from typing import Annotated, Protocol
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from monitors.facts.citations import DEFAULT_PATTERNS, is_form
-from monitors.facts.quantities.locales import checked_currency, checked_locale
+from monitors.facts.citations import DEFAULT_PATTERNS, is_citation_form
+from monitors.facts.quantities.locales import validate_currency, validate_locale
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
@@ -16,7 +16,7 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 
 def _check_citation_pattern(written: str) -> str:
-    return written if is_form(written) else _check_pattern(written)
+    return written if is_citation_form(written) else _check_pattern(written)
 
 
 def _check_pattern(written: str) -> str:
@@ -73,12 +73,12 @@ class GraderSettings(BaseModel):
         description="how answers name a source: names of [forms](words.md#citations), or regular expressions whose "
         "group `source` holds what is named; `lookout doctor` proposes the form that it saw",
     )
-    locale: Annotated[str, AfterValidator(checked_locale)] | None = Field(
+    locale: Annotated[str, AfterValidator(validate_locale)] | None = Field(
         default=None,
         description="language and region whose way of writing numbers the app has (en-IN, de-DE): settles 1.500; "
         "without it, the shape of a number and the language of its case do",
     )
-    currency: Annotated[str, AfterValidator(checked_currency)] | None = Field(
+    currency: Annotated[str, AfterValidator(validate_currency)] | None = Field(
         default=None,
         description="ISO 4217 code of amounts that name none or leave it open ($, Rs); without it, that of the "
         "locale's region. A currency that is written always counts as written",
@@ -170,6 +170,6 @@ def abstain_as_unread(by: Grader, skill: str) -> Abstained:
     return abstain(by, format_unread_reason(skill))
 
 
-def format_unread_reason(what: str) -> str:
+def format_unread_reason(skill: str) -> str:
     """Return the reason for an abstention on a case whose language is not supported."""
-    return f"{what} not read in the language of this case, which is not English, Hindi or Hinglish"
+    return f"{skill} not read in the language of this case, which is not English, Hindi or Hinglish"

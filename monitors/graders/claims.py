@@ -30,7 +30,7 @@ from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.locales import Locale
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.units import TIME_UNITS
-from monitors.facts.text import NUMERAL, SIGN, WORD, keys_of
+from monitors.facts.text import NUMERAL, SIGN, WORD, parse_keys
 from monitors.graders.golds import scan_gold, scan_reply
 from monitors.graders.statements import (
     denies_limit,
@@ -140,7 +140,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
     ) - _find_measure_adjectives(question)
     question_terms |= format_figure_names(question.figures)
     figures = [_apply_lower_bound(figure, gold) for figure in gold.figures if _is_stated(gold, figure)]
-    clauses = [gold.clause_of(figure) for figure in figures]
+    clauses = [gold.find_clause(figure) for figure in figures]
     own_terms = [
         _collect_terms_beside(figure, clause) if clause is not None else frozenset[str]()
         for figure, clause in zip(figures, clauses, strict=True)
@@ -306,8 +306,8 @@ _FOR_ALL: Final = re.compile(
 )
 _NEAR_TEXT: Final = 30
 """Characters behind an amount in which "for the lot" is said of it."""
-_MAX_WORDS: Final = keys_of("largest biggest highest longest maximum most latest größte höchste längste")
-_MIN_WORDS: Final = keys_of("smallest lowest shortest minimum least earliest kleinste niedrigste kürzeste")
+_MAX_WORDS: Final = parse_keys("largest biggest highest longest maximum most latest größte höchste längste")
+_MIN_WORDS: Final = parse_keys("smallest lowest shortest minimum least earliest kleinste niedrigste kürzeste")
 
 
 def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
@@ -349,8 +349,8 @@ def _is_for_several(claim: Claim, clause: Clause) -> bool:
     )
 
 
-_AFTER: Final = keys_of("after nach après después")
-_AFTER_BEHIND: Final = keys_of("baad बाद")
+_AFTER: Final = parse_keys("after nach après después")
+_AFTER_BEHIND: Final = parse_keys("baad बाद")
 
 
 def _comes_after(wanted: Figure, stated: Figure, reply: Passage) -> bool:
@@ -439,7 +439,7 @@ def find_stated_amount(asked: Asked, reply: Passage) -> Figure | None:
     figures = [figure for figure in reply.figures if figure.kind in AMOUNTS]
     if len(figures) != 1 or figures[0].low.value <= 0 or _find_denial(asked.question_terms, asked.gold) is None:
         return None
-    clause = reply.clause_of(figures[0])
+    clause = reply.find_clause(figures[0])
     if clause is None or _find_denial(asked.question_terms, reply) is not None:
         return None
     return (
@@ -475,7 +475,7 @@ def _find_denial(topic: Words, passage: Passage) -> int | None:
 # --- status ---------------------------------------------------------------------------------------------------
 
 _NEAR_BEFORE: Final = 4
-_DENIALS: Final = keys_of("not isn't aren't wasn't doesn't don't didn't never nicht kein no")
+_DENIALS: Final = parse_keys("not isn't aren't wasn't doesn't don't didn't never nicht kein no")
 _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "takes", "charge"})
 
 
@@ -518,7 +518,7 @@ def find_status(  # noqa: C901, PLR0912 - one row for each status
     return Status.LIVE
 
 
-_OURS: Final = keys_of("ours")
+_OURS: Final = parse_keys("ours")
 
 
 def _is_beside_ours(figure: Figure, clause: Clause, reply: Passage) -> bool:
@@ -537,7 +537,7 @@ def _is_beside_ours(figure: Figure, clause: Clause, reply: Passage) -> bool:
     )
 
 
-_OR: Final = keys_of("or oder ou ya या")
+_OR: Final = parse_keys("or oder ou ya या")
 
 
 def _is_alternative(figure: Figure, claim: Claim, reply: Passage) -> bool:
@@ -632,7 +632,7 @@ def _is_past(figure: Figure, clause: Clause, reply: Passage) -> bool:
 
 _PRESENT: Final = frozenset({"is", "are", "will", "be", "must", "can", "may", "have", "has", "need", "should"})
 _ENDS_CORE: Final = frozenset(",;:(–—")
-_CONTINUING_WORDS: Final = keys_of(
+_CONTINUING_WORDS: Final = parse_keys(
     "for if when with in per on a each every only at of from to provided as until before after during within"
 )
 _NEW_CLAUSE: Final = frozenset({"and", "which", "who", "because", "so", "plus", "then", "where", "और", "aur"})

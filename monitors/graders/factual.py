@@ -34,7 +34,7 @@ from monitors.facts.quantities.fact import Bound
 from monitors.facts.quantities.locales import PLAIN, Locale, build_locale
 from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import read_refusal
-from monitors.facts.text import WORD, Token, keys_of
+from monitors.facts.text import WORD, Token, parse_keys
 from monitors.facts.weekdays import find_day_stretches
 from monitors.graders.base import (
     SAYS_MORE,
@@ -267,7 +267,7 @@ class FactualGrader:
         folded = reply.scan.normalised
         spans = tuple(
             Span(where=exchange.graded_channel, start=start, end=end, label=polarity.reason)
-            for start, end in (folded.original_span(token.start, token.end) for token in polarity.tokens)
+            for start, end in (folded.find_original_span(token.start, token.end) for token in polarity.tokens)
         )
         return give_verdict(self, None if polarity.agrees else FailureKind.WRONG_FACT, polarity.reason, spans)
 
@@ -412,7 +412,7 @@ def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each re
     return _decide_otherwise(claim, different, competing, replaced=replaced)
 
 
-_DIFFERENCES: Final = keys_of(
+_DIFFERENCES: Final = parse_keys(
     "below above under over less more cheaper dearer earlier later lower higher older younger longer shorter off"
 )
 
@@ -656,14 +656,14 @@ def _decide_otherwise(
     return ClaimDecision(None, UNSURE.format(other=other), claim.figure)
 
 
-_DENIAL_WORDS: Final = keys_of(
+_DENIAL_WORDS: Final = parse_keys(
     "not no never nicht kein keine nie नहीं nahi nahin pas sin cannot can't doesn't don't isn't aren't"
 )
 _WORKING: Final = re.compile(
     r"\b(working|business|banking)[\s-]days?\b|\b(werk|arbeits)tage?n?\b|\bjours ouvr|\bdías (?:hábil|laborab)",
     re.IGNORECASE,
 )
-_CONDITIONS: Final = keys_of("if unless only except without provided when once अगर agar jab bina")
+_CONDITIONS: Final = parse_keys("if unless only except without provided when once अगर agar jab bina")
 
 
 def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gold's other words open
@@ -683,7 +683,7 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     sentences = {
         clause.sentence
         for decision in decisions
-        if decision.stated is not None and (clause := reply.clause_of(decision.stated)) is not None
+        if decision.stated is not None and (clause := reply.find_clause(decision.stated)) is not None
     }
     near = [clause for clause in reply.clauses if clause.sentence in sentences or clause.is_cell] or reply.clauses
     words = frozenset[str]().union(
@@ -733,8 +733,8 @@ def _lacks_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
     )
 
 
-_BUT: Final = keys_of("but except aber lekin par लेकिन पर sauf pero")
-_GENERAL_TURNS: Final = keys_of("from till until with least most maximum minimum max min over new after")
+_BUT: Final = parse_keys("but except aber lekin par लेकिन पर sauf pero")
+_GENERAL_TURNS: Final = parse_keys("from till until with least most maximum minimum max min over new after")
 """Words with an opposite that bounds and light words say as well."""
 
 
@@ -761,7 +761,7 @@ def _map_prepositions(passage: Passage) -> dict[str, str]:
 def _find_sentence(decisions: Sequence[ClaimDecision], reply: Passage) -> str:
     text = reply.scan.normalised.text
     for decision in decisions:
-        clause = reply.clause_of(decision.stated) if decision.stated is not None else None
+        clause = reply.find_clause(decision.stated) if decision.stated is not None else None
         if clause is not None:
             tokens = reply.scan.reader.tokens
             return text[tokens[clause.first].start : tokens[clause.after - 1].end]
@@ -886,7 +886,7 @@ _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
 
 def _find_span(reply: Passage, first: int, after: int) -> tuple[int, int]:
     tokens = reply.scan.reader.tokens
-    return reply.scan.normalised.original_span(tokens[first].start, tokens[after - 1].end)
+    return reply.scan.normalised.find_original_span(tokens[first].start, tokens[after - 1].end)
 
 
 # --- reporting ------------------------------------------------------------------------------------------------
@@ -895,5 +895,5 @@ def _find_span(reply: Passage, first: int, after: int) -> tuple[int, int]:
 def _build_evidence(decision: ClaimDecision, reply: Passage, exchange: Exchange) -> tuple[Span, ...]:
     if decision.stated is None:
         return ()
-    start, end = reply.scan.normalised.original_span(decision.stated.start, decision.stated.end)
+    start, end = reply.scan.normalised.find_original_span(decision.stated.start, decision.stated.end)
     return (Span(where=exchange.graded_channel, start=start, end=end, label=describe_figure(decision.stated)),)

@@ -12,9 +12,9 @@ from functools import lru_cache
 from monitors.domains.pack import Domain
 from monitors.facts.quantities.lexicon import NUMBER_WORDS, WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, Writing
-from monitors.facts.quantities.scan import ReadLimits, Scan, in_locale, scan, scan_open
+from monitors.facts.quantities.scan import ReadLimits, Scan, apply_locale, scan, scan_without_locale
 from monitors.facts.quantities.units import UNIT_KEYS
-from monitors.facts.text import WORD, Token, keys_of
+from monitors.facts.text import WORD, Token, parse_keys
 from monitors.graders.statements import FUNCTION_WORDS, find_role
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
@@ -33,12 +33,12 @@ def scan_reply(text: str, locale: Locale) -> Scan:
 
     Of the graders of a case some go by the locale of the app and some by none.
     """
-    return in_locale(_scan_open_reply(text, locale.writing), locale)
+    return apply_locale(_scan_open_reply(text, locale.writing), locale)
 
 
 @lru_cache(maxsize=8)
 def _scan_open_reply(text: str, writing: Writing) -> Scan:
-    return scan_open(_blank_citations(text), writing, limits=REPLY_LIMITS)
+    return scan_without_locale(_blank_citations(text), writing, limits=REPLY_LIMITS)
 
 
 REPLY_LIMITS = ReadLimits(tokens=6_000, readings=400)
@@ -90,9 +90,9 @@ def collect_word_stems(tokens: Iterable[Token]) -> frozenset[str]:
 
 
 STEM = 4
-_SMALL_WORDS = keys_of(
+_SMALL_WORDS = parse_keys(
     "the a an of in on at to from for and or until till by about around circa approximately early late "
     "mid total only between through during since after before is are was were it has have than more less "
     "up least most c ad bc को में से तक और का के की me mein se tak ka ke ki hai है"
 )
-_JOINING_WORDS = keys_of("per every each under against within plus also both respectively प्रति हर har")
+_JOINING_WORDS = parse_keys("per every each under against within plus also both respectively प्रति हर har")

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from monitors.domains.pack import Domain
 from monitors.facts.quantities.locales import PLAIN, Locale
-from monitors.facts.text import END, SIGN, Token, keys_of
+from monitors.facts.text import END, SIGN, Token, parse_keys
 from monitors.graders.base import CONDITION, UNCLEAR
 from monitors.graders.golds import STEM, collect_content_stems, collect_word_stems, scan_gold, scan_reply
 from monitors.graders.statements import (
@@ -70,9 +70,8 @@ class _Clause(NamedTuple):
     overlap: int
 
 
-_GRANT_WORDS = PREDICATES["offer"] | keys_of("accept accepts accepted take takes")
+_GRANT_WORDS = PREDICATES["offer"] | parse_keys("accept accepts accepted take takes")
 """What an answer denies of what may be done: "Can I pay by instalments?" "We do not offer instalments."."""
-_MOST_TOKENS = 6_000
 _OPENING = 6
 _MAX_SHORT_SENTENCES = 2
 """A reply of one or two sentences answers the question even in other words or another script."""
@@ -80,8 +79,8 @@ _EXISTENCE = frozenset({"there", "have", "has", "having"})
 """Words behind which the negation stands in English too: there is no limit, has no cap."""
 _NOT = frozenset({"not", "no", "never"})
 """What turns a modal verb from behind; "without" does not: you may come in without a ticket."""
-_ABLE_TO = keys_of("able allowed possible permitted free entitled have need")
-_ONLY = keys_of("only केवल सिर्फ sirf keval")
+_ABLE_TO = parse_keys("able allowed possible permitted free entitled have need")
+_ONLY = parse_keys("only केवल सिर्फ sirf keval")
 _CLAUSE_ENDS = frozenset(".;!?।|•")
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
 """How far a negation stands before or behind its word, and how far an end of it ("until …"), in tokens."""
@@ -164,7 +163,7 @@ def _is_taken_back(tokens: Sequence[Token]) -> bool:
     return len(first) > 1 and first[-1].key in _BARE_DENIALS
 
 
-_BARE_DENIALS: Final = keys_of("aren't isn't don't doesn't can't won't didn't not nicht nahi नहीं")
+_BARE_DENIALS: Final = parse_keys("aren't isn't don't doesn't can't won't didn't not nicht nahi नहीं")
 
 
 def _skip_opening(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
@@ -292,7 +291,7 @@ _UNSTATED_CHARACTERS = 600
 
 _MAX_BARE_WORDS: Final = 3
 """Words of a gold that says yes or no and hardly more."""
-_LIMITS: Final = LIMITS - keys_of("without otherwise instead")
+_LIMITS: Final = LIMITS - parse_keys("without otherwise instead")
 """What follows these is as often the rest of a plain answer: "Yes, without a ticket"."""
 _ANSWERS: Final = YES_WORDS | NO_WORDS
 
@@ -315,7 +314,7 @@ def is_limited(golds: Sequence[str], question: str, reply: str, locale: Locale =
     return False
 
 
-_EXCEPTIONS: Final = keys_of("except excluding only unless if without केवल सिर्फ बिना sirf keval bina")
+_EXCEPTIONS: Final = parse_keys("except excluding only unless if without केवल सिर्फ बिना sirf keval bina")
 
 
 def lacks_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
@@ -332,7 +331,7 @@ _OPENINGS_ONLY: Final = frozenset({"fr", "es"})
 
 
 _MAX_SHORT_ANSWER_WORDS: Final = 5
-_WITHOUT: Final = keys_of("without बिना bina")
+_WITHOUT: Final = parse_keys("without बिना bina")
 """Words of a question that may turn its answer: to "Can I come without a ticket?", "You need none" is a yes."""
 
 

@@ -55,7 +55,7 @@ def find_saying(written: str, text: Normalised) -> tuple[int, int] | None:
         pattern = parse_saying(plain).pattern
     for match in pattern.finditer(text.text):
         if not is_phrase or _stands_alone(text.text, *match.span()):
-            return text.original_span(*match.span())
+            return text.find_original_span(*match.span())
     return None
 
 

@@ -14,16 +14,16 @@ from monitors.domains.pack import Domain
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.units import PERCENT_WORDS, TIME_UNITS
-from monitors.facts.text import END, keys_of
+from monitors.facts.text import END, parse_keys
 
-YES_WORDS = keys_of("yes yeah yep yup haan haa han हां हाँ bilkul बिल्कुल बिलकुल correct absolutely certainly")
-NO_WORDS = keys_of("no nope nahi nahin नहीं ना नही")
-FILLERS = keys_of("ji जी well so oh in short answer the sir madam * # _ > - : , . ! \" '")
+YES_WORDS = parse_keys("yes yeah yep yup haan haa han हां हाँ bilkul बिल्कुल बिलकुल correct absolutely certainly")
+NO_WORDS = parse_keys("no nope nahi nahin नहीं ना नही")
+FILLERS = parse_keys("ji जी well so oh in short answer the sir madam * # _ > - : , . ! \" '")
 
-_OUTSIDE = keys_of("बाहर bahar")
+_OUTSIDE = parse_keys("बाहर bahar")
 OUT_OF = frozenset({("से", "बाहर"), ("se", "bahar")})
 """Words that mean "out of it" behind a word of cover."""
-_OF_A_PLACE = keys_of("के ke")
+_OF_A_PLACE = parse_keys("के ke")
 
 
 def excludes(key: str, before: str, domain: Domain) -> bool:
@@ -35,51 +35,51 @@ def excludes(key: str, before: str, domain: Domain) -> bool:
 
 
 PREDICATES: dict[str, frozenset[str]] = {
-    "have": keys_of("have has having there any exist exists apply applies applied applicable lagu लागू"),
-    "available": keys_of("available availed avail uplabdh उपलब्ध"),
-    "allow": keys_of(
+    "have": parse_keys("have has having there any exist exists apply applies applied applicable lagu लागू"),
+    "available": parse_keys("available availed avail uplabdh उपलब्ध"),
+    "allow": parse_keys(
         "allow allows allowed permit permits permitted possible can may able sakta sakte sakti सकता सकते सकती"
     ),
-    "need": keys_of(
+    "need": parse_keys(
         "need needs needed require requires required mandatory compulsory must zaroori jaruri जरूरी चाहिए chahiye"
     ),
-    "eligible": keys_of("eligible qualify qualifies entitled ineligible"),
-    "limit": keys_of("cap capped caps limit limited limits restricted restriction seema सीमा"),
-    "offer": keys_of("offer offers offered provide provides provided give gives"),
+    "eligible": parse_keys("eligible qualify qualifies entitled ineligible"),
+    "limit": parse_keys("cap capped caps limit limited limits restricted restriction seema सीमा"),
+    "offer": parse_keys("offer offers offered provide provides provided give gives"),
 }
 """What is asked of anything: a group of words counts only when the question uses one of it."""
 
-NEGATIONS = keys_of(
+NEGATIONS = parse_keys(
     "not no never cannot can't isn't aren't doesn't don't won't wasn't neither nor without none नहीं नही "
     "न ना nahi nahin nhi na"
 )
-NEGATIONS_BEHIND = keys_of("नहीं नही nahi nahin nhi")
+NEGATIONS_BEHIND = parse_keys("नहीं नही nahi nahin nhi")
 """In Hindi the negation stands behind: कवर नहीं है."""
 
-MODALS = keys_of("can could may might must able")
+MODALS = parse_keys("can could may might must able")
 """Words that the negation follows at once in English: you may not, they can no longer."""
-FORBIDS = keys_of("cannot can't couldn't mustn't forbidden prohibited banned disallowed barred mana मना वर्जित")
+FORBIDS = parse_keys("cannot can't couldn't mustn't forbidden prohibited banned disallowed barred mana मना वर्जित")
 """A no to what may be done, in one word."""
 SPEAKERS = frozenset({"i", "we"})
 """Who cannot say or help when it stands before such a word: that is no answer."""
 
-LATER = keys_of("until till unless before first initial during within तक पहले pehle tak")
+LATER = parse_keys("until till unless before first initial during within तक पहले pehle tak")
 """Words with which a no has an end."""
 
-LIMITS = keys_of(
+LIMITS = parse_keys(
     "only except excluding unless without instead otherwise provided केवल सिर्फ बिना sirf keval bina tabhi warna"
 )
 """Words that tie an answer to a condition: "Only with an adult" is neither a plain yes nor a plain no."""
 
-STOP_WORDS = keys_of(
+STOP_WORDS = parse_keys(
     "is are was were does do did can could will would has have had should may the a an of for in on under "
     "this my i me we it to and or if by with from any there be at as that kya क्या hai है mein में ke ka ki के "
     "का की में से what which how when where who much many long your you"
 )
 """Words that no topic is made of."""
 
-OPENERS = keys_of("is are was were does do did can could will would has have had should may am kya क्या")
-QUESTION_WORDS = keys_of(
+OPENERS = parse_keys("is are was were does do did can could will would has have had should may am kya क्या")
+QUESTION_WORDS = parse_keys(
     "what which how when where who why whose kitna kitne kitni kaun kab kahan कितना कितने कितनी कौन कब कहां"
 )
 
@@ -100,7 +100,7 @@ _LOOK_BACK = (
     ("prior",),
 )
 _LOOK_BACK_FIRST = frozenset(words[0] for words in _LOOK_BACK)
-_REFERENCES = keys_of(
+_REFERENCES = parse_keys(
     "section sections clause clauses page pages p pp para paragraph annexure article excl schedule "
     "chapter line lines version ticket build commit port धारा पृष्ठ खंड"
 )
@@ -151,7 +151,7 @@ class _Side(NamedTuple):
     beyond_joint: bool
 
 
-_JOINTS = keys_of("and but while whereas , और aur लेकिन lekin जबकि जबकि")
+_JOINTS = parse_keys("and but while whereas , और aur लेकिन lekin जबकि जबकि")
 
 
 def _find_nearest_role(reader: NumberReader, places: Sequence[int], domain: Domain) -> _Side | None:
@@ -179,7 +179,7 @@ def looks_back(reader: NumberReader, at: int, domain: Domain) -> bool:
     return False
 
 
-_BEFORE = keys_of("prior before preceding previous advance पहले pehle पूर्व")
+_BEFORE = parse_keys("prior before preceding previous advance पहले pehle पूर्व")
 
 
 def mentions_before(reader: NumberReader) -> bool:
@@ -221,10 +221,10 @@ def is_always_denied(reader: NumberReader, reading: QuantityReading) -> bool:
 _OPEN_REACH = 4
 """Words between a denial and what is always so: "not yet open for calls 24/7"."""
 _NOT = frozenset({"not", "isn't", "wasn't", "aren't"})
-_NOT_BEHIND = keys_of("नहीं nahi nahin nhi")
-_IS_BEHIND = keys_of("है हैं hai hain")
-_PER = keys_of("per प्रति")
-_LIMITS = keys_of("up upto to within at most least maximum minimum of a the")
+_NOT_BEHIND = parse_keys("नहीं nahi nahin nhi")
+_IS_BEHIND = parse_keys("है हैं hai hain")
+_PER = parse_keys("per प्रति")
+_LIMITS = parse_keys("up upto to within at most least maximum minimum of a the")
 
 
 def _is_no_count(reader: NumberReader, reading: QuantityReading) -> bool:
@@ -251,14 +251,14 @@ def denies_limit(reader: NumberReader, reading: QuantityReading) -> bool:
     return after[0] in {"तक", "tak"} and after[1] in _NOT_BEHIND and after[2] in _IS_BEHIND
 
 
-FUNCTION_WORDS = keys_of(
+FUNCTION_WORDS = parse_keys(
     "the a an is are was were be will would shall of for in on to and or with from at by as this that it "
     "its there has have had does do not only also actually really so then in fact however but you your we "
     "our they their must may can है हैं का के की को में से और यह वह hai hain ka ke ki ko mein me se aur "
     "yeh woh ye wo"
 )
-_AGES = keys_of("age ages aged old older oldest young younger youngest उम्र आयु umar umra aayu")
-_RATES = keys_of("per a an each every / प्रति हर har")
+_AGES = parse_keys("age ages aged old older oldest young younger youngest उम्र आयु umar umra aayu")
+_RATES = parse_keys("per a an each every / प्रति हर har")
 """Before a unit they say how often, not in what: how many claims a year."""
 
 

@@ -63,42 +63,42 @@ class TrafficPanel:
 
     def take_census(self, conversation: Conversation) -> CensusOfOne:
         """Return the findings of the rules in a conversation, for each kind the first."""
-        graded, found = {CensusKind.NO_ANSWER}, dict[CensusKind, CensusFinding]()
+        gradable, findings = {CensusKind.NO_ANSWER}, dict[CensusKind, CensusFinding]()
         turns = conversation.turns
         for number, turn in enumerate(turns):
             if not turn.reply_text.strip():
                 continue
-            graded |= {CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK}
-            for kind, start, what in self._find_in_reply(turns, number, graded):
-                found.setdefault(kind, CensusFinding(number, start, what))
+            gradable |= {CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK}
+            for kind, start, detail in self._find_in_reply(turns, number, gradable):
+                findings.setdefault(kind, CensusFinding(number, start, detail))
         if not turns[-1].reply_text.strip():
-            found[CensusKind.NO_ANSWER] = CensusFinding(len(turns) - 1, 0, NOTHING_CAME)
-        return CensusOfOne(frozenset(graded), found)
+            findings[CensusKind.NO_ANSWER] = CensusFinding(len(turns) - 1, 0, NOTHING_CAME)
+        return CensusOfOne(frozenset(gradable), findings)
 
     def _find_in_reply(
         self, turns: Sequence[Turn], number: int, graded: set[CensusKind]
     ) -> list[tuple[CensusKind, int, str]]:
-        turn, found = turns[number], list[tuple[CensusKind, int, str]]()
+        turn, findings = turns[number], list[tuple[CensusKind, int, str]]()
         reply, asked = turn.reply_text, turn.user_text
-        leaks = self._disclosure.find_leaks(reply, [one.user_text for one in turns[: number + 1]])
+        leaks = self._disclosure.find_leaks(reply, [earlier_turn.user_text for earlier_turn in turns[: number + 1]])
         if leaks:
-            found.append((CensusKind.DISCLOSURE, leaks[0].start, self._disclosure.format_leaks(leaks)))
+            findings.append((CensusKind.DISCLOSURE, leaks[0].start, self._disclosure.format_leaks(leaks)))
         error = find_error_leak(reply, asked)
         if error is not None:
-            found.append((CensusKind.ERROR_LEAK, error.start, str(error.kind)))
+            findings.append((CensusKind.ERROR_LEAK, error.start, str(error.kind)))
         if turn.is_report:  # what a report says of language or of what cannot be is about the issue
-            return found
+            return findings
         refusal, spoken = read_refusal(reply), identify_language(reply)
         if refusal.refused or spoken is not Language.OTHER:
             graded.add(CensusKind.REFUSAL)
         if refusal.refused:
-            found.append((CensusKind.REFUSAL, refusal.start, "it declined"))
+            findings.append((CensusKind.REFUSAL, refusal.start, "it declined"))
         if _has_language(turn) and has_enough_words(reply):
             graded.add(CensusKind.WRONG_LANGUAGE)
             wanted = identify_language(asked)
             if spoken is not wanted:
-                found.append((CensusKind.WRONG_LANGUAGE, 0, f"it is in {spoken}, the question in {wanted}"))
-        return found
+                findings.append((CensusKind.WRONG_LANGUAGE, 0, f"it is in {spoken}, the question in {wanted}"))
+        return findings
 
 
 def _has_language(turn: Turn) -> bool:

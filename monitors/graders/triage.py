@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from monitors.facts.issue_questions import QuestionWorth, read_questions
-from monitors.facts.source_files import canonical_path, compute_agreement
+from monitors.facts.source_files import compute_agreement, to_canonical_path
 from monitors.facts.tool_calls import collect_calls, find_repeated_calls
 from monitors.facts.triage_report import contains_keyword, fold_case, read_report
 from monitors.graders.base import Grader, TriageSettings, abstain, give_verdict
@@ -252,7 +252,7 @@ def build_triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:
 def _normalise_function(written: str) -> str:
     """Return ``path::Class.method`` with a canonical path."""
     path, _, name = written.partition("::")
-    return f"{canonical_path(path)}::{name.strip('`()')}"
+    return f"{to_canonical_path(path)}::{name.strip('`()')}"
 
 
 _PATH: Final = re.compile(r"\S*[/\\]\S*")

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from monitors.facts.quantities.other_languages import DENIALS
-from monitors.facts.text import keys_of, word_key
+from monitors.facts.text import parse_keys, to_word_key
 
 MIN_TOKENS: Final = 3
 """Fewest words of a gold that counts: of fewer a reply may hold as many by chance ("24", "Nein")."""
@@ -20,7 +20,7 @@ _SENTENCE = re.compile(r"[^.!?;।\n]+(?:[.!?;।](?=\S)[^.!?;।\n]+)*")
 _BEFORE, _BEHIND = 3, 3
 """Words before and behind a gold's among which a negation may be about them."""
 _MAX_READ_CHARACTERS = 20_000
-_NEGATIONS: Final = DENIALS | keys_of(
+_NEGATIONS: Final = DENIALS | parse_keys(
     "cannot isn wasn except excluding nahi nahin नहीं nein weder keinesfalls niemals neither nor"
 )
 
@@ -41,7 +41,11 @@ def find_word_for_word(golds: Sequence[str], reply: str, question: str) -> tuple
     for tokens in wanted:
         if _find_starts(asked, tokens):
             continue
-        places = [place for sentence in _split_sentences(reply[:_MAX_READ_CHARACTERS]) for place in _find_places(sentence, tokens)]
+        places = [
+            place
+            for sentence in _split_sentences(reply[:_MAX_READ_CHARACTERS])
+            for place in _find_places(sentence, tokens)
+        ]
         if places and None not in places:
             return places[0]
     return None
@@ -53,7 +57,7 @@ def _find_places(sentence: _Sentence, tokens: tuple[str, ...]) -> list[tuple[int
     for start in _find_starts(sentence.tokens, tokens):
         end = start + len(tokens)
         neighbours = (*sentence.tokens[max(0, start - _BEFORE) : start], *sentence.tokens[end : end + _BEHIND])
-        denied = any(word_key(word) in _NEGATIONS for word in neighbours)
+        denied = any(to_word_key(word) in _NEGATIONS for word in neighbours)
         places.append(None if denied else (sentence.places[start][0], sentence.places[end - 1][1]))
     return places
 

@@ -191,8 +191,8 @@ class AnthropicJudge:
         """Return the reply or the error for every prompt in the batch's results."""
 
         async def lines() -> dict[str, ModelReply | GradingError]:
-            found = await self._sdk.messages.batches.results(batch_id)
-            return {item.custom_id: parse_outcome(item) async for item in found}
+            results = await self._sdk.messages.batches.results(batch_id)
+            return {item.custom_id: parse_outcome(item) async for item in results}
 
         return await retry_until_deadline(lambda: _ask_api(lines), self._patience, provider=self._model)
 

@@ -240,7 +240,7 @@ class Judge:
         )
 
     def build_group_canaries(
-        self, cases: Sequence[JudgeCase], known: Sequence[GoldCase], *, seed: str, exam: bool = False
+        self, cases: Sequence[JudgeCase], known_cases: Sequence[GoldCase], *, seed: str, exam: bool = False
     ) -> tuple[Canary, ...]:
         """Build the canaries of a group from known cases, with the steering sentences of the group's answers.
 
@@ -249,8 +249,8 @@ class Judge:
         count = count_canaries(len(cases), batch_size=self._settings.batch_size, canaries=self._settings.canaries)
         steering = [s for c in cases for s in check_answer(c.subject.answer, c.subject.turns[-1]).steering]
         if exam:
-            return make_exam(known, seed=seed, steering=steering)
-        return make_canaries(known, count=count, seed=seed, steering=steering) if count else ()
+            return make_exam(known_cases, seed=seed, steering=steering)
+        return make_canaries(known_cases, count=count, seed=seed, steering=steering) if count else ()
 
     async def judge_group(
         self,

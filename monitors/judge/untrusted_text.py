@@ -54,7 +54,7 @@ _INVISIBLE_RANGES = (
 )
 
 INVISIBLE = frozenset(chr(code) for first, last in _INVISIBLE_RANGES for code in range(first, last + 1))
-"""Joiners and variation selectors are among them: some stay, see `plain_text`."""
+"""Joiners and variation selectors are among them: some stay, see `normalise_untrusted`."""
 
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 """Characters that change the order in which text is shown, as the inside of a character class."""
@@ -236,7 +236,7 @@ def fence_text(
         raise ValueError("a nonce is 16 to 64 hexadecimal digits in lower case")
     plain, flags = normalise_untrusted(text)
     defused, defused_flags = _defuse(plain, nonce)
-    inner, cut = _cut_middle(defused, nonce, limit_characters)
+    inner, cut = _shorten_middle(defused, nonce, limit_characters)
     flagged = {*flags, *defused_flags, *([HostileFlag.CUT] if cut else [])}
     return FencedText(
         f"{_format_opening(part, nonce)}\n{inner}\n{_format_closing(part, nonce)}", inner, frozenset(flagged), cut
@@ -288,7 +288,7 @@ def _escape_brackets(match: re.Match[str]) -> str:
     return match[0].translate(_DEFUSED)
 
 
-def _cut_middle(text: str, nonce: str, limit_characters: int) -> tuple[str, int]:
+def _shorten_middle(text: str, nonce: str, limit_characters: int) -> tuple[str, int]:
     if len(text) <= limit_characters:
         return text, 0
     head = limit_characters * _HEAD_SHARE // 4

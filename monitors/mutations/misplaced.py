@@ -187,7 +187,7 @@ _CONDITIONS: Final = (
     ("new", "used"), ("opened", "unopened"), ("vor", "nach"), ("mit", "ohne"),
     ("Erwachsene", "Kinder"), ("werktags", "sonntags"),
 )  # fmt: skip
-_OPPOSITES: Final = {one: other for pair in _CONDITIONS for one, other in (pair, pair[::-1])}
+_OPPOSITES: Final = {word: opposite for pair in _CONDITIONS for word, opposite in (pair, pair[::-1])}
 _CONDITION: Final = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, _OPPOSITES), key=len, reverse=True))})\b")
 
 

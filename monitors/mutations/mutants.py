@@ -438,7 +438,7 @@ CONTRADICTING = frozenset({
 
 def build_contradictions(case: GoldCase) -> tuple[Mutant, ...]:
     """Return the mutants that contradict the gold, for tests of a judge; at least one."""
-    mutants = tuple(one for one in build_mutants(case) if one.operator in CONTRADICTING)
+    mutants = tuple(mutant for mutant in build_mutants(case) if mutant.operator in CONTRADICTING)
     return mutants or (_build_answered(case),)
 
 

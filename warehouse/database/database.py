@@ -356,7 +356,7 @@ class Database:
             raise build_not_duckdb_error(self.file)
 
     def _refuse_foreign(self, deadline: Deadline) -> None:
-        """Read before writing: opening somebody else's database for writing could already change it."""
+        """Read before writing: opening another application's database for writing could change it."""
         with open_connection(self.file, deadline, read_only=True) as connection:
             read_schema_number(connection, self.file)
 

@@ -49,8 +49,7 @@ class DamagedSegment(Record):
 class LoadReport(Record):
     """What a load did. ``restored`` counts segments that had been loaded before and were missing from the file.
 
-    That happens when the file's log was torn by a crash of the machine: their rows are back, and somebody should
-    know. ``swept`` counts temporary files of killed writers, ``too_new`` segments of a newer Lookout, which wait
+    That happens when a crash of the machine tore the file's log: their rows are back, and the operator should know. ``swept`` counts temporary files of killed writers, ``too_new`` segments of a newer Lookout, which wait
     where they are.
     """
 
@@ -77,8 +76,8 @@ def list_pending(
 ) -> Sequence[str]:
     """List the names of the segments (of one folder) that are not loaded yet, oldest first."""
     names = journal.segments.names(folder)
-    known = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
-    return [name for name in names if parse_segment_id(name) not in known]
+    loaded_ids = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
+    return [name for name in names if parse_segment_id(name) not in loaded_ids]
 
 
 def load_journal(

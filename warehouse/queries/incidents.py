@@ -211,7 +211,7 @@ having not coalesce(bool_or(e.sent), false)
     else max(e.at) < cast($tried_before as timestamptz) end
 """
 """The newest message about each incident, where none has reached people since it was opened and none is waiting.
-What a channel refused is tried again by every run, since it may have been mended meanwhile."""
+What a channel refused is tried again by every run, since it may have been fixed meanwhile."""
 
 
 _OF_RUN = """

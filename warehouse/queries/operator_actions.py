@@ -1,7 +1,7 @@
-"""What people do: stored at once and without waiting, carried out once, whoever comes first to do it.
+"""Operator actions: stored at once without waiting, and applied exactly once.
 
-An action goes to the journal like a receipt. Whoever next has the lock (the receiver, a command, a run that is
-about to send an alert) carries out what is waiting: incidents in their new state, labels, drafts and silences
+An action goes to the journal like a receipt. The next holder of the lock (the receiver, a command, a run that is
+about to send an alert) applies what is waiting: incidents in their new state, labels, drafts and silences
 become one segment with the outcome. An action with an outcome is never carried out again.
 
 A draft needs its conversation: it is read back from the tables, else from the run's own segments. Drafts of

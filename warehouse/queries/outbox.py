@@ -26,9 +26,9 @@ from warehouse.journal.segments import SUFFIX
 
 
 class SendLease(Record):
-    """Messages that are one worker's to send until ``expires_at``; then somebody else may take them.
+    """Messages that are one worker's to send until ``expires_at``; then another worker may take them.
 
-    ``tried`` are the ids of those that somebody has claimed before: such a message may have arrived already.
+    ``tried`` are the ids of those that a worker has claimed before: such a message may have arrived already.
     """
 
     owner: Identifier
@@ -91,7 +91,7 @@ def claim_alerts(
     A receipt ends the lease, whatever the clock said. When a worker dies, its messages are free again once the
     lease is over, or at once where ``is_gone`` knows of its end; a lease that ends later than any can is of a clock
     that was set back since. A message may then be sent twice, with the same id, but is never lost. One who is only
-    ``printing`` leaves alone what somebody who can send has tried: printed, it would reach nobody. Messages with an
+    ``printing`` skips messages that a sending worker has tried: printed, they would reach nobody. Messages with an
     id in ``but`` are left out. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.open_for_writing(wait_s) as connection:
