@@ -281,7 +281,7 @@ class AccessControl:
         if not needs_login(self.settings, self.host) and any(name in headers for name in _PROXY_HEADERS):
             raise EntryRefused(
                 HTTPStatus.BAD_REQUEST,
-                "A reverse proxy is in front of this site, and nobody would have to log in behind it. Name its "
+                "This site is behind a reverse proxy, but does not require a login. Name its "
                 "address in site.trusted_proxies of lookout.toml, and add a token for each person.",
             )
         return peer

@@ -94,7 +94,7 @@ class JobSettings(Record):
     error: str = Field(default="error", description="path to what went wrong")
     steps: str | None = Field(
         default=None,
-        description="path to the steps (tool calls) in state or report, such as steps.*; kept as evidence",
+        description="path to the steps (tool calls) in state or report, such as steps.*; stored as evidence",
     )
     event_step: str | None = Field(default=None, description="path to the one step in an event of events_url")
     step_name: str = Field(default="name", description="path to a step's name within the step")
@@ -211,7 +211,7 @@ class FromEnvironment(Record):
 
 
 class BasicAuth(Record):
-    """What a browser asks for in a dialog of its own (HTTP authentication)."""
+    """The credentials of HTTP authentication, which a browser asks for in its own dialog."""
 
     user: FromEnvironment = Field(description='the name, as `{ env = "VARIABLE" }`')
     password: FromEnvironment = Field(description='the password, as `{ env = "VARIABLE" }`')
@@ -303,7 +303,7 @@ class CapturePolicy(StrEnum):
 
 
 class Selectors(Record):
-    """CSS selectors that a target pins; what is left out is found. They reach into open shadow roots."""
+    """CSS selectors that a target configures; others are found automatically. They reach into open shadow roots."""
 
     message_box: Selector | None = Field(default=None, description="the box the question is typed into")
     send: Selector | None = Field(

@@ -125,7 +125,7 @@ def _build_live_page(request: PageRequest, run_id: str) -> Page:
     progress = request.site.watch.load_progress(run_id) if request.static is None else None
     if progress is None:
         raise build_not_found_error(
-            f"No run {run_id[:80]} is in the warehouse, and none goes on in this data folder."
+            f"No run {run_id[:80]} is in the warehouse, and no active run in this data folder has this name."
         )
     title = f"{progress.state.capitalize()}: {run_id}"
     data = LiveRunData(progress=progress.mask(request.build_redactor(progress.target)))

@@ -42,7 +42,9 @@ _NO_SANDBOX = re.compile(
 
 MARK = "--lookout-browser="
 """A flag that Chromium does not know: it identifies the processes of one browser."""
-WARNING_ROOT = "Chromium runs without its sandbox, because this process is root: run Lookout as a user of its own"
+WARNING_ROOT = (
+    "Chromium runs without its sandbox, because this process is root: run Lookout as a user without root rights"
+)
 WARNING_NO_SANDBOX = (
     "Chromium runs without its sandbox, which this system does not allow: let unprivileged users have namespaces "
     "(docs/security.md), in a container by its seccomp profile"

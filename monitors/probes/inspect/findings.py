@@ -360,7 +360,7 @@ API_ADVICE = {
     NoAnswerReason.INCOMPLETE: (
         "ask the API by hand; when its answers are long, raise probe.answer_deadline_s, else see the app's own log"
     ),
-    NoAnswerReason.ACCESS_DENIED: "set what is named in the environment of whatever starts runs",
+    NoAnswerReason.ACCESS_DENIED: "set the named variable in the environment of the process that starts runs",
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: (
         "see what the API sends and correct what is named under [targets.NAME.probe] in lookout.toml"
     ),
@@ -516,5 +516,5 @@ class Listener:
             self.loaded_s = round(monotonic() - self._made, 2)
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and len(self.console_errors) < 5:  # noqa: PLR2004 - enough to see what is wrong
+        if message.type == "error" and len(self.console_errors) < 5:  # noqa: PLR2004 - enough to see the error
             self.console_errors.append(replace_surrogates(message.text)[:300])

@@ -104,7 +104,7 @@ class JobHttp:
                 sending = self._client.stream("POST", url, json=body, headers={"Idempotency-Key": key})
                 async with sending as response:
                     self._check_start(response)
-                    limit.reschedule(None)  # what comes after the head has limits of its own
+                    limit.reschedule(None)  # the body has its own limits
                     yield response
         except TryAgain as stumble:
             if isinstance(stumble.error, AccessDenied):
@@ -181,7 +181,7 @@ class JobHttp:
                 async with self._client.stream(method, url, json=body) as response:
                     if body is None or response.status_code not in REFUSED_QUERY_STATUSES:
                         self._check_status(response)
-                    limit.reschedule(None)  # what comes after the head has limits of its own
+                    limit.reschedule(None)  # the body has its own limits
                     yield response
         except httpx.InvalidURL as error:
             raise PageNotUnderstood(f"no address: {redact_url(url)!r}; see probe.job") from error
