@@ -17,7 +17,7 @@ from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.explain.first_look import find_shared_causes
 from monitors.facts.citations import find_citations
-from monitors.facts.language import identify_language, language_of_case
+from monitors.facts.language import identify_language, find_case_language
 from monitors.facts.quantities.fact import Fact, FactKind
 from monitors.facts.quantities.locales import validate_currency, validate_locale
 from monitors.facts.quantities.scan import read_facts
@@ -208,7 +208,7 @@ def _build_case(fields: Fields) -> GoldCase:
         must_say=_read_sayings(fields, "must_say"),
         must_not_say=_read_sayings(fields, "must_not_say"),
         severity=read_severity(fields),
-        language=read_language(fields) or language_of_case(question, gold),
+        language=read_language(fields) or find_case_language(question, gold),
         type="line",
         provenance=Provenance(pipeline=Pipeline.IMPORTED),
     )

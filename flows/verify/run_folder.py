@@ -65,7 +65,7 @@ was set back, counts like one in the past."""
 class RunStart(Record):
     """What a run set out to do. Two runs with the same target, suite and commit ask the same questions.
 
-    ``pull_request`` waits for the answer: the process that finishes a stopped run posts it there too. ``planned`` is
+    ``pull_request`` waits for the answer: what finishes a stopped run posts it there too. ``planned`` is
     how many results it will have, repeats included; ``None`` in the note of an older Lookout.
     """
 

@@ -13,7 +13,7 @@ from typing import Final, assert_never
 from monitors.alerts.redact import EDGE_CHARACTERS, redact
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import ABOUT_AN_ANSWER, format_doubt
-from monitors.facts.language import identify
+from monitors.facts.language import identify_language
 from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.exchanges import Origin
@@ -117,7 +117,7 @@ def draft_case(
             redact_and_cut(conversation.answer) if conversation and conversation.answer else observation.answered
         ),
         failure_kind=incident.failure_kind,
-        language=identify(turns[-1]),
+        language=identify_language(turns[-1]),
         suggested_severity=severity,
         severity_reason=why,
         finding=observation.reason,

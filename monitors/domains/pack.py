@@ -16,7 +16,7 @@ from typing import Annotated, Final, Self, TypeVar
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from monitors.errors import ConfigError
-from monitors.facts.text import normalise, word_key
+from monitors.facts.text import normalise, to_word_key
 from monitors.problems import explain_error, suggest_nearest
 from monitors.records.base import Record
 
@@ -33,7 +33,7 @@ PackFile = TypeVar("PackFile", bound=Record)
 
 def get_word_keys(phrase: str) -> tuple[str, ...]:
     """Return the keys of a phrase's words; a hyphen is a word: ``co - pay``."""
-    return tuple(word_key(normalise(word).text) for word in phrase.replace("-", " - ").split())
+    return tuple(to_word_key(normalise(word).text) for word in phrase.replace("-", " - ").split())
 
 
 def _check_phrase(text: str) -> str:

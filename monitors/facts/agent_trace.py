@@ -57,7 +57,7 @@ class AgentPath(NamedTuple):
 
 
 def read_trace(items: Sequence[object]) -> AgentPath | None:
-    """What the items of a list tell of an agent's way; ``None`` where they are of no known shape."""
+    """Read an agent's steps from the items of a trace; ``None`` for an unknown shape."""
     records = [cast("Fields", item) for item in items if isinstance(item, dict)]
     if not records:
         return None
@@ -74,7 +74,7 @@ def read_trace(items: Sequence[object]) -> AgentPath | None:
 
 
 def build_step(fields: Fields, name: str | None = None) -> Step:
-    """One step from its own fields. Where it has no arguments by a known name, all of it stands as its detail."""
+    """Build a step from its fields. Without arguments under a known name, all fields are its detail."""
     detail, cut = _read_detail(fields)
     return Step(
         name=(name or _find_first_text(fields, _NAMES) or "step")[:200],
@@ -89,14 +89,14 @@ def build_step(fields: Fields, name: str | None = None) -> Step:
 
 
 class TimedEvent(NamedTuple):
-    """An event with the time at which it was seen, in milliseconds from the beginning of the job, where known."""
+    """An event with its time in milliseconds from the beginning of the job, where known."""
 
     fields: Fields
     at_ms: float | None = None
 
 
 class _OpenStep(NamedTuple):
-    """A step that began and is not over: its place among the steps, and when it was seen."""
+    """A running step: its place among the steps, and when it began."""
 
     place: int
     at_ms: float | None
@@ -110,11 +110,11 @@ class _EventReader:
         self._calls: dict[tuple[str, str], list[_OpenStep]] = {}
         self._unplaced: dict[str, list[int]] = {}
 
-    def take(self, event: TimedEvent) -> None:
+    def handle(self, event: TimedEvent) -> None:
         fields = event.fields
         match fields.get("type"):
             case str(kind) if kind == _SPAWNED:
-                self._spawn(fields, event)
+                self._start_agent(fields, event)
             case str(kind) if kind == _CALL:
                 opened = self._begin(build_step(fields).model_copy(update={"kind": StepKind.TOOL}), event)
                 self._calls.setdefault(_build_call_key(fields), []).append(opened)
@@ -125,11 +125,11 @@ class _EventReader:
             case str(kind) if kind == _DONE and _find_owner(fields) in self._agents:
                 self._finish(self._agents.pop(_find_owner(fields)), event)
             case str(kind) if kind == _NODE:
-                self._reach(fields)
+                self._record_node(fields)
             case _:
                 return
 
-    def _spawn(self, fields: Fields, event: TimedEvent) -> None:
+    def _start_agent(self, fields: Fields, event: TimedEvent) -> None:
         name = _find_first_text(fields, _NAMES) or "agent"
         if name not in NO_AGENTS:
             self._agents[_find_owner(fields)] = self._begin(Step(name=name, kind=StepKind.AGENT), event)
@@ -150,8 +150,8 @@ class _EventReader:
         update = {name: value for name, value in measured.items() if value is not None}
         self.steps[opened.place] = step.model_copy(update=update)
 
-    def _reach(self, fields: Fields) -> None:
-        """A node of the graph is done. Its inner parts announce themselves as the agent again: once is enough."""
+    def _record_node(self, fields: Fields) -> None:
+        """Record a finished node of the graph, and drop the repeated announcements of its inner parts."""
         node, number = _find_first_text(fields, ("node",)) or "", fields.get("step")
         announced = self._unplaced.pop(node, [])
         if not isinstance(number, int) or isinstance(number, bool):
@@ -162,10 +162,10 @@ class _EventReader:
 
 
 def read_events(events: Iterable[TimedEvent]) -> AgentPath:
-    """The steps that a job's events tell of. Hops are nodes that were reached, else agents that were called."""
+    """Read the steps from a job's events. Hops are the nodes reached, else the agents called."""
     reader = _EventReader()
     for event in events:
-        reader.take(event)
+        reader.handle(event)
     steps = tuple(step for step in reader.steps if step is not None)
     agents = sum(step.kind is StepKind.AGENT for step in steps)
     reached = sum(node not in NO_AGENTS for node, _ in reader.reached)
@@ -177,7 +177,7 @@ def _find_owner(fields: Fields) -> str:
 
 
 def _build_call_key(fields: Fields) -> tuple[str, str]:
-    """What a call and its result share: the call's id, else who called which tool."""
+    """Return what a call and its result share: the call's id, else the agent and the tool."""
     call = _find_first_text(fields, ("call_id", "tool_call_id"))
     return ("", call) if call else (_find_owner(fields), _find_first_text(fields, _NAMES) or "")
 
@@ -186,7 +186,7 @@ def _build_call_key(fields: Fields) -> tuple[str, str]:
 
 
 def read_runs(runs: Sequence[Fields]) -> AgentPath:
-    """The steps of a run tree: tools, retrievers and the nodes of a graph, by their start."""
+    """Read the steps of a run tree in order of start: tools, retrievers and the nodes of a graph."""
     timed = sorted(runs, key=lambda run: str(run.get("start_time") or ""))
     began = next((start for run in timed if (start := _read_time(run, _STARTS))), None)
     steps: list[Step] = []
@@ -198,16 +198,23 @@ def read_runs(runs: Sequence[Fields]) -> AgentPath:
         elif kind == "chain" and (place := _find_node_step(run)) is not None and (name, place) not in reached:
             reached.add((name, place))
             steps += (
-                [] if name in NO_AGENTS else [_step_from_run(run, StepKind.AGENT, began).model_copy(update={"detail": ""})]
+                []
+                if name in NO_AGENTS
+                else [_step_from_run(run, StepKind.AGENT, began).model_copy(update={"detail": ""})]
             )
     agents = [name for name, _ in reached if name not in NO_AGENTS]
     return AgentPath(tuple(steps), len(agents) or _count_handoffs(steps))
 
 
 def _find_node_step(run: Fields) -> str | None:
-    """Which step of its graph a node's own run is; ``None`` for other runs, among them those inside a node."""
+    """Return the graph step of a node's own run; ``None`` for other runs, also those inside a node."""
     metadata = [value for path in ("metadata", "extra.metadata") for value in collect_values(run, path)]
-    fields = {key: value for record in metadata if isinstance(record, dict) for key, value in cast("Fields", record).items()}
+    fields = {
+        key: value
+        for record in metadata
+        if isinstance(record, dict)
+        for key, value in cast("Fields", record).items()
+    }
     if fields.get("langgraph_node") != run.get("name") or "langgraph_step" not in fields:
         return None
     return str(fields["langgraph_step"])
@@ -216,7 +223,7 @@ def _find_node_step(run: Fields) -> str | None:
 def _step_from_run(run: Fields, kind: StepKind, began: datetime | None) -> Step:
     step, start = build_step(run, str(run.get("name") or "step")), _read_time(run, _STARTS)
     after_ms = (start - began).total_seconds() * 1000 if start and began else None
-    # LangSmith counts tokens of models alone: 0 of a tool is none that anybody counted.
+    # LangSmith counts only the tokens of models: 0 for a tool means that none were counted.
     return step.model_copy(update={"kind": kind, "at_ms": after_ms, "tokens": step.tokens or None})
 
 
@@ -224,14 +231,14 @@ def _step_from_run(run: Fields, kind: StepKind, began: datetime | None) -> Step:
 
 
 def _unwrap_message(item: Fields) -> Fields | None:
-    """A message, out of the box in which it was serialised."""
+    """Return a message without its serialisation envelope; ``None`` for anything else."""
     inner = next((item[key] for key in ("kwargs", "data") if isinstance(item.get(key), dict)), None)
     fields = {**item, **cast("Fields", inner)} if isinstance(inner, dict) else item
     return fields if "content" in fields or "tool_calls" in fields else None
 
 
 def _collect_calls(message: Fields) -> list[Fields]:
-    """The calls in a message: in its own list, else among the parts of its content."""
+    """Return the calls of a message: from its own list, else from the parts of its content."""
     for key in ("tool_calls", "additional_kwargs.tool_calls"):
         for value in collect_values(message, key):
             listed = [cast("Fields", call) for call in _to_list(value) if isinstance(call, dict)]
@@ -245,7 +252,9 @@ def _path_from_messages(messages: Iterable[Fields]) -> AgentPath:
     steps: list[Step] = []
     for message in messages:
         calls = _collect_calls(message)
-        tokens = _read_tokens(message) if len(calls) == 1 else None  # of several calls nobody knows whose they are
+        tokens = (
+            _read_tokens(message) if len(calls) == 1 else None
+        )  # with several calls it is unknown whose they are
         steps += [_step_from_call(call, tokens) for call in calls]
     return AgentPath(tuple(steps), _count_handoffs(steps))
 
@@ -257,7 +266,7 @@ def _step_from_call(call: Fields, tokens: int | None) -> Step:
 
 
 def _count_handoffs(steps: Iterable[Step]) -> int | None:
-    """How often work was handed on by a tool that does that; ``None`` where none was seen to."""
+    """Count the handoffs by tool; ``None`` without any."""
     to = (step.name.removeprefix(HANDOFF) for step in steps if step.name.startswith(HANDOFF))
     return sum(name not in NO_AGENTS for name in to) or None
 
@@ -273,7 +282,12 @@ def _path_from_updates(updates: Sequence[Fields]) -> AgentPath:
         if node not in NO_AGENTS:
             steps.append(Step(name=node, kind=StepKind.AGENT))
         values = collect_values(change, "messages") if isinstance(change, dict) else []
-        listed = [cast("Fields", message_fields) for value in values for message_fields in _to_list(value) if isinstance(one, dict)]
+        listed = [
+            cast("Fields", message_fields)
+            for value in values
+            for message_fields in _to_list(value)
+            if isinstance(message_fields, dict)
+        ]
         messages = map(_unwrap_message, listed)
         steps += _path_from_messages(message for message in messages if message is not None).steps
     return AgentPath(tuple(steps), sum(step.kind is StepKind.AGENT for step in steps) or None)
@@ -283,7 +297,7 @@ def _path_from_updates(updates: Sequence[Fields]) -> AgentPath:
 
 
 def _read_detail(fields: Fields) -> tuple[str, bool]:
-    """The arguments as text, and whether that is their beginning alone."""
+    """Return the arguments as text, and whether they are truncated."""
     given = _find_first(fields, _ARGUMENTS, lambda value: value not in (None, ""))
     preview = _find_first(fields, _PREVIEWS, lambda value: isinstance(value, str))
     if given is None and preview is not None:

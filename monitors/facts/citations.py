@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from monitors.facts.text import Hinted, caseless
+from monitors.facts.text import Hinted, to_caseless
 from monitors.records.base import Record
 
 _DATA: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -50,28 +50,28 @@ class Citation(Record):
 
 
 def find_citations(text: str, patterns: Sequence[str] = DEFAULT_PATTERNS) -> tuple[Citation, ...]:
-    """All citations in order of place; a mark inside another one is part of it.
+    """Return all citations in order; a mark inside another one is part of it.
 
     Each of ``patterns`` is the name of a form or a regular expression, letter case aside; what it names is its
     group ``source``, else its first group, else the whole match. A mark that names nothing (``[Source: ]``) is no
-    citation. Raises ``re.error`` for a pattern that is none; the settings check that first.
+    citation. Raises ``re.error`` for an invalid pattern; the settings check that first.
     """
-    plain = caseless(text)
-    found = sorted(_marks(text, plain, patterns), key=lambda mark: (mark.start, -mark.end))
+    plain = to_caseless(text)
+    marks = sorted(_find_marks(text, plain, patterns), key=lambda mark: (mark.start, -mark.end))
     outer = list[Citation]()
-    for mark in found:
+    for mark in marks:
         if not outer or mark.start >= outer[-1].end:
             outer.append(mark)
     return tuple(outer)
 
 
-def _marks(text: str, plain: str, patterns: Sequence[str]) -> Iterator[Citation]:
+def _find_marks(text: str, plain: str, patterns: Sequence[str]) -> Iterator[Citation]:
     for written in patterns:
         form = _FORMS.get(written)
         if form is not None and not any(map(plain.__contains__, form.hints)):
             continue
-        for match in (form.pattern if form else _compiled(written)).finditer(text):
-            if name := _named(match):
+        for match in (form.pattern if form else _compile_pattern(written)).finditer(text):
+            if name := _extract_source_name(match):
                 yield Citation(source=name, start=match.start(), end=match.end(), form=written)
 
 
@@ -81,50 +81,50 @@ def names_source(citation: str, expected: str) -> bool:
     Letter case, spacing and invisible characters do not count, nor what a clause is called: ``§ 4.2`` is
     ``clause 4.2``, and not ``clause 4.20``.
     """
-    plain, wanted = _plain(citation), _plain(expected)
+    plain, wanted = _to_comparable(citation), _to_comparable(expected)
     if wanted in plain:
         at = plain.find(wanted) + len(wanted)
         return not (wanted[-1:].isdigit() and re.match(r"\d|\.\d", plain[at:]))
-    document, clauses = _parts(wanted)
+    document, clauses = _split_source(wanted)
     numbers = set(_NUMBER.findall(plain)) if document and clauses else set[str]()
     return bool(clauses) and document in plain and clauses <= numbers
 
 
 def states_source(text: str, expected: str) -> bool:
     """Whether document and clause, or the name of a file, stand in a text, whatever surrounds them."""
-    plain, wanted = _plain(text), _plain(expected)
-    document, clauses = _parts(wanted)
+    plain, wanted = _to_comparable(text), _to_comparable(expected)
+    document, clauses = _split_source(wanted)
     if not clauses:
         return _FILE.search(wanted) is not None and wanted in plain
     return bool(document) and document in plain and clauses <= {mark["number"] for mark in _LOCATED.finditer(plain)}
 
 
-def _parts(wanted: str) -> tuple[str, frozenset[str]]:
-    """The document of an expected source, and the numbers of its clauses."""
+def _split_source(wanted: str) -> tuple[str, frozenset[str]]:
+    """Return the document of an expected source, and the numbers of its clauses."""
     clauses = frozenset(mark["number"] for mark in _LOCATED.finditer(wanted))
     return _LOCATED.sub("", wanted).strip(" ,;:-–()"), clauses
 
 
-def is_form(written: str) -> bool:
-    """Whether a pattern is the name of a form; raises ``ValueError`` for a plain word that is none."""
+def is_citation_form(written: str) -> bool:
+    """Whether a pattern is the name of a form; raises ``ValueError`` for any other plain word."""
     if written in _FORMS:
         return True
     if re.fullmatch(r"[a-z-]+", written):
-        raise ValueError(f"{written!r} is not a form of citation; forms are {', '.join(_FORMS)}")
+        raise ValueError(f"{written!r} is not a citation form; the forms are {', '.join(_FORMS)}")
     return False
 
 
 @lru_cache(maxsize=64)
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-def _named(match: re.Match[str]) -> str:
+def _extract_source_name(match: re.Match[str]) -> str:
     groups = match.groupdict()
     name = groups.get("source") or (match[1] if match.re.groups else match[0])
     return re.sub(r"\s+", " ", _INVISIBLE.sub("", name or "").replace("](", " ")).strip(" .,;:-–*_>•")
 
 
-def _plain(text: str) -> str:
+def _to_comparable(text: str) -> str:
     folded = _INVISIBLE.sub("", text).casefold().replace("\u2011", "-").replace("\u2010", "-")
     return _SPACES.sub(" ", folded).strip()

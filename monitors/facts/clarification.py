@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-MOST_WORDS: Final = 70
-"""A longer reply answers something, whatever it ends with."""
-MOST_CHARACTERS: Final = 1_000
-_ENDING: Final = 2
+MAX_WORDS: Final = 70
+"""A longer reply is an answer even if it ends with a question."""
+MAX_CHARACTERS: Final = 1_000
+_MAX_ENDING_SENTENCES: Final = 2
 """Sentences at the end that may hold the question: what it is for may follow it."""
-_HINT_WORDS: Final = 10
+_MAX_HINT_WORDS: Final = 10
 """Words after a question that say what it is for, or where to find it: a longer sentence answers it."""
-_INSTRUCTION_WORDS: Final = 30
+_MAX_REQUEST_WORDS: Final = 30
 """A request without a question mark stands in a reply of so many words at most: longer ones give instructions."""
 
 _NOTE: Final = re.compile(
@@ -97,19 +97,19 @@ _ELSEWHERE: Final = re.compile(
 
 def asks_back(reply: str) -> bool:
     """Whether the reply is a clarifying question: true for one of the forms above, false for all else."""
-    said = _NOTE.sub(" ", reply).strip() if len(reply) <= MOST_CHARACTERS else ""
-    words = len(said.split())
-    if not words or words > MOST_WORDS:
+    text = _NOTE.sub(" ", reply).strip() if len(reply) <= MAX_CHARACTERS else ""
+    words = len(text.split())
+    if not words or words > MAX_WORDS:
         return False
-    ending = [each for one in _SENTENCE.findall(said) if re.search(r"\w", each := one.strip())][-_ENDING:]
-    if len(ending) == _ENDING and len(ending[-1].split()) > _HINT_WORDS:
+    ending = [each for sentence in _SENTENCE.findall(text) if re.search(r"\w", each := sentence.strip())][-_MAX_ENDING_SENTENCES:]
+    if len(ending) == _MAX_ENDING_SENTENCES and len(ending[-1].split()) > _MAX_HINT_WORDS:
         ending = ending[-1:]
-    return any(_asks(one, words) for one in ending)
+    return any(_asks_for_information(sentence, words) for sentence in ending)
 
 
-def _asks(sentence: str, words: int) -> bool:
+def _asks_for_information(sentence: str, words: int) -> bool:
     if _QUESTION.search(sentence):
         asks = _ASKS.search(sentence) or _REQUESTS.search(sentence)
     else:
-        asks = words <= _INSTRUCTION_WORDS and _REQUESTS.search(sentence) and not _ELSEWHERE.search(sentence)
+        asks = words <= _MAX_REQUEST_WORDS and _REQUESTS.search(sentence) and not _ELSEWHERE.search(sentence)
     return bool(asks) and not (_COURTESY.search(sentence) or _FORBIDS.search(sentence))

@@ -1,7 +1,7 @@
-"""Errors of the machinery behind the app, shown as if they were an answer.
+"""Finds technical errors that a reply shows instead of an answer.
 
 An error stands *for* an answer: there is little else in the text, it has the shape of an error, and it does not
-take up the question. An answer *about* errors explains, in sentences, to somebody who asked. Each piece of a text
+take up the question. An answer *about* errors explains, in sentences, to a user who asked. Each piece of a text
 (a sentence, a line) is one of four: an error by its shape, an app that gives up, what goes with them (regret,
 advice, data), or prose; the balance decides.
 
@@ -25,7 +25,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 from pydantic import Field
 
-from monitors.facts.text import Hinted, caseless
+from monitors.facts.text import Hinted, to_caseless
 from monitors.records.base import Record
 
 _TABLES: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -40,8 +40,12 @@ _PARTS: Final[Mapping[str, str]] = {
     **_TABLES["parts"],
     "FAILING_UPPER": _TABLES["parts"]["FAILING"].upper(),
     "REASONS": f"{_join_status_phrases(HTTPStatus.BAD_REQUEST)}|{_TABLES['parts']['MORE_REASONS']}",
-    "FIVE_HUNDREDS": f"{_join_status_phrases(HTTPStatus.INTERNAL_SERVER_ERROR)}|{_TABLES['parts']['MORE_FIVE_HUNDREDS']}",
-    "ERRNOS": "|".join(sorted(name[1:] for name in errno.errorcode.values() if len(name) > _MAX_SKIPPED_ERRNO_LENGTH)),
+    "FIVE_HUNDREDS": "|".join(
+        (_join_status_phrases(HTTPStatus.INTERNAL_SERVER_ERROR), _TABLES["parts"]["MORE_FIVE_HUNDREDS"])
+    ),
+    "ERRNOS": "|".join(
+        sorted(name[1:] for name in errno.errorcode.values() if len(name) > _MAX_SKIPPED_ERRNO_LENGTH)
+    ),
 }
 _FLAGS: Final = {"": re.NOFLAG, "i": re.IGNORECASE, "m": re.MULTILINE, "im": re.IGNORECASE | re.MULTILINE}
 
@@ -85,7 +89,7 @@ FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
 
 
 class ErrorLeakKind(StrEnum):
-    """What leaked."""
+    """The kind of a leaked error."""
 
     STACK_TRACE = "stack trace"
     PROVIDER_ERROR = "provider error"
@@ -94,7 +98,7 @@ class ErrorLeakKind(StrEnum):
 
 
 class ErrorLeak(Record):
-    """Where machinery shows. ``start`` and ``end`` count code points, end exclusive."""
+    """A technical error in a reply. ``start`` and ``end`` count code points, end exclusive."""
 
     kind: ErrorLeakKind
     start: Annotated[int, Field(ge=0)]
@@ -125,7 +129,7 @@ _STATUS_HINT = re.compile(r"\b[45]\d\d\b")
 
 
 def _is_suspect(snippet: str, hints: tuple[str, ...]) -> bool:
-    return any(map(caseless(snippet).__contains__, hints)) or _STATUS_HINT.search(snippet) is not None
+    return any(map(to_caseless(snippet).__contains__, hints)) or _STATUS_HINT.search(snippet) is not None
 
 
 class _Sort(StrEnum):
@@ -150,13 +154,13 @@ class _Piece(NamedTuple):
 
 @lru_cache(maxsize=16)
 def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
-    """The error of the machinery that stands for an answer in ``text``, or ``None``.
+    """Return the technical error that replaces an answer in ``text``, or ``None``.
 
     ``question`` is what the user asked: a question about errors gets an answer about them, so there only a text
     that is nothing but an error counts. An error may also cut an answer off as its last piece, or stand before one.
     It remembers the last few texts: several callers ask about the same reply.
     """
-    hints = tuple(filter(caseless(text).__contains__, _HINTS))
+    hints = tuple(filter(to_caseless(text).__contains__, _HINTS))
     if not hints and _STATUS_HINT.search(text) is None:
         return None
     question = question[:_HEAD]
@@ -173,14 +177,18 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
 
 @lru_cache(maxsize=256)
 def _classify_question(question: str) -> tuple[bool, frozenset[str]]:
-    """Whether it may well be answered by words about errors or by code, and its longer words."""
+    """Return whether a question is about errors or code, and its longer words."""
     technical = TECHNICAL.search(question) is not None or GAVE_UP.search(question) is not None
     return technical, _extract_content_words(question)
 
 
 def _find_trace(text: str) -> ErrorLeak | None:
-    """Frames of a stack, wherever they stand."""
-    ends = ((0, text),) if len(text) <= 2 * _TRACE_SEARCH_LENGTH else ((0, text[:_TRACE_SEARCH_LENGTH]), (len(text) - _TRACE_SEARCH_LENGTH, text[-_TRACE_SEARCH_LENGTH:]))
+    """Find frames of a stack trace anywhere in the text."""
+    ends = (
+        ((0, text),)
+        if len(text) <= 2 * _TRACE_SEARCH_LENGTH
+        else ((0, text[:_TRACE_SEARCH_LENGTH]), (len(text) - _TRACE_SEARCH_LENGTH, text[-_TRACE_SEARCH_LENGTH:]))
+    )
     for offset, part in ends:
         lowered = "\n" + part.lower()
         if any(map(lowered.__contains__, TRACE_HINTS)) and (match := TRACE.search(part)):
@@ -200,7 +208,11 @@ def _find_leak(text: str, pieces: list[_Piece], asked: frozenset[str], *, techni
     errors = by_sort[_Sort.ERROR]
     if errors:
         strongest = max(errors, key=lambda piece: piece.strength)
-        allowed_words = max(_MAX_WRAPPER_WORDS, 2 * sum(piece.words for piece in errors)) if len(text) <= _HEAD else _MAX_WRAPPER_WORDS
+        allowed_words = (
+            max(_MAX_WRAPPER_WORDS, 2 * sum(piece.words for piece in errors))
+            if len(text) <= _HEAD
+            else _MAX_WRAPPER_WORDS
+        )
         if technical and strongest.strength == 1 and sum(piece.words for piece in pieces) > _MAX_SHORT_ANSWER_WORDS:
             return None
         if prose <= (_MAX_BARE_WORDS if technical or taken_up else allowed_words):
@@ -228,7 +240,9 @@ def _build_leak(text: str, piece: _Piece | None) -> ErrorLeak | None:
 def _classify_leak(snippet: str) -> ErrorLeakKind:
     if ENVELOPE.search(snippet):
         return ErrorLeakKind.ERROR_BODY
-    if PROVIDERS.search(snippet) or re.search(r"\b4\d\d\b|limit|quota|overload|Max retries", snippet, re.IGNORECASE):
+    if PROVIDERS.search(snippet) or re.search(
+        r"\b4\d\d\b|limit|quota|overload|Max retries", snippet, re.IGNORECASE
+    ):
         return ErrorLeakKind.PROVIDER_ERROR
     if SERVER.search(snippet) or HTML.search(snippet):
         return ErrorLeakKind.SERVER_ERROR
@@ -250,8 +264,10 @@ _MAY_LEAK = frozenset({_Sort.ERROR, _Sort.GIVES_UP, _Sort.WEAK})
 
 
 def _read_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
-    """The pieces in order, and none where not one of them may be a leak: in most replies nothing else is read."""
-    quotes = [(snippet, start, end, technical and fenced) for snippet, start, end, fenced in _split_outside_fences(text)]
+    """Return the pieces in order; none where no piece may be a leak, as in most replies."""
+    quotes = [
+        (snippet, start, end, technical and fenced) for snippet, start, end, fenced in _split_outside_fences(text)
+    ]
     suspects = {
         place: _build_suspect_piece(snippet, start, end, asked, technical=technical)
         for place, (snippet, start, end, quoted) in enumerate(quotes)
@@ -266,7 +282,7 @@ def _read_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, te
 
 
 def _split_outside_fences(text: str) -> Iterator[tuple[str, int, int, bool]]:
-    """Each piece as it is read, its place, and whether it stands between two fences; the fences are left out."""
+    """Yield each piece, its place, and whether it is inside a code fence; the fences are skipped."""
     fenced = False
     for start, end in _find_piece_places(text):
         snippet = text[start : min(end, start + _MAX_PIECE_LENGTH)]
@@ -277,7 +293,7 @@ def _split_outside_fences(text: str) -> Iterator[tuple[str, int, int, bool]]:
 
 
 def _find_piece_places(text: str) -> list[tuple[int, int]]:
-    """Where the sentences and lines of both ends stand, blanks aside."""
+    """Return the places of the non-blank sentences and lines at both ends of the text."""
     ends = [(0, len(text))] if len(text) <= _HEAD + _TAIL else [(0, _HEAD), (len(text) - _TAIL, len(text))]
     places: list[tuple[int, int]] = []
     for first, last in ends:
@@ -297,17 +313,21 @@ def _count_words(snippet: str) -> int:
 
 def _build_unsuspected_piece(snippet: str, start: int, end: int, *, quoted: bool) -> _Piece:
     length = _count_words(snippet)
-    is_accompanying = not quoted and (SOFT.search(snippet) is not None or length <= 1 or _DATA.match(snippet) is not None)
+    is_accompanying = not quoted and (
+        SOFT.search(snippet) is not None or length <= 1 or _DATA.match(snippet) is not None
+    )
     return _Piece(_Sort.AROUND if is_accompanying else _Sort.PROSE, 0, length, start, end)
 
 
 def _build_suspect_piece(snippet: str, start: int, end: int, asked: frozenset[str], *, technical: bool) -> _Piece:
     strength, length = _count_error_shapes(snippet), _count_words(snippet)
-    return _Piece(_classify_piece(snippet, strength, length, asked, technical=technical), strength, length, start, end)
+    return _Piece(
+        _classify_piece(snippet, strength, length, asked, technical=technical), strength, length, start, end
+    )
 
 
 def _count_error_shapes(snippet: str) -> int:
-    lowered = caseless(snippet)
+    lowered = to_caseless(snippet)
     formal = sum(any(shape.search(snippet, lowered) for shape in shapes) for shapes in FORMAL)
     failed = FAILED.search(snippet) is not None
     provider = failed and PROVIDERS.search(snippet) is not None
@@ -320,7 +340,9 @@ def _count_error_shapes(snippet: str) -> int:
 
 def _classify_piece(snippet: str, strength: int, words: int, asked: frozenset[str], *, technical: bool) -> _Sort:
     listed = _LISTED.match(snippet) is not None
-    if strength and ((strength >= _MIN_CERTAIN_SHAPES and not technical) or not _is_explanation(snippet, listed=listed)):
+    if strength and (
+        (strength >= _MIN_CERTAIN_SHAPES and not technical) or not _is_explanation(snippet, listed=listed)
+    ):
         return _Sort.ERROR
     if GAVE_UP.search(snippet) and not _is_explanation(snippet, listed=listed) and not _is_taken_up(asked, snippet):
         return _Sort.GIVES_UP
@@ -364,13 +386,15 @@ _COMMON = frozenset(
 
 
 def _extract_content_words(text: str) -> frozenset[str]:
-    """The longer words of a text, without a plural's s."""
+    """Return the longer words of a text, without a plural's s."""
     words = _WORD.findall(text.lower()[:_HEAD])
-    return frozenset(word.rstrip("s") for word in words if len(word) >= _MIN_LONG_WORD_LENGTH and word not in _COMMON)
+    return frozenset(
+        word.rstrip("s") for word in words if len(word) >= _MIN_LONG_WORD_LENGTH and word not in _COMMON
+    )
 
 
 def _is_taken_up(asked: frozenset[str], snippet: str) -> bool:
-    """Whether a text takes up the question: an error never does, except by words that errors use too."""
+    """Whether a text repeats words of the question that errors do not use: then it is an answer."""
     shared = asked & _extract_content_words(snippet)
     return any(not (COMPONENT.fullmatch(word) or FAILED.fullmatch(word)) for word in shared - _ERRORS_TOO)
 

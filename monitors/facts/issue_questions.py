@@ -38,9 +38,9 @@ UNSURE: Final = QuestionReading(QuestionWorth.UNSURE)
 USEFUL: Final = QuestionReading(QuestionWorth.USEFUL)
 
 Search = Callable[[str, str, frozenset[str]], QuestionReading]
-"""Question, issue, names of the project: what of it stands in the issue."""
+"""Takes the question, the issue and the project's names; returns what the issue answers."""
 
-_QUOTED: Final = 120
+_MAX_QUOTE_LENGTH: Final = 120
 _MIN_NAME_LENGTH: Final = 3
 _CONTRAST: Final = re.compile(
     r"\b(?:work(?:s|ed|ing)? (?:fine|well|on|in|with|for|there)|(?:is|was|were|are) fine|unlike|except"
@@ -73,13 +73,18 @@ def read_question(question: str, issue: str, *, scripted: str | None = None, pro
 def read_questions(
     issue: Issue, asked: Sequence[AgentQuestion]
 ) -> tuple[tuple[AgentQuestion, QuestionReading], ...]:
-    """An agent's questions about an issue, each with what it was good for. One whose text is unknown is unsure."""
+    """Return an agent's questions about an issue, each with its reading; unsure without a text."""
     place = _REPOSITORY.search(issue.url or "")
     project = " ".join(place.groups()) if place else ""
     return tuple(
         (
             question,
-            read_question(question.question, issue.text, scripted=question.answer if question.scripted else None, project=project),
+            read_question(
+                question.question,
+                issue.text,
+                scripted=question.answer if question.scripted else None,
+                project=project,
+            ),
         )
         for question in asked
     )
@@ -99,7 +104,7 @@ _EMPTY: Final = frozenset(
 
 
 def _extract_terms(text: str) -> set[str]:
-    """The words that say something, cut to a stem; numbers and versions whole."""
+    """Return the content words of a text, cut to a stem; numbers and versions whole."""
     terms = (term for term in _TERM.findall(text.casefold()) if term not in _EMPTY)
     return {term if re.search(r"\d", term) else term[:5] for term in terms if len(term) > 1 or term.isdigit()}
 
@@ -121,11 +126,11 @@ def _split_sentences(text: str) -> Iterator[str]:
 
 
 def _build_needless_reading(line: str) -> QuestionReading:
-    return QuestionReading(QuestionWorth.NEEDLESS, line.strip()[:_QUOTED])
+    return QuestionReading(QuestionWorth.NEEDLESS, line.strip()[:_MAX_QUOTE_LENGTH])
 
 
 def _build_pattern_search(sure: re.Pattern[str], hint: re.Pattern[str]) -> Search:
-    """Needless where a line has ``sure`` and no contrast; useful where nothing has even ``hint``."""
+    """Build a search: needless where a line has ``sure`` and no contrast, useful without even ``hint``."""
 
     def search(_question: str, issue: str, _names: frozenset[str]) -> QuestionReading:
         lines = [line for line in _split_sentences(issue) if sure.search(line)]
@@ -167,20 +172,26 @@ _NO_NAME: Final = frozenset(
 
 
 def _search_version(question: str, issue: str, names: frozenset[str]) -> QuestionReading:
-    """The version of what the question names; without a name, of the project itself."""
+    """Search the version of the product that the question names, else of the project."""
     if not _ANY_VERSION.search(issue) and not _LABELLED.search(issue):
         return USEFUL
     names_in_question = {name.casefold().strip(".,?") for pattern in _NAMED for name in pattern.findall(question)}
     named = names_in_question - _NO_NAME
     products = named or names
-    lines = [line for line in _split_sentences(issue) if not _NOT_IN_USE.search(line) and not _CONTRAST.search(line)]
+    lines = [
+        line for line in _split_sentences(issue) if not _NOT_IN_USE.search(line) and not _CONTRAST.search(line)
+    ]
     beside = [
         re.compile(rf"(?<!\w){re.escape(name)}\b[^\n\d]{{0,20}}?(?:{_NUMBER}|\b\d+\b)", re.IGNORECASE)
         for name in products
     ]
     patterns = beside if named - names else [*beside, _LABELLED, _IN_USE]
     line = next((line for line in lines for pattern in patterns if pattern.search(line)), None)
-    return _build_needless_reading(line) if line is not None and not _is_of_other_program(line, products, named) else UNSURE
+    return (
+        _build_needless_reading(line)
+        if line is not None and not _is_of_other_program(line, products, named)
+        else UNSURE
+    )
 
 
 _OTHERS: Final = re.compile(
@@ -202,7 +213,7 @@ _HEADED: Final = r"(?:^\W*|[.!?] +)(?:{names})\b[^\n:]{{0,30}}(?::[ \t]*\S[^\n]*
 
 
 def _build_heading_search(names: str, hint: str) -> Search:
-    """Needless where a heading or a label of this name has something under it."""
+    """Build a search: needless where a heading or label with one of ``names`` has text under it."""
     headed = re.compile(_HEADED.format(names=names), re.IGNORECASE | re.MULTILINE)
     hinted = re.compile(hint, re.IGNORECASE | re.MULTILINE)
 
@@ -218,7 +229,7 @@ def _build_heading_search(names: str, hint: str) -> Search:
 _NOTHING: Final = re.compile(
     r"[:\n]\W*(?:n/?a|none|unknown|tbd|todo|not sure|see (?:above|below)|\?+)?\W*\Z", re.IGNORECASE
 )
-"""What a template leaves under a heading where nobody wrote anything."""
+"""What an empty section of a template contains."""
 
 
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
@@ -232,7 +243,9 @@ _SYSTEM: Final = re.compile(
     re.IGNORECASE,
 )
 _BROWSER: Final = _compile_pattern(r"\b(?:chrome|chromium|firefox|safari|microsoft edge|edge \d+|opera|brave)\b")
-_DATABASE: Final = _compile_pattern(r"\b(?:postgres(?:ql)?|mysql|mariadb|sqlite3?|oracle|sql server|mongodb|duckdb)\b")
+_DATABASE: Final = _compile_pattern(
+    r"\b(?:postgres(?:ql)?|mysql|mariadb|sqlite3?|oracle|sql server|mongodb|duckdb)\b"
+)
 _TRACEBACK: Final = _compile_pattern(
     r"traceback \(most recent call last\)|^\s*at [\w.$<>]+\(.*:\d+\)|panicked at|goroutine \d+ \["
 )
@@ -247,7 +260,9 @@ _OFTEN: Final = _compile_pattern(
     r"|consistently|reliably"
     r"|now and then|about (?:once|half|one)|\d+ (?:times )?(?:out of|in|of) (?:\d+|ten|five|three)|\d+ ?% of)\b"
 )
-_OFTEN_HINT: Final = _compile_pattern(_OFTEN.pattern + r"|\b(?:often|rarely|never|once|twice|seldom|whenever|most)\b")
+_OFTEN_HINT: Final = _compile_pattern(
+    _OFTEN.pattern + r"|\b(?:often|rarely|never|once|twice|seldom|whenever|most)\b"
+)
 _SINCE: Final = _compile_pattern(
     r"\b(?:since (?:v?\d|version|release|(?:the|our|an?) (?:\w+ )?(?:upgrade|update|release|deploy\w*)|(?:last"
     r"|this) \w+"
@@ -287,7 +302,9 @@ _SEARCHES: Final[tuple[tuple[re.Pattern[str], Search], ...]] = (
     ),
     (
         _compile_pattern(r"\b(?:operating system|os|platform|distro|distribution)\b"),
-        _build_pattern_search(_SYSTEM, _compile_pattern(r"\bwindows\b|\bmac\b|\bserver\b|\bdocker\b|\bcontainer\b|\bplatform\b")),
+        _build_pattern_search(
+            _SYSTEM, _compile_pattern(r"\bwindows\b|\bmac\b|\bserver\b|\bdocker\b|\bcontainer\b|\bplatform\b")
+        ),
     ),
     (
         _compile_pattern(r"\b(?:which|what)\b[^?.]{0,30}\bbrowsers?\b|\bbrowser (?:are|do|did) you"),
@@ -360,7 +377,10 @@ _SEARCHES: Final[tuple[tuple[re.Pattern[str], Search], ...]] = (
         ),
         _build_pattern_search(_compile_pattern(r"(?!)"), _CODE),
     ),
-    (_compile_pattern(r"\b(?:screenshot|screen ?shot|picture)\b"), _build_pattern_search(_PICTURE, _compile_pattern(r"screenshot|picture|image"))),
+    (
+        _compile_pattern(r"\b(?:screenshot|screen ?shot|picture)\b"),
+        _build_pattern_search(_PICTURE, _compile_pattern(r"screenshot|picture|image")),
+    ),
 )
 """What a question asks for, and how the issue is searched for it."""
 
@@ -372,11 +392,11 @@ _NARROWS: Final = _compile_pattern(
 )
 _DENIES: Final = _compile_pattern(r"\b(?:no|not|never|none|nothing|without|cannot)\b|n't\b")
 MIN_SHARED_WORDS: Final = 4
-"""Words of a question that must all stand in one sentence of the issue before that sentence answers it."""
+"""A yes-or-no question with fewer content words is not searched for in the issue."""
 
 
 def _check_yes_no_question(question: str, issue: str) -> QuestionReading:
-    """Needless where one sentence of the issue states what a yes-or-no question asks."""
+    """Return needless where one sentence of the issue answers a yes-or-no question."""
     wanted = _extract_terms(question)
     if not _YES_NO.search(question) or _NARROWS.search(question) or len(wanted) < MIN_SHARED_WORDS:
         return UNSURE

@@ -46,7 +46,7 @@ _NOISE = re.compile(r"\[[^\[\]\n]{0,200}\]|https?://\S{1,300}|`[^`\n]{0,200}`")
 
 HINDI_SHARE = 0.25
 """Share of words in Devanagari from which a text is Hindi: names of policies and medical words stay Latin."""
-_READ = 3_000
+_MAX_READ_LENGTH = 3_000
 """Characters read: more would not change the answer, and a hostile text of megabytes costs no more."""
 _HINGLISH_SHARE = 0.12
 """Share of Hindi words among all words from which Latin text is Hinglish: one in eight."""
@@ -64,7 +64,7 @@ _OTHER_ONLY = (
 _BITS = (1, 2, 4, 8)
 _LISTS = (HINGLISH, HINGLISH_OR_ENGLISH, ENGLISH, _OTHER_ONLY)
 _LISTS_OF = {
-    word: sum(bit for bit, known in zip(_BITS, _LISTS, strict=True) if word in known)
+    word: sum(bit for bit, lexicon in zip(_BITS, _LISTS, strict=True) if word in lexicon)
     for word in frozenset[str]().union(*_LISTS)
 }
 """In which of the lists each word stands, as bits: a text's words are looked up once."""
@@ -110,53 +110,53 @@ class _WordCounts(NamedTuple):
 
 
 @lru_cache(maxsize=64)  # what users ask comes again and again, and several ask about one reply
-def identify(text: str) -> Language:
-    """The language of a text. Without letters, or without any known word, it is `Language.ENGLISH`.
+def identify_language(text: str) -> Language:
+    """Return the language of a text; `Language.ENGLISH` without letters or known words.
 
     Citations in square brackets, addresses and code are not counted.
     """
-    plain = _plain(text)
-    by_script = _language_of_script(plain)
-    return by_script if by_script is not None else _latin_language(_counts_of(text))
+    plain = _remove_noise(text)
+    by_script = _detect_by_script(plain)
+    return by_script if by_script is not None else _detect_latin_language(_count_words_cached(text))
 
 
 @lru_cache(maxsize=64)
-def evidence(text: str) -> LanguageEvidence:
-    """How sure it is that a text is in a language that the rules read; `identify` takes it for English in doubt."""
-    plain = _plain(text)
-    by_script = _language_of_script(plain)
+def find_language_evidence(text: str) -> LanguageEvidence:
+    """Return whether a text is in a language that the rules read; `identify_language` returns English in doubt."""
+    plain = _remove_noise(text)
+    by_script = _detect_by_script(plain)
     if by_script is not None:
         return LanguageEvidence.UNREAD if by_script is Language.OTHER else LanguageEvidence.READ
-    counts = _counts_of(text)
+    counts = _count_words_cached(text)
     if counts.is_foreign:
         return LanguageEvidence.UNREAD
     return LanguageEvidence.READ if counts.own > counts.foreign else LanguageEvidence.NONE
 
 
 @lru_cache(maxsize=64)
-def spoken_language(text: str) -> str:
-    """The language, other than English and Hindi, whose small words a text has most of; empty for none."""
-    words = _WORD.findall(_plain(text).lower())
+def find_spoken_language(text: str) -> str:
+    """Return the language other than English and Hindi with most function words; empty for none."""
+    words = _WORD.findall(_remove_noise(text).lower())
     codes = Counter(code for word in words for code in _CODES_OF.get(word, ()))
     return max(codes, key=lambda code: codes[code]) if codes else ""
 
 
-def language_of_case(question: str, gold: str) -> Language:
-    """The language of a case that names none: that of its question; where that is not sure, the gold counts too."""
+def find_case_language(question: str, gold: str) -> Language:
+    """Return the language of a case that names none: of its question, in doubt also of its gold."""
     if (
-        evidence(question) is not LanguageEvidence.READ
-        and evidence(f"{question}\n{gold}") is LanguageEvidence.UNREAD
+        find_language_evidence(question) is not LanguageEvidence.READ
+        and find_language_evidence(f"{question}\n{gold}") is LanguageEvidence.UNREAD
     ):
         return Language.OTHER
-    return identify(question)
+    return identify_language(question)
 
 
-def _plain(text: str) -> str:
-    return _NOISE.sub(" ", text[:_READ])
+def _remove_noise(text: str) -> str:
+    return _NOISE.sub(" ", text[:_MAX_READ_LENGTH])
 
 
-def _language_of_script(plain: str) -> Language | None:
-    """Hindi or another language by its letters; ``None`` for a text in Latin ones."""
+def _detect_by_script(plain: str) -> Language | None:
+    """Return Hindi or another language by its letters; ``None`` for Latin letters."""
     if plain.isascii():
         return None
     hindi = len(_DEVANAGARI.findall(plain))
@@ -174,11 +174,11 @@ def _is_foreign(text: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _counts_of(text: str) -> _WordCounts:
-    return _counts(_plain(text).lower())
+def _count_words_cached(text: str) -> _WordCounts:
+    return _count_words(_remove_noise(text).lower())
 
 
-def _counts(lowered: str) -> _WordCounts:
+def _count_words(lowered: str) -> _WordCounts:
     words = _WORD.findall(lowered)
     counts = Counter(map(_LISTS_OF.get, words))
     counts.pop(None, None)
@@ -191,7 +191,7 @@ def _counts(lowered: str) -> _WordCounts:
     return _WordCounts(len(words), hindi, either, english, other, max(codes.values(), default=0))
 
 
-def _latin_language(counts: _WordCounts) -> Language:
+def _detect_latin_language(counts: _WordCounts) -> Language:
     if counts.is_foreign:
         return Language.OTHER
     is_hinglish = _is_hinglish(counts.words, counts.hindi, counts.either, counts.english)
@@ -201,5 +201,5 @@ def _latin_language(counts: _WordCounts) -> Language:
 def _is_hinglish(words: int, hindi: int, either: int, english: int) -> bool:
     if not hindi:
         return False
-    said = hindi + (either / 2 if hindi >= english / 2 else 0)
-    return said >= _HINGLISH_SHARE * words and hindi * 2 >= english - either
+    hindi_weight = hindi + (either / 2 if hindi >= english / 2 else 0)
+    return hindi_weight >= _HINGLISH_SHARE * words and hindi * 2 >= english - either

@@ -1,4 +1,4 @@
-"""How alike two texts are: the share of their character n-grams that they have in common.
+"""Compares two texts by the share of character n-grams that they have in common.
 
 Near-duplicates are found without comparing all pairs. Of two sets whose Jaccard index is at least ``t``, each has
 at least one common element among its rarest ``n - ceil(t * n) + 1``: the prefix filter of Chaudhuri, Ganti and
@@ -24,80 +24,82 @@ from monitors.facts.quantities.locales import PLAIN, Locale
 from monitors.facts.quantities.scan import scan
 from monitors.facts.text import normalise
 
-GRAM = 4
+GRAM_LENGTH = 4
 """Characters of an n-gram: long enough that two questions about two things share few, short enough for a typo."""
 
-_KEPT = str.maketrans(dict.fromkeys("?!.,;:।\"'`*_()[]", " "))
+_PUNCTUATION = str.maketrans(dict.fromkeys("?!.,;:।\"'`*_()[]", " "))
 
 
-def folded(text: str) -> str:
-    """Letter case, punctuation, spacing and invisible characters aside."""
-    return " ".join(normalise(text).text.lower().translate(_KEPT).split())
+def fold_text(text: str) -> str:
+    """Return a text without letter case, punctuation, extra spaces and invisible characters."""
+    return " ".join(normalise(text).text.lower().translate(_PUNCTUATION).split())
 
 
-def grams(text: str) -> frozenset[str]:
-    """The character n-grams of a folded text, with a space at either end; a short text is one gram."""
-    padded = f" {folded(text)} "
-    return frozenset(padded[at : at + GRAM] for at in range(max(1, len(padded) - GRAM + 1)))
+def build_grams(text: str) -> frozenset[str]:
+    """Return the character n-grams of a folded text with a space at either end; a short text is one gram."""
+    padded = f" {fold_text(text)} "
+    return frozenset(padded[at : at + GRAM_LENGTH] for at in range(max(1, len(padded) - GRAM_LENGTH + 1)))
 
 
-def overlap(first: frozenset[str], second: frozenset[str]) -> float:
-    """The Jaccard index, from 0 (nothing in common) to 1 (the same)."""
+def compute_overlap(first: frozenset[str], second: frozenset[str]) -> float:
+    """Return the Jaccard index, from 0 (nothing in common) to 1 (the same)."""
     common = len(first & second)
     return common / (len(first) + len(second) - common) if common else 0.0
 
 
-def alike_pairs(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int, float]]:
-    """All pairs ``(i, j, overlap)`` with i < j whose overlap is at least ``threshold`` (above 0)."""
-    rarity = Counter(gram for one in sets for gram in one)
-    seen: dict[str, list[int]] = {}
-    for at, one in enumerate(sets):
-        head = _rarest(one, rarity, threshold)
-        for other in sorted({other for gram in head for other in seen.get(gram, ())}):
-            found = overlap(sets[other], one)
-            if found >= threshold:
-                yield other, at, found
+def find_alike_pairs(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int, float]]:
+    """Yield all pairs ``(i, j, overlap)`` with i < j and an overlap of at least ``threshold`` (above 0)."""
+    rarity = Counter(gram for gram_set in sets for gram in gram_set)
+    sets_by_gram: dict[str, list[int]] = {}
+    for at, gram_set in enumerate(sets):
+        head = _select_rarest(gram_set, rarity, threshold)
+        for other in sorted({other for gram in head for other in sets_by_gram.get(gram, ())}):
+            score = compute_overlap(sets[other], gram_set)
+            if score >= threshold:
+                yield other, at, score
         for gram in head:
-            seen.setdefault(gram, []).append(at)
+            sets_by_gram.setdefault(gram, []).append(at)
 
 
-def _rarest(one: frozenset[str], rarity: Counter[str], threshold: float) -> list[str]:
-    ordered = sorted(one, key=lambda gram: (rarity[gram], gram))
+def _select_rarest(gram_set: frozenset[str], rarity: Counter[str], threshold: float) -> list[str]:
+    ordered = sorted(gram_set, key=lambda gram: (rarity[gram], gram))
     return ordered[: len(ordered) - math.ceil(threshold * len(ordered)) + 1]
 
 
-WORTH_A_LOOK: Final = 0.35
-"""Overlap from which two questions are compared word by word: two slips in a short question leave about 0.5."""
+MIN_COMPARED_OVERLAP: Final = 0.35
+"""Questions with less overlap are not compared word by word; two typos in a short one leave about 0.5."""
 
-SHORTEST: Final = 3
-"""Letters below which a word distinguishes two questions by accident only: "is", "of", "me"."""
-
-
-def alike_but_for_slips(questions: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """All pairs of questions in which every word of the one is a word of the other, or one typo away from it."""
-    words = [Counter(folded(question).replace("-", " ").split()) for question in questions]
-    for one, other, _ in alike_pairs([grams(question) for question in questions], WORTH_A_LOOK):
-        if _same_words(words[one] - words[other], words[other] - words[one]):
-            yield one, other
+MIN_WORD_LENGTH: Final = 3
+"""Letters; shorter words ("is", "of", "me") do not distinguish two questions."""
 
 
-def _same_words(own: Counter[str], others: Counter[str]) -> bool:
-    """Whether the words that differ are each other's misspellings, small words aside."""
-    left = [word for word in others.elements() if len(word) >= SHORTEST]
+def find_typo_pairs(questions: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of questions whose words are the same or at most one typo apart."""
+    words = [Counter(fold_text(question).replace("-", " ").split()) for question in questions]
+    for first, second, _ in find_alike_pairs(
+        [build_grams(question) for question in questions], MIN_COMPARED_OVERLAP
+    ):
+        if _has_same_words(words[first] - words[second], words[second] - words[first]):
+            yield first, second
+
+
+def _has_same_words(own: Counter[str], others: Counter[str]) -> bool:
+    """Whether the words that differ are typos of each other; words below `MIN_WORD_LENGTH` are ignored."""
+    left = [word for word in others.elements() if len(word) >= MIN_WORD_LENGTH]
     for word in own.elements():
-        if len(word) < SHORTEST:
+        if len(word) < MIN_WORD_LENGTH:
             continue
-        mutant = next((other for other in left if is_one_slip(word, other)), None)
+        mutant = next((other for other in left if is_one_typo(word, other)), None)
         if mutant is None:
             return False
         left.remove(mutant)
     return not left
 
 
-def is_one_slip(word: str, other: str) -> bool:
-    """One letter left out, doubled, put in, exchanged for another, or two neighbours swapped; not the first one.
+def is_one_typo(word: str, other: str) -> bool:
+    """Whether two words differ by one missing, added or wrong letter, or two swapped ones; not the first.
 
-    People hardly ever miss the first letter, and it distinguishes "maternity" from "paternity". Figures have no
+    People hardly ever mistype the first letter, and it distinguishes "maternity" from "paternity". Figures have no
     typos.
     """
     if word[:1] != other[:1] or any(letter.isdigit() for letter in word + other):
@@ -130,7 +132,7 @@ class FoldedDocument(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def folded_document(document: str) -> FoldedDocument:
+def fold_document(document: str) -> FoldedDocument:
     """Fold a text, linear in its length: runs of white space become one space."""
     plain = normalise(document)
     text = plain.text.translate(_DASHES).translate(_QUOTES)
@@ -144,24 +146,24 @@ def folded_document(document: str) -> FoldedDocument:
 
 
 def find_quote(quote: str, document: str) -> tuple[int, int] | None:
-    """The span of a quote in ``document`` as given (code points, end exclusive); ``None`` where it does not stand.
+    """Return the span of a quote in ``document`` (code points, end exclusive), or ``None``.
 
-    It must stand there as whole words, letter by letter. A quote of fewer than three words is found nowhere.
+    The quote must be there as whole words, letter by letter. One of fewer than three words is never found.
     """
-    wanted = folded_document(quote).text.strip()
+    wanted = fold_document(quote).text.strip()
     if len(wanted.split()) < QUOTE_MIN_WORDS:
         return None
-    here = folded_document(document)
+    here = fold_document(document)
     at = here.text.find(wanted)
     while at >= 0:
         after = at + len(wanted)
-        if not (_joined(here.text, at) or _joined(here.text, after)):
+        if not (_is_inside_word(here.text, at) or _is_inside_word(here.text, after)):
             return here.places[at], here.places[after - 1] + 1
         at = here.text.find(wanted, at + 1)
     return None
 
 
-def _joined(text: str, at: int) -> bool:
+def _is_inside_word(text: str, at: int) -> bool:
     """Whether the characters on both sides of ``at`` belong to one word or number."""
     return 0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum()
 
@@ -176,39 +178,39 @@ class StatedQuantity(NamedTuple):
     date: str = ""
 
 
-def stated(text: str, locale: Locale = PLAIN) -> dict[StatedQuantity, str]:
-    """The quantities of a text, each with the words that state it first.
+def collect_quantities(text: str, locale: Locale = PLAIN) -> dict[StatedQuantity, str]:
+    """Return the quantities of a text, each with the words that state it first.
 
-    Left out are ordinals, digits that belong to a name ("H1N1"), and "one" in words, which Hindi uses for "a".
+    Ordinals are skipped, also digits that belong to a name ("H1N1"), and "one" in words, which Hindi uses for "a".
     """
     scanned = scan(text, locale=locale)
-    found: dict[StatedQuantity, str] = {}
+    quantities: dict[StatedQuantity, str] = {}
     for reading in scanned.readings:
-        if reading.attached or reading.ordinal or _is_an_article(reading):
+        if reading.attached or reading.ordinal or _is_article(reading):
             continue
-        start, end = scanned.normalised.original_span(reading.start, reading.end)
-        found.setdefault(_key(reading), text[start:end])
-    return found
+        start, end = scanned.normalised.find_original_span(reading.start, reading.end)
+        quantities.setdefault(_build_quantity_key(reading), text[start:end])
+    return quantities
 
 
-def missing_from(wanted: str, text: str) -> tuple[str, ...]:
-    """Quantities of ``wanted``, in its words, that ``text`` does not state."""
-    there = stated(text)
-    return tuple(words for quantity, words in stated(wanted).items() if quantity not in there)
+def find_missing_quantities(wanted: str, text: str) -> tuple[str, ...]:
+    """Return the quantities of ``wanted``, in its words, that ``text`` does not state."""
+    there = collect_quantities(text)
+    return tuple(words for quantity, words in collect_quantities(wanted).items() if quantity not in there)
 
 
-def differences(original: str, translation: str) -> tuple[str, ...]:
-    """What a translation left out and what it added, in words; empty when both state the same quantities."""
-    dropped = (f"{words} is lost" for words in missing_from(original, translation))
-    added = (f"{words} is added" for words in missing_from(translation, original))
+def list_quantity_differences(original: str, translation: str) -> tuple[str, ...]:
+    """Return what a translation lost and added, in words; empty when the quantities are the same."""
+    dropped = (f"{words} is lost" for words in find_missing_quantities(original, translation))
+    added = (f"{words} is added" for words in find_missing_quantities(translation, original))
     return (*dropped, *added)
 
 
-def _key(reading: QuantityReading) -> StatedQuantity:
+def _build_quantity_key(reading: QuantityReading) -> StatedQuantity:
     if reading.kind is FactKind.DURATION:
         return StatedQuantity(reading.kind, reading.months, "", days=reading.days)
     return StatedQuantity(reading.kind, reading.value, reading.unit or "", date=reading.date)
 
 
-def _is_an_article(reading: QuantityReading) -> bool:
+def _is_article(reading: QuantityReading) -> bool:
     return reading.kind is FactKind.NUMBER and reading.worded and reading.value == 1

@@ -27,10 +27,10 @@ _PLACE: Final = re.compile(
 _DRIVE: Final = re.compile(r"[A-Za-z]:(?=[\\/])")
 
 
-def canonical(written: str) -> str:
-    """A file's path from its repository's root, without what a diff, an editor or a traceback puts around it.
+def to_canonical_path(written: str) -> str:
+    """Return a file's path from the repository's root, without what diffs, editors and tracebacks add.
 
-    Letter case counts. An absolute path stays absolute: where the checkout lay is not known here, see `agreement`.
+    Letter case counts. An absolute path stays absolute; `compute_agreement` matches it to the repository's files.
     """
     path = written.strip(_QUOTES)
     remote = _REMOTE.match(path)
@@ -71,17 +71,17 @@ class FileAgreement(NamedTuple):
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
-def agreement(named: Iterable[str], wanted: Iterable[str]) -> FileAgreement:
-    """How well a list of files agrees with the wanted ones.
+def compute_agreement(named: Iterable[str], wanted: Iterable[str]) -> FileAgreement:
+    """Compare a list of files with the wanted ones.
 
-    An absolute path is the wanted file that it ends with, folders and all: the checkout lay somewhere.
+    An absolute path matches the wanted file that it ends with, because the checkout's folder is not known.
     """
-    want = {path for path in map(canonical, wanted) if path}
-    given = {_below(path, want) for path in map(canonical, named) if path}
+    want = {path for path in map(to_canonical_path, wanted) if path}
+    given = {_match_wanted_path(path, want) for path in map(to_canonical_path, named) if path}
     return FileAgreement(tuple(sorted(given & want)), tuple(sorted(want - given)), tuple(sorted(given - want)))
 
 
-def _below(path: str, wanted: set[str]) -> str:
+def _match_wanted_path(path: str, wanted: set[str]) -> str:
     if not path.startswith("/"):
         return path
     ends = (path[at + 1 :] for at, sign in enumerate(path) if sign == "/")
@@ -102,31 +102,31 @@ _BARE_NAMES: Final = frozenset(
 _PRODUCTS: Final = re.compile(
     r"(?:node|next|nuxt|vue|react|three|d3|express|ember|angular|socket|chart|asp)\.(?:js|io|net)", re.IGNORECASE
 )
-"""Names that end like a file and are none."""
+"""Product names that end like a file name."""
 _NAME: Final = r"[\w@+.~-]+"
 _WRITTEN: Final = re.compile(
     rf"https?://[^\s<>()\[\]`\"']+|(?:[A-Za-z]:)?[\\/]?(?:{_NAME}[\\/])*{_NAME}(?:::[\w.]+|:\d+|#L\d+)?"
 )
 
 
-def files_in(text: str) -> tuple[str, ...]:
-    """The files that a text names, as it writes them, in order; each file once.
+def find_files(text: str) -> tuple[str, ...]:
+    """Return the files that a text names, as it writes them, in order; each file once.
 
     A name without a folder needs an ending that source files have; links count only where they lead to a file of a
     repository.
     """
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for match in _WRITTEN.finditer(text):
         written = match[0].rstrip(".,:;")
         if _is_file(written):
-            found.setdefault(canonical(written), written)
-    return tuple(found.values())
+            files.setdefault(to_canonical_path(written), written)
+    return tuple(files.values())
 
 
 def _is_file(written: str) -> bool:
     if "://" in written and not _REMOTE.match(written):
         return False
-    path = canonical(written)
+    path = to_canonical_path(written)
     folder, _, name = path.rpartition("/")
     stem, dot, ending = name.rpartition(".")
     if name in _BARE_NAMES:

@@ -1,4 +1,4 @@
-"""One spelling for equivalent characters, with a map back to the text as it was given.
+"""Folds equivalent characters to one spelling, with a map back to the original text.
 
 NFKC with care: compatibility forms are folded character by character (full-width digits, ligatures such as ﬁ), but
 vulgar fractions and superscripts stay: NFKC would turn ``1½`` into ``11⁄2`` and ``m²`` into ``m2``. Unicode spaces
@@ -28,8 +28,8 @@ class Normalised(NamedTuple):
     text: str
     places: list[int] | None
 
-    def original_span(self, start: int, end: int) -> tuple[int, int]:
-        """The span of the original text behind ``[start, end)`` of the folded one; ``end`` is exclusive."""
+    def find_original_span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span of the original text for ``[start, end)`` of the folded one; ``end`` is exclusive."""
         if self.places is None:
             return start, end
         if end <= start:
@@ -85,7 +85,7 @@ def normalise(text: str) -> Normalised:
         if character > "\x7f" and (folded := _FOLDING[ord(character)]) != character
     ]
     if all(len(folded) == 1 for _, folded in changed):
-        return Normalised(_replaced(text, changed), None)
+        return Normalised(_replace_characters(text, changed), None)
     parts: list[str] = []
     places: list[int] = []
     for place, character in enumerate(text):
@@ -98,8 +98,8 @@ def normalise(text: str) -> Normalised:
 _MAX_SINGLE_REPLACEMENTS = 8
 
 
-def _replaced(text: str, changed: list[tuple[str, str]]) -> str:
-    """One character for one: a few are replaced one after the other, which is faster than a table for all."""
+def _replace_characters(text: str, changed: list[tuple[str, str]]) -> str:
+    """Replace characters one for one; a few are replaced in turn, which is faster than a table."""
     if len(changed) > _MAX_SINGLE_REPLACEMENTS:
         return text.translate(_FOLDING)
     for character, folded in changed:
@@ -107,8 +107,8 @@ def _replaced(text: str, changed: list[tuple[str, str]]) -> str:
     return text
 
 
-def caseless(text: str) -> str:
-    """A text in lower case, with each letter that a pattern without regard to case takes for one of ASCII as that.
+def to_caseless(text: str) -> str:
+    """Return a text in lower case, with the letters that match ASCII ones ignoring case as those.
 
     These are ``ſ``, ``ı`` and ``İ``: without this a reader's hints would say no where its pattern finds something.
     """
@@ -128,7 +128,7 @@ class Hinted(NamedTuple):
     hints: tuple[str, ...] = ("",)
 
     def search(self, text: str, plain: str) -> re.Match[str] | None:
-        """The first match in ``text``; ``plain`` is `caseless` of it."""
+        """Return the first match in ``text``; ``plain`` is `to_caseless` of it."""
         return self.pattern.search(text) if any(map(plain.__contains__, self.hints)) else None
 
 
@@ -136,16 +136,16 @@ _NUKTA = "\u093c"
 _WORD_FOLDING = str.maketrans({_NUKTA: None, "ँ": "ं", "’": "'"})
 
 
-def word_key(word: str) -> str:
-    """The lookup key of a word: lower case, without nukta, candrabindu as anusvara (हज़ार = हजार, पाँच = पांच)."""
+def to_word_key(word: str) -> str:
+    """Return the lookup key of a word: lower case, without nukta, with anusvara for candrabindu (हज़ार = हजार)."""
     if word.isascii():
         return word.lower()
     return word.lower().translate(_WORD_FOLDING)
 
 
-def keys_of(words: str) -> frozenset[str]:
-    """The keys of words that stand with spaces between them: the form of the readers' word lists."""
-    return frozenset(word_key(normalise(word).text) for word in words.split())
+def parse_keys(words: str) -> frozenset[str]:
+    """Return the keys of space-separated words: the form of the readers' word lists."""
+    return frozenset(to_word_key(normalise(word).text) for word in words.split())
 
 
 LATIN = "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
@@ -176,7 +176,7 @@ class _Forms(dict[str, tuple[int, str]]):
     """The kind and key of each piece, 0 for spaces. It fills itself, and is emptied before it grows large."""
 
     def __missing__(self, piece: str) -> tuple[int, str]:
-        form = _form(piece)
+        form = _classify_piece(piece)
         if len(piece) <= _MAX_CACHED_PIECE_LENGTH:
             if len(self) >= _MAX_CACHED_PIECES:
                 self.clear()
@@ -189,7 +189,7 @@ _MAX_CACHED_PIECES: Final = 20_000
 """Pieces, some 4 MB: the words of most conversations of an application."""
 
 
-def _form(piece: str) -> tuple[int, str]:
+def _classify_piece(piece: str) -> tuple[int, str]:
     first = piece[0]
     if first.isspace():
         return 0, ""
@@ -197,7 +197,7 @@ def _form(piece: str) -> tuple[int, str]:
         return NUMERAL, piece
     if not _LETTER.match(first):
         return SIGN, piece
-    return WORD, piece.lower() if piece.isascii() else word_key(piece)
+    return WORD, piece.lower() if piece.isascii() else to_word_key(piece)
 
 
 _FORMS: Final = _Forms()
@@ -205,31 +205,31 @@ _new_token: Final[Callable[[tuple[int, str, int, int, str]], Token]] = partial(t
 """A named tuple's own constructor takes twice as long."""
 
 
-def tokenise(text: str, *, most: int | None = None) -> list[Token]:
-    """The tokens of a folded text, at most ``most`` of them; spaces are no tokens."""
+def tokenise(text: str, *, limit: int | None = None) -> list[Token]:
+    """Return the tokens of a folded text, at most ``limit``; spaces are not tokens."""
     # A text that may hold many more tokens than are wanted is not cut up whole; no two spaces stand side by side.
-    many = most is not None and len(text) > 2 * most
-    cut = (match[0] for match in islice(_PIECE.finditer(text), 2 * (most or 0)))
+    many = limit is not None and len(text) > 2 * limit
+    cut = (match[0] for match in islice(_PIECE.finditer(text), 2 * (limit or 0)))
     pieces = list(cut) if many else _PIECE.findall(text)
-    found: list[Token] = []
+    tokens: list[Token] = []
     end = 0
     for piece in pieces:
         start, end = end, end + len(piece)
         kind, key = _FORMS[piece]
         if kind:
-            found.append(_new_token((kind, key, start, end, piece)))
-    return found if most is None else found[:most]
+            tokens.append(_new_token((kind, key, start, end, piece)))
+    return tokens if limit is None else tokens[:limit]
 
 
 _BREAK = re.compile(r"[\n\t\v\f\r\u2028\u2029]")
 
 
-def first_after_break(tokens: Sequence[Token], text: str) -> frozenset[int]:
-    """The tokens before which a line ends or a tab stands: no number goes on there. Linear."""
+def find_tokens_after_breaks(tokens: Sequence[Token], text: str) -> frozenset[int]:
+    """Return the tokens after a line break or a tab: no number continues there. Linear."""
     first: set[int] = set()
     at = 0
-    for found in _BREAK.finditer(text):
-        while at < len(tokens) and tokens[at].start < found.start():
+    for line_break in _BREAK.finditer(text):
+        while at < len(tokens) and tokens[at].start < line_break.start():
             at += 1
         first.add(at)
     return frozenset(first)
@@ -239,13 +239,13 @@ END = Token(SIGN, "", -1, -1, "")
 """What stands beyond either end of a text."""
 
 
-LONGEST: Final = 1_000_000
-"""Characters of the longest text that is read whole: two hundred times a long answer of a real application."""
+MAX_TEXT_LENGTH: Final = 1_000_000
+"""Longer texts are read only at both ends; two hundred times a long answer of a real application."""
 
-PART: Final = 400_000
-"""Characters read at each end of a longer one. Both parts with their masks stay below `LONGEST`."""
+PART_LENGTH: Final = 400_000
+"""Characters read at each end of a longer text. Both parts with their masks stay below `MAX_TEXT_LENGTH`."""
 
-MARGIN: Final = 1_000
+MARGIN_LENGTH: Final = 1_000
 """Characters read beyond a part, so that nothing is cut in two: no find is longer than some hundred."""
 
 
@@ -257,21 +257,22 @@ class Unread(NamedTuple):
 
     @property
     def mark(self) -> str:
-        """What stands for it where the text is shown."""
+        """The text that replaces it where the text is shown."""
         return f"[… {self.end - self.start:,} characters not read …]"
 
     @property
     def reason(self) -> str:
-        """Why something about the text stays open."""
-        return f"{self.end - self.start:,} characters in its middle were not read: it is longer than {LONGEST:,}"
+        """The reason why a grade of the text stays open."""
+        length = self.end - self.start
+        return f"{length:,} characters in its middle were not read: it is longer than {MAX_TEXT_LENGTH:,}"
 
 
-def unread_of(text: str) -> Unread | None:
-    """What is not read of a text, or ``None`` when all of it is."""
-    return Unread(PART, len(text) - PART) if len(text) > LONGEST else None
+def find_unread(text: str) -> Unread | None:
+    """Return the part of a long text that is not read, or ``None`` when all of it is."""
+    return Unread(PART_LENGTH, len(text) - PART_LENGTH) if len(text) > MAX_TEXT_LENGTH else None
 
 
-def parts_of(text: str, unread: Unread) -> tuple[str, str, int]:
-    """Both ends with their margins, and where the second begins."""
-    behind = unread.end - MARGIN
-    return text[: unread.start + MARGIN], text[behind:], behind
+def split_ends(text: str, unread: Unread) -> tuple[str, str, int]:
+    """Return both ends with their margins, and where the second begins."""
+    behind = unread.end - MARGIN_LENGTH
+    return text[: unread.start + MARGIN_LENGTH], text[behind:], behind

@@ -1,4 +1,4 @@
-"""Which of an agent's calls it had made before."""
+"""Finds the calls that an agent repeats."""
 
 from __future__ import annotations
 
@@ -16,59 +16,59 @@ class ToolCall(NamedTuple):
     arguments: object = None
 
 
-def calls_of(steps: Sequence[Step]) -> tuple[ToolCall, ...]:
-    """The calls among an agent's steps that can be compared: of others nothing is known, or their beginning."""
+def collect_calls(steps: Sequence[Step]) -> tuple[ToolCall, ...]:
+    """Return the calls of an agent's steps whose arguments are completely known."""
     return tuple(ToolCall(step.name, step.detail) for step in steps if step.detail and not step.cut)
 
 
-def repeated(calls: Sequence[ToolCall]) -> tuple[int, ...]:
-    """The places (from 0) of calls with the name and the arguments of an earlier one.
+def find_repeated_calls(calls: Sequence[ToolCall]) -> tuple[int, ...]:
+    """Return the indexes of calls with the name and the arguments of an earlier one.
 
     Arguments are compared as values: the order of keys, blanks, 2 or 2.0, JSON inside a text make no difference.
     """
-    return tuple(_first_calls(tuple(enumerate(calls))))
+    return tuple(_map_repeats_to_first(tuple(enumerate(calls))))
 
 
-def repeated_steps(steps: Sequence[Step]) -> Mapping[int, int]:
-    """Where each repeating step's first call stands (places from 0). A step of unknown arguments repeats none."""
-    return _first_calls(
+def find_repeated_steps(steps: Sequence[Step]) -> Mapping[int, int]:
+    """Map each repeating step to its first call (indexes). A step with unknown arguments repeats none."""
+    return _map_repeats_to_first(
         tuple(
             (at, ToolCall(step.name, step.detail)) for at, step in enumerate(steps) if step.detail and not step.cut
         )
     )
 
 
-def _first_calls(calls: Sequence[tuple[int, ToolCall]]) -> dict[int, int]:
-    """The place of each call that was made before, with the place where it was made first."""
+def _map_repeats_to_first(calls: Sequence[tuple[int, ToolCall]]) -> dict[int, int]:
+    """Map the index of each repeated call to the index of its first call."""
     first: dict[str, int] = {}
-    found: dict[int, int] = {}
+    repeats: dict[int, int] = {}
     for at, call in calls:
-        key = json.dumps([call.name, _plain(call.arguments)], sort_keys=True)
+        key = json.dumps([call.name, _to_comparable(call.arguments)], sort_keys=True)
         if key in first:
-            found[at] = first[key]
+            repeats[at] = first[key]
         first.setdefault(key, at)
-    return found
+    return repeats
 
 
-def _plain(value: object) -> object:
-    """A value in the one way it is compared."""
+def _to_comparable(value: object) -> object:
+    """Convert a value to a form in which equal values compare equal."""
     match value:
         case str():
-            return _plain_text(value)
+            return _text_to_comparable(value)
         case float() if value.is_integer():
             return int(value)
         case dict():
-            return {str(key): _plain(item) for key, item in cast("dict[object, object]", value).items()}
+            return {str(key): _to_comparable(item) for key, item in cast("dict[object, object]", value).items()}
         case list() | tuple():
-            return [_plain(item) for item in cast("Sequence[object]", value)]
+            return [_to_comparable(item) for item in cast("Sequence[object]", value)]
         case _:
             return value
 
 
-def _plain_text(text: str) -> object:
+def _text_to_comparable(text: str) -> object:
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:
-        return _plain(json.loads(text))
+        return _to_comparable(json.loads(text))
     except (ValueError, RecursionError):
         return text

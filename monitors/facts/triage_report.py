@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, cast
 
-from monitors.facts.source_files import files_in
+from monitors.facts.source_files import find_files
 from monitors.facts.text import normalise
 from monitors.records.triage import IssueSeverity, TriageReport
 
@@ -47,31 +47,31 @@ _NOTHING: Final = re.compile(
     r"[<\[{][^>\]}\n]{0,80}[>\]}])?[\s*_`.]*",
     re.IGNORECASE,
 )
-"""What a template leaves where nobody wrote anything."""
+"""What an empty field of a template contains."""
 _SHARE: Final = re.compile(
     r"(?<![\d.])(?P<number>\d{1,3}(?:\.\d{1,4})?)\s*(?P<percent>%)?(?:\s*/\s*(?P<of>\d{1,3})\b)?"
 )
 
 
 def read_report(text: str) -> TriageReport:
-    """The parts of a report: from JSON where the text is one object, in a code fence or not, else from prose."""
-    fields = _object_in(text)
-    return _of_fields(fields) if fields is not None else _of_prose(text)
+    """Read the parts of a report: from a JSON object (in a code fence or not), else from prose."""
+    fields = _parse_object(text)
+    return _report_from_fields(fields) if fields is not None else _report_from_prose(text)
 
 
 @lru_cache(maxsize=32)
 def fold_case(text: str) -> str:
-    """A text in one spelling, without letter case and with single spaces: keywords are looked up in it."""
+    """Return a text without letter case and with single spaces, for looking up keywords."""
     return " ".join(normalise(text).text.casefold().split())
 
 
-def stands_in(keyword: str, text: str) -> bool:
-    """Whether a keyword stands in a text, as words, singular or plural: "lock" is not in "block"."""
+def contains_keyword(keyword: str, text: str) -> bool:
+    """Whether a text contains a keyword as whole words, singular or plural: "lock" is not in "block"."""
     pattern = rf"(?<!\w){re.escape(fold_case(keyword))}(?:e?s)?(?!\w)"
     return re.search(pattern, fold_case(text)) is not None
 
 
-def _object_in(text: str) -> Mapping[str, object] | None:
+def _parse_object(text: str) -> Mapping[str, object] | None:
     bare = text.strip()
     if bare.startswith("```"):
         bare = bare.partition("\n")[2].rpartition("```")[0].strip()
@@ -84,75 +84,75 @@ def _object_in(text: str) -> Mapping[str, object] | None:
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else None
 
 
-def _of_fields(fields: Mapping[str, object]) -> TriageReport:
-    """Keys in any case (`rootCause`, `root_cause`); where none is known, those of an object inside."""
-    known = dict(_known(fields))
+def _report_from_fields(fields: Mapping[str, object]) -> TriageReport:
+    """Build a report from keys in any case (`rootCause`, `root_cause`), else from a nested object's keys."""
+    parts = dict(_find_parts(fields))
     inner = [cast("Mapping[str, object]", value) for value in fields.values() if isinstance(value, dict)]
-    if not known and len(inner) == 1:
-        return _of_fields(inner[0])
-    files = known.get("files")
-    named = _texts(files) if files is not None else None
+    if not parts and len(inner) == 1:
+        return _report_from_fields(inner[0])
+    files = parts.get("files")
+    named = _parse_files(files) if files is not None else None
     return TriageReport(
-        severity=_severity(_text(known.get("severity"))),
-        root_cause=_said(_text(known.get("root_cause"))),
+        severity=_parse_severity(_to_text(parts.get("severity"))),
+        root_cause=_clean_part_text(_to_text(parts.get("root_cause"))),
         files=named,
-        functions=tuple(one for one in named or () if "::" in one),
-        recommended_fix=_said(_text(known.get("recommended_fix"))),
-        confidence=_confidence(_text(known.get("confidence"))),
+        functions=tuple(file for file in named or () if "::" in file),
+        recommended_fix=_clean_part_text(_to_text(parts.get("recommended_fix"))),
+        confidence=_parse_confidence(_to_text(parts.get("confidence"))),
     )
 
 
-def _known(fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _find_parts(fields: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for key, value in fields.items():
         name = re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", key)
-        part = _part_called(name)
+        part = _find_part(name)
         if part and value is not None:
             yield part, value
 
 
-def _text(value: object) -> str:
+def _to_text(value: object) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    """Files in a list: as texts, or as objects that have the path under `path`, `file` or `name`."""
+def _parse_files(value: object) -> tuple[str, ...]:
+    """Read a list of files: texts, or objects with the path under `path`, `file` or `name`."""
     if isinstance(value, str):
-        return files_in(value)
+        return find_files(value)
     if not isinstance(value, list):
         return ()
-    return tuple(path for one in cast("Sequence[object]", value) if (path := _path(one)))
+    return tuple(path for value_in_list in cast("Sequence[object]", value) if (path := _parse_path(value_in_list)))
 
 
-def _path(value: object) -> str:
+def _parse_path(value: object) -> str:
     if isinstance(value, dict):
         entry = cast("Mapping[str, object]", value)
         value = next((entry[key] for key in ("path", "file", "filename", "name") if key in entry), "")
     return value.strip() if isinstance(value, str) else ""
 
 
-def _of_prose(text: str) -> TriageReport:
+def _report_from_prose(text: str) -> TriageReport:
     parts: dict[str, list[str]] = {}
     prose: list[str] = []
     under: str | None = None
-    for part, line, fenced in _lines(text):
+    for part, line, fenced in _classify_lines(text):
         under = part if part is not None else under
         if under:
             parts.setdefault(under, []).append(line)
         prose += [] if fenced else [line]
-    said = {part: "\n".join(lines).strip() for part, lines in parts.items()}
-    named = files_in(said["files"] if "files" in said else "\n".join(prose))
+    texts = {part: "\n".join(lines).strip() for part, lines in parts.items()}
+    named = find_files(texts["files"] if "files" in texts else "\n".join(prose))
     return TriageReport(
-        severity=_severity(said.get("severity", "")),
-        root_cause=_said(said.get("root_cause", "")),
-        files=named if named or "files" in said else None,
-        functions=tuple(one for one in named if "::" in one),
-        recommended_fix=_said(said.get("recommended_fix", "")),
-        confidence=_confidence(said.get("confidence", "")),
+        severity=_parse_severity(texts.get("severity", "")),
+        root_cause=_clean_part_text(texts.get("root_cause", "")),
+        files=named if named or "files" in texts else None,
+        functions=tuple(file for file in named if "::" in file),
+        recommended_fix=_clean_part_text(texts.get("recommended_fix", "")),
+        confidence=_parse_confidence(texts.get("confidence", "")),
     )
 
 
-def _lines(text: str) -> Iterator[tuple[str | None, str, bool]]:
-    """Each line's part where one begins there ("" for a heading of something else), its text, and if it is code."""
+def _classify_lines(text: str) -> Iterator[tuple[str | None, str, bool]]:
+    """Yield each line's part ("" for another heading, ``None`` without one), its text, and whether it is code."""
     lines = text.splitlines()
     fenced = False
     for at, line in enumerate(lines):
@@ -164,15 +164,15 @@ def _lines(text: str) -> Iterator[tuple[str | None, str, bool]]:
         if _UNDERLINE.match(line):
             continue
         below = lines[at + 1] if at + 1 < len(lines) else ""
-        yield (*_heading(line, underlined=bool(line.strip() and _UNDERLINE.match(below))), False)
+        yield (*_parse_heading(line, underlined=bool(line.strip() and _UNDERLINE.match(below))), False)
 
 
-def _heading(line: str, *, underlined: bool) -> tuple[str | None, str]:
-    """The part that a line begins and what it says of it."""
+def _parse_heading(line: str, *, underlined: bool) -> tuple[str | None, str]:
+    """Return the part that a line begins, and the line's text for it."""
     label = _LABEL.match(line)
     if label is None:
         return None, line
-    part = _part_called(label["name"])
+    part = _find_part(label["name"])
     heading = bool(label["hashes"]) or underlined
     marked = heading or label["colon"] or label["late"] or (label["bold"] and label["end"] and not label["rest"])
     if part and marked and (not label["rest"] or label["colon"] or label["late"]):
@@ -180,23 +180,23 @@ def _heading(line: str, *, underlined: bool) -> tuple[str | None, str]:
     return ("" if heading or (label["bold"] and label["colon"] and label["end"]) else None), line
 
 
-def _part_called(name: str) -> str | None:
+def _find_part(name: str) -> str | None:
     name = " ".join(name.split())
     return next((part for part, called in _CALLED.items() if called.fullmatch(name)), None)
 
 
-def _said(text: str) -> str | None:
+def _clean_part_text(text: str) -> str | None:
     return None if _NOTHING.fullmatch(text) else text.strip()
 
 
-def _severity(text: str) -> IssueSeverity | None:
-    """The severity that a text names; none where it names two ("between high and critical")."""
+def _parse_severity(text: str) -> IssueSeverity | None:
+    """Return the severity that a text names; ``None`` where it names two ("between high and critical")."""
     named = [severity for severity, pattern in _SEVERITIES if pattern.search(text)]
     return named[0] if len(named) == 1 else None
 
 
-def _confidence(text: str) -> float | None:
-    """A confidence from 0 to 1; "85 %", "0.85", "8.5/10" are the same. Words such as "high" are no number."""
+def _parse_confidence(text: str) -> float | None:
+    """Parse a confidence from 0 to 1: "85 %", "0.85", "8.5/10"; ``None`` for words such as "high"."""
     share = _SHARE.search(text)
     if share is None:
         return None

@@ -1,4 +1,4 @@
-"""Which days of the week a text names as a stretch: ``Tuesday to Sunday``, ``Mon-Fri``, ``daily``."""
+"""Finds stretches of weekdays in a text: ``Tuesday to Sunday``, ``Mon-Fri``, ``daily``."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ _EVERY: Final = re.compile(r"\b(?:daily|every ?day|all week|(?:7|seven) days a w
 _WEEK: Final = 7
 
 
-def stretches_of_days(text: str) -> frozenset[frozenset[int]]:
-    """Each stretch as its days, Monday is 0; single days and lists of days are none."""
-    found = {_between(WEEKDAYS[match[1].lower()], WEEKDAYS[match[2].lower()]) for match in _STRETCH.finditer(text)}
+def find_day_stretches(text: str) -> frozenset[frozenset[int]]:
+    """Return each stretch as its days (Monday is 0); single days and lists of days do not count."""
+    stretches = {
+        _list_days_between(WEEKDAYS[match[1].lower()], WEEKDAYS[match[2].lower()])
+        for match in _STRETCH.finditer(text)
+    }
     if _EVERY.search(text):
-        found.add(frozenset(range(_WEEK)))
-    return frozenset(found)
+        stretches.add(frozenset(range(_WEEK)))
+    return frozenset(stretches)
 
 
-def _between(first: int, last: int) -> frozenset[int]:
+def _list_days_between(first: int, last: int) -> frozenset[int]:
     return frozenset((first + step) % _WEEK for step in range((last - first) % _WEEK + 1))

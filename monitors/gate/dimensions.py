@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from monitors.facts.tool_calls import repeated_steps
+from monitors.facts.tool_calls import find_repeated_steps
 from monitors.gate.compare import ComparisonDetail, Pair
 from monitors.records.comparisons import Comparison, DimensionChange, TriageChange
 from monitors.records.exchanges import Evidence, Exchange
@@ -72,7 +72,7 @@ def _build_path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
     return IssuePath(
         case_id=case_id,
         steps=fmean(count_steps(evidence) for evidence in evidences),
-        repeated=fmean(len(repeated_steps(steps)) for steps in comparable) if comparable else None,
+        repeated=fmean(len(find_repeated_steps(steps)) for steps in comparable) if comparable else None,
         shortest_path=task.reference.shortest_path if task else None,
     )
 

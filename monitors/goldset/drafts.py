@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from monitors.errors import GoldSetError
 from monitors.facts.disclosures.candidates import DisclosureKind
 from monitors.facts.disclosures.masking import LABELS
-from monitors.facts.similarity import alike_but_for_slips, stated
+from monitors.facts.similarity import find_typo_pairs, collect_quantities
 from monitors.goldset.checks import NumberedCase, check_duplicates
 from monitors.goldset.lines import describe_validation_error
 from monitors.records.base import Identifier, Record, Severity
@@ -192,10 +192,10 @@ def _find_alike(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
         pairs.setdefault(first, set()).add(second)
         pairs.setdefault(second, set()).add(first)
     questions = [" ".join(case.turns) for case in cases]
-    for first, second in alike_but_for_slips(questions):
+    for first, second in find_typo_pairs(questions):
         if (
             cases[first].language is cases[second].language
-            and stated(questions[first]).keys() == stated(questions[second]).keys()
+            and collect_quantities(questions[first]).keys() == collect_quantities(questions[second]).keys()
         ):
             pairs.setdefault(first, set()).add(second)
             pairs.setdefault(second, set()).add(first)

@@ -18,8 +18,8 @@ from posixpath import basename
 from typing import Final, NamedTuple
 
 from monitors.facts.similarity import find_quote
-from monitors.facts.source_files import SUFFIXES, agreement, canonical, files_in
-from monitors.facts.triage_report import stands_in
+from monitors.facts.source_files import SUFFIXES, compute_agreement, to_canonical_path, find_files
+from monitors.facts.triage_report import contains_keyword
 from monitors.goldset.checks import GoldFinding, NumberedCase, SuiteCheck, Weight
 from monitors.records.triage import TriageTask
 
@@ -81,9 +81,9 @@ def _normalise_address(url: str | None) -> str:
 
 
 def _check_files(task: TriageTask) -> Iterator[_Fault]:
-    files = {canonical(path) for path in task.issue.repository_files} - {""}
+    files = {to_canonical_path(path) for path in task.issue.repository_files} - {""}
     for written in task.reference.relevant_files:
-        path = canonical(written)
+        path = to_canonical_path(written)
         if path in files:
             continue
         problem, suggestion = _describe_non_path(written, path), _suggest_file(written, path, files)
@@ -107,7 +107,7 @@ def _describe_non_path(written: str, path: str) -> str:
     """Describe why a text is not a path; empty for a path. A name without a suffix may be one (``LICENSE``)."""
     if not path:
         return "names no file"
-    if "://" in written and not files_in(written):
+    if "://" in written and not find_files(written):
         return "is a link that leads to no file of a repository"
     if path.startswith(("/", "../")):
         return "is a path on a local machine"
@@ -126,7 +126,7 @@ def _suggest_file(written: str, path: str, files: set[str]) -> str:
     same_endings = [
         file for file in sorted(files) if path.endswith(f"/{file}") or file.rpartition(".")[0] == dotted
     ]
-    written_files = [] if _MODULE.fullmatch(path) else [canonical(file) for file in files_in(written)]
+    written_files = [] if _MODULE.fullmatch(path) else [to_canonical_path(file) for file in find_files(written)]
     candidates = [
         *same_endings,
         *(file for file in written_files if not file.startswith(("/", "..")) and file != path),
@@ -143,7 +143,7 @@ def _check_functions(task: TriageTask) -> Iterator[_Fault]:
         if not (sign and path.strip() and name.strip("`() ")):
             finding = f"{written!r} in `relevant_functions` does not say in which file"
             files = [
-                file for file in task.reference.relevant_files if not _describe_non_path(file, canonical(file))
+                file for file in task.reference.relevant_files if not _describe_non_path(file, to_canonical_path(file))
             ]
             advice = f"write {next(iter(files), 'path')}::{written.strip('`:() ') or 'name'}"
             yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, advice)
@@ -151,7 +151,7 @@ def _check_functions(task: TriageTask) -> Iterator[_Fault]:
 
 def _check_keywords(task: TriageTask) -> Iterator[_Fault]:
     keywords = task.reference.expected_keywords
-    present = [word for word in keywords if stands_in(word, task.issue.text)]
+    present = [word for word in keywords if contains_keyword(word, task.issue.text)]
     if present:
         all_present = len(present) == len(keywords)
         effect = "so keywords grade nothing here" if all_present else "they do not count"
@@ -173,7 +173,7 @@ def _check_leaks(task: TriageTask) -> Iterator[_Fault]:
             "take the sentence out of `issue_body`, or choose another issue",
         )
     files = task.reference.relevant_files
-    named_files = agreement(files_in(body), files)
+    named_files = compute_agreement(find_files(body), files)
     if named_files.found and not named_files.missed:
         yield _Fault(
             SuiteCheck.LEAK,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from monitors.facts.language import identify
+from monitors.facts.language import identify_language
 from monitors.records.base import Language
 from monitors.records.cases import Pipeline
 from monitors.records.triage import ISSUE_PLACE, IssueSeverity, TriageReference, TriageTask
@@ -97,7 +97,7 @@ def _build_case_fields(
     other_fields: dict[str, Any], issue: dict[str, Any], reference: dict[str, Any]
 ) -> dict[str, Any]:
     question = issue.get("url") or f"{issue.get('title', '')}\n\n{issue.get('body', '')}".strip()
-    language = identify(f"{issue.get('title', '')} {issue.get('body', '')}")
+    language = identify_language(f"{issue.get('title', '')} {issue.get('body', '')}")
     fields: dict[str, Any] = {
         "id": _make_id(issue.get("url"), issue.get("title")),
         "turns": [question],

@@ -18,8 +18,8 @@ from typing import Annotated, Any, Final, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.facts.language import identify
-from monitors.facts.similarity import QUOTE_MIN_WORDS, differences, find_quote, grams, missing_from, overlap
+from monitors.facts.language import identify_language
+from monitors.facts.similarity import QUOTE_MIN_WORDS, list_quantity_differences, find_quote, build_grams, find_missing_quantities, compute_overlap
 from monitors.goldset.lines import parse_json
 from monitors.records.base import Identifier, Language, Record, Severity, Sha256
 from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Quote, Text
@@ -260,10 +260,10 @@ def _describe_quote_problem(proposed: ProposedDraft) -> str:
 
 
 def _find_problem(proposed: ProposedDraft, defaults: DraftDefaults, clause: str) -> str:
-    unfounded = missing_from(proposed.gold, clause)
+    unfounded = find_missing_quantities(proposed.gold, clause)
     if unfounded:
         return f"its gold states {', '.join(unfounded)}, which the quoted clause does not"
-    language = identify(proposed.question)
+    language = identify_language(proposed.question)
     if language is not defaults.language:
         return f"it is in {language.value}, asked for was {defaults.language.value}"
     personal = find_disclosures(f"{proposed.question}\n{proposed.gold}", account_patterns=defaults.account_patterns)
@@ -290,7 +290,7 @@ def _asks_the_same(first: GoldCase, second: GoldCase) -> bool:
     """Whether two cases ask nearly the same about the same document; two policies may have equal questions."""
     if first.language is not second.language or first.provenance.document != second.provenance.document:
         return False
-    return overlap(grams(first.question), grams(second.question)) >= MIN_SAME_QUESTION_OVERLAP
+    return compute_overlap(build_grams(first.question), build_grams(second.question)) >= MIN_SAME_QUESTION_OVERLAP
 
 
 def translation_from_proposal(
@@ -323,10 +323,10 @@ def translation_from_proposal(
 
 def find_translation_problem(question: str, gold: str, original: GoldCase, language: Language) -> str:
     """Return why the words are not a translation of the original to ``language``; empty when they are."""
-    changed = [*differences(original.question, question), *differences(original.gold, gold)]
+    changed = [*list_quantity_differences(original.question, question), *list_quantity_differences(original.gold, gold)]
     if changed:
         return f"against {original.id}, {', '.join(changed)}"
-    detected = identify(question)
+    detected = identify_language(question)
     if detected is not language:
         return f"its question reads as {detected.value}, asked for was {language.value}"
     if find_disclosures(f"{question}\n{gold}") and not find_disclosures(f"{original.question}\n{original.gold}"):

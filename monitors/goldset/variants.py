@@ -25,11 +25,11 @@ from typing import NamedTuple, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.facts.language import identify
+from monitors.facts.language import identify_language
 from monitors.facts.quantities.lexicon import NUMBER_WORDS
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.quantities.units import UNIT_KEYS
-from monitors.facts.text import word_key
+from monitors.facts.text import to_word_key
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase, Pipeline
 
@@ -100,7 +100,7 @@ def load_lexicon() -> VariantLexicon:
 
 def is_unchangeable(word: str, language: str) -> bool:
     """Whether a typo in ``word`` could change the question: a number, a unit, a negation or the like."""
-    key = word_key(word)
+    key = to_word_key(word)
     return key in UNIT_KEYS or key in NUMBER_WORDS or word.lower() in load_lexicon().unchanged.get(language, ())
 
 
@@ -389,7 +389,7 @@ def _find_variant_language(case: GoldCase, kind: VariantKind, text: str) -> Lang
         return None
     if len(find_disclosures(text)) != len(find_disclosures(case.question)):
         return None
-    language = identify(text)
+    language = identify_language(text)
     if kind is VariantKind.CODE_SWITCH and case.language is Language.ENGLISH:
         return language if language is Language.HINGLISH else None
     return language if language is case.language else None

@@ -56,17 +56,13 @@ def parse_reply(message: Any) -> ModelReply:
     """Return the text of a message with its usage. `TryAgain` when the body is not a message."""
     if getattr(message, "type", None) != "message":
         raise_no_message(message)
-    texts = [str(block.text) for block in _blocks(message) if block.type == "text"]
+    texts = [str(block.text) for block in message.content or () if block.type == "text"]
     return ModelReply(
         text="".join(texts),
         stop=_STOPS.get(str(message.stop_reason), Stop.DONE),
         answered_by=str(message.model),
         usage=_parse_usage(message),
     )
-
-
-def _blocks(message: Any) -> list[Any]:
-    return list(message.content or ())
 
 
 def raise_no_message(body: Any) -> NoReturn:

@@ -12,8 +12,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from monitors.facts.source_files import FileAgreement, agreement
-from monitors.facts.tool_calls import repeated_steps
+from monitors.facts.source_files import FileAgreement, compute_agreement
+from monitors.facts.tool_calls import find_repeated_steps
 from monitors.facts.triage_report import read_report
 from monitors.plural import plural
 from monitors.records.exchanges import Channel, Evidence, Exchange, NoAnswer, Step, StepKind
@@ -165,7 +165,7 @@ def build_report_row(
         severity=_format_severity_briefly(report.severity, right) if isinstance(response, Exchange) else "",
         rating=str(grade.rubric) if isinstance(grade, Judged) and grade.rubric else _format_counted_rating(counted),
         steps=_format_steps_briefly(response.evidence, task.reference),
-        repeats=len(repeated_steps(response.evidence.steps)),
+        repeats=len(find_repeated_steps(response.evidence.steps)),
     )
 
 
@@ -174,7 +174,7 @@ def _format_counted_rating(counted: float | None) -> str:
 
 
 def _format_files_briefly(report: TriageReport, reference: TriageReference) -> str:
-    agreed = agreement(report.files or (), reference.relevant_files)
+    agreed = compute_agreement(report.files or (), reference.relevant_files)
     if not reference.relevant_files:
         return f"{len(agreed.extra):,} named"
     extra = f", {len(agreed.extra):,} extra" if agreed.extra else ""
@@ -254,7 +254,7 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
     response, grades = result.result, result.assessment.grades
     text = response.graded_text if isinstance(response, Exchange) else ""
     report = read_report(text)
-    agreed = agreement(report.files or (), task.reference.relevant_files)
+    agreed = compute_agreement(report.files or (), task.reference.relevant_files)
     return TriageView(
         title=marker.mark_plain(task.issue.title, _PATH_CHARACTERS),
         address=marker.mark_plain(task.issue.url or "", _PATH_CHARACTERS),
@@ -332,7 +332,7 @@ def _build_file_groups(
 ) -> tuple[FileGroup, ...]:
     repository_files = task.issue.repository_files
     made_up = (
-        frozenset(agreement(report.files or (), repository_files).extra) if repository_files else frozenset[str]()
+        frozenset(compute_agreement(report.files or (), repository_files).extra) if repository_files else frozenset[str]()
     )
     groups = (
         ("found", "found", agreed.found),
@@ -382,7 +382,7 @@ def _build_rating(assessment: Assessment, marker: TextMarker, counted: float | N
 def build_path_view(result: CaseResult, reference: TriageReference, marker: TextMarker) -> PathView:
     """Build the view of the steps, each repeat with the step that it repeats."""
     evidence = result.result.evidence
-    repeats = repeated_steps(evidence.steps)
+    repeats = find_repeated_steps(evidence.steps)
     text = marker.mark_plain(", ".join(_list_path_facts(evidence, reference, result.assessment, len(repeats))))
     if not evidence.steps:
         return PathView(text, None, (), (), ())

@@ -17,7 +17,7 @@ from typing import Final, assert_never
 from monitors.errors import ConfigError
 from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind, Strength, build_view
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.facts.disclosures.masking import LABELS, WITHHELD, MaskedText, label_of, mask
+from monitors.facts.disclosures.masking import LABELS, WITHHELD, MaskedText, get_label, mask
 from monitors.records.traffic import Conversation, Turn
 from monitors.sources.traffic.items import is_impersonal_id, make_safe_id
 
@@ -138,7 +138,7 @@ def protect_conversation(
         case PrivacyMode.NONE:
             return pseudonymous
         case PrivacyMode.REDACT:
-            return _redact_disclosures(pseudonymous, _Masking(label_of, None, account_patterns))
+            return _redact_disclosures(pseudonymous, _Masking(get_label, None, account_patterns))
         case PrivacyMode.PSEUDONYMISE:
             return _redact_disclosures(
                 pseudonymous, _Masking(pseudonyms.make_pseudonym, pseudonyms, account_patterns)

@@ -12,7 +12,7 @@ import pkgutil
 import sys
 from pathlib import Path
 
-from tests.accuracy.document import render
+from tests.accuracy.document import render_page
 from tests.accuracy.figure import Measured
 
 SETS = Path(__file__).parent / "sets"
@@ -20,12 +20,12 @@ SETS = Path(__file__).parent / "sets"
 
 def main(arguments: list[str]) -> int:
     """Measure every set (or those named by ``--only``), print the figures, write the page."""
-    asked = _parse(arguments)
+    asked = _parse_arguments(arguments)
     if not asked.data.is_dir():
         print(f"{asked.data}: no such folder. The labelled data lies beside the project and is not part of it.")
         return 2
-    measured = _measure(asked.data, set(asked.only))
-    page = render(measured, date=asked.date, commit=asked.commit)
+    measured = _measure_sets(asked.data, set(asked.only))
+    page = render_page(measured, date=asked.date, commit=asked.commit)
     if str(asked.out) == "-":
         print(page)
         return 0
@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _parse(arguments: list[str]) -> argparse.Namespace:
+def _parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.accuracy")
     parser.add_argument("data", type=Path, help="the folder of labelled sets")
     parser.add_argument("out", type=Path, help="the page to write; - prints it")
@@ -45,9 +45,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _measure(data: Path, only: set[str]) -> dict[str, Measured]:
+def _measure_sets(data: Path, only: set[str]) -> dict[str, Measured]:
     measured: dict[str, Measured] = {}
-    for module in sorted(pkgutil.iter_modules([str(SETS)]), key=lambda found: found.name):
+    for module in sorted(pkgutil.iter_modules([str(SETS)]), key=lambda module: module.name):
         if only and module.name not in only:
             continue
         the_set = importlib.import_module(f"tests.accuracy.sets.{module.name}")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from tests.accuracy.figure import Figure, Measured, TellingError
 
-MOST_TELLING = 20
+MAX_TELLING_ERRORS = 20
 
 INTRODUCTION = """# How right the graders are
 
@@ -18,63 +18,63 @@ found / (found + half of the errors). A grader that abstains has not decided; ag
 """
 
 
-def render(measured: dict[str, Measured], *, date: str, commit: str) -> str:
+def render_page(measured: dict[str, Measured], *, date: str, commit: str) -> str:
     """The whole page as Markdown; ``measured`` by the name of the set."""
-    parts = [INTRODUCTION, f"Date {date}, commit `{commit}`.\n", _targets(_figures(measured))]
+    parts = [INTRODUCTION, f"Date {date}, commit `{commit}`.\n", _format_targets(_list_figures(measured))]
     for name, result in measured.items():
-        parts.append(f"## {name}\n\n{_table(result.figures)}")
+        parts.append(f"## {name}\n\n{_format_table(result.figures)}")
         parts.extend(f"{note}\n" for note in result.notes)
-    parts.append(_errors([error for result in measured.values() for error in result.errors]))
+    parts.append(_format_errors([error for result in measured.values() for error in result.errors]))
     return "\n".join(parts)
 
 
-def _figures(measured: dict[str, Measured]) -> list[Figure]:
+def _list_figures(measured: dict[str, Measured]) -> list[Figure]:
     return [figure for result in measured.values() for figure in result.figures]
 
 
-def _targets(figures: Iterable[Figure]) -> str:
+def _format_targets(figures: Iterable[Figure]) -> str:
     aimed = [figure for figure in figures if figure.target is not None]
     missed = [figure for figure in aimed if not figure.met]
     if not missed:
         return f"All {len(aimed)} targets are met.\n"
     lines = [f"{len(aimed) - len(missed)} of {len(aimed)} targets are met. Missed:\n"]
-    lines += [f"- {f.set}, {f.what}: {f.value:.3f}, {_target(f)}" for f in missed]
+    lines += [f"- {f.set}, {f.what}: {f.value:.3f}, {_format_target(f)}" for f in missed]
     return "\n".join(lines) + "\n"
 
 
-def _table(figures: Iterable[Figure]) -> str:
+def _format_table(figures: Iterable[Figure]) -> str:
     head = (
         "| what | value | 95 % | rows | target | met | baseline |\n| --- | ---: | --- | ---: | --- | --- | ---: |\n"
     )
-    return head + "".join(_row(figure) for figure in figures)
+    return head + "".join(_format_row(figure) for figure in figures)
 
 
-def _row(figure: Figure) -> str:
+def _format_row(figure: Figure) -> str:
     met = {None: "", True: "yes", False: "**no**"}[figure.met]
     baseline = "" if figure.baseline is None else f"{figure.baseline:.3f}"
     interval = f"{figure.low:.3f} to {figure.high:.3f}"
-    cells = (figure.what, f"{figure.value:.3f}", interval, str(figure.count), _target(figure), met, baseline)
+    cells = (figure.what, f"{figure.value:.3f}", interval, str(figure.count), _format_target(figure), met, baseline)
     return "| " + " | ".join(cells) + " |\n"
 
 
-def _target(figure: Figure) -> str:
+def _format_target(figure: Figure) -> str:
     if figure.target is None:
         return ""
     return f"{'at most' if figure.at_most else 'at least'} {figure.target:.2f}"
 
 
-def _errors(errors: Sequence[TellingError]) -> str:
+def _format_errors(errors: Sequence[TellingError]) -> str:
     """The most telling errors, taken in turn from the sets so that no set crowds out the others."""
     by_set: dict[str, list[TellingError]] = {}
     for error in errors:
         by_set.setdefault(error.set, []).append(error)
     chosen: list[TellingError] = []
-    while by_set and len(chosen) < MOST_TELLING:
+    while by_set and len(chosen) < MAX_TELLING_ERRORS:
         for name in list(by_set):
             chosen.append(by_set[name].pop(0))
             if not by_set[name]:
                 del by_set[name]
-    rows = [f"| {e.set} | `{e.row_id}` | {e.what} | {e.teaches} |" for e in chosen[:MOST_TELLING]]
+    rows = [f"| {e.set} | `{e.row_id}` | {e.what} | {e.teaches} |" for e in chosen[:MAX_TELLING_ERRORS]]
     head = (
         "## The most telling errors\n\n| set | row | what happened | what it teaches |\n| --- | --- | --- | --- |\n"
     )

@@ -52,7 +52,7 @@ class Measured:
     notes: tuple[str, ...] = ()
 
 
-def share(
+def build_share(
     of: str,
     what: str,
     hits: int,
@@ -91,12 +91,12 @@ class Detection:
         F1 is found / (found + (false alarms + missed) / 2), so its interval is Wilson's over that many rows.
         """
         rows = self.found + round((self.false_alarms + self.missed) / 2)
-        f1 = share(of, f"{what}: F1", self.found, rows, target=target_f1, baseline=baseline_f1)
+        f1 = build_share(of, f"{what}: F1", self.found, rows, target=target_f1, baseline=baseline_f1)
         halves = 2 * self.found + self.false_alarms + self.missed
         f1 = replace(f1, value=2 * self.found / halves if halves else 0.0)
         return (
-            share(of, f"{what}: precision", self.found, self.found + self.false_alarms, target=target_precision),
-            share(of, f"{what}: recall", self.found, self.found + self.missed, target=target_recall),
+            build_share(of, f"{what}: precision", self.found, self.found + self.false_alarms, target=target_precision),
+            build_share(of, f"{what}: recall", self.found, self.found + self.missed, target=target_recall),
             f1,
         )
 
@@ -126,7 +126,7 @@ class Verdicts:
         agreed = self.right_pass + self.right_fail
         decided = agreed + self.false_pass + self.false_fail
         return (
-            share(
+            build_share(
                 of,
                 f"{what}: agreement where decided",
                 agreed,
@@ -134,8 +134,8 @@ class Verdicts:
                 target=target_agreement,
                 baseline=baseline_agreement,
             ),
-            share(of, f"{what}: decided", decided, decided + self.abstained),
-            share(
+            build_share(of, f"{what}: decided", decided, decided + self.abstained),
+            build_share(
                 of,
                 f"{what}: false pass, of replies a person found wrong and the grader decided",
                 self.false_pass,
@@ -144,7 +144,7 @@ class Verdicts:
                 at_most=True,
                 baseline=baseline_false_pass,
             ),
-            share(
+            build_share(
                 of,
                 f"{what}: false fail, of replies a person found right and the grader decided",
                 self.false_fail,

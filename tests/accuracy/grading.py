@@ -50,6 +50,6 @@ def verdict_name(verdict: Judged | Abstained, correct: bool) -> str:
     return "false_fail" if correct else "right_fail"
 
 
-def tallied(names: Sequence[str]) -> Verdicts:
+def count_verdicts(names: Sequence[str]) -> Verdicts:
     """How often each."""
     return Verdicts(**{name: names.count(name) for name in set(names)})

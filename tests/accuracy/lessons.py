@@ -38,8 +38,8 @@ LESSONS = {
 """By the id of the row; an empty lesson is none."""
 
 
-def taught(errors: Sequence[TellingError], most: int) -> tuple[TellingError, ...]:
+def add_lessons(errors: Sequence[TellingError], most: int) -> tuple[TellingError, ...]:
     """The errors with a lesson, in their order; then others, until ``most``."""
-    known = [replace(error, teaches=LESSONS[error.row_id]) for error in errors if LESSONS.get(error.row_id)]
+    taught_errors = [replace(error, teaches=LESSONS[error.row_id]) for error in errors if LESSONS.get(error.row_id)]
     others = [error for error in errors if not LESSONS.get(error.row_id) and error.teaches]
-    return tuple((known + others)[:most])
+    return tuple((taught_errors + others)[:most])

@@ -5,23 +5,23 @@ from pathlib import Path
 import pytest
 
 from tests.accuracy.__main__ import main
-from tests.accuracy.document import render
-from tests.accuracy.figure import Detection, Measured, TellingError, Verdicts, share
+from tests.accuracy.document import render_page
+from tests.accuracy.figure import Detection, Measured, TellingError, Verdicts, build_share
 from tests.accuracy.grading import grade, verdict_name
 
 
 def test_a_share_has_its_interval_and_its_target():
-    figure = share("set", "recall", 95, 100, target=0.95)
+    figure = build_share("set", "recall", 95, 100, target=0.95)
     assert figure.value == 0.95
     assert figure.low < 0.95 < figure.high
     assert figure.met is True
-    assert share("set", "false pass", 7, 100, target=0.06, at_most=True).met is False
-    assert share("set", "untargeted", 1, 2).met is None
+    assert build_share("set", "false pass", 7, 100, target=0.06, at_most=True).met is False
+    assert build_share("set", "untargeted", 1, 2).met is None
 
 
 def test_nothing_counted_is_no_success():
     """Without rows the interval is everything, and a target is not met."""
-    figure = share("set", "recall", 0, 0, target=0.5)
+    figure = build_share("set", "recall", 0, 0, target=0.5)
     assert (figure.low, figure.high, figure.met) == (0.0, 1.0, False)
 
 
@@ -40,10 +40,10 @@ def test_the_page_names_missed_targets_and_twenty_errors(snapshot):
     """No set crowds out the errors of another."""
     crowd = tuple(TellingError("big", f"b{n}", "missed", "lesson") for n in range(50))
     single = (TellingError("small", "s1", "missed", "lesson"),)
-    page = render(
+    page = render_page(
         {
-            "big": Measured((share("big", "recall", 1, 2, target=0.9),), crowd, ("A note.",)),
-            "small": Measured((share("small", "recall", 2, 2),), single),
+            "big": Measured((build_share("big", "recall", 1, 2, target=0.9),), crowd, ("A note.",)),
+            "small": Measured((build_share("small", "recall", 2, 2),), single),
         },
         date="2026-01-31",
         commit="abc1234",

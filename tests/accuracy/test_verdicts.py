@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.accuracy.verdicts import ROW_SETS, chosen, compare, main, read, verdicts_of
+from tests.accuracy.verdicts import ROW_SETS, select_sets, compare_verdicts, main, read_verdicts, collect_verdicts
 from tests.fork_server import SCRIPT
 
 ROWS = {
@@ -38,7 +38,7 @@ def data(tmp_path):
 
 @pytest.mark.whole_only
 def test_a_verdict_is_what_the_command_says_of_a_row(data):
-    verdicts = verdicts_of(ROW_SETS, data, [str(SCRIPT)])
+    verdicts = collect_verdicts(ROW_SETS, data, [str(SCRIPT)])
     assert verdicts.pop(("owners/refusals", "bike-4")) in {"refused", "yes"}  # by class where the version names one
     assert verdicts == {
         ("owners/answers", "bike-1"): "passed",
@@ -65,24 +65,24 @@ def test_changed_rows_are_named_with_both_verdicts(data, tmp_path: Path, capsys)
     printed = capsys.readouterr().out
     assert "bike-2: open → failed" in printed
     assert "bike-1" not in printed
-    assert len(read(rows)) == 3
+    assert len(read_verdicts(rows)) == 3
 
 
 def test_new_rows_and_rows_that_are_gone_are_counted_within_the_measured_sets():
     before = {("a", "1"): "passed", ("a", "2"): "passed", ("b", "1"): "open"}
     now = {("a", "1"): "failed", ("a", "3"): "passed"}
-    assert compare(before, now).splitlines()[-1] == "1 of 2 verdicts changed; 1 rows are new, 1 are gone"
+    assert compare_verdicts(before, now).splitlines()[-1] == "1 of 2 verdicts changed; 1 rows are new, 1 are gone"
 
 
 def test_sets_are_chosen_by_words_of_their_names():
-    assert {each.name for each in chosen(["pairs"])} == {"owners/pairs", "quantities/pairs"}
-    assert chosen([]) == list(ROW_SETS)
+    assert {each.name for each in select_sets(["pairs"])} == {"owners/pairs", "quantities/pairs"}
+    assert select_sets([]) == list(ROW_SETS)
     assert len({each.name for each in ROW_SETS}) == len(ROW_SETS)
 
 
 def test_a_command_that_does_not_answer_is_an_error(data):
     with pytest.raises(RuntimeError):
-        verdicts_of(chosen(["language"]), data, ["false"])
+        collect_verdicts(select_sets(["language"]), data, ["false"])
 
 
 def test_without_the_data_it_says_so(tmp_path, capsys):

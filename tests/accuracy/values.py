@@ -16,40 +16,40 @@ ROUNDING = Decimal("1e-6")
 """Labels have a limited number of digits: thirds and hours are rounded there."""
 
 
-def same(fact: Fact, expected: dict[str, Any]) -> bool:
+def is_same_value(fact: Fact, expected: dict[str, Any]) -> bool:
     """Whether a fact says what a label says: value and, where the label has one, currency."""
     if fact.kind.value == "date":
         return fact.value == expected["value"]
     if fact.kind.value == "money" and expected.get("unit") and fact.unit != expected["unit"]:
         return False
     try:
-        wanted, said = Decimal(expected["value"]), fact.number
+        wanted, stated = Decimal(expected["value"]), fact.number
     except InvalidOperation:
         return False
     calendar = fact.kind.value == "duration" and (
         fact.original_unit in {"month", "year"} or expected.get("calendar")
     )
     slack = CALENDAR if calendar else ROUNDING
-    return abs(said - wanted) <= slack * max(abs(wanted), Decimal("1e-9"))
+    return abs(stated - wanted) <= slack * max(abs(wanted), Decimal("1e-9"))
 
 
-def match(facts: list[Fact], expected: list[dict[str, Any]]) -> tuple[int, list[Fact], list[dict[str, Any]]]:
+def match_facts(facts: list[Fact], expected: list[dict[str, Any]]) -> tuple[int, list[Fact], list[dict[str, Any]]]:
     """How many agree one to one, what was made up, and what was missed."""
-    left, missed, found = list(facts), [], 0
+    left, missed, matched = list(facts), [], 0
     for label in expected:
-        hit = next((fact for fact in left if same(fact, label)), None)
+        hit = next((fact for fact in left if is_same_value(fact, label)), None)
         if hit is None:
             missed.append(label)
         else:
             left.remove(hit)
-            found += 1
-    return found, left, missed
+            matched += 1
+    return matched, left, missed
 
 
-def inside_other_kinds(facts: list[Fact], missed: list[dict[str, Any]]) -> int:
+def count_inside_other_kinds(facts: list[Fact], missed: list[dict[str, Any]]) -> int:
     """How many missed numbers were returned inside another kind (the 5 of "5 %"): neither missed nor made up."""
-    said = {Decimal(text) for fact in facts for text in (fact.original_value, _decimal(fact)) if text is not None}
-    return sum(Decimal(label["value"]) in said for label in missed)
+    stated = {Decimal(text) for fact in facts for text in (fact.original_value, _decimal(fact)) if text is not None}
+    return sum(Decimal(label["value"]) in stated for label in missed)
 
 
 def _decimal(fact: Fact) -> str | None:

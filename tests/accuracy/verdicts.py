@@ -38,7 +38,7 @@ class RowSet:
     verdict: Callable[[Fields, Fields], str]
 
 
-def answer_line(row: Fields) -> Iterator[tuple[str, Fields]]:
+def build_answer_line(row: Fields) -> Iterator[tuple[str, Fields]]:
     """A reply with its question and gold. Rows about insurance name no packs, others the general one."""
     gold = row.get("gold", "")
     line = {
@@ -50,31 +50,31 @@ def answer_line(row: Fields) -> Iterator[tuple[str, Fields]]:
     yield "", line
 
 
-def owner_line(row: Fields) -> Iterator[tuple[str, Fields]]:
+def build_owner_line(row: Fields) -> Iterator[tuple[str, Fields]]:
     """A reply of an application that is no insurer's."""
-    for suffix, line in answer_line(row):
+    for suffix, line in build_answer_line(row):
         yield suffix, {**line, "domains": ["general"]}
 
 
-def pair_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
+def build_pair_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
     """The right and the wrong answer of a pair."""
     for side in ("right", "wrong"):
-        for _, line in owner_line({**row, "answer": row[side]}):
+        for _, line in build_owner_line({**row, "answer": row[side]}):
             yield f"/{side}", line
 
 
-def text_line(row: Fields) -> Iterator[tuple[str, Fields]]:
+def build_text_line(row: Fields) -> Iterator[tuple[str, Fields]]:
     """A text."""
     yield "", {"text": row["text"]}
 
 
-def spelling_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
+def build_spelling_lines(row: Fields) -> Iterator[tuple[str, Fields]]:
     """Both spellings of a quantity."""
     for spelling in ("a", "b"):
         yield f"/{spelling}", {"text": row[spelling]}
 
 
-def planted_line(row: Fields) -> Iterator[tuple[str, Fields]]:
+def build_planted_line(row: Fields) -> Iterator[tuple[str, Fields]]:
     """The cases of a suite with their attributes by name; the last value says whether it failed."""
     cases = [
         {**dict(zip(row["attributes"], case, strict=False)), "failed": bool(case[-1])} for case in row["cases"]
@@ -82,101 +82,101 @@ def planted_line(row: Fields) -> Iterator[tuple[str, Fields]]:
     yield "", {"cases": cases}
 
 
-def graded(row: Fields, answer: Fields) -> str:
+def format_grade(row: Fields, answer: Fields) -> str:
     """Whether the reply passes; of an expected refusal, whether it refused."""
     if row.get("expected_refusal"):
         return f"refused: {ANSWERS[answer['refused']]}"
     return DECISIONS[answer["factual_match"]]
 
 
-def refusal(_row: Fields, answer: Fields) -> str:
+def format_refusal(_row: Fields, answer: Fields) -> str:
     """The class of the refusal where the version names one."""
     return str(answer.get("refusal") or ANSWERS[answer["refused"]])
 
 
-def refused(_row: Fields, answer: Fields) -> str:
+def format_refused(_row: Fields, answer: Fields) -> str:
     """Whether the reply refuses."""
     return ANSWERS[answer["refused"]]
 
 
-def leak(_row: Fields, answer: Fields) -> str:
+def format_leak(_row: Fields, answer: Fields) -> str:
     """Whether an error is shown as the answer."""
     return ANSWERS[answer["error_leak"]]
 
 
-def language(_row: Fields, answer: Fields) -> str:
+def format_language(_row: Fields, answer: Fields) -> str:
     """The language of the text."""
     return str(answer["language"])
 
 
-def quantities(_row: Fields, answer: Fields) -> str:
+def format_quantities(_row: Fields, answer: Fields) -> str:
     """What the text states, in its order."""
     facts = (f"{fact['kind']} {fact['value']} {fact['unit'] or ''}".strip() for fact in answer["facts"])
     return "; ".join(facts) or "nothing"
 
 
-def masked(_row: Fields, answer: Fields) -> str:
+def format_disclosures(_row: Fields, answer: Fields) -> str:
     """What is masked, with its place."""
-    return "; ".join(f"{each['kind']} {each['span'][0]}-{each['span'][1]}" for each in answer["found"]) or "nothing"
+    return "; ".join(f"{disclosure['kind']} {disclosure['span'][0]}-{disclosure['span'][1]}" for disclosure in answer["found"]) or "nothing"
 
 
-def causes(_row: Fields, answer: Fields) -> str:
+def format_causes(_row: Fields, answer: Fields) -> str:
     """What the failed cases share."""
     return json.dumps(answer["causes"], ensure_ascii=False, sort_keys=True)
 
 
 ROW_SETS = (
-    RowSet("answers/evouna", "answers/evouna.jsonl", "grade", answer_line, graded),
-    RowSet("answers/tatqa", "answers/tatqa.jsonl", "grade", answer_line, graded),
-    RowSet("answers/seed", "answers/seed_replies.jsonl", "grade", answer_line, graded),
-    RowSet("owners/answers", "owners/owners.jsonl", "grade", owner_line, graded),
-    RowSet("owners/pairs", "owners/pairs.jsonl", "grade", pair_lines, graded),
-    RowSet("owners/refusals", "owners/refusals.jsonl", "grade", owner_line, refusal),
-    RowSet("owners/personal", "owners/personal.jsonl", "redact", text_line, masked),
-    RowSet("pii/vectors", "pii/recognizer_vectors.jsonl", "redact", text_line, masked),
-    RowSet("pii/indian", "pii/indian.jsonl", "redact", text_line, masked),
-    RowSet("pii/sentences", "pii/sentences.jsonl", "redact", text_line, masked),
-    RowSet("refusals/xstest", "refusals/xstest.jsonl", "grade", answer_line, refused),
-    RowSet("error leaks/errors", "error_leaks/errors.jsonl", "grade", answer_line, leak),
-    RowSet("error leaks/answers", "error_leaks/answers.jsonl", "grade", answer_line, leak),
-    RowSet("language", "language/sentences.jsonl", "grade", answer_line, language),
-    RowSet("quantities/texts", "quantities/texts.jsonl", "facts", text_line, quantities),
-    RowSet("quantities/clauses", "quantities/policy_clauses.jsonl", "facts", text_line, quantities),
-    RowSet("quantities/hinglish", "quantities/hinglish_durations.jsonl", "facts", text_line, quantities),
-    RowSet("quantities/pairs", "quantities/pairs.jsonl", "facts", spelling_lines, quantities),
-    RowSet("first look", "first_look/planted_suites.jsonl", "first-look", planted_line, causes),
+    RowSet("answers/evouna", "answers/evouna.jsonl", "grade", build_answer_line, format_grade),
+    RowSet("answers/tatqa", "answers/tatqa.jsonl", "grade", build_answer_line, format_grade),
+    RowSet("answers/seed", "answers/seed_replies.jsonl", "grade", build_answer_line, format_grade),
+    RowSet("owners/answers", "owners/owners.jsonl", "grade", build_owner_line, format_grade),
+    RowSet("owners/pairs", "owners/pairs.jsonl", "grade", build_pair_lines, format_grade),
+    RowSet("owners/refusals", "owners/refusals.jsonl", "grade", build_owner_line, format_refusal),
+    RowSet("owners/personal", "owners/personal.jsonl", "redact", build_text_line, format_disclosures),
+    RowSet("pii/vectors", "pii/recognizer_vectors.jsonl", "redact", build_text_line, format_disclosures),
+    RowSet("pii/indian", "pii/indian.jsonl", "redact", build_text_line, format_disclosures),
+    RowSet("pii/sentences", "pii/sentences.jsonl", "redact", build_text_line, format_disclosures),
+    RowSet("refusals/xstest", "refusals/xstest.jsonl", "grade", build_answer_line, format_refused),
+    RowSet("error leaks/errors", "error_leaks/errors.jsonl", "grade", build_answer_line, format_leak),
+    RowSet("error leaks/answers", "error_leaks/answers.jsonl", "grade", build_answer_line, format_leak),
+    RowSet("language", "language/sentences.jsonl", "grade", build_answer_line, format_language),
+    RowSet("quantities/texts", "quantities/texts.jsonl", "facts", build_text_line, format_quantities),
+    RowSet("quantities/clauses", "quantities/policy_clauses.jsonl", "facts", build_text_line, format_quantities),
+    RowSet("quantities/hinglish", "quantities/hinglish_durations.jsonl", "facts", build_text_line, format_quantities),
+    RowSet("quantities/pairs", "quantities/pairs.jsonl", "facts", build_spelling_lines, format_quantities),
+    RowSet("first look", "first_look/planted_suites.jsonl", "first-look", build_planted_line, format_causes),
 )
 
 Row = tuple[str, str]
 """A set and a row's id in it."""
 
 
-def chosen(words: Sequence[str]) -> list[RowSet]:
+def select_sets(words: Sequence[str]) -> list[RowSet]:
     """The sets whose name holds one of the words; all without a word."""
-    return [each for each in ROW_SETS if not words or any(word in each.name for word in words)]
+    return [row_set for row_set in ROW_SETS if not words or any(word in row_set.name for word in words)]
 
 
-def verdicts_of(sets: Iterable[RowSet], data: Path, command: Sequence[str]) -> dict[Row, str]:
+def collect_verdicts(sets: Iterable[RowSet], data: Path, command: Sequence[str]) -> dict[Row, str]:
     """The verdict of each row. A set whose file is not there is left out with a note; an error is a verdict too."""
     verdicts: dict[Row, str] = {}
-    for each in sets:
-        path = data / each.file
+    for row_set in sets:
+        path = data / row_set.file
         if not path.exists():
-            print(f"{each.name}: no {path}", file=sys.stderr)
+            print(f"{row_set.name}: no {path}", file=sys.stderr)
             continue
-        rows = [(f"{row['id']}{suffix}", row, line) for row in read_rows(path) for suffix, line in each.lines(row)]
-        answers = ask(command, each.pipe, [line for _, _, line in rows])
+        rows = [(f"{row['id']}{suffix}", row, line) for row in read_rows(path) for suffix, line in row_set.lines(row)]
+        answers = ask_command(command, row_set.pipe, [line for _, _, line in rows])
         for (name, row, _), answer in zip(rows, answers, strict=True):
-            verdicts[each.name, name] = (
-                f"error: {answer['error']}" if "error" in answer else each.verdict(row, answer)
+            verdicts[row_set.name, name] = (
+                f"error: {answer['error']}" if "error" in answer else row_set.verdict(row, answer)
             )
     return verdicts
 
 
-def ask(command: Sequence[str], pipe: str, lines: Sequence[Fields]) -> list[Fields]:
+def ask_command(command: Sequence[str], pipe: str, lines: Sequence[Fields]) -> list[Fields]:
     """The pipe's answers, one for each line. Raises `RuntimeError` where the command does not answer them all."""
-    given = "".join(json.dumps({"id": number, **line}) + "\n" for number, line in enumerate(lines))
-    done = subprocess.run([*command, pipe], input=given.encode(), capture_output=True, check=False)
+    input_lines = "".join(json.dumps({"id": number, **line}) + "\n" for number, line in enumerate(lines))
+    done = subprocess.run([*command, pipe], input=input_lines.encode(), capture_output=True, check=False)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     if [answer["id"] for answer in answers] != list(range(len(lines))):
         raise RuntimeError(
@@ -185,7 +185,7 @@ def ask(command: Sequence[str], pipe: str, lines: Sequence[Fields]) -> list[Fiel
     return answers
 
 
-def write(verdicts: Mapping[Row, str], path: Path) -> None:
+def write_verdicts(verdicts: Mapping[Row, str], path: Path) -> None:
     """One JSON object a line: set, row, verdict."""
     lines = (
         json.dumps({"set": name, "row": row, "verdict": verdict}, ensure_ascii=False) + "\n"
@@ -194,12 +194,12 @@ def write(verdicts: Mapping[Row, str], path: Path) -> None:
     path.write_text("".join(lines), encoding="utf-8")
 
 
-def read(path: Path) -> dict[Row, str]:
+def read_verdicts(path: Path) -> dict[Row, str]:
     """What `write` wrote."""
-    return {(each["set"], each["row"]): each["verdict"] for each in read_rows(path)}
+    return {(verdict["set"], verdict["row"]): verdict["verdict"] for verdict in read_rows(path)}
 
 
-def compare(before: Mapping[Row, str], now: Mapping[Row, str]) -> str:
+def compare_verdicts(before: Mapping[Row, str], now: Mapping[Row, str]) -> str:
     """Which rows changed, from what to what, and how many by set; rows of sets that were not measured are left out."""
     measured = {name for name, _ in now}
     changed = [(row, before[row], now[row]) for row in now if row in before and before[row] != now[row]]
@@ -233,15 +233,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.data.is_dir():
         print(f"{options.data}: no such folder. The labelled data lies beside the project and is not part of it.")
         return 2
-    sets = chosen([word for word in options.sets.split(",") if word])
-    now = verdicts_of(sets, options.data, shlex.split(options.lookout))
+    sets = select_sets([word for word in options.sets.split(",") if word])
+    now = collect_verdicts(sets, options.data, shlex.split(options.lookout))
     if options.rows:
-        write(now, options.rows)
+        write_verdicts(now, options.rows)
         print(f"{len(now)} verdicts written to {options.rows}")
     if not options.against:
         return 0
-    before = read(options.against)
-    print(compare(before, now))
+    before = read_verdicts(options.against)
+    print(compare_verdicts(before, now))
     return int(any(before.get(row, verdict) != verdict for row, verdict in now.items()))
 
 

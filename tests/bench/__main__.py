@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench.measured import FIGURES_VARIABLE, Figure
-from tests.bench.summary import BENCHES, BenchRun, failures, summary
+from tests.bench.summary import BENCHES, BenchRun, count_failures, build_summary
 from tests.figures import measured_where, write_section
 
 ROOT = Path(__file__).parents[2]
@@ -33,19 +33,19 @@ END_S = 30
 def main() -> int:
     """Run them, print the table, and write it where asked."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--only", type=_names, default=tuple(BENCHES), help="such as probe,help")
+    options.add_argument("--only", type=_parse_names, default=tuple(BENCHES), help="such as probe,help")
     options.add_argument("--minutes", type=float, default=BUDGET_MIN, help="most that all of them may take")
     options.add_argument("--write", type=Path, help="a page with the section `bench`")
     chosen = options.parse_args()
     if chosen.write and set(chosen.only) != set(BENCHES):
         options.error("--write renews a table of all benches: leave --only out")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    where = f"{measured_where()} Commit {_commit()}."
-    lines = [where, "", *summary(runs := run_all(chosen.only, chosen.minutes), budget_min=chosen.minutes)]
+    where = f"{measured_where()} Commit {_read_commit()}."
+    lines = [where, "", *build_summary(runs := run_all(chosen.only, chosen.minutes), budget_min=chosen.minutes)]
     print("\n" + "\n".join(lines))
     if chosen.write:
         write_section(chosen.write, "bench", lines)
-    return failures(runs)
+    return count_failures(runs)
 
 
 def run_all(names: Sequence[str], minutes: float) -> list[BenchRun]:
@@ -70,10 +70,10 @@ def run_bench(name: str, folder: Path, most_s: float, *, module: str = "") -> Be
             process.wait(max(0.0, most_s))
             stopped = False
         except subprocess.TimeoutExpired:
-            _end(process)
+            _stop_process(process)
             stopped = True
         except KeyboardInterrupt:
-            _end(process)
+            _stop_process(process)
             raise
     lines = file.read_text("utf-8").splitlines() if file.exists() else []
     return BenchRun(
@@ -87,7 +87,7 @@ def run_bench(name: str, folder: Path, most_s: float, *, module: str = "") -> Be
     )
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _stop_process(process: subprocess.Popen[bytes]) -> None:
     """As Ctrl-C would, so that it ends what it started; what is left of its group after a while is killed."""
     os.killpg(process.pid, signal.SIGINT)
     try:
@@ -96,23 +96,23 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _names(text: str) -> tuple[str, ...]:
+def _parse_names(text: str) -> tuple[str, ...]:
     asked = {f"bench_{name.strip().removeprefix('bench_')}" for name in text.split(",")}
     if unknown := sorted(asked - set(BENCHES)):
-        known = ", ".join(name.removeprefix("bench_") for name in BENCHES)
-        raise argparse.ArgumentTypeError(f"{unknown[0]} is none; there are {known}")
+        bench_names = ", ".join(name.removeprefix("bench_") for name in BENCHES)
+        raise argparse.ArgumentTypeError(f"{unknown[0]} is none; there are {bench_names}")
     return tuple(name for name in BENCHES if name in asked)
 
 
-def _commit() -> str:
-    said = subprocess.run(
+def _read_commit() -> str:
+    process = subprocess.run(
         ["git", "describe", "--always", "--dirty=, with changes", "--exclude=*"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    return said.stdout.strip() or "unknown"
+    return process.stdout.strip() or "unknown"
 
 
 if __name__ == "__main__":

@@ -154,7 +154,9 @@ def build_conversations(count: int) -> list[Conversation]:
         passages = tuple(pad_text("", shelf[at * 7 :], PASSAGE_CHARACTERS) for at in range(PASSAGES))
         turn = Turn(user_text=question, reply_text=pad_text(answer, shelf, ANSWER_CHARACTERS), context=passages)
         at = datetime(2026, 3, 1, tzinfo=UTC) + timedelta(seconds=number)
-        conversations.append(Conversation(id=f"talk-{number}", origin_id=f"talk-{number}", completed_at=at, turns=(turn,)))
+        conversations.append(
+            Conversation(id=f"talk-{number}", origin_id=f"talk-{number}", completed_at=at, turns=(turn,))
+        )
     return conversations
 
 
@@ -162,7 +164,11 @@ def build_conversations(count: int) -> list[Conversation]:
 def grade_night(count: int) -> tuple[GradedTurn, ...]:
     """By the rules that every reply goes through."""
     grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.MAJOR)
-    return tuple(turn for conversation in build_conversations(count) for turn in grader.grade_turns(conversation, conversation, "night"))
+    return tuple(
+        turn
+        for conversation in build_conversations(count)
+        for turn in grader.grade_turns(conversation, conversation, "night")
+    )
 
 
 async def measure_night(provider: Provider, count: int, *, budget_usd: Decimal = NO_LIMIT) -> Judging:

@@ -26,7 +26,7 @@ from tests.monitors.platforms.langsmith.pushes import KEY, NAME, opened
 from tests.servers.langsmith_datasets import LangSmithDatasetServer
 from tests.soak.plans import write_suite
 
-MOST = 1.5
+MAX_RATIO = 1.5
 CONFIG = """
 [langsmith]
 api_url = "{url}"
@@ -42,27 +42,29 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--small", type=int, default=1_000)
     options.add_argument("--large", type=int, default=10_000)
-    given = options.parse_args()
-    (small, small_costs), (large, large_costs) = (one(count) for count in (given.small, given.large))
+    options_given = options.parse_args()
+    (small, small_costs), (large, large_costs) = (
+        measure_size(count) for count in (options_given.small, options_given.large)
+    )
     for step, cost in large_costs.items():
         report(
             Figure(
                 id="dataset",
-                what=f"gold {step} of {given.large:,} cases",
+                what=f"gold {step} of {options_given.large:,} cases",
                 unit="CPU µs per case",
                 values=(cost,),
-                baseline=f"of {given.small:,}, its start shared by fewer",
+                baseline=f"of {options_given.small:,}, its start shared by fewer",
                 baselines=(small_costs[step],),
                 note="one pair: a command takes up to half a minute",
             )
         )
     reading = Figure(
         id="dataset memory",
-        what=f"held while {given.large:,} examples are read",
+        what=f"held while {options_given.large:,} examples are read",
         unit="MB",
         values=(large / 1e6,),
-        goal=MOST,
-        baseline=f"{given.small:,} examples",
+        goal=MAX_RATIO,
+        baseline=f"{options_given.small:,} examples",
         baselines=(small / 1e6,),
         of="ratio",
         note="one pair: allocations are counted, which does not vary",
@@ -78,18 +80,18 @@ STEPS = {
 }
 
 
-def one(count: int) -> tuple[int, dict[str, float]]:
+def measure_size(count: int) -> tuple[int, dict[str, float]]:
     """The most bytes that reading so many cases alone held; microseconds of CPU per case of each command."""
     with LangSmithDatasetServer(key=KEY) as server, tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "lookout.toml").write_text(CONFIG.format(url=server.url), encoding="utf-8")
         write_suite(folder / "suite.jsonl", count)
-        costs = {step: _command(folder, count, *typed) * 1e6 / count for step, typed in STEPS.items()}
+        costs = {step: _run_command(folder, count, *typed) * 1e6 / count for step, typed in STEPS.items()}
         assert len(server.examples(NAME)) == count
-        return asyncio.run(_read(server)), costs
+        return asyncio.run(_read_dataset(server)), costs
 
 
-def _command(folder: Path, count: int, name: str, *options: str) -> float:
+def _run_command(folder: Path, count: int, name: str, *options: str) -> float:
     """Seconds of CPU that a command takes."""
     begun_s = time.monotonic()
     words = [
@@ -109,23 +111,23 @@ def _command(folder: Path, count: int, name: str, *options: str) -> float:
         process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0, words
     print(
-        f"{count:6,} cases, gold {name:4}: {time.monotonic() - begun_s:6.1f} s, peak {_mb(used):5.0f} MB",
+        f"{count:6,} cases, gold {name:4}: {time.monotonic() - begun_s:6.1f} s, peak {_measure_mb(used):5.0f} MB",
         flush=True,
     )
     return used.ru_utime + used.ru_stime
 
 
-def _mb(used: resource.struct_rusage) -> float:
+def _measure_mb(used: resource.struct_rusage) -> float:
     return used.ru_maxrss / 1024
 
 
-async def _read(server: LangSmithDatasetServer) -> int:
+async def _read_dataset(server: LangSmithDatasetServer) -> int:
     """The most bytes beyond those before that reading a dataset held. The server's are of pages of the same size."""
     async with opened(server) as datasets:
-        found = await datasets.find(NAME)
-        assert found is not None
+        dataset = await datasets.find(NAME)
+        assert dataset is not None
         tracemalloc.start()
-        async for _ in datasets.pull(found):
+        async for _ in datasets.pull(dataset):
             pass
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()

@@ -20,7 +20,7 @@ from tests.bench.measured import Figure, report
 from tests.deployments.deploy_to_page import Way, followed
 from tests.flows.few_cases import few_cases
 
-SHORT_S = 1.0
+SHORT_DELAY_S = 1.0
 REPORTED = {
     "delivery acknowledged": "signed delivery to its acknowledgement",
     "first question asked": "signed delivery to the first question",
@@ -43,12 +43,12 @@ def main() -> int:
         suite = few_cases(Path(folder), severe=severe, others=chosen.cases - severe)
         way = followed(Path(folder), "--delay-s", str(chosen.delay_s), suite=suite)
     print_legs(way)
-    for one in figures(way, chosen.delay_s):
-        report(one)
+    for figure in build_figures(way, chosen.delay_s):
+        report(figure)
     return 0
 
 
-def figures(way: Way, delay_s: float) -> list[Figure]:
+def build_figures(way: Way, delay_s: float) -> list[Figure]:
     """What people wait for, from the moment in which the delivery was sent."""
     began = min(leg.at for leg in way.legs)
     note = f"one deploy, {len(way.questions)} questions to a bot that takes {delay_s:g} s"
@@ -62,20 +62,20 @@ def figures(way: Way, delay_s: float) -> list[Figure]:
 def print_legs(way: Way) -> None:
     """Every leg, since the one before and since the delivery."""
     legs = sorted(way.legs, key=lambda leg: leg.at)
-    print(f"{len(way.questions)} questions, {len(way.runs)} run, on {os.cpu_count()} cores, load {load()}")
+    print(f"{len(way.questions)} questions, {len(way.runs)} run, on {os.cpu_count()} cores, load {format_load()}")
     print(f"{'':<30}{'since the one before':>22}{'since the delivery':>22}")
     for before, leg in itertools.pairwise(legs):
-        print(f"{leg.name:<30}{shown(leg.at - before.at):>22}{shown(leg.at - legs[0].at):>22}")
+        print(f"{leg.name:<30}{format_seconds(leg.at - before.at):>22}{format_seconds(leg.at - legs[0].at):>22}")
     for part, pids in way.processes.items():
         print(f"{part}: {len(pids)} process{'' if len(pids) == 1 else 'es'}")
 
 
-def shown(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms" if seconds < SHORT_S else f"{seconds:.1f} s"
+def format_seconds(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < SHORT_DELAY_S else f"{seconds:.1f} s"
 
 
-def load() -> str:
-    return " ".join(f"{one:.1f}" for one in os.getloadavg())
+def format_load() -> str:
+    return " ".join(f"{average:.1f}" for average in os.getloadavg())
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ PADDED = ("5 days ", "crore ", "₹5 ", "twenty two ", "not covered. ", "july 5 
 """The same below the limit of words: fewer but longer gaps, so that nothing is cut off."""
 
 
-def a_case() -> GoldCase:
+def build_case() -> GoldCase:
     return GoldCase(
         id="bench",
         turns=("Is cataract covered, and what is its waiting period?",),
@@ -82,11 +82,11 @@ def a_case() -> GoldCase:
     )
 
 
-def an_exchange(text: str) -> Exchange:
+def build_exchange(text: str) -> Exchange:
     return Exchange(
         run_id="bench",
         case_id="bench",
-        turns=a_case().turns,
+        turns=build_case().turns,
         visible_text=text,
         asked_at=datetime(2026, 1, 1, tzinfo=UTC),
         timings=Timings(total_ms=1000),
@@ -120,9 +120,9 @@ def variants(text: str) -> tuple[str, str]:
     return text[:-1] + "a", text[:-1] + "b"
 
 
-def panel_work() -> Callable[[str], object]:
-    panel, case = build_default_panel(GraderSettings(), load_domain()), a_case()
-    return lambda text: grade_exchange(panel, case, an_exchange(text))
+def build_panel_work() -> Callable[[str], object]:
+    panel, case = build_default_panel(GraderSettings(), load_domain()), build_case()
+    return lambda text: grade_exchange(panel, case, build_exchange(text))
 
 
 def quantulum() -> Callable[[str], object] | None:
@@ -144,9 +144,9 @@ def quantulum() -> Callable[[str], object] | None:
 DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 
 
-def ordinary(count: int, rounds: int) -> bool:
+def measure_ordinary(count: int, rounds: int) -> bool:
     """The median over all replies, round by round, beside the same of the plain digits; quantulum3 on fewer."""
-    texts, work = replies(count, length=1000), panel_work()
+    texts, work = replies(count, length=1000), build_panel_work()
     milliseconds(work, texts)
     ours, digits, others = list[float](), list[float](), list[float]()
     other = quantulum()
@@ -158,11 +158,11 @@ def ordinary(count: int, rounds: int) -> bool:
         digits.append(statistics.median(milliseconds(DIGITS.findall, texts)))
         if other is not None:
             others.append(statistics.median(milliseconds(other, few)))
-    what = "the whole panel on one reply of 1,000 characters"
+    label = "the whole panel on one reply of 1,000 characters"
     met = report(
         Figure(
             id="P3",
-            what=what,
+            what=label,
             unit="ms",
             values=tuple(ours),
             goal=MEDIAN_LIMIT_MS,
@@ -172,21 +172,23 @@ def ordinary(count: int, rounds: int) -> bool:
     )
     if others:
         names = "quantulum3, quantities alone"
-        report(Figure(id="P3", what=what, unit="ms", values=tuple(ours), baseline=names, baselines=tuple(others)))
+        report(Figure(id="P3", what=label, unit="ms", values=tuple(ours), baseline=names, baselines=tuple(others)))
     return met
 
 
-def hostile() -> bool:
+def measure_hostile() -> bool:
     """Each pattern at its length: the quicker of two, and the worst of all against the goal."""
     texts = [(pattern, (pattern * (HOSTILE_LENGTH // len(pattern) + 1))[:HOSTILE_LENGTH]) for pattern in HOSTILE]
-    texts += [(f"{pattern}(padded)", padded(pattern)) for pattern in PADDED]
-    work = panel_work()
+    texts += [(f"{pattern}(padded)", pad_reply(pattern)) for pattern in PADDED]
+    work = build_panel_work()
     work(replies(1, length=1000)[0])
     taken = [
         (pattern, min(milliseconds(work, variants(text))), min(milliseconds(json.loads, [json.dumps(text)] * 2)))
         for pattern, text in texts
     ]
-    worst = ", ".join(f"{pattern!r} {ms:.0f}" for pattern, ms, _ in sorted(taken, key=lambda one: -one[1])[:3])
+    worst = ", ".join(
+        f"{pattern!r} {ms:.0f}" for pattern, ms, _ in sorted(taken, key=lambda pattern_time: -pattern_time[1])[:3]
+    )
     return report(
         Figure(
             id="P3 hostile",
@@ -202,7 +204,7 @@ def hostile() -> bool:
     )
 
 
-def padded(pattern: str) -> str:
+def pad_reply(pattern: str) -> str:
     """As many repetitions as stay below the limit of words, spread over 100 kB."""
     words = max(1, len(re.findall(r"\w+|[^\w\s]", pattern)))
     times = (golds.REPLY_LIMITS.tokens or 0) // words - 1
@@ -216,8 +218,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--replies", type=int, default=500)
     parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args(arguments)
-    met = ordinary(asked.replies, asked.rounds)
-    return 0 if hostile() and met else 1
+    met = measure_ordinary(asked.replies, asked.rounds)
+    return 0 if measure_hostile() and met else 1
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from monitors.probes.browser.pages import VIEWPORT_HEIGHT, VIEWPORT_WIDTH, Pages
 from monitors.probes.browser.proxy import GuardedProxy
 from monitors.probes.browser.visit import Visit
 from monitors.probes.settings import CapturePolicy, ProbeSettings
-from tests.bench.bench_probe import gradio, run
+from tests.bench.bench_probe import run_cases, serve_gradio
 from tests.bench.measured import Figure, report
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from monitors.probes.browser.login import Login
 
-MOST = 1.03
+MAX_RATIO = 1.03
 RESAMPLES = 4000
 WARM_UP = 2
 RUNS = 5
@@ -58,7 +58,7 @@ class DirectPages(Pages):
         return Tab(context, await context.new_page(), unused, Visit(self._guard, unused))
 
 
-def driver_of(address: str, folder: str, *, guarded: bool = True, silent: bool = True) -> BrowserDriver:
+def build_driver(address: str, folder: str, *, guarded: bool = True, silent: bool = True) -> BrowserDriver:
     """A driver as a run has it, or without one of the two."""
     settings = ProbeSettings(screenshots=CapturePolicy.NEVER, browser_path=os.environ.get("CHROMIUM_PATH"))
     driver = BrowserDriver(address, settings, run_folder=Path(folder))
@@ -72,44 +72,44 @@ def driver_of(address: str, folder: str, *, guarded: bool = True, silent: bool =
     return driver
 
 
-async def paired(address: str, pairs: int, bot_s: float) -> list[tuple[float, float]]:
+async def measure_pairs(address: str, pairs: int, bot_s: float) -> list[tuple[float, float]]:
     """Seconds a question with the guard and without, for each pair."""
     with tempfile.TemporaryDirectory() as folder:
-        guarded = driver_of(address, folder, silent=False)
-        direct = driver_of(address, folder, guarded=False, silent=False)
+        guarded = build_driver(address, folder, silent=False)
+        direct = build_driver(address, folder, guarded=False, silent=False)
         async with guarded, direct:
-            found: list[tuple[float, float]] = []
+            pairs_s: list[tuple[float, float]] = []
             for number in range(pairs + WARM_UP):
                 question = f"slow {bot_s:g} instant case {number}"
                 order = [guarded, direct] if number % 2 else [direct, guarded]
-                took = {id(driver): await _timed(driver, question) for driver in order}
-                found.append((took[id(guarded)], took[id(direct)]))
-    return found[WARM_UP:]
+                took = {id(driver): await _measure_s(driver, question) for driver in order}
+                pairs_s.append((took[id(guarded)], took[id(direct)]))
+    return pairs_s[WARM_UP:]
 
 
-async def _timed(driver: BrowserDriver, question: str) -> float:
+async def _measure_s(driver: BrowserDriver, question: str) -> float:
     started = time.perf_counter()
     answer = await driver.ask((question,))
     assert question in answer.visible_text, answer.visible_text
     return time.perf_counter() - started
 
 
-async def whole_run(address: str, count: int, bot_s: float, *, silent: bool) -> float:
+async def measure_whole_run(address: str, count: int, bot_s: float, *, silent: bool) -> float:
     """Seconds of a run of so many questions, four at once."""
     questions = [f"slow {bot_s:g} instant case {number}" for number in range(count)]
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        async with driver_of(address, folder, silent=silent) as driver:
-            await run(driver, questions, ProbeSettings(screenshots=CapturePolicy.NEVER), 4)
+        async with build_driver(address, folder, silent=silent) as driver:
+            await run_cases(driver, questions, ProbeSettings(screenshots=CapturePolicy.NEVER), 4)
         return time.perf_counter() - started
 
 
-def ratio_of(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
+def compute_ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
     """The ratio of the medians, with a 95 % interval from resampled pairs."""
     chance = random.Random(1)
 
     def ratio(sample: Sequence[tuple[float, float]]) -> float:
-        return statistics.median(one for one, _ in sample) / statistics.median(other for _, other in sample)
+        return statistics.median(guarded for guarded, _ in sample) / statistics.median(other for _, other in sample)
 
     resampled = sorted(ratio(chance.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES))
     return ratio(pairs), resampled[RESAMPLES // 40], resampled[-RESAMPLES // 40]
@@ -117,25 +117,25 @@ def ratio_of(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]
 
 async def compare(address: str, pairs: int, bot_s: float, count: int) -> None:
     """Both comparisons, one after the other."""
-    found = await paired(address, pairs, bot_s)
-    ratio, low, high = ratio_of(found)
+    pairs_s = await measure_pairs(address, pairs, bot_s)
+    ratio, low, high = compute_ratio(pairs_s)
     report(
         Figure(
             id="P1 guard",
             what="one question, guarded way out",
             unit="s",
-            values=tuple(guarded for guarded, _ in found),
+            values=tuple(guarded for guarded, _ in pairs_s),
             baseline="direct",
-            baselines=tuple(direct for _, direct in found),
+            baselines=tuple(direct for _, direct in pairs_s),
             of="ratio",
-            goal=MOST,
+            goal=MAX_RATIO,
             note=f"ratio of the medians {ratio:.3f}, 95 % CI {low:.3f} to {high:.3f}",
         )
     )
     runs: list[tuple[float, float]] = []
     for number in range(RUNS):
         sides = [True, False] if number % 2 else [False, True]
-        took = {silent: await whole_run(address, count, bot_s, silent=silent) for silent in sides}
+        took = {silent: await measure_whole_run(address, count, bot_s, silent=silent) for silent in sides}
         runs.append((took[True], took[False]))
     report(
         Figure(
@@ -146,7 +146,7 @@ async def compare(address: str, pairs: int, bot_s: float, count: int) -> None:
             baseline="without",
             baselines=tuple(without for _, without in runs),
             of="ratio",
-            goal=MOST,
+            goal=MAX_RATIO,
         )
     )
 
@@ -158,7 +158,7 @@ def main() -> None:
     options.add_argument("--bot-s", type=float, default=1.0)
     options.add_argument("--run", type=int, default=8)
     given = options.parse_args()
-    with gradio() as address:
+    with serve_gradio() as address:
         asyncio.run(compare(address, given.pairs, given.bot_s, given.run))
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from flows.data_folder import open_store_in
 from tests.bench.measured import Figure, report
-from tests.bench.verified import ROOT, configure
+from tests.bench.verified import ROOT, write_configuration
 
 LOOKOUT = ("-m", "deployments.cli.app")
 TYPER = "import typer.main, rich.console; typer.main.get_command(typer.Typer(callback=lambda: None))"
@@ -29,7 +29,7 @@ DUCKDB = f"{TYPER}; import duckdb, pydantic; duckdb.connect().execute('select 1'
 HELP_MOST_S = 0.3
 WAIT_S = 30.0
 COMMAND_MOST_S = 1.0
-MOST_NAMED = 6
+MAX_NAMED = 6
 COMMANDS = (("verify",), ("gate",), ("doctor",), ("gold", "check"), ("alerts", "list"))
 """Whose help stands beside, without a goal."""
 
@@ -41,20 +41,20 @@ def main() -> int:
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        configure(folder, "http://127.0.0.1:9", 4)
+        write_configuration(folder, "http://127.0.0.1:9", 4)
         open_store_in(folder / "data").load_pending(WAIT_S)
         met = [
-            start_of(folder, ("--help",), given.pairs, id_="help", library=TYPER, most_s=HELP_MOST_S),
-            start_of(folder, ("sql", "select 1"), given.pairs, id_="sql"),
-            start_of(folder, ("alerts", "list"), given.pairs, id_="alerts list"),
+            measure_start(folder, ("--help",), given.pairs, id_="help", library=TYPER, most_s=HELP_MOST_S),
+            measure_start(folder, ("sql", "select 1"), given.pairs, id_="sql"),
+            measure_start(folder, ("alerts", "list"), given.pairs, id_="alerts list"),
         ]
         for command in COMMANDS:
-            seconds = cpu_s(folder, *LOOKOUT, *command, "--help")
+            seconds = measure_cpu_s(folder, *LOOKOUT, *command, "--help")
             report(Figure(id="help", what=f"lookout {' '.join(command)} --help", unit="CPU s", values=(seconds,)))
     return met.count(False)
 
 
-def start_of(
+def measure_start(
     folder: Path,
     command: Sequence[str],
     pairs: int,
@@ -68,8 +68,8 @@ def start_of(
     ours: list[float] = []
     for number in range(pairs):
         sides = [(theirs, ("-c", library)), (ours, (*LOOKOUT, *command))]
-        for found, arguments in sides if number % 2 else reversed(sides):
-            found.append(cpu_s(folder, *arguments))
+        for samples, arguments in sides if number % 2 else reversed(sides):
+            samples.append(measure_cpu_s(folder, *arguments))
     return report(
         Figure(
             id=id_,
@@ -79,30 +79,30 @@ def start_of(
             baseline="its libraries alone",
             baselines=tuple(theirs),
             goal=most_s,
-            note=f"imports: {heaviest(folder, *LOOKOUT, *command)}",
+            note=f"imports: {find_heaviest_imports(folder, *LOOKOUT, *command)}",
         )
     )
 
 
-def cpu_s(folder: Path, *arguments: str) -> float:
+def measure_cpu_s(folder: Path, *arguments: str) -> float:
     """Processor time of one Python process, in seconds."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    _started(folder, *arguments)
+    _start(folder, *arguments)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def heaviest(folder: Path, *arguments: str) -> str:
+def find_heaviest_imports(folder: Path, *arguments: str) -> str:
     """The packages that take longest to import, each without the others that it imports, in milliseconds."""
     own_us: Counter[str] = Counter()
-    for line in _started(folder, "-X", "importtime", *arguments).stderr.splitlines():
-        found = re.match(r"import time:\s+(\d+) \|\s+\d+ \|\s+([\w.]+)", line)
-        if found:
-            own_us[found[2].partition(".")[0]] += int(found[1])
-    return ", ".join(f"{package} {us / 1000:.0f} ms" for package, us in own_us.most_common(MOST_NAMED))
+    for line in _start(folder, "-X", "importtime", *arguments).stderr.splitlines():
+        match = re.match(r"import time:\s+(\d+) \|\s+\d+ \|\s+([\w.]+)", line)
+        if match:
+            own_us[match[2].partition(".")[0]] += int(match[1])
+    return ", ".join(f"{package} {us / 1000:.0f} ms" for package, us in own_us.most_common(MAX_NAMED))
 
 
-def _started(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _start(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *arguments],
         check=True,

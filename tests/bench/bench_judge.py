@@ -60,24 +60,24 @@ CONDITIONS = (
 )  # fmt: skip
 
 
-def pair(number: int) -> tuple[GoldCase, Exchange]:
+def build_pair(number: int) -> tuple[GoldCase, Exchange]:
     """A gold case and its reply, one in four of them wrong."""
     subject, wrong = SUBJECTS[number % len(SUBJECTS)], number % 4 == 3
     if number % 10 < NEED_A_JUDGE_IN_TEN:
         condition = CONDITIONS[number % len(CONDITIONS)]
         other = CONDITIONS[(number + 1) % len(CONDITIONS)]
         gold = f"The plan covers {subject} in full {condition}."
-        said = f"With this plan {subject} gets covered in full {other if wrong else condition}."
+        answer = f"With this plan {subject} gets covered in full {other if wrong else condition}."
     else:
         months = 2 + number % 50
         gold = f"{subject.capitalize()} has a waiting period of {months} months."
-        said = f"For {subject} the waiting period is {months + 5 if wrong else months} months."
+        answer = f"For {subject} the waiting period is {months + 5 if wrong else months} months."
     case = gold_case(f"case-{number}", turns=(f"What about {subject}?",), gold=gold)
-    text = f"{said} Please keep all bills, since a claim without them takes longer to settle. {SOURCE}"
+    text = f"{answer} Please keep all bills, since a claim without them takes longer to settle. {SOURCE}"
     return case, exchange(case, text)
 
 
-def left_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
+def count_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
     """What the plain graders do not settle."""
     panel = build_default_panel(GraderSettings(), load_domain())
     return [
@@ -87,32 +87,34 @@ def left_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
     ]
 
 
-def bench_of(model: AnthropicJudge, account: Account) -> Judge:
+def build_bench(model: AnthropicJudge, account: Account) -> Judge:
     """A judge with one seat."""
     seat = PanelMember(model, account=account, family_policy=FamilyPolicy(target="bench", family="gpt"))
     numbers = iter(range(10**9))
     return Judge([seat], JudgeSettings(concurrency=8), nonce=lambda: f"{next(numbers):032x}")
 
 
-async def baseline(name: str, cases: Sequence[JudgeCase]) -> Cost:
+async def run_baseline(name: str, cases: Sequence[JudgeCase]) -> Cost:
     """One uncached call per reply."""
     account = Account(build_price(()), limit_usd=None)
     with AnthropicServer(judge=LengthyJudge(), cache=NoCache()) as server:
         async with AnthropicJudge(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
-            await bench_of(model, account).judge_group(cases, ())
+            await build_bench(model, account).judge_group(cases, ())
     return account.total
 
 
-async def cascade(name: str, cases: Sequence[JudgeCase], known: Sequence[GoldCase], hit_share: float) -> Cost:
+async def run_cascade(
+    name: str, cases: Sequence[JudgeCase], known_cases: Sequence[GoldCase], hit_share: float
+) -> Cost:
     """Only what is open, in batches, with canaries."""
     account = Account(build_price(()), limit_usd=None)
     with AnthropicServer(judge=LengthyJudge(), cache=PromptCache(hit_share)) as server:
         server.batch_looks = 0
         async with AnthropicJudge(name, api_key=KEY, base_url=server.url, patience=PATIENCE) as model:
             night = await judge_by_batch(
-                bench_of(model, account),
+                build_bench(model, account),
                 cases,
-                known,
+                known_cases,
                 seed="bench",
                 group_size=25,
                 patience=BatchPollPolicy(deadline_s=60, poll_s=0.01),
@@ -124,7 +126,7 @@ async def cascade(name: str, cases: Sequence[JudgeCase], known: Sequence[GoldCas
     return account.total
 
 
-def line(name: str, cost: Cost, base: Cost) -> str:
+def format_line(name: str, cost: Cost, base: Cost) -> str:
     """What the money is made of."""
     return (
         f"  {name:<44} {cost.calls:>6} calls {cost.input_tokens:>9,} in {cost.cached_tokens:>9,} cached "
@@ -134,15 +136,15 @@ def line(name: str, cost: Cost, base: Cost) -> str:
 
 async def measure(name: str, replies: int) -> Figure:
     """One model: the baseline, then Lookout at each share of hits."""
-    pairs = [pair(number) for number in range(replies)]
-    cases = left_open(pairs)
-    known = [case for case, _ in pairs[:60]]
-    base = await baseline(name, [build_judge_case(case, came) for case, came in pairs])
-    print(line(f"{name}, one uncached call per reply", base, base))
+    pairs = [build_pair(number) for number in range(replies)]
+    cases = count_open(pairs)
+    known_cases = [case for case, _ in pairs[:60]]
+    base = await run_baseline(name, [build_judge_case(case, came) for case, came in pairs])
+    print(format_line(f"{name}, one uncached call per reply", base, base))
     spent: list[float] = []
     for share in HIT_SHARES:
-        cost = await cascade(name, cases, known, share)
-        print(line(f"open ones, batches, {share:.0%} of them from cache", cost, base))
+        cost = await run_cascade(name, cases, known_cases, share)
+        print(format_line(f"open ones, batches, {share:.0%} of them from cache", cost, base))
         spent.append(float(cost.usd))
     shares = ", ".join(f"{share * 100:.0f}" for share in HIT_SHARES)
     return Figure(

@@ -37,8 +37,8 @@ from tests.bench.measured import Figure, report
 from tests.conftest import ROOT
 
 MB = 1_000_000
-LEAST_MB_S = 50.0
-MOST_GROWTH = 1.15
+MIN_MB_S = 50.0
+MAX_GROWTH = 1.15
 PAIRS = 5
 BLOCK_BYTES = 25 * MB
 """Entries up to here differ; then they begin again, at other places."""
@@ -63,7 +63,7 @@ DISCLOSING = (" Call 98765 4{age}32.", " Write to user{age}@mailbox.example.", "
 DISCLOSED_OF = 50
 
 
-def entry(chance: random.Random, number: int) -> dict[str, object]:
+def build_entry(chance: random.Random, number: int) -> dict[str, object]:
     """An entry as an application writes it; every so many-th gives something away."""
 
     def filled(text: str) -> str:
@@ -72,7 +72,7 @@ def entry(chance: random.Random, number: int) -> dict[str, object]:
             age=chance.randrange(18, 80), plan=chance.choice(PLANS),
         )  # fmt: skip
 
-    reply = " ".join(filled(one) for one in chance.sample(SENTENCES, 4))
+    reply = " ".join(filled(sentence) for sentence in chance.sample(SENTENCES, 4))
     if number % DISCLOSED_OF == 0:
         reply += filled(chance.choice(DISCLOSING))
     return {
@@ -89,10 +89,10 @@ def entry(chance: random.Random, number: int) -> dict[str, object]:
     }
 
 
-def written(path: Path, size: int) -> Path:
+def write_log(path: Path, size: int) -> Path:
     chance, lines, length = random.Random(7), list[bytes](), 0
     while length < min(size, BLOCK_BYTES):
-        line = json.dumps(entry(chance, len(lines)), ensure_ascii=False).encode() + b"\n"
+        line = json.dumps(build_entry(chance, len(lines)), ensure_ascii=False).encode() + b"\n"
         lines.append(line)
         length += len(line)
     block = b"".join(lines)
@@ -102,7 +102,7 @@ def written(path: Path, size: int) -> Path:
     return path
 
 
-def ingested(path: Path) -> dict[str, float]:
+def run_ingest(path: Path) -> dict[str, float]:
     """In a process of its own: seconds, seconds of CPU, entries, and peak memory of it and all workers."""
     words = [sys.executable, "-m", "tests.bench.bench_log_tail", "--ingest", str(path)]
     done = subprocess.run(words, check=True, stdout=subprocess.PIPE, cwd=ROOT)
@@ -129,7 +129,7 @@ def ingest(path: Path) -> dict[str, float]:
     }
 
 
-def parsed_s(path: Path) -> float:
+def measure_parse_s(path: Path) -> float:
     started = time.perf_counter()
     with path.open(encoding="utf-8") as stream:
         for line in stream:
@@ -148,16 +148,20 @@ def main() -> int:
         print(json.dumps(ingest(given.ingest)))
         return 0
     with tempfile.TemporaryDirectory() as temporary:
-        path = written(Path(temporary) / "some.jsonl", given.megabytes * MB)
+        path = write_log(Path(temporary) / "some.jsonl", given.megabytes * MB)
         size = path.stat().st_size / MB
-        pairs = [(ingested(path), parsed_s(path)) for _ in range(PAIRS)]
-        cpu = sum(one["cpu_s"] for one, _ in pairs) / sum(one["entries"] for one, _ in pairs) * 1e6
+        pairs = [(run_ingest(path), measure_parse_s(path)) for _ in range(PAIRS)]
+        cpu = (
+            sum(ingest_result["cpu_s"] for ingest_result, _ in pairs)
+            / sum(ingest_result["entries"] for ingest_result, _ in pairs)
+            * 1e6
+        )
         speed = Figure(
             id="P7",
             what="log ingested, masking on",
             unit="MB/s",
-            values=tuple(size / one["wall_s"] for one, _ in pairs),
-            goal=LEAST_MB_S,
+            values=tuple(size / ingest_result["wall_s"] for ingest_result, _ in pairs),
+            goal=MIN_MB_S,
             baseline="json.loads of each line, one core",
             baselines=tuple(size / wall_s for _, wall_s in pairs),
             better="higher",
@@ -166,7 +170,7 @@ def main() -> int:
         )
         path.unlink()
         tenth, large = (
-            ingested(written(Path(temporary) / f"{part}.jsonl", part * MB))["peak_mb"]
+            run_ingest(write_log(Path(temporary) / f"{part}.jsonl", part * MB))["peak_mb"]
             for part in (given.large // 10, given.large)
         )
     memory = Figure(
@@ -174,7 +178,7 @@ def main() -> int:
         what=f"peak of all processes, log of {given.large:,} MB",
         unit="MB",
         values=(large,),
-        goal=MOST_GROWTH,
+        goal=MAX_GROWTH,
         baseline="one of a tenth",
         baselines=(tenth,),
         of="ratio",

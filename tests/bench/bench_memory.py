@@ -19,9 +19,9 @@ from pathlib import Path
 
 from flows.server import prefect_server
 from tests.bench.measured import Figure, report
-from tests.bench.verified import KILOBYTES, Ended, app, configure, verify
+from tests.bench.verified import KILOBYTES, Ended, serve_app, write_configuration, run_verify
 
-MOST = 1.3
+MAX_GROWTH = 1.3
 LIMIT = (
     "of 10,000 cases the step that loads the run into DuckDB adds 160 MB for a moment, suite and packed results 70 MB, "
     "the reports 10 MB; a limit of DuckDB's memory would be one of the warehouse's size, as its indexes must fit"
@@ -41,14 +41,14 @@ def main() -> int:
             None, folder / "prefect", environment=environment, start_timeout_s=180, write_line=print
         )
         try:
-            imported = bare_mb(environment)
-            small, large = (one(folder, environment, count) for count in (given.small, given.large))
+            imported = measure_import_mb(environment)
+            small, large = (measure_run(folder, environment, count) for count in (given.small, given.large))
         finally:
             prefect_server.stop_server(folder / "prefect")
-    return 0 if report(figure(small, large, given.small, given.large, imported)) else 1
+    return 0 if report(build_figure(small, large, given.small, given.large, imported)) else 1
 
 
-def figure(small: Ended, large: Ended, few: int, many: int, imported_mb: float) -> Figure:
+def build_figure(small: Ended, large: Ended, few: int, many: int, imported_mb: float) -> Figure:
     """One pair, as it takes minutes; the kernel's peak varies by some MB."""
     return Figure(
         id="P8",
@@ -58,18 +58,18 @@ def figure(small: Ended, large: Ended, few: int, many: int, imported_mb: float) 
         baseline=f"{few:,} cases",
         baselines=(small.max_rss_mb,),
         of="ratio",
-        goal=MOST,
+        goal=MAX_GROWTH,
         note=f"a process that has imported everything and asked nothing: {imported_mb:.0f} MB; {LIMIT}",
     )
 
 
-def one(folder: Path, environment: dict[str, str], cases: int) -> Ended:
+def measure_run(folder: Path, environment: dict[str, str], cases: int) -> Ended:
     """A run of so many cases, in a data folder of its own."""
     place = folder / f"of-{cases}"
-    with app("tests.bench.fast_api") as address:
-        configure(place, address, cases, probe='driver = "json"')
+    with serve_app("tests.bench.fast_api") as address:
+        write_configuration(place, address, cases, probe='driver = "json"')
         started = time.monotonic()
-        ended = verify(place, environment)
+        ended = run_verify(place, environment)
     seconds = time.monotonic() - started
     if ended.code != 0:
         raise SystemExit(f"the run ended with {ended.code}: {(place / 'lookout.log').read_text('utf-8')[-2000:]}")
@@ -77,7 +77,7 @@ def one(folder: Path, environment: dict[str, str], cases: int) -> Ended:
     return ended
 
 
-def bare_mb(environment: dict[str, str]) -> float:
+def measure_import_mb(environment: dict[str, str]) -> float:
     """The peak of a process that loads what a run loads."""
     script = "import flows.verify.flow, resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True)

@@ -29,8 +29,8 @@ from tests.bench.measured import Figure, report
 from tests.process_tree import all_processes, descendants
 
 WHOLE = 1_000_000
-MOST_CPU_S = 600.0
-MOST_MB = 1_000.0
+MAX_CPU_S = 600.0
+MAX_MB = 1_000.0
 LOOKS_EVERY_S = 0.5
 SENTENCES = (
     "Pre-existing diseases are covered after a waiting period of 24 months of continuous cover.",
@@ -87,7 +87,7 @@ def write(path: Path, count: int) -> None:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def parsed_s(path: Path) -> float:
+def measure_parse_s(path: Path) -> float:
     """Seconds of processor time to parse the file as JSON."""
     started = time.process_time()
     with path.open("rb") as file:
@@ -109,7 +109,7 @@ class Watched:
         while not self._over.wait(LOOKS_EVERY_S):
             here = all_processes().get(self._pid)
             there = descendants(self._pid)
-            self.most_mb = max(self.most_mb, sum(one.rss_mb for one in [*([here] if here else []), *there]))
+            self.most_mb = max(self.most_mb, sum(process.rss_mb for process in [*([here] if here else []), *there]))
 
     def stop(self) -> float:
         """Megabytes."""
@@ -126,22 +126,22 @@ class Night(NamedTuple):
     baseline_s: float
 
 
-def night(count: int) -> Night:
+def measure_night(count: int) -> Night:
     """Run a night of so many conversations."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         log, config = folder / "talks.jsonl", folder / "lookout.toml"
         write(log, count)
         config.write_text(CONFIG.format(log=log, suite=SUITE), encoding="utf-8")
-        baseline_s = parsed_s(log)
+        baseline_s = measure_parse_s(log)
         arguments = [sys.executable, "-c", NIGHT, str(config), (UNTIL + timedelta(minutes=5)).isoformat()]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=folder) as running:
             watched = Watched(running.pid)
-            said = running.communicate()[0]
+            output = running.communicate()[0]
             peak_mb = watched.stop()
         if running.returncode:
             raise SystemExit(f"the night ended with {running.returncode}")
-        read, cpu_s = said.split()[:2]
+        read, cpu_s = output.split()[:2]
         if int(read) != count:
             raise SystemExit(f"{read} conversations were read of {count}")
         return Night(float(cpu_s), peak_mb, baseline_s)
@@ -152,8 +152,8 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--conversations", type=int, default=200_000)
     count = options.parse_args().conversations
-    few = night(max(1, count // 10))
-    whole = night(count)
+    few = measure_night(max(1, count // 10))
+    whole = measure_night(count)
     more, rest = count - count // 10, max(0, WHOLE - count)
     each_s = (whole.cpu_s - few.cpu_s) / more
     each_bytes = (whole.peak_mb - few.peak_mb) * 1e6 / more
@@ -165,7 +165,7 @@ def main() -> int:
                 what=f"a night of {WHOLE:,} conversations through every rule",
                 unit="CPU s",
                 values=(whole.cpu_s + each_s * rest,),
-                goal=MOST_CPU_S,
+                goal=MAX_CPU_S,
                 baseline="parsed as JSON",
                 baselines=(whole.baseline_s * (count + rest) / count,),
                 note=note,
@@ -177,7 +177,7 @@ def main() -> int:
                 what=f"the most that a night of {WHOLE:,} holds at one moment, workers included",
                 unit="MB",
                 values=(whole.peak_mb + each_bytes * rest / 1e6,),
-                goal=MOST_MB,
+                goal=MAX_MB,
                 note=f"{whole.peak_mb:.0f} MB at {count:,}, {few.peak_mb:.0f} at {count // 10:,}: each conversation "
                 f"is held in {each_bytes:.0f} bytes, its id, time, digest and what it shows, until the night is stored",
             )

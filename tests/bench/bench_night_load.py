@@ -33,8 +33,8 @@ from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ConversationRow, JournalRow, NightlyRunRow, ResultRow
 from warehouse.journal.segments import EncodedRows
 
-MOST_S = 60.0
-MOST_GROWTH = 1.5
+MAX_S = 60.0
+MAX_GROWTH = 1.5
 SAMPLED = 500
 DAY_S = 80_000
 TEXT = "Is cataract covered, and after how many months? " * 12
@@ -48,7 +48,7 @@ class Span(NamedTuple):
     cpu_s: float
 
 
-def timed(job: Callable[[], object]) -> Span:
+def measure_s(job: Callable[[], object]) -> Span:
     wall, cpu = time.perf_counter(), time.process_time()
     job()
     return Span(time.perf_counter() - wall, time.process_time() - cpu)
@@ -56,7 +56,7 @@ def timed(job: Callable[[], object]) -> Span:
 
 def write_night(store: Store, night: int, count: int) -> list[str]:
     """Segments of one night; their paths."""
-    chance, run_id, known = random.Random(night), f"night-{night}", set(store.journal.segments.names())
+    chance, run_id, known_segments = random.Random(night), f"night-{night}", set(store.journal.segments.names())
     begun = NOON + timedelta(days=night)
     line = ConversationRow(row=seen("CONVERSATION", run_id)).model_dump_json()
     before, _, rest = line.partition("CONVERSATION")
@@ -71,12 +71,14 @@ def write_night(store: Store, night: int, count: int) -> list[str]:
         ]
         rows = EncodedRows("".join(lines).encode(), {"conversations": len(numbers)})
         store.journal.append_encoded(rows, run_id=None)
-    store.journal.append(sample_of(run_id, night), run_id=run_id)
+    store.journal.append(build_sample(run_id, night), run_id=run_id)
     store.journal.append([NightlyRunRow(row=night_report(run_id, nights=night))], run_id=run_id)
-    return [store.journal.segments.place(name) for name in store.journal.segments.names() if name not in known]
+    return [
+        store.journal.segments.place(name) for name in store.journal.segments.names() if name not in known_segments
+    ]
 
 
-def sample_of(run_id: str, night: int) -> list[JournalRow]:
+def build_sample(run_id: str, night: int) -> list[JournalRow]:
     """The sampled conversations, one reply each, and their grades."""
     rows: list[JournalRow] = []
     for number in range(SAMPLED):
@@ -87,7 +89,7 @@ def sample_of(run_id: str, night: int) -> list[JournalRow]:
     return rows
 
 
-def bare(paths: list[str], folder: Path) -> tuple[Span, Span]:
+def measure_bare(paths: list[str], folder: Path) -> tuple[Span, Span]:
     """DuckDB alone: the same lines into a table without key, and that table to Parquet."""
     file = folder / "bare.duckdb"
     connection = duckdb.connect(str(file))
@@ -96,33 +98,33 @@ def bare(paths: list[str], folder: Path) -> tuple[Span, Span]:
         "'table': 'VARCHAR', 'row': 'STRUCT(target VARCHAR, source VARCHAR, run_id VARCHAR, id VARCHAR, completed_at"
         " TIMESTAMPTZ, stratum VARCHAR, sampled JSON)'}) where \"table\" = 'conversations'"
     )
-    loaded = timed(lambda: connection.execute(read, [paths]))
+    loaded = measure_s(lambda: connection.execute(read, [paths]))
     out = folder / "bare.parquet"
-    exported = timed(lambda: connection.execute(f"copy bare to '{out}' (format parquet, codec zstd)"))
+    exported = measure_s(lambda: connection.execute(f"copy bare to '{out}' (format parquet, codec zstd)"))
     connection.close()
     for path in (file, out):
         path.unlink(missing_ok=True)
     return loaded, exported
 
 
-def day_of(night: int) -> date:
+def format_day(night: int) -> date:
     return (NOON + timedelta(days=night)).date()
 
 
-def one_night(store: Store, night: int, count: int, folder: Path) -> tuple[Span, Span, Span, Span]:
+def measure_night(store: Store, night: int, count: int, folder: Path) -> tuple[Span, Span, Span, Span]:
     """Load and export of one night, and the baseline's."""
     paths = write_night(store, night, count)
-    load = timed(lambda: store.load_pending(WAIT_S))
-    since, until = day_of(night), day_of(night + 1)
-    out = timed(lambda: export_parquet(store, folder / "export", since=since, until=until, wait_s=WAIT_S))
-    found = store.query(
+    load = measure_s(lambda: store.load_pending(WAIT_S))
+    since, until = format_day(night), format_day(night + 1)
+    out = measure_s(lambda: export_parquet(store, folder / "export", since=since, until=until, wait_s=WAIT_S))
+    counted = store.query(
         "select count(*) from conversations where run_id = $run", {"run": f"night-{night}"}, wait_s=WAIT_S
     )
-    assert found.rows == ((count + SAMPLED,),)
-    return load, out, *bare(paths, folder)
+    assert counted.rows == ((count + SAMPLED,),)
+    return load, out, *measure_bare(paths, folder)
 
 
-def figures(nights: list[tuple[Span, Span, Span, Span]], count: int) -> list[Figure]:
+def build_figures(nights: list[tuple[Span, Span, Span, Span]], count: int) -> list[Figure]:
     cpu = " and ".join(f"{sum(night[part].cpu_s for night in nights) / len(nights):.1f}" for part in (0, 1))
     note = f"{len(nights)} nights one after the other, since each takes half a minute; {cpu} s of CPU"
     columns = list(zip(*[[span.wall_s for span in night] for night in nights], strict=True))
@@ -132,8 +134,8 @@ def figures(nights: list[tuple[Span, Span, Span, Span]], count: int) -> list[Fig
     rows = f"{count:,} conversations"
     growth = tuple(night[0].cpu_s for night in nights[1:])
     pair: dict[str, Any] = {"unit": "s", "baseline": "DuckDB alone, without key"}
-    goal = MOST_S * max(count / 1_000_000, 1.0)
-    found = [
+    goal = MAX_S * max(count / 1_000_000, 1.0)
+    built = [
         Figure(id="night load", what=f"load of {rows}", values=loads, baselines=bare_loads, **pair),
         Figure(id="night export", what=f"export of {rows}", values=exports, baselines=bare_exports, **pair),
         Figure(
@@ -147,7 +149,7 @@ def figures(nights: list[tuple[Span, Span, Span, Span]], count: int) -> list[Fig
         ),
     ]
     if growth:
-        found.append(
+        built.append(
             Figure(
                 id="night later",
                 what="CPU of a load into tables that have nights",
@@ -156,10 +158,10 @@ def figures(nights: list[tuple[Span, Span, Span, Span]], count: int) -> list[Fig
                 baseline="of the first night",
                 baselines=(nights[0][0].cpu_s,) * len(growth),
                 of="ratio",
-                goal=MOST_GROWTH,
+                goal=MAX_GROWTH,
             )
         )
-    return found
+    return built
 
 
 def main() -> int:
@@ -174,8 +176,8 @@ def main() -> int:
         store = open_store(Plan(folder / "data", 1))
         (folder / "data").mkdir()
         store.load_pending(WAIT_S)
-        nights = [one_night(store, night, given.conversations, folder) for night in range(given.nights)]
-    missed = [figure.id for figure in figures(nights, given.conversations) if not report(figure)]
+        nights = [measure_night(store, night, given.conversations, folder) for night in range(given.nights)]
+    missed = [figure.id for figure in build_figures(nights, given.conversations) if not report(figure)]
     return 1 if missed else 0
 
 

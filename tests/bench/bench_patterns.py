@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 from monitors.alerts.redact import redact
 from monitors.facts.quantities.scan import read_facts
-from tests.bench.bench_grading import HOSTILE, panel_work, variants
+from tests.bench.bench_grading import HOSTILE, build_panel_work, variants
 from tests.bench.measured import Figure, report
 
 PERSONAL = (
@@ -30,11 +30,11 @@ PERSONAL = (
 """Forms of personal data, whole and torn."""
 
 PATTERNS = (*HOSTILE, *PERSONAL)
-MOST_RATIO = 1.2
-SHORTEST_S = 0.05
+MAX_RATIO = 1.2
+MIN_S = 0.05
 
 
-def seconds(work: Callable[[str], object], text: str) -> float:
+def measure_s(work: Callable[[str], object], text: str) -> float:
     taken: list[float] = []
     for variant in variants(text):
         gc.collect()
@@ -53,21 +53,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--times", type=int, default=5, help="how many times as long the other one is")
     asked = parser.parse_args(arguments)
     met = True
-    for name, work in (("redact", redact), ("facts", read_facts), ("grade", panel_work())):
+    for name, work in (("redact", redact), ("facts", read_facts), ("grade", build_panel_work())):
         pairs: list[tuple[float, float, str]] = []
         for pattern in PATTERNS:
             few, many = (
-                seconds(work, (pattern * (length // len(pattern) + 1))[:length])
+                measure_s(work, (pattern * (length // len(pattern) + 1))[:length])
                 for length in (asked.small, asked.small * asked.times)
             )
-            pairs.append((many, max(few, SHORTEST_S), pattern))
+            pairs.append((many, max(few, MIN_S), pattern))
         worst = max(pairs, key=lambda pair: pair[0] / pair[1])
         figure = Figure(
             id="linear",
             what=f"{name}: {len(PATTERNS)} patterns of {asked.small * asked.times:,} characters",
             unit="s",
             values=tuple(many for many, _, _ in pairs),
-            goal=MOST_RATIO * asked.times,
+            goal=MAX_RATIO * asked.times,
             baseline=f"{asked.small:,} characters",
             baselines=tuple(few for _, few, _ in pairs),
             of="ratio",

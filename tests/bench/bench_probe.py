@@ -63,7 +63,7 @@ def main() -> int:
     options.add_argument("--pages", type=int, default=4)
     options.add_argument("--bot-s", type=float, default=1.0)
     given = options.parse_args()
-    with gradio() as address:
+    with serve_gradio() as address:
         met = asyncio.run(compare(address, given.cases, given.rounds, given.pages, given.bot_s))
         met += asyncio.run(compare_http(address, given.http_cases, given.rounds, given.bot_s))
     return met.count(False)
@@ -73,27 +73,27 @@ async def compare(address: str, count: int, rounds: int, pages: int, bot_s: floa
     """The loops in a browser, in turn, each round in another order."""
     questions = [f"slow {bot_s:g} instant case {number}" for number in range(count)]
     loops: dict[str, Callable[[], Awaitable[None]]] = {
-        "lean loop": lambda: plain(address, questions, pages, lean=True),
-        "Lookout": lambda: lookout(address, questions, pages),
-        "default loop": lambda: plain(address, questions, pages, lean=False),
+        "lean loop": lambda: run_plain(address, questions, pages, lean=True),
+        "Lookout": lambda: run_lookout(address, questions, pages),
+        "default loop": lambda: run_plain(address, questions, pages, lean=False),
     }
     took: dict[str, list[Took]] = {name: [] for name in loops}
     for number in range(rounds):
         for name in list(loops) if number % 2 else reversed(loops):
-            took[name].append(await timed(name, loops[name], count))
-    what = f"{count} questions, {pages} pages, bot {bot_s:g} s"
+            took[name].append(await measure_loop(name, loops[name], count))
+    label = f"{count} questions, {pages} pages, bot {bot_s:g} s"
     return [
         report(
             Figure(
                 id=id_,
-                what=what,
+                what=label,
                 unit="s",
-                values=tuple(one.wall_s for one in took["Lookout"]),
+                values=tuple(sample.wall_s for sample in took["Lookout"]),
                 baseline=baseline,
-                baselines=tuple(one.wall_s for one in took[baseline]),
+                baselines=tuple(sample.wall_s for sample in took[baseline]),
                 of="ratio",
                 goal=most,
-                note=f"{rounds} rounds, as each takes a minute; CPU s a question: {spent(took, baseline)}",
+                note=f"{rounds} rounds, as each takes a minute; CPU s a question: {format_cpu(took, baseline)}",
             )
         )
         for id_, baseline, most in (("P1", "lean loop", LEAN_MOST), ("P1 default", "default loop", DEFAULT_MOST))
@@ -106,18 +106,18 @@ async def compare_http(address: str, count: int, rounds: int, bot_s: float) -> l
     ours: list[Took] = []
     theirs: list[Took] = []
     for number in range(rounds):
-        sides = [(theirs, plain_http), (ours, by_http)]
-        for found, loop in sides if number % 2 else reversed(sides):
-            found.append(await timed(loop.__name__, lambda: loop(address, questions), count))  # noqa: B023 - awaited here
+        sides = [(theirs, run_plain_http), (ours, run_lookout_http)]
+        for samples, loop in sides if number % 2 else reversed(sides):
+            samples.append(await measure_loop(loop.__name__, lambda: loop(address, questions), count))  # noqa: B023 - awaited here
     ideal_s = -(-count // HTTP_AT_ONCE) * bot_s
-    note = f"ideal {ideal_s:.1f} s, of which the plain loop takes {statistics.median(one.wall_s for one in theirs) / ideal_s:.2f}"
+    note = f"ideal {ideal_s:.1f} s, of which the plain loop takes {statistics.median(sample.wall_s for sample in theirs) / ideal_s:.2f}"
     return [
         report(
             Figure(
                 id="P1 HTTP",
                 what=f"{count} questions, {HTTP_AT_ONCE} at once, bot {bot_s:g} s",
                 unit="s",
-                values=tuple(one.wall_s for one in ours),
+                values=tuple(sample.wall_s for sample in ours),
                 baseline="ideal",
                 baselines=(ideal_s,) * rounds,
                 of="ratio",
@@ -135,18 +135,20 @@ class Took(NamedTuple):
     cpu_s: Mapping[str, float]
 
 
-def spent(took: Mapping[str, Sequence[Took]], baseline: str) -> str:
+def format_cpu(took: Mapping[str, Sequence[Took]], baseline: str) -> str:
     """``Lookout 1.60 (renderer 0.96, …), lean loop 1.58 (…)``, medians."""
     texts: list[str] = []
     for name in ("Lookout", baseline):
-        found = took[name]
-        by_part = {part: statistics.median(one.cpu_s.get(part, 0.0) for one in found) for part in found[0].cpu_s}
+        samples = took[name]
+        by_part = {
+            part: statistics.median(sample.cpu_s.get(part, 0.0) for sample in samples) for part in samples[0].cpu_s
+        }
         parts = ", ".join(f"{part} {seconds:.2f}" for part, seconds in by_part.items())
         texts.append(f"{name} {sum(by_part.values()):.2f} ({parts})")
     return ", ".join(texts)
 
 
-async def timed(label: str, loop: Callable[[], Awaitable[None]], count: int) -> Took:
+async def measure_loop(label: str, loop: Callable[[], Awaitable[None]], count: int) -> Took:
     """What a loop takes; prints it."""
     cpu, started = CpuMeter("gradio_echo"), time.perf_counter()
     watching = asyncio.ensure_future(cpu.watch())
@@ -158,22 +160,22 @@ async def timed(label: str, loop: Callable[[], Awaitable[None]], count: int) -> 
     return took
 
 
-async def lookout(address: str, questions: list[str], pages: int) -> None:
+async def run_lookout(address: str, questions: list[str], pages: int) -> None:
     """Our own line: driver and runner."""
     settings = ProbeSettings(screenshots=CapturePolicy.NEVER, browser_path=os.environ.get("CHROMIUM_PATH"))
     with tempfile.TemporaryDirectory() as folder:
         async with BrowserDriver(address, settings, run_folder=Path(folder)) as driver:
-            await run(driver, questions, settings, pages)
+            await run_cases(driver, questions, settings, pages)
 
 
-async def by_http(address: str, questions: list[str]) -> None:
+async def run_lookout_http(address: str, questions: list[str]) -> None:
     """The same without a browser."""
     settings = ProbeSettings(driver="gradio")
     async with GradioDriver(address, settings, headers=NO_HEADERS) as driver:
-        await run(driver, questions, settings, HTTP_AT_ONCE)
+        await run_cases(driver, questions, settings, HTTP_AT_ONCE)
 
 
-async def plain_http(address: str, questions: list[str]) -> None:
+async def run_plain_http(address: str, questions: list[str]) -> None:
     """The leanest loop over Gradio's HTTP API."""
     gate = asyncio.Semaphore(HTTP_AT_ONCE)
     url = f"{address}/gradio_api/call/chat"
@@ -189,15 +191,15 @@ async def plain_http(address: str, questions: list[str]) -> None:
         await asyncio.gather(*(one(question) for question in questions))
 
 
-async def run(driver: ChatDriver, questions: list[str], settings: ProbeSettings, at_once: int) -> None:
+async def run_cases(driver: ChatDriver, questions: list[str], settings: ProbeSettings, at_once: int) -> None:
     """Asks, and checks that each answer is the one to its question."""
     asked = {f"c{number}": question for number, question in enumerate(questions)}
     answered: set[str] = set()
 
-    async def keep(one: GoldCase, result: ProbeResult) -> None:
+    async def keep(case: GoldCase, result: ProbeResult) -> None:
         assert isinstance(result, Exchange), result
-        assert asked[one.id] in result.visible_text, result.visible_text
-        answered.add(one.id)
+        assert asked[case.id] in result.visible_text, result.visible_text
+        answered.add(case.id)
 
     await probe_cases(
         driver,
@@ -211,7 +213,7 @@ async def run(driver: ChatDriver, questions: list[str], settings: ProbeSettings,
     assert len(answered) == len(questions)
 
 
-async def plain(address: str, questions: list[str], pages: int, *, lean: bool) -> None:
+async def run_plain(address: str, questions: list[str], pages: int, *, lean: bool) -> None:
     """The leanest loop that a person would write by hand, and the loop of the documentation."""
     async with async_playwright() as playwright:
         path = os.environ.get("CHROMIUM_PATH") or find_system_chromium()
@@ -272,7 +274,7 @@ async def ask_by_polling(browser: Browser, address: str, question: str) -> str:
 
 
 @contextmanager
-def gradio():
+def serve_gradio():
     """A real Gradio app in a process of its own."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

@@ -38,7 +38,7 @@ from monitors.probes.settings import CapturePolicy, ProbeSettings
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
 from tests.bench.measured import Figure, report
-from tests.bench.verified import Ended, app, configure, noted, start, verify
+from tests.bench.verified import Ended, serve_app, write_configuration, read_noted, start_verify, run_verify
 from tests.servers.slack import TOKEN, SlackServer
 from tests.soak.plans import question_on, write_suite
 from tests.tools.probe_cases import probe_cases
@@ -72,12 +72,12 @@ def main() -> int:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
         homes = [folder / f"cold-{number}" for number in range(given.samples)]
         try:
-            met = [cold(homes, environment)]
+            met = [measure_cold(homes, environment)]
             environment["PREFECT_API_URL"] = _server(homes[-1]).api_url
             met += [
-                warm(folder, environment, given.samples),
-                alerts(folder / "alerts", environment, given.suite, given.samples),
-                *overhead(folder, environment, given.cases, given.pairs),
+                measure_warm(folder, environment, given.samples),
+                measure_alerts(folder / "alerts", environment, given.suite, given.samples),
+                *measure_overhead(folder, environment, given.cases, given.pairs),
             ]
         finally:
             for home in homes:
@@ -85,59 +85,61 @@ def main() -> int:
     return met.count(False)
 
 
-def cold(homes: Sequence[Path], environment: dict[str, str]) -> bool:
+def measure_cold(homes: Sequence[Path], environment: dict[str, str]) -> bool:
     """P12 where no server runs: one data folder after the other. The last one's server stays."""
     values: list[float] = []
     for home in homes:
-        values.append(first_question(home, environment))
+        values.append(measure_first_question(home, environment))
         if home != homes[-1]:
             prefect_server.stop_server(home / "data" / "prefect")
     what = "command to first question, no Prefect server running"
     return report(Figure(id="P12", what=what, unit="s", values=tuple(values), goal=WITH_SERVER_START_MOST_S))
 
 
-def warm(folder: Path, environment: dict[str, str], samples: int) -> bool:
+def measure_warm(folder: Path, environment: dict[str, str], samples: int) -> bool:
     """P12 with a server up."""
-    values = tuple(first_question(folder / f"warm-{number}", environment) for number in range(samples))
+    values = tuple(measure_first_question(folder / f"warm-{number}", environment) for number in range(samples))
     what = "command to first question, Prefect server up"
     return report(Figure(id="P12", what=what, unit="s", values=values, goal=FIRST_QUESTION_MOST_S))
 
 
 def _server(folder: Path) -> prefect_server.LocalServer:
-    found = prefect_server.find_running_server(folder / "data" / "prefect")
-    if found is None:
+    running_server = prefect_server.find_running_server(folder / "data" / "prefect")
+    if running_server is None:
         raise SystemExit("the run started no Prefect server")
-    return found
+    return running_server
 
 
-def first_question(folder: Path, environment: dict[str, str]) -> float:
+def measure_first_question(folder: Path, environment: dict[str, str]) -> float:
     """Seconds from the command to its first question."""
-    ended, asked, _ = run(folder, environment, PAGES)
+    ended, asked, _ = measure_run(folder, environment, PAGES)
     return asked - ended.began_at
 
 
-def run(folder: Path, environment: dict[str, str], cases: int) -> tuple[Ended, float, float]:
+def measure_run(folder: Path, environment: dict[str, str], cases: int) -> tuple[Ended, float, float]:
     """A whole run, when its first question came and when its last answer ended."""
     folder.mkdir()
     asked, answered = folder / "asked.jsonl", folder / "answered.jsonl"
     notes = ("--asked", str(asked), "--answered", str(answered))
-    with app("tests.soak.mortal_app", *notes, "--delay-s", BOT_S) as address:
-        configure(folder, address, cases, probe=PROBE)
-        ended = verify(folder, environment)
-    if len(noted(answered)) != cases or ended.code != 0:
-        came = f"{len(noted(answered))} of {cases} answered, exit code {ended.code}"
+    with serve_app("tests.soak.mortal_app", *notes, "--delay-s", BOT_S) as address:
+        write_configuration(folder, address, cases, probe=PROBE)
+        ended = run_verify(folder, environment)
+    if len(read_noted(answered)) != cases or ended.code != 0:
+        came = f"{len(read_noted(answered))} of {cases} answered, exit code {ended.code}"
         raise SystemExit(f"{came}: {(folder / 'lookout.log').read_text('utf-8')}")
-    return ended, noted(asked)[0].at, noted(answered)[-1].at
+    return ended, read_noted(asked)[0].at, read_noted(answered)[-1].at
 
 
-def overhead(folder: Path, environment: dict[str, str], cases: int, pairs: int) -> Iterator[bool]:
+def measure_overhead(folder: Path, environment: dict[str, str], cases: int, pairs: int) -> Iterator[bool]:
     """P5 with a server up, and the same in CPU seconds."""
     ours: list[Spent] = []
     theirs: list[Spent] = []
     for number in range(pairs):
         sides = [
-            lambda at=folder / f"run-{number}": ours.append(spent(lambda: whole(at, environment, cases))),
-            lambda at=folder / f"bare-{number}": theirs.append(spent(lambda: bare(at, cases))),
+            lambda at=folder / f"run-{number}": ours.append(
+                format_spent(lambda: run_whole(at, environment, cases))
+            ),
+            lambda at=folder / f"bare-{number}": theirs.append(format_spent(lambda: run_bare(at, cases))),
         ]
         for side in sides if number % 2 else reversed(sides):
             side()
@@ -146,9 +148,9 @@ def overhead(folder: Path, environment: dict[str, str], cases: int, pairs: int) 
             id="P5",
             what=f"{cases} cases, first question to the end of the command",
             unit="s",
-            values=tuple(one.wall_s for one in ours),
+            values=tuple(sample.wall_s for sample in ours),
             baseline="bare runner",
-            baselines=tuple(one.wall_s for one in theirs),
+            baselines=tuple(sample.wall_s for sample in theirs),
             of="ratio",
             goal=ADDED_MOST,
             note=f"{pairs} pairs, as each takes minutes",
@@ -159,9 +161,9 @@ def overhead(folder: Path, environment: dict[str, str], cases: int, pairs: int) 
             id="P5",
             what="the same in CPU seconds of command, browser and app, start and imports included",
             unit="CPU s",
-            values=tuple(one.cpu_s for one in ours),
+            values=tuple(sample.cpu_s for sample in ours),
             baseline="bare runner",
-            baselines=tuple(one.cpu_s for one in theirs),
+            baselines=tuple(sample.cpu_s for sample in theirs),
         )
     )
 
@@ -173,7 +175,7 @@ class Spent(NamedTuple):
     cpu_s: float
 
 
-def spent(work: Callable[[], float]) -> Spent:
+def format_spent(work: Callable[[], float]) -> Spent:
     """What ``work`` took; it says its own seconds."""
     before = _cpu_s()
     wall_s = work()
@@ -183,30 +185,30 @@ def spent(work: Callable[[], float]) -> Spent:
 def _cpu_s() -> float:
     """Of this process and of its children that ended."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
-def whole(folder: Path, environment: dict[str, str], cases: int) -> float:
+def run_whole(folder: Path, environment: dict[str, str], cases: int) -> float:
     """Seconds from the first question of a run to the end of its command."""
-    ended, first, last = run(folder, environment, cases)
+    ended, first, last = measure_run(folder, environment, cases)
     print(
         f"{cases} cases: {last - first:.1f} s asking, {ended.ended_at - last:.1f} s from the last answer to the end"
     )
     return ended.ended_at - first
 
 
-def bare(folder: Path, cases: int) -> float:
+def run_bare(folder: Path, cases: int) -> float:
     """Seconds that the questions take by themselves, from the first to the last answer."""
     folder.mkdir()
     asked, answered = folder / "asked.jsonl", folder / "answered.jsonl"
     notes = ("--asked", str(asked), "--answered", str(answered))
-    with app("tests.soak.mortal_app", *notes, "--delay-s", BOT_S) as address:
+    with serve_app("tests.soak.mortal_app", *notes, "--delay-s", BOT_S) as address:
         write_suite(folder / "plans.jsonl", cases)
-        asyncio.run(_bare(address, folder))
-    return noted(answered)[-1].at - noted(asked)[0].at
+        asyncio.run(_run_bare(address, folder))
+    return read_noted(answered)[-1].at - read_noted(asked)[0].at
 
 
-async def _bare(address: str, folder: Path) -> None:
+async def _run_bare(address: str, folder: Path) -> None:
     async def keep(_case: GoldCase, result: ProbeResult) -> None:
         if not isinstance(result, Exchange):
             raise SystemExit(f"no answer: {result.detail}")
@@ -223,29 +225,29 @@ async def _bare(address: str, folder: Path) -> None:
         )
 
 
-def alerts(folder: Path, environment: dict[str, str], cases: int, samples: int) -> bool:
+def measure_alerts(folder: Path, environment: dict[str, str], cases: int, samples: int) -> bool:
     """P2, so many times."""
-    taken = tuple(alert(folder / str(number), environment, cases) for number in range(samples))
+    taken = tuple(measure_alert(folder / str(number), environment, cases) for number in range(samples))
     what = f"last word of a severe failure to Slack request, {cases:,} cases"
     return report(Figure(id="P2", what=what, unit="s", values=taken, goal=ALERT_MOST_S, worst=True))
 
 
-def alert(folder: Path, environment: dict[str, str], cases: int) -> float:
+def measure_alert(folder: Path, environment: dict[str, str], cases: int) -> float:
     """Seconds from the last word of the wrong answer to the request that tells it."""
     folder.mkdir(parents=True)
     wrong = f"Plan-{min(WRONG_RANK * 12, cases // 20) * 10}"  # every tenth plan is of severity 3
     answered = folder / "answered.jsonl"
     notes = ("--asked", str(folder / "asked.jsonl"), "--answered", str(answered), "--wrong", wrong)
-    with SlackServer() as slack, app("tests.soak.mortal_app", *notes, "--delay-s", BOT_S) as address:
+    with SlackServer() as slack, serve_app("tests.soak.mortal_app", *notes, "--delay-s", BOT_S) as address:
         to_slack = f'slack_api_url = "{slack.api_url}"\nslack_channel = "#alerts"'
-        configure(folder, address, cases, alerts=to_slack)
-        process = start(folder, {**environment, TOKEN_VARIABLE: TOKEN})
+        write_configuration(folder, address, cases, alerts=to_slack)
+        process = start_verify(folder, {**environment, TOKEN_VARIABLE: TOKEN})
         heard = slack.wait_for("chat.postMessage", PATIENCE_S)
         at = time.time()
         _stop(process)
         if not heard:
             raise SystemExit(f"no alert was sent: {(folder / 'lookout.log').read_text('utf-8')}")
-    return at - next(note.at for note in noted(answered) if note.question == question_on(wrong))
+    return at - next(note.at for note in read_noted(answered) if note.question == question_on(wrong))
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -34,7 +34,7 @@ from monitors.records.operator_actions import HumanLabel
 from monitors.records.reviews import AnswerVerdict, LabelSource
 from monitors.stats.intervals import compute_percentile
 from tests.bench.measured import Figure, report
-from tests.bench.warehouse_archives import CASES, GRADES_EACH, six_grades, write_archives
+from tests.bench.warehouse_archives import CASES, GRADES_EACH, build_six_grades, write_archives
 from tests.deployments.site.site_server import EXAMPLES
 from tests.figures import measured_where, table, write_section
 from tests.warehouse.crash_worker import Plan, open_store
@@ -55,9 +55,9 @@ from warehouse.journal.rows import (
 ROUNDS = 5
 REQUESTS = 20
 """To each page in each round."""
-MOST_MS = 200.0
-MOST_SCRIPT_BYTES = 60_000
-MOST_PAINT_MS = 1000.0
+MAX_MS = 200.0
+MAX_SCRIPT_BYTES = 60_000
+MAX_PAINT_MS = 1000.0
 START_S = 120
 RECENT_RUNS = 30
 """Of the last days, one a day: the sample that people are asked to review is taken from them."""
@@ -85,7 +85,7 @@ def warehouse_in(folder: Path, grades: int) -> Store:
         write_archives(store, -(-grades // (CASES * GRADES_EACH)))
         rebuild_database(store, wait_s=60)
         for run in range(RECENT_RUNS):
-            store.journal.append(recent_run(f"recent-{run}", days_ago=run), run_id=f"recent-{run}")
+            store.journal.append(write_recent_run(f"recent-{run}", days_ago=run), run_id=f"recent-{run}")
         store.journal.append(reviews(), run_id=None)
         store.journal.append(
             [IncidentRow(row=IncidentVersion(sequence=LAST, incident=incident("leak")))], run_id=None
@@ -95,16 +95,16 @@ def warehouse_in(folder: Path, grades: int) -> Store:
     return store
 
 
-def recent_run(run_id: str, *, days_ago: int) -> list[JournalRow]:
+def write_recent_run(run_id: str, *, days_ago: int) -> list[JournalRow]:
     """A run whose answers people are still asked to review."""
     at = datetime.now(UTC) - timedelta(days=days_ago, hours=1)
     rows: list[JournalRow] = []
     for case in range(CASES):
         asked = exchange(run_id, f"case-{case}", text="The waiting period is two years. " * 8)
         failed = FailureKind.WRONG_FACT if case % 25 == 0 else None
-        said = assessment(run_id, f"case-{case}", failed=failed)
-        said = said.model_copy(update={"grades": six_grades(failed=failed is not None)})
-        rows += [ResultRow(row=asked.model_copy(update={"asked_at": at})), AssessmentRow(row=said)]
+        assessed = assessment(run_id, f"case-{case}", failed=failed)
+        assessed = assessed.model_copy(update={"grades": build_six_grades(failed=failed is not None)})
+        rows += [ResultRow(row=asked.model_copy(update={"asked_at": at})), AssessmentRow(row=assessed)]
     report = run_report(run_id).model_copy(update={"started_at": at - timedelta(minutes=5), "finished_at": at})
     return [*rows, RunRow(row=report)]
 
@@ -131,7 +131,7 @@ def reviews() -> list[JournalRow]:
 
 
 @contextmanager
-def site_over(folder: Path) -> Iterator[tuple[str, int]]:
+def serve_site(folder: Path) -> Iterator[tuple[str, int]]:
     """``lookout site`` over the folder, as a process; its address and its process id."""
     port = find_free_port("127.0.0.1", 0)
     config = folder / "lookout.toml"
@@ -180,9 +180,9 @@ class PageTimes:
         """One round."""
         url = address + self.path.format(**EXAMPLES)
         if not self.rounds:
-            self.first_ms = answered_ms(client, url)
+            self.first_ms = measure_answer_ms(client, url)
         before = cpu_ms(pid)
-        self.rounds.append([answered_ms(client, url) for _ in range(REQUESTS)])
+        self.rounds.append([measure_answer_ms(client, url) for _ in range(REQUESTS)])
         self.cpu_ms += cpu_ms(pid) - before
 
     @property
@@ -201,7 +201,7 @@ class PageTimes:
         return (f"`{self.path}`", f"{self.first_ms:.0f}", *figures)
 
 
-def answered_ms(client: httpx.Client, url: str) -> float:
+def measure_answer_ms(client: httpx.Client, url: str) -> float:
     """How long the whole answer took."""
     started = time.perf_counter()
     answer = client.get(url)
@@ -211,7 +211,7 @@ def answered_ms(client: httpx.Client, url: str) -> float:
     return took
 
 
-def paint_ms(address: str) -> float:
+def measure_paint_ms(address: str) -> float:
     """First contentful paint, as Chromium says it."""
     path = os.environ.get("CHROMIUM_PATH") or (str(SYSTEM_CHROMIUM) if SYSTEM_CHROMIUM.exists() else None)
     with sync_playwright() as playwright:
@@ -219,9 +219,9 @@ def paint_ms(address: str) -> float:
         page = browser.new_page()
         page.goto(address)
         page.wait_for_function("() => performance.getEntriesByName('first-contentful-paint').length")
-        found = page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        started_at = page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0].startTime")
         browser.close()
-    return float(found)
+    return float(started_at)
 
 
 def main() -> int:
@@ -235,13 +235,17 @@ def main() -> int:
         folder = asked.folder or Path(temporary)
         folder.mkdir(exist_ok=True)
         store = warehouse_in(folder, asked.grades)
-        pages, painted = pages_measured(folder)
-        copied_s, facts = beside(store)
-    figures = [*speed(pages, facts[0][1].rpartition(", ")[0]), *weight(painted), copy_of(copied_s, facts[-1][1])]
+        pages, painted = measure_pages(folder)
+        copied_s, facts = describe_baseline(store)
+    figures = [
+        *build_speed_figures(pages, facts[0][1].rpartition(", ")[0]),
+        *build_weight_figure(painted),
+        copy_page(copied_s, facts[-1][1]),
+    ]
     missed = [figure for figure in figures if not report(figure)]
-    slowest = max(painted, key=lambda one: one[1])
+    slowest = max(painted, key=lambda timed: timed[1])
     rows = [
-        *(one.row() for one in pages),
+        *(timed.row() for timed in pages),
         (f"first paint in a browser, `{slowest[0]}`", f"{slowest[1]:.0f}", "", "", ""),
     ]
     lines = [
@@ -251,7 +255,7 @@ def main() -> int:
         "",
         *table(("what", "figure"), facts),
         "",
-        f"Missed: {'; '.join(one.what for one in missed)}." if missed else "Every number of P11 is met.",
+        f"Missed: {'; '.join(timed.what for timed in missed)}." if missed else "Every number of P11 is met.",
     ]
     if asked.write:
         write_section(asked.write, "bench", lines)
@@ -260,19 +264,19 @@ def main() -> int:
     return int(bool(missed))
 
 
-def pages_measured(folder: Path) -> tuple[list[PageTimes], list[tuple[str, float]]]:
+def measure_pages(folder: Path) -> tuple[list[PageTimes], list[tuple[str, float]]]:
     """Every page's times, the baseline's first; and the first paint of each in a browser, in milliseconds."""
     paths = [route.path for route in PAGES if route.path != "/now"]
     pages = [PageTimes(path) for path in [IDLE, *paths, *(path + query for path, query in FILTERED.items())]]
-    with site_over(folder) as (address, pid), httpx.Client(trust_env=False, timeout=60) as client:
+    with serve_site(folder) as (address, pid), httpx.Client(trust_env=False, timeout=60) as client:
         for _ in range(ROUNDS):
             for page in pages:
                 page.ask(client, address, pid)
-        painted = [(path, paint_ms(address + path.format(**EXAMPLES))) for path in paths]
+        painted = [(path, measure_paint_ms(address + path.format(**EXAMPLES))) for path in paths]
     return pages, painted
 
 
-def speed(pages: Sequence[PageTimes], size: str) -> list[Figure]:
+def build_speed_figures(pages: Sequence[PageTimes], size: str) -> list[Figure]:
     """The slowest page of each round, beside the page that does nothing in the same round."""
     idle, others = pages[0], pages[1:]
     slowest = [max(others, key=lambda page, number=number: page.p95_ms(number)) for number in range(ROUNDS)]
@@ -283,7 +287,7 @@ def speed(pages: Sequence[PageTimes], size: str) -> list[Figure]:
             what=f"slowest of {len(others)} pages over {size} grades, p95",
             unit="ms",
             values=tuple(page.p95_ms(number) for number, page in enumerate(slowest)),
-            goal=MOST_MS,
+            goal=MAX_MS,
             baseline="a page that does nothing, p95, ms",
             baselines=tuple(idle.p95_ms(number) for number in range(ROUNDS)),
             worst=True,
@@ -300,7 +304,7 @@ def speed(pages: Sequence[PageTimes], size: str) -> list[Figure]:
     ]
 
 
-def weight(painted: Sequence[tuple[str, float]]) -> list[Figure]:
+def build_weight_figure(painted: Sequence[tuple[str, float]]) -> list[Figure]:
     """What a browser must load and how soon it shows something."""
     script = len(load_asset("site.js").encode())
     return [
@@ -309,32 +313,32 @@ def weight(painted: Sequence[tuple[str, float]]) -> list[Figure]:
             what="script that a page loads, uncompressed",
             unit="bytes",
             values=(float(script),),
-            goal=MOST_SCRIPT_BYTES,
+            goal=MAX_SCRIPT_BYTES,
         ),
         Figure(
             id="P11",
             what=f"first paint in a browser, {len(painted)} pages",
             unit="ms",
             values=tuple(took for _, took in painted),
-            goal=MOST_PAINT_MS,
+            goal=MAX_PAINT_MS,
             worst=True,
-            note=f"the slowest is `{max(painted, key=lambda one: one[1])[0]}`",
+            note=f"the slowest is `{max(painted, key=lambda painted_page: painted_page[1])[0]}`",
         ),
     ]
 
 
-def copy_of(took_s: float, said: str) -> Figure:
+def copy_page(took_s: float, label: str) -> Figure:
     """Visitors read a copy, which is made again after each write."""
     return Figure(
         id="P11",
         what="a new copy of the warehouse, opened",
         unit="s",
         values=(took_s,),
-        note=said.partition("for ")[2],
+        note=label.partition("for ")[2],
     )
 
 
-def beside(store: Store) -> tuple[float, list[tuple[str, str]]]:
+def describe_baseline(store: Store) -> tuple[float, list[tuple[str, str]]]:
     """Seconds for a new copy, and what is said beside the pages."""
     script = len(load_asset("site.js").encode())
     with store.database.open_for_writing(60) as connection:

@@ -30,7 +30,7 @@ from statistics import median
 import duckdb
 
 from tests.bench.measured import Figure, report
-from tests.bench.warehouse_archives import CASES, GRADES_EACH, six_grades, write_archives, write_others
+from tests.bench.warehouse_archives import CASES, GRADES_EACH, build_six_grades, write_archives, write_others
 from tests.figures import measured_where, table, write_section
 from tests.warehouse.crash_worker import Plan, open_store
 from tests.warehouse.sample_rows import assessment
@@ -45,8 +45,8 @@ WARM_TIMES = 7
 LISTINGS = dict.fromkeys(("graded_answers", "judged_answers"), "where run_id = 'run-7'")
 """Views of single answers with their texts, which nobody reads whole: of one run."""
 
-LONGEST_APPEND_MS = 1000.0
-LONGEST_VIEW_MS = 250.0
+MAX_APPEND_MS = 1000.0
+MAX_VIEW_MS = 250.0
 SLOWEST_REBUILD = 300_000
 """P4's numbers; the last in rows per second."""
 
@@ -93,7 +93,7 @@ class Span:
 
 
 @contextmanager
-def timed() -> Iterator[Span]:
+def measure_s() -> Iterator[Span]:
     span = Span()
     started, cpu = time.perf_counter(), time.process_time()
     yield span
@@ -101,7 +101,7 @@ def timed() -> Iterator[Span]:
 
 
 def milliseconds(job: Callable[[], object]) -> float:
-    with timed() as span:
+    with measure_s() as span:
         job()
     return span.wall_s * 1000
 
@@ -137,7 +137,7 @@ def bench_append(folder: Path, figures: Figures) -> None:
             what=f"append of 1,002 grades while {WRITERS} others append, the longest",
             unit="ms",
             values=tuple(waits),
-            goal=LONGEST_APPEND_MS,
+            goal=MAX_APPEND_MS,
             worst=True,
             baseline="a bare Appender transaction into a file of its own",
             baselines=tuple(alone for _, alone in pairs),
@@ -179,7 +179,7 @@ def wait_until_writing(store: Store, processes: int) -> None:
 def append_thousand(store: Store, number: int) -> None:
     rows = [
         AssessmentRow(
-            row=assessment("bench", f"case-{number}-{case}").model_copy(update={"grades": six_grades(failed=False)})
+            row=assessment("bench", f"case-{number}-{case}").model_copy(update={"grades": build_six_grades(failed=False)})
         )
         for case in range(167)
     ]
@@ -194,11 +194,11 @@ def bench_baselines(folder: Path, figures: Figures) -> None:
         "create table g (run_id varchar, case_id varchar, repeat int, position int, grader varchar, passed bool,"
         " reason varchar, primary key (run_id, case_id, repeat, position))"
     )
-    with timed() as span:
+    with measure_s() as span:
         connection.executemany("insert into g values (?, ?, ?, ?, ?, ?, ?)", rows)
     figures.note("baseline: bare `executemany`, 2,000 grades of 7 columns", span.of(len(rows)))
     many: Sequence[tuple[object, ...]] = [(f"r{n}", *row[1:]) for n in range(100) for row in rows]
-    with timed() as span, connection.appender("g") as to:
+    with measure_s() as span, connection.appender("g") as to:
         to.append_rows(many)
     figures.note(f"baseline: one bare Appender transaction, {len(many):,} grades of 7 columns", span.of(len(many)))
     connection.close()
@@ -209,12 +209,12 @@ def bench_load(folder: Path, figures: Figures) -> None:
     store = open_store(Plan(folder, 2))
     store.load_pending(60)
     count = 1000
-    with timed() as span:
+    with measure_s() as span:
         for number in range(count):
-            one = assessment("run-1", f"case-{number}").model_copy(update={"grades": six_grades(failed=False)})
-            store.journal.append([AssessmentRow(row=one)], run_id="run-1")
+            graded = assessment("run-1", f"case-{number}").model_copy(update={"grades": build_six_grades(failed=False)})
+            store.journal.append([AssessmentRow(row=graded)], run_id="run-1")
     figures.note("append of one assessment with six grades, alone", f"{span.wall_s * 1000 / count:.1f} ms")
-    with timed() as span:
+    with measure_s() as span:
         store.load_pending(60)
     figures.note(f"load of {count:,} such segments", span.of(count * (1 + GRADES_EACH)))
 
@@ -223,11 +223,11 @@ def bench_many(store: Store, wanted: int, figures: Figures) -> None:
     """Rebuild so many grades from archives, then every named view, cold and warm."""
     runs = -(-wanted // (CASES * GRADES_EACH))
     write_archives(store, runs)
-    with timed() as span:
+    with measure_s() as span:
         rebuild_database(store, wait_s=60)
     with store.database.open_for_reading(60) as connection:
-        rows = sum(count(connection, name) for name in DERIVED_TABLES)
-        what = f"rebuild of {runs:,} runs: {count(connection, 'grades'):,} grades among {rows:,} rows"
+        rows = sum(count_rows(connection, name) for name in DERIVED_TABLES)
+        what = f"rebuild of {runs:,} runs: {count_rows(connection, 'grades'):,} grades among {rows:,} rows"
     figures.note(what, span.of(rows))
     figures.judge(
         Figure(
@@ -245,9 +245,9 @@ def bench_many(store: Store, wanted: int, figures: Figures) -> None:
     )
     write_others(store, runs)
     store.load_pending(60)
-    sizes = f"{store.database.file.stat().st_size / 1e6:,.0f} MB, its archives {folder_mb(store):,.0f} MB"
+    sizes = f"{store.database.file.stat().st_size / 1e6:,.0f} MB, its archives {measure_folder_mb(store):,.0f} MB"
     figures.note("file for these", sizes)
-    for view in named_views(store):
+    for view in list_views(store):
         bench_view(store, view, figures)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     figures.note("most memory that all this took", f"{peak:.1f} GB")
@@ -256,7 +256,7 @@ def bench_many(store: Store, wanted: int, figures: Figures) -> None:
 def bare_lines(store: Store) -> Span:
     """The archives' lines into a table without key, without looking into them."""
     archives = store.database.file.parent / "journal" / "_archive" / "*.parquet"
-    with tempfile.TemporaryDirectory(dir=store.database.file.parent) as folder, timed() as span:
+    with tempfile.TemporaryDirectory(dir=store.database.file.parent) as folder, measure_s() as span:
         connection = duckdb.connect(f"{folder}/bare.duckdb")
         connection.execute("create table bare as select * from read_parquet(?)", [str(archives)])
         connection.close()
@@ -270,41 +270,41 @@ def bench_view(store: Store, view: str, figures: Figures) -> None:
     spans: list[Span] = []
     counts: list[float] = []
     with store.database.open_for_reading(60) as connection:
-        found = len(connection.execute(ask).fetchall())
+        rows = len(connection.execute(ask).fetchall())
         for _ in range(WARM_TIMES):
-            with timed() as span:
+            with measure_s() as span:
                 connection.execute(ask).fetchall()
             spans.append(span)
-            counts.append(milliseconds(lambda: count(connection, "grades")))
+            counts.append(milliseconds(lambda: count_rows(connection, "grades")))
     warm, cpu = (median(times) * 1000 for times in ([s.wall_s for s in spans], [s.cpu_s for s in spans]))
     name = f"`{view}`, one run" if view in LISTINGS else f"`{view}`"
     figures.views.append((name, f"{cold:.0f}", f"{warm:.0f}", f"{cpu:.0f}"))
-    figures.must(found > 0, f"{view} is covered: it has a row")
+    figures.must(rows > 0, f"{view} is covered: it has a row")
     figures.judge(
         Figure(
             id="views",
             what=f"{view}, warm",
             unit="ms",
             values=tuple(span.wall_s * 1000 for span in spans),
-            goal=LONGEST_VIEW_MS,
+            goal=MAX_VIEW_MS,
             baseline="count(*) of the grades",
             baselines=tuple(counts),
-            note=f"{cold:.0f} ms cold, {cpu:.0f} ms of CPU warm, {found:,} rows shown",
+            note=f"{cold:.0f} ms cold, {cpu:.0f} ms of CPU warm, {rows:,} rows shown",
         )
     )
 
 
-def named_views(store: Store) -> list[str]:
-    found = store.query("select view_name from duckdb_views() where not internal order by view_name", wait_s=60)
-    return [str(row[0]) for row in found.rows]
+def list_views(store: Store) -> list[str]:
+    views = store.query("select view_name from duckdb_views() where not internal order by view_name", wait_s=60)
+    return [str(row[0]) for row in views.rows]
 
 
-def count(connection: duckdb.DuckDBPyConnection, name: str) -> int:
+def count_rows(connection: duckdb.DuckDBPyConnection, name: str) -> int:
     row = connection.execute(f"select count(*) from {name}").fetchone()
     return int(row[0]) if row else 0
 
 
-def folder_mb(store: Store) -> float:
+def measure_folder_mb(store: Store) -> float:
     archive = store.database.file.parent / "journal" / "_archive"
     return sum(file.stat().st_size for file in archive.iterdir()) / 1e6
 

@@ -32,7 +32,7 @@ from tests.bench.measured import Figure, report
 from tests.deployments.triggers.senders import deployed, github_headers, raw
 from tests.process_tree import all_processes, descendants
 
-MOST_P99_MS = 200.0
+MAX_P99_MS = 200.0
 START_S = 120
 REUSED_S = 1
 """A connection that was idle for longer is not used again: uvicorn closes one after 5 s, and would while we ask."""
@@ -68,22 +68,22 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     with (
         tempfile.TemporaryDirectory() as folder,
-        served("--nothing", folder) as plain,
-        served("--receiver", folder) as ours,
+        serve_receiver("--nothing", folder) as plain,
+        serve_receiver("--receiver", folder) as ours,
     ):
-        pairs = [(timed(ours, chosen), timed(plain, chosen)) for _ in range(chosen.pairs)]
-        answers = asyncio.run(at_once(ours, chosen.at_once))
+        pairs = [(measure_ms(ours, chosen), measure_ms(plain, chosen)) for _ in range(chosen.pairs)]
+        answers = asyncio.run(send_burst(ours, chosen.at_once))
         stored = sum(1 for _ in (Path(folder) / "deploys").rglob("*.json"))
     burst = [took_ms for took_ms in answers if isinstance(took_ms, float)]
     lost = Counter(ended for ended in answers if isinstance(ended, str))
-    acknowledged = sum(len(one.took_ms) for one, _ in pairs) + len(burst)
+    acknowledged = sum(len(sample.took_ms) for sample, _ in pairs) + len(burst)
     if stored != acknowledged:
         raise SystemExit(f"{stored} deploys are stored of {acknowledged} that were acknowledged")
-    missed = sum(not report(one) for one in figures(pairs, burst, lost, chosen))
+    missed = sum(not report(sample) for sample in build_figures(pairs, burst, lost, chosen))
     return int(missed > 0)
 
 
-def figures(
+def build_figures(
     pairs: Sequence[tuple[Timed, Timed]], burst: Sequence[float], lost: Counter[str], chosen: Chosen
 ) -> list[Figure]:
     """What is reported."""
@@ -94,10 +94,10 @@ def figures(
             id="P9",
             what=f"acknowledgement under {chosen.rate} deliveries/s, p99",
             unit="ms",
-            values=tuple(percentile(ours.took_ms, 99) for ours, _ in pairs),
-            goal=MOST_P99_MS,
+            values=tuple(compute_percentile(ours.took_ms, 99) for ours, _ in pairs),
+            goal=MAX_P99_MS,
             baseline="a route that answers 202 at once, ms",
-            baselines=tuple(percentile(plain.took_ms, 99) for _, plain in pairs),
+            baselines=tuple(compute_percentile(plain.took_ms, 99) for _, plain in pairs),
             worst=True,
             note=same,
         ),
@@ -128,17 +128,17 @@ class Timed(NamedTuple):
     cpu_ms: float
 
 
-def timed(server: Served, chosen: Chosen) -> Timed:
+def measure_ms(server: Served, chosen: Chosen) -> Timed:
     """Half a pair."""
-    before = cpu_s(server.pid)
-    took_ms = asyncio.run(measured(server, chosen.rate, chosen.seconds))
-    return Timed(took_ms, (cpu_s(server.pid) - before) * 1_000 / len(took_ms))
+    before = measure_cpu_s(server.pid)
+    took_ms = asyncio.run(measure_deliveries(server, chosen.rate, chosen.seconds))
+    return Timed(took_ms, (measure_cpu_s(server.pid) - before) * 1_000 / len(took_ms))
 
 
-async def at_once(server: Served, count: int) -> list[float | str]:
+async def send_burst(server: Served, count: int) -> list[float | str]:
     """Milliseconds until each was acknowledged, or how it ended. All are sent before the first answer is read."""
     host, port = server.url.removeprefix("http://").split(":")
-    requests = [request_of(f"{next(server.numbers):040x}") for _ in range(count)]
+    requests = [build_request(f"{next(server.numbers):040x}") for _ in range(count)]
     began = time.perf_counter()
     lines = [socket.create_connection((host, int(port))) for _ in requests]
     for line, request in zip(lines, requests, strict=True):
@@ -156,10 +156,10 @@ async def at_once(server: Served, count: int) -> list[float | str]:
     return await asyncio.gather(*map(answered, lines))
 
 
-async def measured(server: Served, rate: int, seconds: int) -> list[float]:
+async def measure_deliveries(server: Served, rate: int, seconds: int) -> list[float]:
     """Milliseconds from sending to the whole answer, one for each request."""
     host, port = server.url.removeprefix("http://").split(":")
-    requests = [request_of(f"{next(server.numbers):040x}") for _ in range(rate * seconds)]
+    requests = [build_request(f"{next(server.numbers):040x}") for _ in range(rate * seconds)]
     free: list[tuple[Line, float]] = []
     begun = time.perf_counter()
 
@@ -196,26 +196,26 @@ class Line(NamedTuple):
         await self.reader.readexactly(int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]))
 
 
-def request_of(commit: str) -> bytes:
+def build_request(commit: str) -> bytes:
     body = raw(deployed(sha=commit))
     headers = {"host": "receiver", "content-length": str(len(body)), **github_headers(body)}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     return f"POST /deploys/github HTTP/1.1\r\n{lines}\r\n".encode() + body
 
 
-def cpu_s(pid: int) -> float:
+def measure_cpu_s(pid: int) -> float:
     """What a server took of the cores so far."""
-    return sum(one.cpu_s for one in [all_processes()[pid], *descendants(pid)])
+    return sum(process.cpu_s for process in [all_processes()[pid], *descendants(pid)])
 
 
 @contextmanager
-def served(what: str, folder: str) -> Iterator[Served]:
+def serve_receiver(what: str, folder: str) -> Iterator[Served]:
     port = find_free_port("127.0.0.1", 0)
     command = [sys.executable, "-m", "tests.bench.webhook_server", what, "--port", str(port), "--folder", folder]
     process = subprocess.Popen(command)
     try:
         end = time.monotonic() + START_S
-        while not listens(port):
+        while not wait_for_receiver(port):
             assert process.poll() is None, "the server did not come up"
             assert time.monotonic() < end, "the server did not come up"
             time.sleep(0.2)
@@ -225,12 +225,12 @@ def served(what: str, folder: str) -> Iterator[Served]:
         process.wait()
 
 
-def listens(port: int) -> bool:
+def wait_for_receiver(port: int) -> bool:
     with socket.socket() as door:
         return door.connect_ex(("127.0.0.1", port)) == 0
 
 
-def percentile(values: list[float], share: int) -> float:
+def compute_percentile(values: list[float], share: int) -> float:
     return statistics.quantiles(values, n=100, method="inclusive")[share - 1]
 
 

@@ -21,7 +21,7 @@ class CpuMeter:
         self._first: dict[int, float] = {}
         self._last: dict[int, Seen] = {}
         self._look()
-        self._first = {pid: one.cpu_s for pid, one in self._last.items()}
+        self._first = {pid: process.cpu_s for pid, process in self._last.items()}
 
     async def watch(self) -> None:
         """Looks until it is cancelled."""
@@ -37,20 +37,20 @@ class CpuMeter:
         """By what they are, the dearest first."""
         self._look()
         used: defaultdict[str, float] = defaultdict(float)
-        for pid, one in self._last.items():
-            used[part_of(one)] += one.cpu_s - self._first.get(pid, 0.0)
+        for pid, process in self._last.items():
+            used[classify_process(process)] += process.cpu_s - self._first.get(pid, 0.0)
         return dict(sorted(used.items(), key=lambda part: -part[1]))
 
     def _look(self) -> None:
         me = all_processes()[os.getpid()]
-        for one in [me, *descendants(me.pid)]:
-            if not any(word in one.command for word in self._apart):
-                self._last[one.pid] = one
+        for process in [me, *descendants(me.pid)]:
+            if not any(word in process.command for word in self._apart):
+                self._last[process.pid] = process
 
 
-def part_of(one: Seen) -> str:
+def classify_process(process: Seen) -> str:
     """A page, the browser itself, one of its services, the driver, or Python."""
-    if one.is_browser:
-        kind = re.search(r"--type=([\w-]+)", one.command)
+    if process.is_browser:
+        kind = re.search(r"--type=([\w-]+)", process.command)
         return kind.group(1) if kind else "browser"
-    return "driver" if "node" in one.command.partition(" ")[0] else "Python"
+    return "driver" if "node" in process.command.partition(" ")[0] else "Python"

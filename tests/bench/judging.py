@@ -35,5 +35,5 @@ class NoCache(PromptCache):
     def usage(self, body: dict[str, Any], written: str, *, batch: bool = False) -> dict[str, Any]:
         """As the API says it of a request without a cache mark."""
         cache_usage = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "cache_creation": None}
-        said = super().usage(body, written, batch=batch)
-        return said | cache_usage | {"input_tokens": Prompt.of(body).count()}
+        usage = super().usage(body, written, batch=batch)
+        return usage | cache_usage | {"input_tokens": Prompt.of(body).count()}

@@ -78,7 +78,7 @@ class Figure(Record):
 
 def report(figure: Figure) -> bool:
     """Print the figure and hand it to the table. False where its goal was missed."""
-    print(line(figure), flush=True)
+    print(format_line(figure), flush=True)
     place = os.environ.get(FIGURES_VARIABLE)
     if place:
         with Path(place).open("a", encoding="utf-8") as file:
@@ -86,11 +86,11 @@ def report(figure: Figure) -> bool:
     return figure.met is not False
 
 
-def line(figure: Figure) -> str:
+def format_line(figure: Figure) -> str:
     """``P3 one reply of 1,000 characters: 0.94 ms [0.91 to 1.20], baseline digits 0.08 …, at most 1: met``."""
-    parts = [f"{figure.id} {figure.what}: {spread(figure.values)} {figure.unit}"]
+    parts = [f"{figure.id} {figure.what}: {format_spread(figure.values)} {figure.unit}"]
     if figure.baselines:
-        parts.append(f"{figure.baseline} {spread(figure.baselines)}, ratio {spread(figure.ratios)}")
+        parts.append(f"{figure.baseline} {format_spread(figure.baselines)}, ratio {format_spread(figure.ratios)}")
     if figure.goal is not None:
         bound = "at most" if figure.better == "lower" else "at least"
         parts.append(f"{'ratio ' if figure.of == 'ratio' else ''}{bound} {figure.goal:g}")
@@ -98,7 +98,7 @@ def line(figure: Figure) -> str:
     return ", ".join(parts) + mark + (f" ({figure.note})" if figure.note else "")
 
 
-def spread(values: Sequence[float]) -> str:
+def format_spread(values: Sequence[float]) -> str:
     """Median, and smallest to largest where there is more than one."""
     median = f"{statistics.median(values):.3g}" if max(values) < 1000 else f"{statistics.median(values):,.0f}"
     return median if len(values) == 1 else f"{median} [{min(values):.3g} to {max(values):.3g}]"

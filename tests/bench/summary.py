@@ -61,7 +61,7 @@ class BenchRun(Record):
         """The ids it should have reported, and did not. An empty text stands for any figure at all."""
         reported = {figure.id for figure in self.figures}
         wanted = self.ids or (() if reported else ("",))
-        return tuple(one for one in wanted if one not in reported)
+        return tuple(figure_id for figure_id in wanted if figure_id not in reported)
 
     @property
     def missed(self) -> bool:
@@ -85,10 +85,10 @@ class _Row(NamedTuple):
     cells: Sequence[str]
 
 
-def summary(runs: Sequence[BenchRun], *, budget_min: float) -> list[str]:
+def build_summary(runs: Sequence[BenchRun], *, budget_min: float) -> list[str]:
     """The table of Markdown, rows from P1 to P12 and then the others, and below it how long each bench took."""
-    rows = [row for run in runs for row in (*map(_figure, run.figures, [run] * len(run.figures)), *_absent(run))]
-    ordered = sorted(rows, key=lambda row: _place(row.id))
+    rows = [row for run in runs for row in (*map(_build_row, run.figures, [run] * len(run.figures)), *_build_absent_rows(run))]
+    ordered = sorted(rows, key=lambda row: _sort_key(row.id))
     took = ", ".join(f"{run.name.removeprefix('bench_')} {run.took_s / 60:.1f}" for run in runs)
     total = sum(run.took_s for run in runs) / 60
     return [
@@ -96,38 +96,38 @@ def summary(runs: Sequence[BenchRun], *, budget_min: float) -> list[str]:
         "",
         f"Minutes: {took}; {total:.1f} in all, of {budget_min:g} that all benches may take.",
         "",
-        _counted(runs),
+        _format_counts(runs),
     ]
 
 
-def failures(runs: Sequence[BenchRun]) -> int:
+def count_failures(runs: Sequence[BenchRun]) -> int:
     """How many benches missed a goal, left a figure out, or broke: the exit code of `make bench`."""
     return sum(run.failed for run in runs)
 
 
-def _counted(runs: Sequence[BenchRun]) -> str:
+def _format_counts(runs: Sequence[BenchRun]) -> str:
     met = [figure.met for run in runs for figure in run.figures]
-    absent = sum(len(_absent(run)) for run in runs)
+    absent = sum(len(_build_absent_rows(run)) for run in runs)
     counted = f"Goals: {met.count(True)} met, {met.count(False)} missed; {met.count(None)} figures have none"
     return f"{counted}; missing: {absent}." if absent else f"{counted}."
 
 
-def _place(id_: str) -> int:
+def _sort_key(id_: str) -> int:
     """Requirements by their number, all others behind them in the order in which they came."""
-    found = _REQUIREMENT.match(id_)
-    return int(found[1]) if found else _AFTER_ALL
+    match = _REQUIREMENT.match(id_)
+    return int(match[1]) if match else _AFTER_ALL
 
 
-def _figure(figure: Figure, run: BenchRun) -> _Row:
-    baseline = f"{figure.baseline} {number(statistics.median(figure.baselines))}" if figure.baselines else ""
-    ratio = number(statistics.median(figure.ratios)) if figure.baselines else ""
+def _build_row(figure: Figure, run: BenchRun) -> _Row:
+    baseline = f"{figure.baseline} {format_number(statistics.median(figure.baselines))}" if figure.baselines else ""
+    ratio = format_number(statistics.median(figure.ratios)) if figure.baselines else ""
     cells = (
         figure.what,
-        goal_text(figure),
-        f"{number(statistics.median(figure.values))} {figure.unit}",
+        format_goal(figure),
+        f"{format_number(statistics.median(figure.values))} {figure.unit}",
         baseline,
         ratio,
-        _spread(figure),
+        _format_spread(figure),
         MET[figure.met],
         f"{run.load:.1f}",
         figure.note,
@@ -135,43 +135,43 @@ def _figure(figure: Figure, run: BenchRun) -> _Row:
     return _Row(figure.id, [cell.replace("|", "\\|").replace("\n", " ") for cell in cells])
 
 
-def goal_text(figure: Figure) -> str:
+def format_goal(figure: Figure) -> str:
     """``≤ 3 s``, ``ratio ≤ 1.1``, ``worst ≤ 200 ms``; empty without a goal."""
     if figure.goal is None:
         return ""
     sign = "≤" if figure.better == "lower" else "≥"
     parts = ["worst"] if figure.worst else []
     parts += (
-        ["ratio", sign, number(figure.goal)] if figure.of == "ratio" else [sign, number(figure.goal), figure.unit]
+        ["ratio", sign, format_number(figure.goal)] if figure.of == "ratio" else [sign, format_number(figure.goal), figure.unit]
     )
     return " ".join(parts)
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Three digits that count; whole numbers from a thousand on."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def _spread(figure: Figure) -> str:
+def _format_spread(figure: Figure) -> str:
     if len(figure.values) == 1:
         return "one sample"
-    ours = f"{number(min(figure.values))} to {number(max(figure.values))}"
+    ours = f"{format_number(min(figure.values))} to {format_number(max(figure.values))}"
     if not figure.baselines:
         return ours
-    return f"{ours}, ratio {number(min(figure.ratios))} to {number(max(figure.ratios))}"
+    return f"{ours}, ratio {format_number(min(figure.ratios))} to {format_number(max(figure.ratios))}"
 
 
-def _absent(run: BenchRun) -> list[_Row]:
+def _build_absent_rows(run: BenchRun) -> list[_Row]:
     """A row for what a bench owes, and one for a bench that broke after its last figure."""
     ended = f"was stopped after {run.took_s / 60:.0f} min: the time for all benches was used up"
     how = f"`{run.name}` {ended if run.stopped else f'ended with code {run.code}'}"
     if run.missing and run.broke:
-        what = "no figures" if not run.figures else "not all of its figures"
-        return [_absence(", ".join(filter(None, run.missing)), f"{how}: {what}", "broke", run)]
+        label = "no figures" if not run.figures else "not all of its figures"
+        return [_build_absent_row(", ".join(filter(None, run.missing)), f"{how}: {label}", "broke", run)]
     if run.broke:
-        return [_absence(", ".join(run.ids), f"{how}: figures may be missing", "broke", run)]
-    return [_absence(one, f"`{run.name}` reported no such figure", "missing", run) for one in run.missing]
+        return [_build_absent_row(", ".join(run.ids), f"{how}: figures may be missing", "broke", run)]
+    return [_build_absent_row(figure_id, f"`{run.name}` reported no such figure", "missing", run) for figure_id in run.missing]
 
 
-def _absence(id_: str, what: str, result: str, run: BenchRun) -> _Row:
-    return _Row(id_ or run.name, (what, "", "", "", "", "", f"**{result}**", f"{run.load:.1f}", ""))
+def _build_absent_row(id_: str, label: str, result: str, run: BenchRun) -> _Row:
+    return _Row(id_ or run.name, (label, "", "", "", "", "", f"**{result}**", f"{run.load:.1f}", ""))

@@ -38,7 +38,7 @@ class Ended:
 
 
 @contextmanager
-def app(module: str, *options: str) -> Iterator[str]:
+def serve_app(module: str, *options: str) -> Iterator[str]:
     """A module of ours serving in a process of its own; its address."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -61,7 +61,7 @@ def _wait_for(port: int) -> None:
     raise SystemExit(f"nothing listens on port {port}")
 
 
-def configure(folder: Path, address: str, cases: int, *, probe: str = "", alerts: str = "") -> None:
+def write_configuration(folder: Path, address: str, cases: int, *, probe: str = "", alerts: str = "") -> None:
     """A suite and a lookout.toml with the target ``bench``; ``probe`` and ``alerts`` are lines of TOML."""
     folder.mkdir(parents=True, exist_ok=True)
     write_suite(folder / "plans.jsonl", cases)
@@ -72,7 +72,7 @@ def configure(folder: Path, address: str, cases: int, *, probe: str = "", alerts
     )
 
 
-def start(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def start_verify(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """The command, its words in ``lookout.log``."""
     with (folder / "lookout.log").open("ab") as log:
         return subprocess.Popen(
@@ -84,16 +84,16 @@ def start(folder: Path, environment: Mapping[str, str]) -> subprocess.Popen[byte
         )
 
 
-def verify(folder: Path, environment: Mapping[str, str]) -> Ended:
+def run_verify(folder: Path, environment: Mapping[str, str]) -> Ended:
     """The command from start to end."""
     began = time.time()
-    process = start(folder, environment)
+    process = start_verify(folder, environment)
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     return Ended(began, time.time(), used.ru_maxrss / KILOBYTES, process.returncode)
 
 
-def noted(file: Path) -> list[Noted]:
+def read_noted(file: Path) -> list[Noted]:
     """What the app wrote down, in its order."""
     return [Noted.model_validate_json(line) for line in file.read_text("utf-8").splitlines()]
 

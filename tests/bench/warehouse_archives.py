@@ -51,7 +51,7 @@ FINGERPRINTS = 700
 """Incidents that there are; each run changes three of them, and sends one message."""
 
 
-def six_grades(*, failed: bool) -> tuple[Judged, ...]:
+def build_six_grades(*, failed: bool) -> tuple[Judged, ...]:
     """Five plain graders and a judge, as a case has them."""
     plain = [
         Judged(grader=f"grader-{number}", version="1", aspect=aspect, passed=True, reason="as it should be")
@@ -65,15 +65,15 @@ def six_grades(*, failed: bool) -> tuple[Judged, ...]:
         failure_kind=FailureKind.WRONG_FACT if failed else None,
         reason="24 months against 36 months" if failed else "24 months is there",
     )
-    judge = next(each for each in grades() if isinstance(each, Judged) and each.lineage)
+    judge = next(grade for grade in grades() if isinstance(grade, Judged) and grade.lineage)
     return (*plain, fact, judge.model_copy(update={"aspect": Aspect.FACTUAL_MATCH}))
 
 
-def _templates() -> dict[str, str]:
+def _build_templates() -> dict[str, str]:
     """JSON of each kind of row, with RUN, CASE and so on to be filled in."""
-    good = assessment("RUN", "CASE").model_copy(update={"grades": six_grades(failed=False)})
+    good = assessment("RUN", "CASE").model_copy(update={"grades": build_six_grades(failed=False)})
     bad = assessment("RUN", "CASE", failed=FailureKind.WRONG_FACT).model_copy(
-        update={"grades": six_grades(failed=True), "factual_match": Finding.NO}
+        update={"grades": build_six_grades(failed=True), "factual_match": Finding.NO}
     )
     version = IncidentVersion(sequence=987654, incident=incident("leak"))
     return {
@@ -123,18 +123,18 @@ from (
 def write_archives(store: Store, runs: int) -> None:
     """So many runs, a few hundred in each archive; run 0 and every 50th has a message that was never sent."""
     connection = duckdb.connect()
-    words = {name: value for name, value in _templates().items() if f"${name}" in _LINES}
+    words = {name: value for name, value in _build_templates().items() if f"${name}" in _LINES}
     for first in range(0, runs, RUNS_PER_ARCHIVE):
         chosen = range(first, min(first + RUNS_PER_ARCHIVE, runs))
         file = store.database.scratch
         connection.execute("create or replace temp table picked as select unnest(?::integer[]) as run", [[*chosen]])
         connection.execute(f"copy ({_LINES}) to '{file}' (format parquet, codec zstd)", words)
-        manifest = ArchiveManifest(sha256=hash_file(file), segments=tuple(_segments(chosen)))
+        manifest = ArchiveManifest(sha256=hash_file(file), segments=tuple(_write_segments(chosen)))
         publish_archive(store.journal, manifest, file)
     connection.close()
 
 
-def _segments(runs: range) -> Iterator[ArchivedSegment]:
+def _write_segments(runs: range) -> Iterator[ArchivedSegment]:
     for run in runs:
         name = f"20230101T000000.{run:06d}Z-00"
         rows = {"results": CASES, "assessments": CASES, "runs": 1, "incidents": INCIDENTS_PER_RUN, "alerts": 1}
@@ -157,22 +157,22 @@ SEGMENT_ROWS = 2_000
 
 def write_others(store: Store, runs: int) -> None:
     """What the other views ask about, as many as years of use leave beside so many runs."""
-    rows: list[JournalRow] = [row for run in range(runs) for row in (*_labels(run), *_rechecks(run))]
+    rows: list[JournalRow] = [row for run in range(runs) for row in (*_build_labels(run), *_build_rechecks(run))]
     rows += [NightlyRunRow(row=night_report(f"night-{night}", nights=night)) for night in range(NIGHTS)]
     rows += [DrillRow(row=drill(f"drill-{number}")) for number in range(DRILLS)]
-    rows += [RepeatabilityRow(row=_session(number)) for number in range(SESSIONS)]
-    rows += [row for number in range(RATED) for row in _rated(number)]
+    rows += [RepeatabilityRow(row=_build_session(number)) for number in range(SESSIONS)]
+    rows += [row for number in range(RATED) for row in _build_rated(number)]
     for first in range(0, len(rows), SEGMENT_ROWS):
         store.journal.append(rows[first : first + SEGMENT_ROWS], run_id=None)
 
 
-def _labels(run: int) -> Iterator[JournalRow]:
+def _build_labels(run: int) -> Iterator[JournalRow]:
     for number in range(LABELS_PER_RUN):
         answer = AnswerVerdict.WRONG if number == 0 else AnswerVerdict.RIGHT
-        yield LabelRow(row=_label(f"run-{run}", f"case-{number * 7}", answer=answer))
+        yield LabelRow(row=_build_label(f"run-{run}", f"case-{number * 7}", answer=answer))
 
 
-def _label(run_id: str, case_id: str, *, answer: AnswerVerdict, rating: int | None = None) -> HumanLabel:
+def _build_label(run_id: str, case_id: str, *, answer: AnswerVerdict, rating: int | None = None) -> HumanLabel:
     return HumanLabel(
         id=f"review-{run_id}-{case_id}",
         at=NOON,
@@ -189,7 +189,7 @@ def _label(run_id: str, case_id: str, *, answer: AnswerVerdict, rating: int | No
     )
 
 
-def _rechecks(run: int) -> Iterator[JournalRow]:
+def _build_rechecks(run: int) -> Iterator[JournalRow]:
     for repeat in range(RECHECKS_PER_RUN):
         asked = RecheckAnswer(
             run_id=f"run-{run}",
@@ -205,16 +205,16 @@ def _rechecks(run: int) -> Iterator[JournalRow]:
         yield RecheckRow(row=asked)
 
 
-def _session(number: int) -> RepeatabilityRun:
-    one = session(f"session-{number}", hours=number)
-    cases = tuple(one.cases[0].model_copy(update={"case_id": f"case-{case}"}) for case in range(REPEATED_CASES))
-    return one.model_copy(update={"cases": cases})
+def _build_session(number: int) -> RepeatabilityRun:
+    template = session(f"session-{number}", hours=number)
+    cases = tuple(template.cases[0].model_copy(update={"case_id": f"case-{case}"}) for case in range(REPEATED_CASES))
+    return template.model_copy(update={"cases": cases})
 
 
-def _rated(number: int) -> Iterator[JournalRow]:
+def _build_rated(number: int) -> Iterator[JournalRow]:
     """A report on an issue that a judge and a person rated."""
     run_id, case_id = "reports", f"report-{number}"
-    judge = next(each for each in grades() if isinstance(each, Judged) and each.lineage)
+    judge = next(grade for grade in grades() if isinstance(grade, Judged) and grade.lineage)
     rated = judge.model_copy(update={"aspect": Aspect.USEFULNESS, "rubric": 1 + number % 5})
     yield AssessmentRow(row=assessment(run_id, case_id).model_copy(update={"grades": (rated,)}))
-    yield LabelRow(row=_label(run_id, case_id, answer=AnswerVerdict.RIGHT, rating=1 + number % 4))
+    yield LabelRow(row=_build_label(run_id, case_id, answer=AnswerVerdict.RIGHT, rating=1 + number % 4))

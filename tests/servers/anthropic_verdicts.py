@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from monitors.facts.citations import find_citations
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.refusals.detect import read_refusal
-from monitors.facts.source_files import agreement
+from monitors.facts.source_files import compute_agreement
 from monitors.facts.text import normalise
 from monitors.facts.triage_report import read_report
 from monitors.records.triage import TriageReport
@@ -166,7 +166,7 @@ def _rated_alone(issue: str, report: TriageReport) -> tuple[float, list[str]]:
 def _rated(reference: TriageReport, report: TriageReport) -> tuple[float, list[str]]:
     """A strict rater of reports: the cause decides, then the files. Scores of 1, 0.75, 0.5, 0.25 are 5 to 2, 0 is 1."""
     cause = _alike(reference.root_cause or "", report.root_cause or "")[0] if reference.root_cause else 1.0
-    files = agreement(report.files or (), reference.files or ()).f1 if reference.files else 1.0
+    files = compute_agreement(report.files or (), reference.files or ()).f1 if reference.files else 1.0
     if cause < LIKE_ENOUGH:
         return (0.25 if files > 0 else 0.0), ["poor_triage"]
     return (1.0 if files > 0.99 else 0.75 if files >= 0.5 else 0.5), []

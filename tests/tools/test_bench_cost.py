@@ -11,7 +11,16 @@ import pytest
 from monitors.judge.consensus import Cost
 from monitors.judge.model import find_price
 from tests.bench import bench_cost
-from tests.bench.bench_cost import OTHER_FAMILY, PROVIDERS, Spent, build_money_table, measure_night, build_price_table, sum_costs, usd
+from tests.bench.bench_cost import (
+    OTHER_FAMILY,
+    PROVIDERS,
+    Spent,
+    build_money_table,
+    build_price_table,
+    measure_night,
+    sum_costs,
+    usd,
+)
 
 HAIKU, SONNET, OPUS, OTHER = PROVIDERS
 ROUNDING = Decimal("0.000000001")

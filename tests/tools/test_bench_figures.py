@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from tests.bench.measured import FIGURES_VARIABLE, Figure, line, report
+from tests.bench.measured import FIGURES_VARIABLE, Figure, format_line, report
 
 
 def figure(**changed):
@@ -38,7 +38,7 @@ def test_a_figure_without_samples_or_pairs_is_refused(changed):
 
 def test_a_line_says_spread_baseline_goal_and_whether_it_was_met(snapshot):
     assert (
-        line(figure(baseline="a loop", baselines=(3.0, 2.0, 2.0), of="ratio", goal=1.0, note="quiet")) == snapshot
+        format_line(figure(baseline="a loop", baselines=(3.0, 2.0, 2.0), of="ratio", goal=1.0, note="quiet")) == snapshot
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.bench.__main__ import run_bench
 from tests.bench.measured import Figure
 from tests.bench.one import CRASHED
-from tests.bench.summary import BENCHES, HEAD, BenchRun, failures, summary
+from tests.bench.summary import BENCHES, HEAD, BenchRun, count_failures, build_summary
 
 ROOT = Path(__file__).parents[2]
 BENCH_FOLDER = ROOT / "tests" / "bench"
@@ -29,7 +29,7 @@ def ran(name: str = "bench_grading", *figures: Figure, **changed: object) -> Ben
 
 def rows(*runs: BenchRun) -> list[dict[str, str]]:
     """The table read back: a row is what stands under each heading."""
-    lines = [line for line in summary(runs, budget_min=40) if line.startswith("|")]
+    lines = [line for line in build_summary(runs, budget_min=40) if line.startswith("|")]
     cells = [[cell.strip() for cell in line.strip("|").replace("\\|", "/").split("|")] for line in lines]
     assert cells[0] == list(HEAD)
     return [dict(zip(HEAD, row, strict=True)) for row in cells[2:]]
@@ -63,8 +63,8 @@ def test_a_goal_is_written_as_it_is_held(changed, goal, result):
 def test_missed_mutants_show_their_note_and_are_counted(snapshot):
     runs = [ran("bench_grading", figure(goal=1.0, note="regular expressions"), code=1)]
     assert rows(*runs)[0]["note"] == "regular expressions"
-    assert summary(runs, budget_min=40)[-1] == snapshot
-    assert failures(runs) == 1
+    assert build_summary(runs, budget_min=40)[-1] == snapshot
+    assert count_failures(runs) == 1
 
 
 def test_rows_stand_in_the_order_of_the_requirements_and_the_others_behind_them():
@@ -76,7 +76,7 @@ def test_rows_stand_in_the_order_of_the_requirements_and_the_others_behind_them(
     ]
     assert [row["id"] for row in rows(*runs)] == ["P2", "P3", "P3", "P5", "P10", "P12", "dataset"]
     assert [row["what"] for row in rows(*runs)][1:3] == ["first", "second"]
-    assert failures(runs) == 0
+    assert count_failures(runs) == 0
 
 
 @pytest.mark.parametrize("code", [CRASHED, -9, 1])
@@ -85,7 +85,7 @@ def test_a_bench_that_crashed_is_named_with_its_id_and_its_code(code):
     (row,) = rows(run)
     assert (row["id"], row["what"]) == ("P3", f"`bench_grading` ended with code {code}: no figures")
     assert row["result"] == "**broke**"
-    assert failures([run]) == 1
+    assert count_failures([run]) == 1
 
 
 def test_a_bench_that_crashed_after_some_figures_shows_them_and_is_named(snapshot):
@@ -109,8 +109,8 @@ def test_a_figure_that_was_not_reported_has_a_row():
         ("P5", "**missing**"),
         ("P12", "met"),
     ]
-    assert summary([run], budget_min=40)[-1].endswith("missing: 1.")
-    assert failures([run]) == 1
+    assert build_summary([run], budget_min=40)[-1].endswith("missing: 1.")
+    assert count_failures([run]) == 1
     silent = ran("bench_patterns")
     assert [(row["id"], row["result"]) for row in rows(silent)] == [("bench_patterns", "**missing**")]
 
@@ -118,7 +118,7 @@ def test_a_figure_that_was_not_reported_has_a_row():
 def test_a_bench_that_was_stopped_says_so_and_how_long_each_took_is_printed(snapshot):
     runs = [ran("bench_night", code=-2, stopped=True, took_s=600.0), ran("bench_grading", figure())]
     assert "10 min" in rows(*runs)[1]["what"]
-    assert summary(runs, budget_min=40) == snapshot
+    assert build_summary(runs, budget_min=40) == snapshot
 
 
 def test_a_bar_in_a_text_does_not_end_its_cell():

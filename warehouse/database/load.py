@@ -49,8 +49,8 @@ class DamagedSegment(Record):
 class LoadReport(Record):
     """What a load did. ``restored`` counts segments that had been loaded before and were missing from the file.
 
-    That happens when a crash of the machine tore the file's log: their rows are back, and the operator should know. ``swept`` counts temporary files of killed writers, ``too_new`` segments of a newer Lookout, which wait
-    where they are.
+    That happens when a crash of the machine tore the file's log: their rows are back, and the operator should know.
+    ``swept`` counts temporary files of killed writers, ``too_new`` segments of a newer Lookout, which stay there.
     """
 
     segments: int = 0

@@ -1,4 +1,4 @@
-"""A text in clauses, each with its words, its figures and where it stands: sentences, list items, cells of tables.
+"""Splits a text into clauses with their words and figures: sentences, list items, cells of tables.
 
 A cell and an item carry the path of their headings, row and column as words. A sentence is cut only between two
 figures of a kind, at the first comma, semicolon or bracket behind the earlier one, else at "and"; and always at
@@ -21,7 +21,7 @@ from monitors.facts.quantities.currencies import SIGNS
 from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.scan import Scan
-from monitors.facts.text import NUMERAL, WORD, Token, keys_of
+from monitors.facts.text import NUMERAL, WORD, Token, parse_keys
 
 Words = frozenset[str]
 
@@ -56,23 +56,23 @@ class Passage(NamedTuple):
     retracted_before: int
     """Figures before this token are taken back: "Sorry, that was wrong"."""
 
-    def clause_of(self, figure: Figure) -> Clause | None:
-        """The clause in which a figure stands."""
+    def find_clause(self, figure: Figure) -> Clause | None:
+        """Return the clause that contains a figure."""
         return next((clause for clause in self.clauses if clause.first <= figure.first < clause.after), None)
 
 
-_HARD_CUTS: Final = keys_of("; but while whereas लेकिन जबकि lekin jabki magar although though")
+_HARD_CUTS: Final = parse_keys("; but while whereas लेकिन जबकि lekin jabki magar although though")
 _ANDS: Final = frozenset({"and", "और", "aur", "&", "or"})
 _BREAKS: Final = frozenset(",;()|–—")
 _ENDS: Final = frozenset(".!?।")
-_ABBREVIATIONS: Final = keys_of(
+_ABBREVIATIONS: Final = parse_keys(
     "mr mrs ms dr st no nr approx ca e g i a p m tel incl excl max min rs vs bzw inkl z b d h u str"
 )
 _QUOTATION: Final = re.compile(r'["“«][^"“”«»\n]{1,300}[.?!]["”»],')
 """A quotation after which its sentence goes on: The answer to "Is it free?", is yes."""
 _UNITS_TOO: Final = frozenset({"m", "h", "g", "min", "max"})
 """Abbreviations that end a sentence too: "a clearance of 1.95 m. Vans …"."""
-_ANAPHORS: Final = keys_of("it it's its this that that's they these those yeh ye यह ये")
+_ANAPHORS: Final = parse_keys("it it's its this that that's they these those yeh ye यह ये")
 _OTHERS: Final = frozenset({"other", "some", "many", "most", "andere", "autres", "otros"})
 """Before a plural at the beginning of a clause: it speaks of others."""
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
@@ -85,7 +85,7 @@ _LINE: Final = re.compile(r"[^\n]*\n?")
 
 
 def read_passage(scan: Scan) -> Passage:
-    """The clauses of a scanned text. Linear."""
+    """Split a scanned text into clauses. Linear."""
     marks = find_marks(scan.reader.tokens)
     figures = find_figures(scan, marks)
     builder = _Builder(scan, figures, marks)
@@ -95,7 +95,7 @@ def read_passage(scan: Scan) -> Passage:
 
 
 def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
-    """The stems of the words that say what a text is about; digits that name ("Route 66") are words too."""
+    """Return the stems of the content words; digits in names ("Route 66") are words too."""
     inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
     stems: set[str] = set()
     for at, token in enumerate(tokens):
@@ -109,12 +109,12 @@ def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = (
 
 
 def format_figure_names(figures: Sequence[Figure]) -> Words:
-    """Figures as words."""
+    """Format figures as words that can be compared with content words."""
     return frozenset(f"={describe_figure(figure)}" for figure in figures)
 
 
 def _format_number_name(figure: Figure) -> str:
-    """A bare number as a word: it may be a name ("a child of six", "Route 66")."""
+    """Format a bare number as a word: it may be a name ("a child of six", "Route 66")."""
     bare = figure.kind is FigureKind.NUMBER and figure.high is None
     return f"#{figure.low.value.normalize()}" if bare else f"#{figure.code}" if figure.code else ""
 
@@ -157,7 +157,7 @@ class _Line(NamedTuple):
 
 
 class _Builder:
-    """Reads the lines of a text in order; it keeps the headings that are open."""
+    """Reads the lines of a text in order and tracks the open headings."""
 
     def __init__(self, scan: Scan, figures: list[Figure], marks: list[tuple[int, int, Mark]]) -> None:
         self.scan, self.figures, self.marks = scan, figures, marks
@@ -178,20 +178,20 @@ class _Builder:
         self.names = {figure.first: name for figure in figures if (name := _format_number_name(figure))}
 
     def collect_words(self, first: int, after: int) -> Words:
-        """The content words between two tokens."""
+        """Return the content words between two tokens."""
         stems = {stem for stem in self._stems[first:after] if stem}
         if self.names:
             stems.update(name for at in range(first, after) if (name := self.names.get(at)))
         return frozenset(stems)
 
-    def figures_in(self, first: int, after: int) -> list[Figure]:
-        """The figures that begin between two tokens."""
+    def find_figures(self, first: int, after: int) -> list[Figure]:
+        """Return the figures that begin between two tokens."""
         return self.figures[bisect_left(self.figure_firsts, first) : bisect_left(self.figure_firsts, after)]
 
     # --- lines ------------------------------------------------------------------------------------------------
 
     def read_lines(self) -> None:
-        """Tables and lists by their lines, anything else by its sentences."""
+        """Split tables and lists by their lines, anything else by its sentences."""
         if "\n" not in self.text:
             self._add_prose(_Line(0, len(self.text), 0, len(self.tokens)), frozenset())
             return
@@ -228,7 +228,9 @@ class _Builder:
                 headings.append((indent, self._find_label(line)))
             else:
                 headings = [entry for entry in headings if entry[0] < 0]
-                self._add_item(line, self._join_headings(headings)) if headings else self._add_prose(line, frozenset())
+                self._add_item(line, self._join_headings(headings)) if headings else self._add_prose(
+                    line, frozenset()
+                )
             at += 1
 
     def _split_lines(self) -> Iterator[_Line]:
@@ -246,10 +248,10 @@ class _Builder:
         return frozenset[str]().union(*(words for _, words in headings))
 
     def _is_heading(self, lines: Sequence[_Line], at: int, raw: str, is_item: bool) -> bool:
-        """A line that names what the next ones are about: ``# …``, bold, with a colon, or short."""
+        """Whether a line is a heading for the next ones: ``# …``, bold, with a colon, or short."""
         line = lines[at]
         if _HEADING.match(raw) or (
-            _BOLD_LINE.fullmatch(raw.rstrip("\n")) and not self.figures_in(line.first, line.after)
+            _BOLD_LINE.fullmatch(raw.rstrip("\n")) and not self.find_figures(line.first, line.after)
         ):
             return True
         following = next((other for other in lines[at + 1 : at + 2] if other.first < other.after), None)
@@ -262,7 +264,9 @@ class _Builder:
         deeper = (bullet := _BULLET.match(next_raw)) is not None and (
             not is_item or len(bullet[1]) > len((_BULLET.match(raw) or bullet)[1])
         )
-        if self.figures_in(line.first, line.after) and not _are_all_names(self.figures_in(line.first, line.after)):
+        if self.find_figures(line.first, line.after) and not all(
+            _is_name(figure) for figure in self.find_figures(line.first, line.after)
+        ):
             return False
         words = line.after - line.first
         if deeper:
@@ -271,18 +275,18 @@ class _Builder:
             not is_item
             and words <= _MAX_HEADING_TERMS
             and last not in _ENDS
-            and bool(self.figures_in(following.first, following.after))
+            and bool(self.find_figures(following.first, following.after))
         )
 
     def _find_label(self, line: _Line) -> Words:
-        """The words of an item before its colon or dash: the heading of deeper items."""
+        """Return the words of an item before its colon or dash: the heading of deeper items."""
         for at in range(line.first, line.after):
             if self.tokens[at].text in {":", "–", "—"}:
                 return self.collect_words(line.first, at)
         return self.collect_words(line.first, line.after)
 
     def _count_table_rows(self, lines: Sequence[_Line], at: int) -> int:
-        """How many lines from ``at`` on are rows of a table: with bars, or with as many dashes as the next."""
+        """Count the lines from ``at`` that are rows of a table: with bars, or with equally many dashes."""
         count = 0
         while at + count < len(lines) and self._count_bars(lines[at + count]) >= 2:  # noqa: PLR2004 - two cells have a bar between
             count += 1
@@ -315,7 +319,7 @@ class _Builder:
         has_header = len(rows) > 1 and not any(
             figure.kind is not FigureKind.NUMBER or not figure.noun
             for first, after in header[1:]
-            for figure in self.figures_in(first, after)
+            for figure in self.find_figures(first, after)
             if not _is_name(figure)
         )
         columns = [self.collect_words(first, after) for first, after in header] if has_header else []
@@ -328,7 +332,7 @@ class _Builder:
                 column = columns[place] if place < len(columns) else frozenset[str]()
                 head = header[place] if has_header and place < len(header) else None
                 others = [cell for at, cell in enumerate(row) if at != place]
-                names = format_figure_names([figure for cell in others for figure in self.figures_in(*cell)])
+                names = format_figure_names([figure for cell in others for figure in self.find_figures(*cell)])
                 beside = frozenset[str]().union(*(self.collect_words(*cell) for cell in others))
                 self._add(first, after, path | label | column, is_cell=True, context=beside, names=names, head=head)
 
@@ -354,12 +358,16 @@ class _Builder:
         return first + 1 if after - first > 1 and self.tokens[first].text in {"–", "—"} else first
 
     def _add_item(self, line: _Line, path: Words) -> None:
-        """A line of a list; what stands before its colon goes for all figures behind it."""
+        """Add a line of a list; the words before its colon apply to all figures after it."""
         first = line.first
         if self.tokens[first].text in {"-", "*", "•", "·"}:
             first += 1
         colon = next((at for at in range(first, line.after) if self.tokens[at].text == ":"), None)
-        if colon is not None and not self.figures_in(first, colon) and len(self.figures_in(colon, line.after)) > 1:
+        if (
+            colon is not None
+            and not self.find_figures(first, colon)
+            and len(self.find_figures(colon, line.after)) > 1
+        ):
             path = path | self.collect_words(first, colon)
         self._add_prose(_Line(line.start, line.end, first, line.after), path)
 
@@ -392,7 +400,7 @@ class _Builder:
     def _add_sentence(self, first: int, after: int, path: Words) -> None:
         self.sentence += 1
         cuts = [first, *self.hard[bisect_left(self.hard, first + 1) : bisect_left(self.hard, after)]]
-        cuts.extend(self._cuts_between(first, after, cuts))
+        cuts.extend(self._find_cuts(first, after, cuts))
         cuts = [*sorted(set(cuts)), after]
         is_question = self.tokens[after - 1].text == "?" and not self._is_tag(first, after)
         context = self._find_context(first, after)
@@ -406,12 +414,12 @@ class _Builder:
         comma = next(
             (at for at in range(after - 2, max(first, after - 5), -1) if self.tokens[at].text == ","), None
         )
-        return comma is not None and bool(self.figures_in(first, comma))
+        return comma is not None and bool(self.find_figures(first, comma))
 
-    def _cuts_between(self, first: int, after: int, hard: Sequence[int]) -> Iterator[int]:
-        """Where a sentence is cut between two figures of one kind."""
+    def _find_cuts(self, first: int, after: int, hard: Sequence[int]) -> Iterator[int]:
+        """Yield the tokens at which a sentence is cut between two figures of one kind."""
         last: dict[str, Figure] = {}
-        for figure in self.figures_in(first, after):
+        for figure in self.find_figures(first, after):
             kind = f"{figure.kind} {figure.low.unit}" if figure.kind is FigureKind.QUANTITY else figure.kind
             earlier = last.get(kind)
             last[kind] = figure
@@ -425,7 +433,7 @@ class _Builder:
                 yield place
 
     def _find_context(self, first: int, after: int) -> Words:
-        """The words of the sentence before, for one that begins with "it" or has no words of its own."""
+        """Return the words of the previous sentence for one that begins with "it" or has no content words."""
         previous = [clause for clause in self.clauses[-4:] if clause.sentence == self.sentence - 1]
         if not previous:
             return frozenset()
@@ -448,7 +456,7 @@ class _Builder:
     ) -> None:
         clause = Clause(first, after, self.sentence, path, self.collect_words(first, after) | path, context)
         clause.is_question, clause.is_cell = is_question, is_cell
-        clause.figures = self.figures_in(first, after)
+        clause.figures = self.find_figures(first, after)
         clause.names = names
         if after - first > 1 and self.tokens[first].key in _OTHERS and self.tokens[first + 1].key.endswith("s"):
             clause.marks = Mark.OTHER
@@ -457,7 +465,7 @@ class _Builder:
         self.clauses.append(clause)
 
     def _add_unit_of_head(self, figure: Figure, head: tuple[int, int]) -> Figure:
-        """A bare number in a cell with the currency of its column's head: ``Price (€)``."""
+        """Add the currency of the column's head (``Price (€)``) to a bare number in a cell."""
         if figure.kind is not FigureKind.NUMBER:
             return figure
         sign = next((token.text for token in self.tokens[head[0] : head[1]] if token.text in SIGNS), None)
@@ -476,7 +484,7 @@ class _Builder:
         return any(figure.kind in before for figure in self.figures if figure.first > first)
 
     def assign_marks(self) -> None:
-        """The marks of each clause, and what a later sentence takes back."""
+        """Assign the marks to the clauses, and find what a later sentence retracts."""
         firsts = [clause.first for clause in self.clauses]
         for first, after, mark in self.marks:
             place = bisect_left(firsts, first + 1) - 1
@@ -495,9 +503,5 @@ def _is_blank(raw: str) -> bool:
 
 
 def _is_name(figure: Figure) -> bool:
+    """Whether a figure is a number in a name: "Steady 18"."""
     return figure.kind in {FigureKind.NUMBER, FigureKind.IDENTIFIER} and not figure.noun
-
-
-def _are_all_names(figures: Sequence[Figure]) -> bool:
-    """Whether figures are numbers in a name: "Steady 18"."""
-    return all(_is_name(figure) for figure in figures)

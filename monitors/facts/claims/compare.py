@@ -1,4 +1,4 @@
-"""How a figure of the reply compares with the gold's: same, different, near, or not comparable."""
+"""Compares a figure of the reply with the gold's: same, different, near, or not comparable."""
 
 from __future__ import annotations
 
@@ -89,14 +89,18 @@ def compare_figures(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
         likeness = _compare_ranges(gold, reply, leeway)
     else:
         likeness = _compare_bounded_values(gold, reply, leeway)
-    return _compare_rates(gold, reply, leeway, likeness) if likeness in {Likeness.SAME, Likeness.DIFFERENT} else likeness
+    return (
+        _compare_rates(gold, reply, leeway, likeness)
+        if likeness in {Likeness.SAME, Likeness.DIFFERENT}
+        else likeness
+    )
 
 
 _WITH_HALF: Final = frozenset({FigureKind.PERCENT, FigureKind.NUMBER})
 
 
 def _may_be_hours(gold: Figure, reply: Figure) -> bool:
-    """``9–12`` beside ``2–5 pm``: a bare range may be one of hours."""
+    """Whether a bare range may be one of hours: ``9–12`` beside ``2–5 pm``."""
     bare = reply if reply.kind is FigureKind.NUMBER else gold
     times = {gold.kind, reply.kind} == {FigureKind.TIME, FigureKind.NUMBER}
     return times and bare.high is not None and not bare.noun and 0 <= bare.low.value <= bare.high.value <= _HOURS
@@ -106,7 +110,7 @@ _HOURS: Final = 24
 
 
 def _compare_codes(gold: Figure, reply: Figure) -> Likeness:
-    """Letters and digits in order; another string of the same shape is another identifier."""
+    """Compare identifiers by letters and digits; another string of the same shape is different."""
     if gold.kind is not reply.kind:
         return Likeness.OTHER
     if gold.code == reply.code:
@@ -142,7 +146,7 @@ def _compare_values(gold: QuantityReading, reply: QuantityReading, leeway: Leewa
 
 
 def _compare_measures(gold: QuantityReading, reply: QuantityReading, leeway: Leeway) -> Likeness:
-    """In one dimension the base unit is compared; the same digits in another unit are another figure."""
+    """Compare measures in their base unit; the same digits in another unit are another figure."""
     first = gold.original_value if gold.original_value is not None else gold.value
     second = reply.original_value if reply.original_value is not None else reply.value
     if gold.kind is reply.kind and gold.unit == reply.unit:
@@ -179,11 +183,18 @@ def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
 
 
 def is_conversion(first: Figure, second: Figure) -> bool:
-    """Whether two figures say one measure in two units, rounded: 2,150 m and 7,050 ft."""
+    """Whether two figures are one measure in two units, rounded: 2,150 m and 7,050 ft."""
     first_reading, second_reading = first.low, second.low
-    if first_reading.kind is not FactKind.QUANTITY or first_reading.kind is not second_reading.kind or first_reading.unit != second_reading.unit:
+    if (
+        first_reading.kind is not FactKind.QUANTITY
+        or first_reading.kind is not second_reading.kind
+        or first_reading.unit != second_reading.unit
+    ):
         return False
-    return first_reading.original_unit != second_reading.original_unit and abs(first_reading.value - second_reading.value) <= abs(first_reading.value) * _ROUNDED
+    return (
+        first_reading.original_unit != second_reading.original_unit
+        and abs(first_reading.value - second_reading.value) <= abs(first_reading.value) * _ROUNDED
+    )
 
 
 _ROUNDED: Final = Decimal("0.02")
@@ -226,7 +237,7 @@ def _is_other_unit(gold: Figure, reply: Figure) -> bool:
 
 
 def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
-    """Two ranges by both ends, in their order; a range and one value are near where they touch."""
+    """Compare two ranges by both ends; a range and a value are near where they touch."""
     if gold.high is not None and reply.high is not None:
         ends = (_compare_values(gold.low, reply.low, leeway), _compare_values(gold.high, reply.high, leeway))
         if ends == (Likeness.SAME, Likeness.SAME):
@@ -235,7 +246,10 @@ def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
             return Likeness.OTHER
         return Likeness.DIFFERENT if any(end.is_different for end in ends) else Likeness.NEAR
     if gold.high is None:
-        ends = (_compare_values(gold.low, reply.low, leeway), _compare_values(gold.low, reply.high or reply.low, leeway))
+        ends = (
+            _compare_values(gold.low, reply.low, leeway),
+            _compare_values(gold.low, reply.high or reply.low, leeway),
+        )
         if Likeness.OTHER in ends:
             return Likeness.OTHER
         low, high = reply.low, reply.high or reply.low
@@ -270,7 +284,7 @@ def _to_comparable_size(reading: QuantityReading) -> Decimal:
 
 
 def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness) -> Likeness:
-    """What both are per must agree; a period may be restated (£8 a month is £96 a year)."""
+    """Compare what two amounts are per; a period may be converted (£8 a month is £96 a year)."""
     likeness = Likeness.SAME
     value_same = values is Likeness.SAME
     if gold.per and reply.per:
@@ -282,7 +296,9 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
             return Likeness.NEAR if _are_all_periods(gold.per) and _are_all_periods(reply.per) else Likeness.OTHER
         else:
             nested = gold.per < reply.per or reply.per < gold.per
-            is_recognised = any(word in COUNTED or _are_all_periods(frozenset({word})) for word in gold.per | reply.per)
+            is_recognised = any(
+                word in COUNTED or _are_all_periods(frozenset({word})) for word in gold.per | reply.per
+            )
             return Likeness.OTHER_PER if is_recognised and not nested else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
@@ -294,7 +310,7 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
 
 
 def _adds_only_words(first: Words, second: Words) -> bool:
-    """Whether what one is per and the other is not is only a word beside it: per started metre."""
+    """Whether the second rate only adds words to the first: per started metre."""
     return not first - second
 
 
@@ -304,7 +320,11 @@ def _are_all_periods(per: Words) -> bool:
 
 def _is_restated(gold: Figure, reply: Figure) -> bool:
     for table in (_PER_YEAR, _PER_HOUR):
-        gold_factor, reply_factor = (next((table[word] for word in figure.per if word in table), None) for figure in (gold, reply))
+        gold_factor, reply_factor = (
+            next((table[word] for word in figure.per if word in table), None) for figure in (gold, reply)
+        )
         if gold_factor and reply_factor and gold.kind is reply.kind and len(gold.per) == len(reply.per) == 1:
-            return gold.low.value * gold_factor == reply.low.value * reply_factor and gold.low.unit == reply.low.unit
+            return (
+                gold.low.value * gold_factor == reply.low.value * reply_factor and gold.low.unit == reply.low.unit
+            )
     return False

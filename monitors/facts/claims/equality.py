@@ -1,4 +1,4 @@
-"""Do two quantities say the same? Exact in Decimal, as loose as the case allows."""
+"""Compares two quantities, exactly in Decimal or within the case's tolerance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR
 
 
 class Match(IntEnum):
-    """How a quantity of the reply compares with one of the gold."""
+    """The result of comparing a quantity of the reply with one of the gold."""
 
     OTHER = 0
     """The kinds differ: nothing to compare."""
@@ -74,7 +74,7 @@ def _compare_by_kind(
 
 
 def _compare_places(gold: QuantityReading, reply: QuantityReading, tolerance: Decimal) -> Match:
-    """A place in a row (the 28th week) against another, a bare number, or a time: 28 weeks, or the 27 before it."""
+    """Compare an ordinal (the 28th week) with another one, a bare number or a duration."""
     if reply.kind is FactKind.NUMBER:
         if reply.counts == gold.counts:
             return _to_match(gold.value == reply.value)
@@ -89,7 +89,7 @@ def _compare_places(gold: QuantityReading, reply: QuantityReading, tolerance: De
 
 
 def _compare_amounts(gold: QuantityReading, reply: QuantityReading, tolerance: Decimal) -> Match:
-    """Two quantities of one kind: numbers, amounts, percentages."""
+    """Compare two quantities of one kind: numbers, amounts, percentages."""
     if not _has_same_currency(gold, reply):
         return Match.DIFFERENT
     if _is_close(gold.value, reply.value, tolerance) or _is_finer(gold, reply):
@@ -98,20 +98,22 @@ def _compare_amounts(gold: QuantityReading, reply: QuantityReading, tolerance: D
 
 
 def _has_same_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """A currency that is written is compared; an open one (``$``, pounds) fits any that it can be.
+    """Whether two currencies can be the same; an open one (``$``, pounds) fits any that it can be.
 
     Where nothing is known of an open one, it may be any but rupees, which are never left out of an amount.
     """
     if gold.unit is not None and gold.unit == reply.unit:
         return True
-    first, second = (reading.may_be or ({reading.unit} if reading.unit else frozenset[str]()) for reading in (gold, reply))
+    first, second = (
+        reading.may_be or ({reading.unit} if reading.unit else frozenset[str]()) for reading in (gold, reply)
+    )
     if first and second:
         return not first.isdisjoint(second)
     return "INR" not in {gold.unit, reply.unit} or reply.value < 1
 
 
 def _find_era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
-    """First and last year of a decade (the 1920s) or century (the 16th century)."""
+    """Return the first and last year of a decade (the 1920s) or a century (the 16th)."""
     if reading.original_unit == "decade_of":
         return reading.value, reading.value + 9
     if reading.original_unit == "century_of":
@@ -120,7 +122,7 @@ def _find_era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
 
 
 def _is_vaguer(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """The reply's number is the gold's, rounded; its decade or century; or it with a footnote's digit glued on."""
+    """Whether the reply's number is the gold's: rounded, its decade or century, or with a footnote digit."""
     era = _find_era(reply)
     if era is not None:
         return era[0] <= gold.value <= era[1]
@@ -142,7 +144,7 @@ def _is_vaguer(gold: QuantityReading, reply: QuantityReading) -> bool:
 
 
 def _is_finer(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """The reply's number is the gold's before rounding: 11.2249 for 11.22, or what a computer makes of 11.22."""
+    """Whether the reply's number is the gold's before rounding: 11.2249 for 11.22."""
     if gold.scale != reply.scale or gold.value == 0:
         return False
     if abs(gold.value - reply.value) <= _NOISE * abs(gold.value):
@@ -202,15 +204,17 @@ def _count_days(reading: QuantityReading) -> Decimal:
 
 
 def _is_whole_years(first: QuantityReading, second: QuantityReading) -> bool:
-    """365 days are a year to everyone; a month is not thirty days."""
+    """Whether two durations are whole years, one in months and one in days of 365."""
     years, rest = EXACT.divmod(first.months, Decimal(12))
     return (
         rest == 0 and years > 0 and first.days == 0 and second.months == 0 and second.days == years * DAYS_PER_YEAR
     )
 
 
-def _compare_across_kinds(gold: QuantityReading, reply: QuantityReading, tolerance: Decimal, currency: str | None) -> Match:
-    """A bare number against a number with a unit: equal values meet, unequal ones say nothing.
+def _compare_across_kinds(
+    gold: QuantityReading, reply: QuantityReading, tolerance: Decimal, currency: str | None
+) -> Match:
+    """Compare a bare number with a number that has a unit; unequal values are not comparable.
 
     A bare number is in the application's own currency, if it is money at all: it may not be the gold's euros.
     """
@@ -248,7 +252,7 @@ def _compare_dates(gold: QuantityReading, reply: QuantityReading) -> Match:
 
 
 def _compare_times(gold: QuantityReading, reply: QuantityReading) -> Match:
-    """Two times of day; a bare hour may be one."""
+    """Compare two times of day; a bare hour may be one."""
     if gold.kind is reply.kind:
         return _to_match(gold.value == reply.value)
     time, number = (gold, reply) if gold.kind is FactKind.TIME else (reply, gold)

@@ -19,7 +19,7 @@ from monitors.facts.quantities.measures import UNITS
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.scan import Scan
 from monitors.facts.quantities.units import TIME_UNITS, TimeUnit
-from monitors.facts.text import SIGN, WORD, keys_of
+from monitors.facts.text import SIGN, WORD, parse_keys
 
 
 class FigureKind(StrEnum):
@@ -110,13 +110,15 @@ _COUNTRY_CODE: Final = re.compile(r"(?:\+|00)(\d{1,3})")
 
 
 def find_figures(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Figure]:
-    """All figures of a text in order; ``marks`` are its marked phrases. Linear."""
+    """Return all figures of a text in order; ``marks`` are its marked phrases. Linear."""
     readings = _convert_pence(scan, [reading for reading in scan.readings if not reading.unread])
     readings = _add_units_beside(scan.reader, _merge_thousands(readings))
     codes = _find_identifiers(scan, readings)
     if codes:
         readings = [
-            reading for reading in readings if not any(code.start < reading.end and reading.start < code.end for code in codes)
+            reading
+            for reading in readings
+            if not any(code.start < reading.end and reading.start < code.end for code in codes)
         ]
     readings, ratios = _convert_colon_pairs(scan, readings)
     figures = [*_build_figures(scan.reader, readings), *ratios, *codes, *_find_worded_values(scan, readings, marks)]
@@ -125,7 +127,7 @@ def find_figures(scan: Scan, marks: Sequence[tuple[int, int, Mark]]) -> list[Fig
 
 
 def _convert_pence(scan: Scan, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """``15p`` is money; ``7P`` is not. A spoken hour of Hindi (``साढ़े ग्यारह बजे``) is a time of day."""
+    """Convert ``15p`` to money, and a spoken Hindi hour (``साढ़े ग्यारह बजे``) to a time of day."""
     reader, result = scan.reader, readings
     for place, reading in enumerate(readings):
         if reading.kind is not FactKind.NUMBER or reading.ordinal:
@@ -158,7 +160,7 @@ def _convert_pence(scan: Scan, readings: list[QuantityReading]) -> list[Quantity
 
 
 def _merge_thousands(readings: list[QuantityReading]) -> list[QuantityReading]:
-    """``2 mil 500 euros``: thousands and the rest behind them are one amount."""
+    """Merge thousands and the rest behind them into one amount: ``2 mil 500 euros``."""
     for place in range(len(readings) - 2, -1, -1):
         first, second = readings[place], readings[place + 1]
         follows = second.first == first.last + 1 and first.scale == _THOUSAND and second.scale == 1
@@ -173,7 +175,7 @@ _NOUNS_BETWEEN: Final = 3
 
 
 def _add_units_beside(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """``6 meeting-room hours`` is a time; of ``20 days and routine ones in 3`` the 3 are days too."""
+    """Add units that stand apart: ``6 meeting-room hours``; the 3 of ``20 days and routine ones in 3``."""
     result = readings
     for place, reading in enumerate(readings):
         if reading.kind is not FactKind.NUMBER or reading.ordinal or reading.attached or reading.counts:
@@ -207,7 +209,7 @@ _AGES: Final = frozenset({"age", "ages", "aged", "umar", "उम्र", "आय
 
 
 def is_age(reader: NumberReader, reading: QuantityReading) -> bool:
-    """``from the age of 7``, ``aged 7``: a bare number of years."""
+    """Whether a bare number is an age in years: ``from the age of 7``, ``aged 7``."""
     before = reader.token(reading.first - 1).key
     if before == "of":
         before = reader.token(reading.first - 2).key
@@ -236,11 +238,11 @@ def _takes_unit_of(reader: NumberReader, earlier: QuantityReading, reading: Quan
 
 _MAX_BETWEEN: Final = 10
 _SENTENCE_ENDS: Final = frozenset(".!?")
-_BEFORE_UNITLESS: Final = keys_of("in for only just at to : is takes within after of")
+_BEFORE_UNITLESS: Final = parse_keys("in for only just at to : is takes within after of")
 
 
 def _convert_colon_pairs(scan: Scan, readings: list[QuantityReading]) -> tuple[list[QuantityReading], list[Figure]]:
-    """``7:05`` is a time of day, ``3:1`` a ratio, where the scan left two numbers."""
+    """Convert two numbers with a colon: ``7:05`` to a time of day, ``3:1`` to a ratio."""
     text = scan.normalised.text
     if ":" not in text:
         return readings, []
@@ -286,7 +288,7 @@ def _build_figures(reader: NumberReader, readings: Sequence[QuantityReading]) ->
 
 
 def _is_no_value(reader: NumberReader, low: QuantityReading) -> bool:
-    """``the first``, ``one of``, and the "a day" of "a day pass"."""
+    """Whether a word is not a value: ``the first``, ``one of``, the "a day" of "a day pass"."""
     if not low.worded or low.counts or (low.original_value or low.value) != 1:
         return False
     if low.kind is FactKind.DURATION:
@@ -296,7 +298,7 @@ def _is_no_value(reader: NumberReader, low: QuantityReading) -> bool:
 
 
 def _is_footnote(reader: NumberReader, low: QuantityReading) -> bool:
-    """The 1 of "cancelled1.": the mark of a source."""
+    """Whether digits are a footnote mark: the 1 of "cancelled1."."""
     before = reader.token(low.first - 1)
     return (
         low.kind is FactKind.NUMBER
@@ -337,7 +339,7 @@ def _is_cell(reader: NumberReader, low: QuantityReading) -> bool:
 
 
 def _is_change(reader: NumberReader, at: int) -> bool:
-    """``went up from 35 GB to 70 GB`` is no range."""
+    """Whether two figures are a change (``went up from 35 GB to 70 GB``) and not a range."""
     keys = [reader.token(place).key for place in range(at - 1, at - 6, -1)]
     return "from" in keys and any(_CHANGES.get(key) for key in keys)
 
@@ -359,7 +361,11 @@ def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityRead
     if low.kind in {FactKind.TIME, FactKind.DATE} and high is None:
         bound = _TIME_BOUNDS.get(reader.token(low.first - 1).key, bound)
         bound = Bound.AT_LEAST if reader.token(low.last + 1).key in {"onwards", "onward"} else bound
-    noun, behind = _find_counted_noun(reader, end) if low.kind in {FactKind.NUMBER, FactKind.DURATION} else (frozenset[str](), 0)
+    noun, behind = (
+        _find_counted_noun(reader, end)
+        if low.kind in {FactKind.NUMBER, FactKind.DURATION}
+        else (frozenset[str](), 0)
+    )
     per, after = _find_rate_behind(reader, end, end.last + 1 + behind)
     if not per:
         per = _find_rate_before(reader, low.first)
@@ -391,7 +397,7 @@ _TIME_BOUNDS: Final = {
 
 
 def _is_reversed_bound(reader: NumberReader, low: QuantityReading) -> bool:
-    """``no later than half an hour before``: at least half an hour."""
+    """Whether an upper limit is really a lower one: ``no later than half an hour before``."""
     late = any(reader.token(at).key in {"later", "latest"} for at in range(low.first - 3, low.first))
     return late and reader.token(low.last + 1).key in {"before", "prior", "ahead"}
 
@@ -416,7 +422,7 @@ def _find_period_stem(key: str) -> str:
 def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amount
     reader: NumberReader, end: QuantityReading, at: int
 ) -> tuple[frozenset[str], int]:
-    """What a figure is for, from token ``at`` on: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
+    """Return what a figure is per, after it: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
     stems = list[str]()
     if reader.token(end.last).text == "." or reader.token(end.last + 1).text == ".":
         return frozenset(), end.last + 1
@@ -453,7 +459,12 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
             following = reader.token(at + 1)
             plain = token.text.removesuffix("\0")
             is_known_period = token.key in PERIODS or plain in UNITS or plain.lower() in UNITS
-            if following.kind == WORD and token.key.endswith("\0") and following.text[0].isupper() and not is_known_period:
+            if (
+                following.kind == WORD
+                and token.key.endswith("\0")
+                and following.text[0].isupper()
+                and not is_known_period
+            ):
                 stems.append(_find_period_stem(token.key))
                 token, at = following, at + 1
                 following = reader.token(at + 1)
@@ -471,7 +482,7 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
 
 
 def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:
-    """What a figure is for, before it: ``each session is £34``, ``हर किलोमीटर के ₹12``, ``ek din ke liye ₹499``."""
+    """Return what a figure is per, before it: ``each session is £34``, ``हर किलोमीटर के ₹12``."""
     for at in range(first - 1, max(first - _MAX_PER_BEFORE, 0) - 1, -1):
         token = reader.token(at)
         if token.kind == SIGN and token.text in ".;!?,(":
@@ -485,7 +496,7 @@ def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:
 
 
 def _find_counted_noun(reader: NumberReader, end: QuantityReading) -> tuple[frozenset[str], int]:
-    """The words right behind a bare number, which say what it counts, and how many tokens they are."""
+    """Return the words after a bare number that say what it counts, and how many tokens they are."""
     stems: list[str] = []
     at = end.last + 1
     while at < end.last + 5:
@@ -514,7 +525,9 @@ def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[F
         first = starts.get(match.start())
         typed = any(
             reading.kind is not FactKind.NUMBER
-            and not (reading.kind is FactKind.DATE and first is not None and reader.token(first - 1).key in _VERSIONS)
+            and not (
+                reading.kind is FactKind.DATE and first is not None and reader.token(first - 1).key in _VERSIONS
+            )
             and reading.start < match.end()
             and match.start() < reading.end
             for reading in readings
@@ -527,7 +540,9 @@ def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[F
             last += 1
         low = QuantityReading(FactKind.NUMBER, Decimal(0), first, last, match.start(), match.end())
         figures.append(
-            Figure(FigureKind.IDENTIFIER, low, first, last, match.start(), match.end(), code=normalise_code(match[0]))
+            Figure(
+                FigureKind.IDENTIFIER, low, first, last, match.start(), match.end(), code=normalise_code(match[0])
+            )
         )
     return figures
 
@@ -538,7 +553,7 @@ _VERSIONS: Final = frozenset({"version", "firmware", "release", "app", "v", "bui
 
 
 def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
-    """Whether a string is an identifier and no amount: "20-30" is a range, "May 2024" a date, "COVID-19" a name."""
+    """Whether a string is an identifier; "20-30" is a range, "May 2024" a date, "COVID-19" a name."""
     digits = sum(character.isdigit() for character in text)
     letters = sum(character.isalpha() for character in text)
     if letters:
@@ -559,7 +574,7 @@ def _is_identifier(text: str, reader: NumberReader, first: int) -> bool:
 
 
 def normalise_code(text: str) -> str:
-    """The letters and digits of an identifier in order; a country code stands for the leading zero."""
+    """Return the letters and digits of an identifier; a leading ``+`` stays."""
     match = _COUNTRY_CODE.match(text)
     plain = "".join(character for character in text if character.isalnum()).upper()
     if match and text.startswith("+"):
@@ -574,7 +589,7 @@ _OFTEN: Final = {"once": Decimal(1), "twice": Decimal(2), "thrice": Decimal(3)}
 def _find_worded_values(
     scan: Scan, readings: Sequence[QuantityReading], marked: Sequence[tuple[int, int, Mark]]
 ) -> list[Figure]:
-    """``free of charge``, ``unlimited``, ``half``; not what a reading holds already ("half an hour")."""
+    """Find values in words (``free of charge``, ``unlimited``, ``half``) outside the readings."""
     tokens = scan.reader.tokens
     marks = [mark for mark in marked if mark[2] & _VALUES]
     figures = [
@@ -606,5 +621,5 @@ def _find_worded_values(
 
 
 def find_weekdays(keys: Sequence[str]) -> frozenset[int]:
-    """The days of the week among some words; Monday is 0."""
+    """Return the days of the week among the words; Monday is 0."""
     return frozenset(WEEKDAYS[key] for key in keys if key in WEEKDAYS)

@@ -1,4 +1,4 @@
-"""Where a reply says a name, a short phrase or the items of a list, and whether it says so of how things are."""
+"""Finds a name, a short phrase or the items of a list in a reply, and whether the reply affirms them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Final, NamedTuple
 
 from monitors.facts.claims.clauses import Clause, Passage, Words, extract_content_terms
 from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark
-from monitors.facts.quantities.other_languages import DENIALS, as_written
-from monitors.facts.text import NUMERAL, SIGN, WORD, Token, keys_of, normalise, tokenise
+from monitors.facts.quantities.other_languages import DENIALS, remove_unread_mark
+from monitors.facts.text import NUMERAL, SIGN, WORD, Token, normalise, parse_keys, tokenise
 
 
 class PhraseStatus(StrEnum):
-    """What a reply says of a phrase that stands in it."""
+    """Whether a reply affirms a phrase, denies it, or says something else of it."""
 
     LIVE = "live"
     DENIED = "what it is not"
@@ -43,13 +43,13 @@ class Phrase(NamedTuple):
 
 _ASIDE: Final = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
 """Up to three words in brackets distinguish namesakes ("(2016 film)"); more may be what the gold is about."""
-_ARTICLES: Final = keys_of("the a an of and & in on at der die das le la les el los las")
-_DENIALS: Final = DENIALS | keys_of(
+_ARTICLES: Final = parse_keys("the a an of and & in on at der die das le la les el los las")
+_DENIALS: Final = DENIALS | parse_keys(
     "not isn't wasn't never except excluding nor neither without no nicht kein keine nie ohne pas sin "
     "cannot can't doesn't don't won't"
 )
-_DENIALS_BEHIND: Final = keys_of("नहीं nahi nahin nhi nicht pas niet")
-_BEHIND_SKIPPED: Final = keys_of("के का की को से ke ka ki ko se में mein")
+_DENIALS_BEHIND: Final = parse_keys("नहीं nahi nahin nhi nicht pas niet")
+_BEHIND_SKIPPED: Final = parse_keys("के का की को से ke ka ki ko se में mein")
 _SEPARATORS: Final = frozenset(",;()–—|")
 _MAX_SKIPPED: Final = 3
 _JOINING_SIGNS: Final = frozenset("-.")
@@ -60,23 +60,23 @@ _MAX_ABBREVIATION: Final = 3
 
 @lru_cache(maxsize=256)
 def extract_phrase_keys(text: str) -> tuple[str, ...]:
-    """The words of a phrase that must stand in the reply: folded, without asides and articles."""
+    """Return the words of a phrase that must be in the reply: folded, without asides and articles."""
     core = _ASIDE.sub(" ", text)
     words = _extract_plain_keys(core) or _extract_plain_keys(text)
     return tuple([word for word in words if word not in _ARTICLES] or words)
 
 
 def _extract_plain_keys(text: str) -> list[str]:
-    return [_plain(token) for token in tokenise(normalise(text).text) if token.kind != SIGN]
+    return [_to_plain_key(token) for token in tokenise(normalise(text).text) if token.kind != SIGN]
 
 
-def _plain(token: Token) -> str:
+def _to_plain_key(token: Token) -> str:
     return remove_accents(token.key) if token.kind == WORD else token.key
 
 
 @lru_cache(maxsize=20_000)
 def remove_accents(key: str) -> str:
-    """A word's key without accents and without a possessive: ``cafés`` is ``cafes``."""
+    """Return a word's key without accents and possessive: ``cafés`` is ``cafes``."""
     key = key.removesuffix("\0").removesuffix("'s")
     if key.isascii():
         return key
@@ -84,7 +84,7 @@ def remove_accents(key: str) -> str:
 
 
 def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]]:
-    """Each place where the words of a phrase stand in a row, articles between them aside."""
+    """Return each place where the words of a phrase follow each other, ignoring articles."""
     tokens = passage.scan.reader.tokens
     plain = [to_comparable_word(token) for token in tokens]
     places: list[tuple[int, int]] = []
@@ -111,7 +111,7 @@ def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]
 
 
 def to_comparable_word(token: Token) -> str:
-    """A token's word as phrases are compared: by how it is written, also in a language that is read as English."""
+    """Return a token's word as phrases compare it: by its spelling, also where it was translated."""
     if token.kind != WORD:
         return token.key
     return (
@@ -124,7 +124,7 @@ def to_comparable_word(token: Token) -> str:
 def read_phrase(
     passage: Passage, phrase: Sequence[str], asked: Words, question: Passage, accepted: Words = frozenset()
 ) -> list[Phrase]:
-    """Each place of a phrase with its status. ``asked`` are the content words of the question.
+    """Return each place of a phrase with its status. ``asked`` are the content words of the question.
 
     ``accepted`` are the words of all golds: a name of another one beside this one is no other answer.
     """
@@ -138,9 +138,15 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     passage: Passage, first: int, after: int, asked: Words, question: Passage, accepted: Words
 ) -> PhraseStatus:
     tokens = passage.scan.reader.tokens
-    clause = next((other_clause for other_clause in passage.clauses if other_clause.first <= first < other_clause.after), None)
+    clause = next(
+        (other_clause for other_clause in passage.clauses if other_clause.first <= first < other_clause.after), None
+    )
     if clause is None:  # the label of a row: what stands in the row is not looked up backwards
-        return PhraseStatus.OUTDONE if any(other_clause.is_cell for other_clause in passage.clauses) else PhraseStatus.LIVE
+        return (
+            PhraseStatus.OUTDONE
+            if any(other_clause.is_cell for other_clause in passage.clauses)
+            else PhraseStatus.LIVE
+        )
     if clause.is_question:
         return PhraseStatus.QUESTION
     if first < passage.retracted_before:
@@ -156,7 +162,7 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.HEDGED
     if (marks | _collect_marks(passage, clause.first, first)) & Mark.OTHER:
         return PhraseStatus.OTHERS
-    past = not (question_is_past(question))
+    past = not (asks_about_past(question))
     if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):
         return PhraseStatus.PAST
     if past and _is_over(passage, clause, after):
@@ -178,7 +184,7 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     if _is_one_of_several(passage, first, after, asked | accepted):
         return PhraseStatus.SEVERAL
     if any(
-        tokens[at].key in _BUT and _DENIALS & {as_written(token.key) for token in tokens[at + 1 : at + 4]}
+        tokens[at].key in _BUT and _DENIALS & {remove_unread_mark(token.key) for token in tokens[at + 1 : at + 4]}
         for at in range(after, min(len(tokens), after + _MAX_BUT))
     ):
         return PhraseStatus.QUALIFIED
@@ -194,11 +200,11 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
 _FROM: Final = frozenset({"from", "von", "vom", "de", "desde", "से", "se"})
 _BUT: Final = frozenset({"but", "aber", "lekin", "लेकिन"})
 _MAX_BUT: Final = 10
-_AND_OR: Final = keys_of("and or & und oder et ou y o और या aur ya")
+_AND_OR: Final = parse_keys("and or & und oder et ou y o और या aur ya")
 
 
 def _is_one_of_several(passage: Passage, first: int, after: int, expected_words: Words) -> bool:
-    """``between Ada and Bo``: a name beside another that neither gold nor question has."""
+    """Whether a name stands beside another that neither gold nor question has: ``between Ada and Bo``."""
     tokens = passage.scan.reader.tokens
     if not tokens[first].text[0].isupper():
         return False
@@ -215,26 +221,29 @@ def _is_one_of_several(passage: Passage, first: int, after: int, expected_words:
 
 
 def _is_over(passage: Passage, clause: Clause, after: int) -> bool:
-    """``Okello conducted it for years. Since May it is led by Falk.``: what a name did, and how it is now."""
+    """Whether the phrase is about the past ("Okello conducted it. Since May it is led by Falk.")."""
     tokens = passage.scan.reader.tokens
     did = after < clause.after and tokens[after].key.endswith("ed")
     later = (later_clause for later_clause in passage.clauses if later_clause.first > clause.first)
     return did and any(
-        later_clause.marks & Mark.NOW and any(_is_name(tokens, at, later_clause.first) for at in range(later_clause.first + 1, later_clause.after))
+        later_clause.marks & Mark.NOW
+        and any(
+            _is_name(tokens, at, later_clause.first) for at in range(later_clause.first + 1, later_clause.after)
+        )
         for later_clause in later
     )
 
 
-def question_is_past(question: Passage) -> bool:
-    """Whether a question asks for what was so."""
+def asks_about_past(question: Passage) -> bool:
+    """Whether a question asks about the past."""
     return any(token.key in _PAST for token in question.scan.reader.tokens)
 
 
-_PAST: Final = keys_of("was were did had used था थे थी tha thi")
+_PAST: Final = parse_keys("was were did had used था थे थी tha thi")
 
 
 def _find_segment(passage: Passage, clause: Clause, first: int, after: int) -> tuple[int, int]:
-    """The part of a clause around a phrase: from comma to comma."""
+    """Return the part of a clause around a phrase: from comma to comma."""
     tokens = passage.scan.reader.tokens
     start = next(
         (at + 1 for at in range(first - 1, clause.first - 1, -1) if tokens[at].text in _SEPARATORS), clause.first
@@ -252,12 +261,12 @@ def _collect_marks(passage: Passage, start: int, end: int) -> Mark:
 
 
 def _is_denied(tokens: Sequence[Token], start: int, first: int, after: int) -> bool:
-    """``not by the tenant``, ``no scissors``, ``प्रधानाचार्य के नहीं``, ``Lotus Clinic nahi``; not "not only"."""
+    """Whether a phrase is denied: ``not by the tenant``, ``no scissors``, ``Lotus Clinic nahi``; not "not only"."""
     for at in range(first - 1, max(start, first - 4) - 1, -1):
         key = tokens[at].key
         if key in {"only", "just", "but"}:
             return False
-        if as_written(key) in _DENIALS:
+        if remove_unread_mark(key) in _DENIALS:
             return True
     at = after
     while at < len(tokens) and tokens[at].key in _BEHIND_SKIPPED:
@@ -316,7 +325,7 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
 
 
 def _has_full_name(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
-    """Two names beside each other that the question does not have: most likely a person."""
+    """Whether two names stand together that the question does not have: most likely a person."""
     names = [_is_name(tokens, at, low) and STEMS[tokens[at].key] not in asked for at in range(low, high)]
     return any(map(all, pairwise(names)))
 
@@ -326,14 +335,14 @@ def _remove_weekdays(terms: Words) -> Words:
 
 
 def _find_verb(question: Passage) -> Words:
-    """The stem of the verb in "Who built …?"; empty where the question has another form."""
+    """Return the stem of the verb in "Who built …?"; empty where the question has another form."""
     tokens = question.scan.reader.tokens
     if len(tokens) < 3 or tokens[0].key not in _WHO or tokens[1].key in LIGHT:  # noqa: PLR2004 - Who, a verb and an object
         return frozenset()
     return frozenset({STEMS[tokens[1].key]})
 
 
-_JOINTS: Final = keys_of("and und et y और aur but")
+_JOINTS: Final = parse_keys("and und et y और aur but")
 
 
 def _split_segments(passage: Passage) -> list[tuple[int, int]]:
@@ -381,7 +390,7 @@ def _has_other_role(passage: Passage, question: Passage, start: int, first: int)
 
 
 def _is_of_another_thing(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words) -> bool:
-    """``what the Obermanns gave us are the photographs``: asked for the letters, which another clause is about."""
+    """Whether the clause is about another thing than the question, which another clause is about."""
     tokens = passage.scan.reader.tokens
     first, after = place
     inside = range(clause.first, clause.after)
@@ -391,17 +400,19 @@ def _is_of_another_thing(passage: Passage, clause: Clause, place: tuple[int, int
         if tokens[at].text[0].islower() and tokens[at].key not in LIGHT
     )
     missing = asked - clause.words
-    return other and any(other_clause.words & missing for other_clause in passage.clauses if other_clause is not clause)
+    return other and any(
+        other_clause.words & missing for other_clause in passage.clauses if other_clause is not clause
+    )
 
 
-_RANKS: Final = keys_of("before after behind beat beats beating defeated over ahead vor nach hinter avant après")
-_WHO: Final = keys_of("who which what wer qui quién")
-_TITLES: Final = keys_of("mr mrs ms dr miss frau herr")
-_BY: Final = keys_of("by von durch par por")
+_RANKS: Final = parse_keys("before after behind beat beats beating defeated over ahead vor nach hinter avant après")
+_WHO: Final = parse_keys("who which what wer qui quién")
+_TITLES: Final = parse_keys("mr mrs ms dr miss frau herr")
+_BY: Final = parse_keys("by von durch par por")
 
 
 def split_items(text: str) -> list[tuple[str, ...]]:
-    """The items of a list: what stands between commas and "and"; empty where a text is none."""
+    """Split a list at commas and "and"; empty where the text is not a list."""
     parts = [part for part in _ITEM_BREAK.split(text.strip(" .")) if part.strip()]
     if len(parts) < 2:  # noqa: PLR2004 - a list has two items
         return []
@@ -413,7 +424,7 @@ _ITEM_BREAK: Final = re.compile(
     r"\s*[,;]\s*(?:and\s+|und\s+|et\s+|y\s+|और\s+|aur\s+)?|\s+(?:and|und|et|y|&|और|aur)\s+"
 )
 _MAX_ITEM_TERMS: Final = 4
-_ORDER: Final = keys_of("order sequence reihenfolge ordre orden क्रम")
+_ORDER: Final = parse_keys("order sequence reihenfolge ordre orden क्रम")
 
 
 def asks_order(question: Passage) -> bool:

@@ -8,7 +8,7 @@ from enum import IntFlag
 from pathlib import Path
 from typing import Any, Final
 
-from monitors.facts.text import Token, normalise, word_key
+from monitors.facts.text import Token, normalise, to_word_key
 
 _TABLES: Final[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "vocabulary.toml").read_text(encoding="utf-8")
@@ -16,7 +16,7 @@ _TABLES: Final[dict[str, Any]] = tomllib.loads(
 
 
 class Mark(IntFlag):
-    """What a word or phrase says about the clause in which it stands."""
+    """What a word or phrase says about its clause."""
 
     NOTHING = 0
     PAST = 1
@@ -62,7 +62,7 @@ _MARKS: Final = {
 
 
 def _to_key(word: str) -> str:
-    return word_key(normalise(word).text)
+    return to_word_key(normalise(word).text)
 
 
 def _to_keys(words: str) -> list[str]:
@@ -74,7 +74,7 @@ def _split_phrase(phrase: str) -> tuple[str, ...]:
 
 
 def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
-    """Each marked phrase by its first word, the longest first."""
+    """Load the marked phrases by their first word, the longest first."""
     phrases: dict[str, list[tuple[tuple[str, ...], Mark]]] = {}
     for (table, name), mark in _MARKS.items():
         for phrase in _TABLES[table][name].split():
@@ -156,7 +156,7 @@ OPPOSITES, SIDES = _load_opposites()
 
 
 def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, str] | None:
-    """A stem of ``known`` that ``said`` lacks, and one of ``said`` that says its opposite and ``known`` lacks."""
+    """Return a stem that only ``expected`` has and its opposite that only ``reply`` has, or ``None``."""
     wanted = frozenset(expected)
     for stem in wanted - reply:
         against = OPPOSITES.get(stem)
@@ -166,7 +166,7 @@ def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, 
 
 
 def find_marks(tokens: Sequence[Token]) -> list[tuple[int, int, Mark]]:
-    """Each marked word or phrase: its first token, the token behind it, and its mark. Linear."""
+    """Return each marked word or phrase: its first token, the token after it, and its mark. Linear."""
     marks: list[tuple[int, int, Mark]] = []
     size = len(tokens)
     for at, entries in [(at, PHRASES[token[1]]) for at, token in enumerate(tokens) if token[1] in PHRASES]:

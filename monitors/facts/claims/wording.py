@@ -16,7 +16,7 @@ _LAST_GROUP, _INDIAN_GROUP = 3, 2
 
 
 def describe_reading(reading: QuantityReading) -> str:
-    """A quantity in a few words, for a reason or a label. Money in rupees is grouped as India writes it."""
+    """Describe a quantity in a few words. Money in rupees is grouped as India writes it."""
     if reading.kind in {FactKind.DATE, FactKind.TIME}:
         return _describe_day(reading.date) if reading.date.startswith("--") else reading.date
     value = EXACT.plus(reading.original_value if reading.original_value is not None else reading.value)
@@ -48,7 +48,7 @@ def _format_with_unit(kind: FactKind, value: Decimal, unit: str) -> str:
 
 
 def group_digits(value: Decimal, *, indian: bool) -> str:
-    """Digits in groups; zeros behind the point that say nothing are left out."""
+    """Group the digits of a number; trailing zeros of the decimals are removed."""
     text = format(value, "f")
     whole, _, part = text.partition(".")
     part = part.rstrip("0")
@@ -60,7 +60,7 @@ def group_digits(value: Decimal, *, indian: bool) -> str:
 
 
 def describe_figure(figure: Figure) -> str:
-    """A figure in a few words, for a reason."""
+    """Describe a figure in a few words."""
     if figure.code:
         return figure.code
     if figure.kind is FigureKind.UNLIMITED:

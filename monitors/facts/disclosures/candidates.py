@@ -1,4 +1,4 @@
-"""What the disclosure rules share: the normalized view of a text, the words around numbers, and a find.
+"""The shared parts of the disclosure rules: the normalized view of a text and the words around numbers.
 
 The view has one spelling for digits, spaces and hyphens, and nothing invisible. People and models write one number
 in many ways: Devanagari or full-width digits, a zero-width space in the middle, a no-break hyphen, bold marks
@@ -29,7 +29,7 @@ from monitors.records.base import Record
 
 
 class DisclosureKind(StrEnum):
-    """What sort of personal data or secret a text gives away."""
+    """The kind of personal data or secret."""
 
     EMAIL = "email"
     PHONE = "phone"
@@ -67,7 +67,7 @@ class Strength(IntEnum):
 
 
 class Disclosure(Record):
-    """Where a text gives something away. It points, it never copies.
+    """The place of personal data or a secret in a text; it never contains the data.
 
     ``start`` and ``end`` count Unicode code points of the text as it was given, end exclusive.
     """
@@ -116,15 +116,15 @@ class View(NamedTuple):
     text: str
     offsets: tuple[int, ...]
 
-    def place(self, start: int, end: int) -> tuple[int, int]:
-        """Where a stretch of the view, which is not empty, stands in the text as it was given."""
+    def find_original_span(self, start: int, end: int) -> tuple[int, int]:
+        """Return the span of the original text behind a non-empty stretch of the view."""
         if not self.offsets:
             return start, end
         return self.offsets[start], self.offsets[end - 1] + 1
 
 
 def build_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
-    """The view of a text in which each ``hidden`` stretch (sorted, not overlapping) is one `HIDDEN`."""
+    """Build the view of a text; each ``hidden`` stretch (sorted, not overlapping) becomes one `HIDDEN`."""
     unusual = not text.isascii() and bool(_UNUSUAL.search(text) or _OTHER_PLANES.search(text))
     folded = text.translate(_FOLDING) if unusual else text
     cuts = sorted(_find_cuts(folded, tuple(hidden), unusual=unusual))
@@ -134,7 +134,7 @@ def build_view(text: str, hidden: Iterable[tuple[int, int]] = ()) -> View:
 
 
 def _find_cuts(folded: str, hidden: tuple[tuple[int, int], ...], *, unusual: bool) -> list[tuple[int, int, str]]:
-    """Stretches to leave out, with what stands for each. A drop inside a hidden stretch belongs to it."""
+    """Return the stretches to replace, with their replacements; hidden stretches take precedence."""
     drops = [match.span() for match in _INVISIBLE.finditer(folded)] if unusual else []
     if "**" in folded or "`" in folded:
         drops += [match.span() for match in _MARKS.finditer(folded)]
@@ -167,7 +167,7 @@ other policy holder is") has 46."""
 
 
 class Context(StrEnum):
-    """What a number is said to be."""
+    """What the words before a number say it is."""
 
     NONE = "none"
     ORDER = "order"
@@ -242,7 +242,7 @@ _WORD = re.compile(
     r"(?<![A-Za-z0-9\u00c0-\u024f])(?:[Aa]/[Cc]|[A-Za-z\u00c0-\u024f]+(?:\d{1,3}(?![\d.]))?)|[\u0900-\u097f]+|[₹$€£§]"
 )
 THINGS = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
-"""What makes a number a thing's and not a person's."""
+"""Contexts in which a number belongs to a thing and not to a person."""
 _BREAK = re.compile(r"[.!?।;]\s+[^\W\d]|[\])\n]")
 _LINK = re.compile(
     r"(?:[\s:#=.,\-(\"']|\b(?:numbers?|no|num|nos|id|ids|code|is|was|of|the|for|hai|ka|ki|under)\b|नंबर|है|संख्या){0,12}",
@@ -270,7 +270,7 @@ class ContextLexicon:
         return self._find_context_words(0, len(self._text))
 
     def _find_context_words(self, start: int, end: int) -> tuple[list[int], list[Context]]:
-        """The ends of the context words from ``start`` to ``end``, and what each says."""
+        """Return the ends of the context words from ``start`` to ``end``, and the context of each."""
         ends: list[int] = []
         contexts: list[Context] = []
         for match in _WORD.finditer(self._text, start, end):
@@ -285,9 +285,9 @@ class ContextLexicon:
         return ends, contexts
 
     def find_before(self, at: int, reach: int = REACH) -> Context:
-        """What the nearest context word says whose end is at most ``reach`` characters before ``at``.
+        """Return the nearest context word that ends at most ``reach`` characters before ``at``.
 
-        A word that makes a number a thing's reaches no further than its own sentence or bracket.
+        A word for a thing's number (an order, an amount) reaches no further than its own sentence or bracket.
         """
         end, context = self._find_nearest(at, reach)
         if context in THINGS and _BREAK.search(self._text, end, at):
@@ -295,14 +295,18 @@ class ContextLexicon:
         return context
 
     def find_linked(self, at: int) -> Context:
-        """What the nearest context word says where only "number is" and the like stand between it and ``at``."""
+        """Return the nearest context word if only "number is" and the like stand between it and ``at``."""
         end, context = self._find_nearest(at, REACH)
         return context if context and _LINK.fullmatch(self._text, end, at) else Context.NONE
 
     def _find_nearest(self, at: int, reach: int) -> tuple[int, Context]:
         self._lookups += 1
         ends, contexts = (
-            self._everywhere if self._lookups > _MAX_LOCAL_READS else self._find_context_words(max(0, at - reach - _MAX_CONTEXT_WORD_LENGTH), at + _MAX_CONTEXT_WORD_LENGTH)
+            self._everywhere
+            if self._lookups > _MAX_LOCAL_READS
+            else self._find_context_words(
+                max(0, at - reach - _MAX_CONTEXT_WORD_LENGTH), at + _MAX_CONTEXT_WORD_LENGTH
+            )
         )
         index = bisect_right(ends, at) - 1
         if index < 0 or ends[index] < at - reach:
@@ -310,7 +314,7 @@ class ContextLexicon:
         return ends[index], contexts[index]
 
     def find_regions(self, context: Context) -> Iterator[tuple[int, int]]:
-        """Where a number that this context decides may begin: behind each of its words, up to the next word."""
+        """Yield where a number of this context may begin: after each of its words, up to the next word."""
         words = self._near_digits
         for index, (end, said) in enumerate(words):
             if said is context:
@@ -327,9 +331,9 @@ def _completes_previous_word(ends: list[int], contexts: list[Context], start: in
 # has four. Digits and non-digits exclude each other, so that nothing is read twice.
 _DIGITS_TOGETHER = re.compile(r"\d(?:\D{0,7}\d){3,}")
 _DIGIT = re.compile(r"\d")
-_BEFORE = 88
+_ISLAND_LENGTH_BEFORE = 88
 """Characters read before an island: a label ("savings account number of the other customer is:") and its number."""
-_AFTER = 24
+_ISLAND_LENGTH_AFTER = 24
 _MAX_SINGLE_ISLAND_LENGTH = 64
 """A text up to this length is one island: it may be a bare number."""
 _MAX_NUMBER_LENGTH = 64
@@ -357,7 +361,7 @@ class DisclosureText:
         return False
 
     def find_near_digits(self, pattern: re.Pattern[str], fewest: int) -> Iterator[re.Match[str]]:
-        """The pattern's matches in the islands. ``fewest`` digits, decimals of any script, are in each match."""
+        """Yield the pattern's matches in the islands; each match has at least ``min_digits`` digits."""
         if self._max_digits < fewest:
             return
         for (start, end), digits in zip(self.islands, self._digits, strict=True):
@@ -365,9 +369,9 @@ class DisclosureText:
                 yield from pattern.finditer(self.text, start, end)
 
     def find_behind(self, context: Context, pattern: re.Pattern[str], fewest: int) -> Iterator[re.Match[str]]:
-        """The pattern's matches that begin behind a word of this context, with no other context word between.
+        """Yield the pattern's matches that begin after a word of this context, with no other one between.
 
-        ``fewest`` digits are in each match, at most seven other characters apart: they are in one island.
+        Each match has at least ``min_digits`` digits, at most seven other characters apart (one island).
         """
         if self._max_digits < fewest:
             return
@@ -378,13 +382,13 @@ class DisclosureText:
                     until = match.end(1)
                     yield match
 
-    def characters_beside(self, start: int, end: int) -> tuple[str, str]:
-        """The characters just before and just after a stretch; empty at the ends of the text."""
+    def find_neighbours(self, start: int, end: int) -> tuple[str, str]:
+        """Return the characters just before and just after a stretch; empty at the ends of the text."""
         return self.text[max(0, start - 1) : start], self.text[end : end + 1]
 
     def is_glued(self, start: int, end: int) -> bool:
         """Whether letters run into the stretch on either side, as in a hash or a part number."""
-        before, after = self.characters_beside(start, end)
+        before, after = self.find_neighbours(start, end)
         return before.isalpha() or after.isalpha()
 
 
@@ -394,11 +398,11 @@ def _find_islands(text: str) -> Iterator[tuple[int, int]]:
         return
     start = end = 0
     for match in _DIGITS_TOGETHER.finditer(text):
-        if match.start() - _BEFORE > end:
+        if match.start() - _ISLAND_LENGTH_BEFORE > end:
             if end:
                 yield start, end
-            start = match.start() - _BEFORE
-        end = min(len(text), match.end() + _AFTER)
+            start = match.start() - _ISLAND_LENGTH_BEFORE
+        end = min(len(text), match.end() + _ISLAND_LENGTH_AFTER)
     if end:
         yield start, end
 

@@ -1,4 +1,4 @@
-"""Personal data and secrets in a text: what it gives away, where, and how sure that is.
+"""Finds personal data and secrets in a text, with their place and strength.
 
 The rules read a view of the text (`candidates`), each family has its own module, and where two finds overlap
 the surer form takes the place. Every rule is linear in the length of the text.
@@ -61,7 +61,7 @@ _RANK = {
 def find_disclosures(
     text: str, *, account_patterns: Sequence[str] = (), hidden: Iterable[tuple[int, int]] = ()
 ) -> tuple[Disclosure, ...]:
-    """All personal data and secrets of a text, in order, not overlapping.
+    """Return all personal data and secrets of a text, in order, not overlapping.
 
     ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are stretches
     (sorted, not overlapping) that are masked already and are read as one mark each. Any text is accepted.
@@ -73,12 +73,15 @@ def find_disclosures(
 def _find_cached(
     text: str, account_patterns: tuple[str, ...], hidden: tuple[tuple[int, int], ...]
 ) -> tuple[Disclosure, ...]:
-    """It remembers the last few texts: several callers ask about the same reply."""
+    """Find disclosures with a small cache: several callers ask about the same reply."""
     view = build_view(text, hidden)
-    candidates = _resolve_overlaps(list(_collect_candidates(view.text, _compile_patterns(account_patterns))), len(view.text))
-    placed = ((candidate, *view.place(candidate.start, candidate.end)) for candidate in candidates)
+    candidates = _resolve_overlaps(
+        list(_collect_candidates(view.text, _compile_patterns(account_patterns))), len(view.text)
+    )
+    placed = ((candidate, *view.find_original_span(candidate.start, candidate.end)) for candidate in candidates)
     return tuple(
-        Disclosure(kind=candidate.kind, start=start, end=end, strength=candidate.strength) for candidate, start, end in placed
+        Disclosure(kind=candidate.kind, start=start, end=end, strength=candidate.strength)
+        for candidate, start, end in placed
     )
 
 
@@ -104,17 +107,20 @@ def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) 
 
 
 def _resolve_overlaps(candidates: list[DisclosureCandidate], length: int) -> list[DisclosureCandidate]:
-    """The finds without overlaps. The rest of one beside a surer one stays a find of its own kind."""
+    """Remove overlaps: the stronger candidate wins, and the rest of the weaker one stays."""
     taken = bytearray(length)
     left: list[DisclosureCandidate] = []
     for candidate in sorted(candidates, key=lambda c: (-c.strength, _RANK[c.kind], c.start - c.end, c.start)):
-        left += [candidate._replace(start=start, end=end) for start, end in _find_free_stretches(taken, candidate.start, candidate.end)]
+        left += [
+            candidate._replace(start=start, end=end)
+            for start, end in _find_free_stretches(taken, candidate.start, candidate.end)
+        ]
         taken[candidate.start : candidate.end] = b"\x01" * (candidate.end - candidate.start)
     return sorted(left, key=lambda c: c.start)
 
 
 def _find_free_stretches(taken: bytearray, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The stretches from ``start`` to ``end`` that nothing has taken yet."""
+    """Yield the stretches from ``start`` to ``end`` that are not taken."""
     at = start
     while at < end:
         first = taken.find(0, at, end)

@@ -69,7 +69,7 @@ _AIRLINE = "1"
 
 
 def extract_digits(text: str) -> str:
-    """The ASCII digits of a text, in order."""
+    """Return the ASCII digits of a text, in order."""
     return "".join(filter("0123456789".__contains__, text))
 
 
@@ -80,13 +80,13 @@ def passes_luhn(digits: str) -> bool:
 
 
 def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Payment cards: an issuer's range and the Luhn digit; in any spacing after the word "card"."""
+    """Find payment cards: an issuer's range and the Luhn digit; in any spacing after the word "card"."""
     for pattern in (_GROUPED_CARD, _BARE_CARD):
         for match in reading.find_near_digits(pattern, _CARD_DIGITS):
             digits = match[1].replace(match[2], "") if pattern is _GROUPED_CARD else match[1]
             if not (_ISSUER.fullmatch(digits) and passes_luhn(digits)):
                 continue
-            glued = reading.characters_beside(*match.span(1))[0].isalpha()
+            glued = reading.find_neighbours(*match.span(1))[0].isalpha()
             context = reading.words.find_before(match.start())
             doubtful = glued or context is Context.ORDER or (digits[0] == _AIRLINE and context is not Context.CARD)
             strength = Strength.WEAK if doubtful else Strength.CERTAIN
@@ -96,7 +96,7 @@ def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def find_aadhaar(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Aadhaar: twelve digits, the first 2 to 9, Verhoeff's check digit.
+    """Find Aadhaar numbers: twelve digits, the first 2 to 9, Verhoeff's check digit.
 
     One in ten numbers passes that check by chance, so that a number of an order, an amount or a clause is never
     one, and a bare number that nothing explains is a weak one. Behind the word itself the check digit is not
@@ -125,16 +125,16 @@ def _check_aadhaar(reading: DisclosureText, match: re.Match[str]) -> DisclosureC
 
 def _is_inside(reading: DisclosureText, match: re.Match[str]) -> bool:
     """Whether letters run into the number, or it is a part of a longer one with colons (an IPv6 address)."""
-    before, after = reading.characters_beside(*match.span(1))
+    before, after = reading.find_neighbours(*match.span(1))
     return before.isalpha() or after.isalpha() or (match[2] == ":" and ":" in (before, after))
 
 
 def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """IBANs of every registered country by its length and the two check digits; behind the word, by length."""
+    """Find IBANs by the country's length and the check digits; after the word "IBAN" by length alone."""
     for match in reading.find_near_digits(_IBAN, _IBAN_DIGITS) if _IBAN_START.search(reading.text) else ():
         length = IBAN_LENGTHS.get(match[1][:2].upper())
         end = _find_end_after(match[1], length) if length else None
-        if end is None or reading.characters_beside(0, match.start() + end)[1].isalnum():
+        if end is None or reading.find_neighbours(0, match.start() + end)[1].isalnum():
             continue
         number = re.sub("[ -]", "", match[1][:end])
         if iban.is_valid(number, check_country=False):
@@ -144,13 +144,13 @@ def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_end_after(text: str, count: int) -> int | None:
-    """The index behind the ``count``-th letter or digit, or ``None`` where there are fewer."""
+    """Return the index after the ``count``-th letter or digit, or ``None`` where there are fewer."""
     places = [index for index, character in enumerate(text) if character.isalnum()]
     return places[count - 1] + 1 if len(places) >= count else None
 
 
 def find_ssns(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """US social security numbers in their grouping; without a hyphen, weakly (a ZIP+4 has the same form)."""
+    """Find US social security numbers; with only one hyphen they are weak (like a ZIP+4)."""
     for match in reading.find_near_digits(_SSN, _SSN_DIGITS):
         named = reading.words.find_before(match.start())
         if named in THINGS:
@@ -174,7 +174,7 @@ _STATE = rf"(?=[A-Z]{{2}}[ -]?\d)(?:{_STATES})"
 _LETTER = re.compile("[A-Za-z]")
 _SAYING = ("licen", "dl ", "passport", "लाइसेंस", "पासपोर्ट")
 """Words without which a form that says nothing itself is not searched for."""
-_NEAR = 20
+_BARE_FORM_REACH = 20
 """Reach of a word for a form that says nothing itself: "licence number is" and no more."""
 
 
@@ -200,7 +200,7 @@ def _rate_never(_code: str) -> Strength | None:
 
 
 def _rate_bare_pan(code: str) -> Strength | None:
-    """The fourth letter of a PAN says what its holder is (Income Tax Department: A B C F G H J L P T, and K, E)."""
+    """Rate a PAN by its fourth letter, the holder's type (Income Tax Department: A B C F G H J L P T, K, E)."""
     return Strength.LIKELY if code[3].upper() in "ABCFGHJLPTKE" else None
 
 
@@ -225,10 +225,20 @@ _CODES = (
         alone=True,
     ),
     _Code(
-        DisclosureKind.PASSPORT, _compile_form(r"[A-PR-WY][1-9]\d ?\d{4}[1-9]"), 7, Context.PASSPORT, _rate_always(Strength.WEAK)
+        DisclosureKind.PASSPORT,
+        _compile_form(r"[A-PR-WY][1-9]\d ?\d{4}[1-9]"),
+        7,
+        Context.PASSPORT,
+        _rate_always(Strength.WEAK),
     ),
     _Code(DisclosureKind.PASSPORT, _compile_form(r"[A-Z]{0,2}\d{7,9}"), 7, Context.PASSPORT, _rate_never),
-    _Code(DisclosureKind.VOTER_ID, _compile_form(r"[A-Z]{3}[ /-]?\d{7}"), 7, Context.VOTER, _rate_always(Strength.WEAK)),
+    _Code(
+        DisclosureKind.VOTER_ID,
+        _compile_form(r"[A-Z]{3}[ /-]?\d{7}"),
+        7,
+        Context.VOTER,
+        _rate_always(Strength.WEAK),
+    ),
     _Code(
         DisclosureKind.DRIVING_LICENCE,
         _compile_form(rf"{_STATE}[ -]?\d{{2}}[ -]?(?:19|20)\d{{2}}[ -]?\d{{7}}"),
@@ -245,17 +255,21 @@ _CODES = (
     ),
     _Code(
         DisclosureKind.VEHICLE,
-        _compile_form(rf"{_STATE}[ -]?\d{{1,2}}[ -]?[A-Z]{{1,3}}[ -]?\d{{4}}|\d{{2}}[ -]?BH[ -]?\d{{4}}[ -]?[A-Z]{{1,2}}"),
+        _compile_form(
+            rf"{_STATE}[ -]?\d{{1,2}}[ -]?[A-Z]{{1,3}}[ -]?\d{{4}}|\d{{2}}[ -]?BH[ -]?\d{{4}}[ -]?[A-Z]{{1,2}}"
+        ),
         5,
         Context.VEHICLE,
         _rate_always(Strength.LIKELY),
     ),
-    _Code(DisclosureKind.VEHICLE, _compile_form(rf"{_STATE}[ -]?\d{{4}}"), 4, Context.VEHICLE, _rate_never, alone=True),
+    _Code(
+        DisclosureKind.VEHICLE, _compile_form(rf"{_STATE}[ -]?\d{{4}}"), 4, Context.VEHICLE, _rate_never, alone=True
+    ),
 )
 
 
 def find_codes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """PAN, GSTIN, passport, voter id, driving licence, vehicle: by their form, surer behind their own words.
+    """Find PAN, GSTIN, passport, voter id, driving licence and vehicle numbers by form and context.
 
     Where a form alone says little (two letters and four digits) it counts behind its word, or where it is the
     whole text. The number of an order, a part or a clause is none of them.
@@ -274,7 +288,7 @@ def find_codes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 def _rate_code(code: _Code, match: re.Match[str], reading: DisclosureText, alone: str) -> Strength | None:
     bare = code.bare(match[0])
-    context = reading.words.find_before(match.start(), REACH if bare else _NEAR)
+    context = reading.words.find_before(match.start(), REACH if bare else _BARE_FORM_REACH)
     if context is code.context is not Context.NONE:
         return max(bare or Strength.LIKELY, Strength.LIKELY)
     if context in (Context.ORDER, Context.VERSION) and bare is not Strength.CERTAIN:
@@ -325,7 +339,7 @@ _DIGIT = re.compile(r"\d")
 def find_identifiers(
     reading: DisclosureText, account_patterns: Sequence[re.Pattern[str]]
 ) -> Iterator[DisclosureCandidate]:
-    """Numbers of accounts, policies, customers, members, claims: behind the words for them, five digits or more.
+    """Find numbers of accounts, policies, customers, members, claims after their words, from five digits on.
 
     ``account_patterns`` are the target's own: a whole match of one is an account number whatever stands before.
     """

@@ -1,4 +1,4 @@
-"""Personal data and secrets of a text replaced, each by what stands for its kind. Pure."""
+"""Replaces personal data and secrets in a text with labels of their kind. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind
 from monitors.facts.disclosures.find import find_disclosures
-from monitors.facts.text import Unread, parts_of, unread_of
+from monitors.facts.text import Unread, find_unread, split_ends
 
 LABELS: Final[dict[DisclosureKind, str]] = {
     DisclosureKind.EMAIL: "[e-mail]",
@@ -32,17 +32,17 @@ LABELS: Final[dict[DisclosureKind, str]] = {
     DisclosureKind.BIRTH_DATE: "[date of birth]",
     DisclosureKind.SECRET: "[secret]",
 }
-"""What stands in a redacted text for each kind."""
+"""The label of each kind in a redacted text."""
 
 WITHHELD: Final = "[withheld]"
-"""What stands for a whole text that cannot be masked piece by piece."""
+"""Replaces a whole text that cannot be masked piece by piece."""
 
 _LABEL: Final = re.compile("|".join(re.escape(label) for label in LABELS.values()))
-_PASSES: Final = 12
+_MAX_PASSES: Final = 12
 
 
 FindsInStretch = Callable[[str, int, int], Iterable[Disclosure]]
-"""What else is personal in a text from one place to another; its finds do not overlap."""
+"""Finds more disclosures in a text between two places; they do not overlap."""
 
 
 class MaskedText(NamedTuple):
@@ -56,36 +56,40 @@ class MaskedText(NamedTuple):
     unread: Unread | None = None
 
 
-def label_of(kind: DisclosureKind, _text: str) -> str:
-    """What redaction puts in the place of a find: its kind and nothing of what it says."""
+def get_label(kind: DisclosureKind, _text: str) -> str:
+    """Return the label that redaction writes for a kind of disclosure."""
     return LABELS[kind]
 
 
 def mask(
     text: str,
-    instead: Callable[[DisclosureKind, str], str] = label_of,
+    instead: Callable[[DisclosureKind, str], str] = get_label,
     *,
     account_patterns: Sequence[str] = (),
     safe: Iterable[tuple[int, int]] = (),
     also: FindsInStretch | None = None,
 ) -> MaskedText:
-    """The text with all personal data and secrets replaced, weak finds too, and what was replaced.
+    """Replace all personal data and secrets of a text, also weak ones, and return what was replaced.
 
     ``instead`` makes the replacement of a find out of its kind and its text. A masked text is read again until
     nothing more is found in it, because a mask can free what stood beside it. A text that would need more than
     twelve rounds (made to attack, two are usual) is `WITHHELD` whole. Labels that stand in the text already stay
     as they are, and so do ``safe`` stretches: those that an earlier masking left. ``also`` finds what the text
-    alone would not show, in a stretch between those that it does. Of a text beyond `LONGEST` the two
+    alone does not show, in the stretches between. Of a text beyond `MAX_TEXT_LENGTH` the two
     ends are masked and the middle is withheld.
     """
-    unread = unread_of(text)
+    unread = find_unread(text)
     if unread is not None:
         return _mask_ends(text, unread, instead, account_patterns=account_patterns, safe=[*safe], also=also)
     masks = _remove_overlaps([*safe, *(match.span() for match in _LABEL.finditer(text))])
     disclosures = list(find_disclosures(text, account_patterns=account_patterns, hidden=masks))
     if also is not None:
-        disclosures += [disclosure for gap in _find_gaps(len(text), [*masks, *_list_spans(disclosures)]) for disclosure in also(text, *gap)]
-    for _ in range(_PASSES):
+        disclosures += [
+            disclosure
+            for gap in _find_gaps(len(text), [*masks, *_list_spans(disclosures)])
+            for disclosure in also(text, *gap)
+        ]
+    for _ in range(_MAX_PASSES):
         hidden = sorted(masks + _list_spans(disclosures))
         more = find_disclosures(text, account_patterns=account_patterns, hidden=hidden)
         if not more:
@@ -104,10 +108,10 @@ def _mask_ends(
     safe: Sequence[tuple[int, int]],
     also: FindsInStretch | None,
 ) -> MaskedText:
-    """Both ends, each read with a margin; a find on the border is withheld whole."""
-    head, tail, behind = parts_of(text, unread)
+    """Mask both ends, each read with a margin; a disclosure on the border is withheld whole."""
+    head, tail, behind = split_ends(text, unread)
 
-    def found_in(part: str, at: int) -> list[Disclosure]:
+    def mask_part(part: str, at: int) -> list[Disclosure]:
         masked = mask(
             part,
             instead,
@@ -117,10 +121,13 @@ def _mask_ends(
         )
         return [_shift_disclosure(disclosure, at) for disclosure in masked.found]
 
-    first, last = found_in(head, 0), found_in(tail, behind)
+    first, last = mask_part(head, 0), mask_part(tail, behind)
     start = min([unread.start, *(disclosure.start for disclosure in first if disclosure.end > unread.start)])
     end = max([unread.end, *(disclosure.end for disclosure in last if disclosure.start < unread.end)])
-    disclosures = [*(disclosure for disclosure in first if disclosure.end <= start), *(disclosure for disclosure in last if disclosure.start >= end)]
+    disclosures = [
+        *(disclosure for disclosure in first if disclosure.end <= start),
+        *(disclosure for disclosure in last if disclosure.start >= end),
+    ]
     gap = Unread(start, end)
     return MaskedText(_replace_disclosures(text, disclosures, instead, gap), tuple(disclosures), gap)
 
@@ -134,7 +141,7 @@ def _list_spans(disclosures: Iterable[Disclosure]) -> list[tuple[int, int]]:
 
 
 def _find_gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """What is left of a text between the stretches that are taken."""
+    """Yield the stretches of a text between the taken ones."""
     at = 0
     for start, end in sorted(taken):
         if at < start:
@@ -145,7 +152,7 @@ def _find_gaps(length: int, taken: Iterable[tuple[int, int]]) -> Iterator[tuple[
 
 
 def _remove_overlaps(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The stretches in order; of two that overlap the first."""
+    """Return the stretches in order; of two that overlap, only the first."""
     apart: list[tuple[int, int]] = []
     for start, end in sorted(stretches):
         if not apart or start >= apart[-1][1]:
@@ -154,9 +161,15 @@ def _remove_overlaps(stretches: Iterable[tuple[int, int]]) -> list[tuple[int, in
 
 
 def _replace_disclosures(
-    text: str, disclosures: list[Disclosure], instead: Callable[[DisclosureKind, str], str], gap: Unread | None = None
+    text: str,
+    disclosures: list[Disclosure],
+    instead: Callable[[DisclosureKind, str], str],
+    gap: Unread | None = None,
 ) -> str:
-    stretches = [(disclosure.start, disclosure.end, instead(disclosure.kind, text[disclosure.start : disclosure.end])) for disclosure in disclosures]
+    stretches = [
+        (disclosure.start, disclosure.end, instead(disclosure.kind, text[disclosure.start : disclosure.end]))
+        for disclosure in disclosures
+    ]
     parts: list[str] = []
     at = 0
     if gap is not None:

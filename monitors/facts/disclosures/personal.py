@@ -101,7 +101,7 @@ _CUSTOMER_WORDS = tuple(_CUSTOMER_LABELS.split("|"))
 
 
 def find_personal(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Addresses behind "address", "lives at" or a dwelling's number; dates behind "born", "DOB"; customers' names.
+    """Find addresses after "address" or "lives at", dates after "born" or "DOB", and customers' names.
 
     An organisation's address, a date behind "born" alone (often a public figure's) and a name are weak.
     """
@@ -202,7 +202,7 @@ _OPEN = frozenset({Context.NONE, Context.PHONE, Context.EUROPEAN_PHONE})
 
 
 def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Telephone numbers of any country behind a word for one; else the international, Indian and American forms.
+    """Find telephone numbers of any country after a word for one; else international, Indian, American ones.
 
     A European number by its form alone (0176 48213377) is weak: it is masked, and no alert.
     A toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact: weak.
@@ -221,7 +221,7 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_dialled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Numbers as they are dialled in Europe: 0049 …, 0176 …; one without its groups or a word may be anything's."""
+    """Find numbers as they are dialled in Europe: 0049 …, 0176 …; weak without groups or a word."""
     for match in reading.find_near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
         if not _belongs_to_thing(reading, match):
             yield _build_candidate(match, Strength.WEAK if match[1].isdigit() else Strength.LIKELY)
@@ -277,7 +277,7 @@ _RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40
 
 
 def find_spoken(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Dictated numbers of seven digits or more; the digits say which kind, else the words before them."""
+    """Find dictated numbers of seven digits or more; check digits or context decide their kind."""
     if not _has_enough_digit_words(reading.lowered):
         return
     for match in _RUN.finditer(reading.lowered):

@@ -78,7 +78,7 @@ _TELLING_OCTET = 100
 
 
 def find_network(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """E-mail (spoken and bracketed forms too), UPI ids by known handle or behind the word, IPv4 and IPv6."""
+    """Find e-mail addresses (also spoken ones), UPI ids by handle or context, IPv4 and IPv6 addresses."""
     if reading.has("@", "[at]", "(at)"):
         yield from _find_mailboxes(reading)
     if reading.has(" dot "):
@@ -105,7 +105,7 @@ def _find_mailboxes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_shorter_end(match: re.Match[str]) -> int | None:
-    """The end of an address whose last label is none, as in ``a@b.com.2024``: where its last good label ends."""
+    """Return where the last valid label of an address ends, as in ``a@b.com.2024``."""
     ends = [dot.start() for dot in _DOT.finditer(match[2])][1:]
     for end in reversed(ends):
         if _TOP_LEVEL.fullmatch(_DOT.split(match[2][:end])[-1]):
@@ -210,7 +210,7 @@ _CODE = re.compile(
 )
 _CREDENTIALS = re.compile(r"://([^\s/:@\[\]]{1,64}+:[^\s/@\[\]]{1,128}+)@")
 _MIN_PASSWORD_LENGTH = 6
-"""Characters of the shortest password worth the name."""
+"""Shorter values are not passwords."""
 _LABELS = ("key", "secret", "passw", "passp", "pwd", "token")
 _CODE_LABELS = ("otp", "pin", "cvv", "cvc", " code")
 _MADE_UP = re.compile(r"[\d!@#$%^&*+=~?]")
@@ -221,7 +221,7 @@ _NOTATION = re.compile(r"base(?:16|32|58|62|64)(?:url)?|utf-?(?:8|16)|sha-?\d{1,
 
 
 def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Tokens by their issuers' prefixes, bearer headers, private keys, ``password is …``, credentials in URLs."""
+    """Find tokens by prefix, bearer headers, private keys, ``password is …`` and credentials in URLs."""
     text = reading.text
     for match in _TOKEN.finditer(text) if any(map(text.__contains__, _PREFIXES)) else ():
         yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
@@ -244,6 +244,6 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _is_made_up(value: str) -> bool:
-    """Whether it is no word: letters with digits or punctuation among them, no address, no "24-hour"."""
+    """Whether a value looks like a secret: letters with digits or punctuation; not an address or "24-hour"."""
     mixed = _MADE_UP.search(value) is not None and any(map(str.isalpha, value))
     return mixed and "://" not in value and not (_AMOUNT.fullmatch(value) or _NOTATION.fullmatch(value))

@@ -1,4 +1,4 @@
-"""A sieve before the disclosure rules: a few passes in native code say of most texts that the rules find nothing.
+"""A fast filter before the disclosure rules: native code rules out most texts.
 
 The rules take some hundred microseconds for a reply, which is too much for each entry of a log of a gigabyte. The
 sieve never says no where `find_disclosures` finds something: each rule's own pattern is in it, without what only
@@ -19,11 +19,11 @@ from pydantic_core import SchemaValidator, core_schema
 from monitors.facts.disclosures.candidates import build_view
 from monitors.facts.disclosures.identifiers import IBAN_LENGTHS
 from monitors.facts.disclosures.masking import LABELS
-from monitors.facts.text import LONGEST
+from monitors.facts.text import MAX_TEXT_LENGTH
 
 
 def _build_matcher(*patterns: str) -> Callable[[str], bool]:
-    """Whether one of the patterns occurs. Rust's engine: linear, without lookarounds, 20 times as fast."""
+    """Build a test for any of the patterns with Rust's engine: linear, no lookarounds, 20 times as fast."""
     pattern = "|".join(f"(?:{alternative})" for alternative in patterns)
     schema = core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")
     return SchemaValidator(schema).isinstance_python
@@ -133,43 +133,45 @@ _is_unicode = _build_matcher("")
 _is_unusual = _build_matcher(_FOLDED)
 _is_unreadable = _build_matcher(_CONTROLS, r"\*\*\*")
 _is_marked = _build_matcher(_FOLDED, _CONTROLS, _MARKS)
-_shown: Final = (
-    _build_matcher(*_SECRETS, *_ADDRESSES_OF_NETWORKS, *_PERSONAL, _LABELS), _build_matcher(*_CODES), _build_matcher(*_NUMBERS),
-)  # fmt: skip
+_FORM_MATCHERS: Final = (
+    _build_matcher(*_SECRETS, *_ADDRESSES_OF_NETWORKS, *_PERSONAL, _LABELS),
+    _build_matcher(*_CODES),
+    _build_matcher(*_NUMBERS),
+)
 """Together they are slower than one after the other: the engine's table of states has a limit."""
-_counts = _build_matcher(*_SAID_NUMBER)
-_says = _build_matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_BEYOND_ASCII)
+_has_counted_digits = _build_matcher(*_SAID_NUMBER)
+_has_context_word = _build_matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_BEYOND_ASCII)
 
 
 def may_disclose(text: str, account_patterns: Sequence[str] = ()) -> bool:
-    """False only where the rules find nothing in the text, nor in any piece of it that ends where a line ends.
+    """Return false only where the rules find nothing in the text or in any of its whole lines.
 
     ``account_patterns`` are the target's own, as `find_disclosures` takes them.
     """
     if not _is_readable(text) or _is_unreadable(text):
         return True
     plain = build_view(text).text if _is_unusual(text) else text.replace("**", "").replace("`", "")
-    if _matches_a_form(plain) or (_counts(plain) and _says(plain)):
+    if _matches_a_form(plain) or (_has_counted_digits(plain) and _has_context_word(plain)):
         return True
     return any(pattern.search(plain) for pattern in _compile_patterns(tuple(account_patterns)))
 
 
 def any_may_disclose(texts: Sequence[str], account_patterns: Sequence[str] = ()) -> bool:
-    """Whether one of the texts may disclose something: of all together it is asked at the price of one."""
+    """Whether one of the texts may disclose something; all are tested together at the cost of one."""
     whole = "\n".join(texts)
     if account_patterns or not _is_readable(whole) or _is_marked(whole) or _matches_a_form(whole):
         return any(may_disclose(text, account_patterns) for text in texts)
     # Digits of one are no number for words of another.
-    return _counts(whole) and _says(whole) and any(_counts(text) and _says(text) for text in texts)
+    return _has_counted_digits(whole) and _has_context_word(whole) and any(_has_counted_digits(text) and _has_context_word(text) for text in texts)
 
 
 def _is_readable(text: str) -> bool:
     """Whether the engine takes it: no half of a surrogate pair, and not too long."""
-    return len(text) <= LONGEST and (text.isascii() or _is_unicode(text))
+    return len(text) <= MAX_TEXT_LENGTH and (text.isascii() or _is_unicode(text))
 
 
 def _matches_a_form(plain: str) -> bool:
-    return any(shows(plain) for shows in _shown)
+    return any(matches(plain) for matches in _FORM_MATCHERS)
 
 
 @lru_cache(maxsize=64)

@@ -20,9 +20,9 @@ from typing import Final, NamedTuple
 
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
-from monitors.facts.text import NUMERAL, keys_of
+from monitors.facts.text import NUMERAL, parse_keys
 
-_BEHIND: Final = keys_of("am pm a p noon midnight o'clock बजे baje uhr")
+_BEHIND: Final = parse_keys("am pm a p noon midnight o'clock बजे baje uhr")
 _TO: Final = r"\s?(?:-|–|—|to|until|till|bis|hasta|से|se)\s?"
 _HOURS: Final = r"बजे|baje|o'clock|uhr\b"
 _PARTS: Final = "सुबह|शाम|दोपहर|रात|subah|shaam|sham|dopahar|dopeher|raat"
@@ -115,7 +115,7 @@ _SHIFTS_ABROAD: Final = {
     "y cuarto": 15,
     "menos cuarto": -15,
 }
-_LOOKED_BACK: Final = 12
+_LOOKBACK_LENGTH: Final = 12
 _NOON, _DAY = 12, 24
 _EVENING: Final = frozenset({"शाम", "shaam", "sham"})
 _MIDDAY: Final = frozenset({"दोपहर", "dopahar", "dopeher"})
@@ -137,50 +137,52 @@ class _ClockTime(NamedTuple):
     """Whether the other half of the day may be meant."""
 
 
-def with_times(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """The readings with times of day in place of the bare numbers that they are made of."""
+def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
+    """Replace bare numbers that form times of day with those times."""
     if _ALWAYS_HINT.search(text) is not None:
-        readings = _with_always(reader, text, readings)
-    others = list(_dotted(text)) if any(_is_dotted(reader, each) for each in readings) else []
-    others += _spoken(text) if _SPOKEN_HINT.search(text) is not None else ()
-    others += _spoken_abroad(text) if _SPOKEN_ABROAD_HINT.search(text) is not None else ()
+        readings = _merge_always_open(reader, text, readings)
+    others = list(_find_dotted_hours(text)) if any(_is_dotted(reader, reading) for reading in readings) else []
+    others += _find_spoken_times(text) if _SPOKEN_HINT.search(text) is not None else ()
+    others += _find_foreign_spoken_times(text) if _SPOKEN_ABROAD_HINT.search(text) is not None else ()
     if (
         not others
-        and not any(_may_be_time(reader, each.last + 1) for each in readings)
+        and not any(_may_be_time(reader, reading.last + 1) for reading in readings)
         and _WITH_H.search(text) is None
     ):
         return readings
     starts = [token.start for token in reader.tokens]
-    for time in (*others, *_times(text)):
-        inside = [each for each in readings if each.start < time.end and time.start < each.end]
-        if any(each.kind is not FactKind.NUMBER and not _is_whole_in(each, time) for each in inside):
+    for time in (*others, *_find_clock_times(text)):
+        inside = [reading for reading in readings if reading.start < time.end and time.start < reading.end]
+        if any(
+            reading.kind is not FactKind.NUMBER and not _is_duration_inside(reading, time) for reading in inside
+        ):
             continue
         first, last = bisect_left(starts, time.start), bisect_left(starts, time.end) - 1
-        readings = [each for each in readings if each not in inside]
-        readings.append(_reading(time, first, last))
-    return sorted(readings, key=lambda each: each.start)
+        readings = [reading for reading in readings if reading not in inside]
+        readings.append(_build_time_reading(time, first, last))
+    return sorted(readings, key=lambda reading: reading.start)
 
 
-def _is_whole_in(reading: QuantityReading, time: _ClockTime) -> bool:
+def _is_duration_inside(reading: QuantityReading, time: _ClockTime) -> bool:
     """Whether a duration is no more than the words of a time: ``16 h 30``, ``quatre heures et demie``."""
     return reading.kind is FactKind.DURATION and time.start <= reading.start and reading.end <= time.end
 
 
-def _with_always(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """The readings with one in place of all that say that something is always open."""
+def _merge_always_open(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
+    """Replace readings that say "always open" (24/7) with one time of day."""
     starts = [token.start for token in reader.tokens]
-    for found in _ALWAYS.finditer(text):
-        first, last = bisect_left(starts, found.start()), bisect_left(starts, found.end()) - 1
+    for match in _ALWAYS.finditer(text):
+        first, last = bisect_left(starts, match.start()), bisect_left(starts, match.end()) - 1
         always = QuantityReading(
-            FactKind.TIME, Decimal(60 * _DAY), first, last, found.start(), found.end(), date=ALWAYS
+            FactKind.TIME, Decimal(60 * _DAY), first, last, match.start(), match.end(), date=ALWAYS
         )
-        readings = [each for each in readings if each.end <= found.start() or found.end() <= each.start]
+        readings = [each for each in readings if each.end <= match.start() or match.end() <= each.start]
         readings = [*readings, always]
     return sorted(readings, key=lambda each: each.start)
 
 
 def _may_be_time(reader: NumberReader, behind: int) -> bool:
-    """Whether what stands behind a number can belong to a time of day: the search itself costs more."""
+    """Whether the token after a number can belong to a time of day; cheaper than the full search."""
     token = reader.token(behind)
     return token.key in _BEHIND or (token.text == ":" and reader.token(behind + 1).kind == NUMERAL)
 
@@ -191,49 +193,51 @@ def _is_dotted(reader: NumberReader, reading: QuantityReading) -> bool:
     return reading.kind is FactKind.NUMBER and reading.first == reading.last and text[-3:-2] == "."
 
 
-def _dotted(text: str) -> Iterator[_ClockTime]:
-    for found in _DOTTED_RANGE.finditer(text):
-        first, last = (int(found[end].partition(".")[0]) for end in ("first", "last"))
-        if not (first < last < _DAY and _OF_HOURS.search(text[: found.start()][-_OPENING_WORDS:])):
+def _find_dotted_hours(text: str) -> Iterator[_ClockTime]:
+    for match in _DOTTED_RANGE.finditer(text):
+        first, last = (int(match[end].partition(".")[0]) for end in ("first", "last"))
+        if not (first < last < _DAY and _OF_HOURS.search(text[: match.start()][-_OPENING_WORDS:])):
             continue
         for hour, end in ((first, "first"), (last, "last")):
-            yield _ClockTime(found.start(end), found.end(end), hour, int(found[end][-2:]), last <= _NOON)
+            yield _ClockTime(match.start(end), match.end(end), hour, int(match[end][-2:]), last <= _NOON)
 
 
 _AT: Final = re.compile(r"\b(?:at|till|until|by|from|before|after)\s+$", re.IGNORECASE)
 
 
-def _is_range(text: str, found: re.Match[str]) -> bool:
-    """``ten to twelve pupils`` is a range, ``at ten to twelve`` a time."""
-    is_quarter = found["shift"].lower().startswith("quarter")
-    return not is_quarter and _AT.search(text[max(0, found.start() - _LOOKED_BACK) : found.start()]) is None
+def _is_range(text: str, match: re.Match[str]) -> bool:
+    """Whether two numbers are a range (``ten to twelve pupils``) and not a time (``at ten to twelve``)."""
+    is_quarter = match["shift"].lower().startswith("quarter")
+    return not is_quarter and _AT.search(text[max(0, match.start() - _LOOKBACK_LENGTH) : match.start()]) is None
 
 
-def _spoken(text: str) -> Iterator[_ClockTime]:
-    for found in _SPOKEN.finditer(text):
-        word = found["hour"].lower()
-        in_day = _in_day(_HOUR_WORDS[word] if word in _HOUR_WORDS else int(word), (found["half"] or "").lower())
+def _find_spoken_times(text: str) -> Iterator[_ClockTime]:
+    for match in _SPOKEN.finditer(text):
+        word = match["hour"].lower()
+        in_day = _find_hour_of_day(
+            _HOUR_WORDS[word] if word in _HOUR_WORDS else int(word), (match["half"] or "").lower()
+        )
         if in_day is None or in_day >= _DAY:
             continue
-        if found["from"] is not None and int(found["from"]) < _DAY:
-            yield _ClockTime(found.start("from"), found.end("from"), int(found["from"]), 0, is_open=True)
-        shift, direction = found["shift"].lower().split()
+        if match["from"] is not None and int(match["from"]) < _DAY:
+            yield _ClockTime(match.start("from"), match.end("from"), int(match["from"]), 0, is_open=True)
+        shift, direction = match["shift"].lower().split()
         if direction == "to" and shift not in {"quarter", "half"} and word not in _HOUR_WORDS:
             continue  # "ten to 12" is a range
-        if direction == "to" and _is_range(text, found):
+        if direction == "to" and _is_range(text, match):
             continue
         minutes = _MINUTES_SPOKEN[shift] * (1 if direction == "past" else -1)
         minutes = (60 * in_day + minutes) % (60 * _DAY)
-        yield _ClockTime(found.start("shift"), found.end(), *divmod(minutes, 60), is_open=not found["half"])
+        yield _ClockTime(match.start("shift"), match.end(), *divmod(minutes, 60), is_open=not match["half"])
 
 
-def _spoken_abroad(text: str) -> Iterator[_ClockTime]:
+def _find_foreign_spoken_times(text: str) -> Iterator[_ClockTime]:
     for match in _SPOKEN_ABROAD.finditer(text):
-        language = next(one for one in ("de", "fr", "es") if match[f"hour_{one}"])
+        language = next(code for code in ("de", "fr", "es") if match[f"hour_{code}"])
         word, shift = match[f"hour_{language}"].lower(), (match[f"shift_{language}"] or "").lower()
         half = "a" if match["a"] else "p" if match["p"] else ""
         is_time = half or (match["at"] if language == "fr" else shift)
-        in_day = _in_day(_HOURS_ABROAD[word] if word in _HOURS_ABROAD else int(word), half)
+        in_day = _find_hour_of_day(_HOURS_ABROAD[word] if word in _HOURS_ABROAD else int(word), half)
         if not is_time or in_day is None or in_day >= _DAY:
             continue
         minutes = (60 * in_day + _SHIFTS_ABROAD.get(shift, 0)) % (60 * _DAY)
@@ -246,7 +250,7 @@ _OPENING_WORDS: Final = 60
 """Characters before the first of two hours in which a day or "open" stands."""
 
 
-def _reading(time: _ClockTime, first: int, last: int) -> QuantityReading:
+def _build_time_reading(time: _ClockTime, first: int, last: int) -> QuantityReading:
     minutes = 60 * time.hour + time.minute
     return QuantityReading(
         FactKind.TIME,
@@ -260,42 +264,42 @@ def _reading(time: _ClockTime, first: int, last: int) -> QuantityReading:
     )
 
 
-def _times(text: str) -> Iterator[_ClockTime]:
-    for found in _TIME.finditer(text):
-        hour, minute = int(found["hour"]), int(found["minute"] or 0)
-        if hour >= _DAY or not (_is_marked(found) or _is_alone(found, text)):
+def _find_clock_times(text: str) -> Iterator[_ClockTime]:
+    for match in _TIME.finditer(text):
+        hour, minute = int(match["hour"]), int(match["minute"] or 0)
+        if hour >= _DAY or not (_is_marked(match) or _is_alone(match, text)):
             continue
-        in_day = _in_day(hour, (found["half"] or found["named"] or found["part"] or "").lower())
+        in_day = _find_hour_of_day(hour, (match["half"] or match["named"] or match["part"] or "").lower())
         if in_day is None:
             continue
-        is_open = not (found["half"] or found["named"] or found["part"]) and 0 < hour <= _NOON
-        is_open = is_open and not found["hour"].startswith("0")
-        start = found.start("hour")
-        yield _ClockTime(start, found.end(), in_day, minute, is_open)
+        is_open = not (match["half"] or match["named"] or match["part"]) and 0 < hour <= _NOON
+        is_open = is_open and not match["hour"].startswith("0")
+        start = match.start("hour")
+        yield _ClockTime(start, match.end(), in_day, minute, is_open)
 
 
-def _is_marked(found: re.Match[str]) -> bool:
-    return any(found[mark] is not None for mark in ("half", "named", "hours", "range"))
+def _is_marked(match: re.Match[str]) -> bool:
+    return any(match[mark] is not None for mark in ("half", "named", "hours", "range"))
 
 
-def _is_alone(found: re.Match[str], text: str) -> bool:
-    """Whether digits without a word of time beside them are one."""
-    if found["minute"] is None or text[found.end("hour")] == ".":
+def _is_alone(match: re.Match[str], text: str) -> bool:
+    """Whether digits without a word of time beside them are a time of day."""
+    if match["minute"] is None or text[match.end("hour")] == ".":
         return False
-    before = text[max(0, found.start() - _LOOKED_BACK) : found.start()]
-    if text[found.end("hour")] != ":":  # "2 h 30" may be a duration
-        return int(found["hour"]) >= _LONG_H or _AT_ABROAD.search(before) is not None
-    full = found["minute"] in {"00", "30"} or found["hour"].startswith("0")
-    return full or bool(_BEHIND_WORD.search(before) or _BEFORE_TIME.match(text, found.end()))
+    before = text[max(0, match.start() - _LOOKBACK_LENGTH) : match.start()]
+    if text[match.end("hour")] != ":":  # "2 h 30" may be a duration
+        return int(match["hour"]) >= _MIN_TIME_HOUR or _AT_ABROAD.search(before) is not None
+    full = match["minute"] in {"00", "30"} or match["hour"].startswith("0")
+    return full or bool(_BEHIND_WORD.search(before) or _BEFORE_TIME.match(text, match.end()))
 
 
 _AT_ABROAD: Final = re.compile(r"(?:\bà|\bdès|\bvers|\bavant|\baprès|jusqu'à|\bde|\bentre|\bet)\s$", re.IGNORECASE)
-_LONG_H: Final = 5
+_MIN_TIME_HOUR: Final = 5
 """Hours from which on ``16 h 30`` is taken for a time without a preposition."""
 
 
-def _in_day(hour: int, half: str) -> int | None:
-    """The hour from 0 to 23; ``None`` for one that the half of the day does not have (13 pm)."""
+def _find_hour_of_day(hour: int, half: str) -> int | None:
+    """Return the hour from 0 to 23; ``None`` for an impossible one (13 pm)."""
     if not half:
         return hour
     if not 0 < hour <= _NOON:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from monitors.facts.text import keys_of, normalise, word_key
+from monitors.facts.text import normalise, parse_keys, to_word_key
 
-CODES = keys_of(
+CODES = parse_keys(
     "INR USD EUR GBP JPY CNY AUD CAD CHF SGD HKD NZD AED SAR QAR KWD BHD OMR LBP EGP JOD ILS TRY RUB UAH "
     "PLN CZK HUF RON BGN SEK NOK DKK ISK MYR THB IDR PHP VND KRW TWD BRL MXN ARS CLP COP PEN CRC ZAR NGN "
     "KES GHS PKR BDT LKR NPR LAK KHR MMK AMD GEL KZT AZN BTC KYD BOB BIF RMB"
@@ -50,7 +50,7 @@ _NAMES: dict[str | None, str] = {
 }
 
 _BY_NAME: dict[str, str | None] = {
-    word_key(normalise(word).text): code
+    to_word_key(normalise(word).text): code
     for code, words in _NAMES.items()
     for word in words.split()
     if word[-1] != "_"
@@ -92,7 +92,7 @@ _FAMILIES: dict[str, frozenset[str]] = {
         {"INR", "PKR", "LKR", "NPR", "MUR", "SCR"}
     ),
 }
-FAMILIES = {word_key(normalise(word).text): codes for words, codes in _FAMILIES.items() for word in words.split()}
+FAMILIES = {to_word_key(normalise(word).text): codes for words, codes in _FAMILIES.items() for word in words.split()}
 """What a sign or name that leaves the country open can stand for. Rupees are Indian where nothing else is said."""
 
 DOT_GROUPS = frozenset(
@@ -100,7 +100,7 @@ DOT_GROUPS = frozenset(
 )
 """Currencies whose countries write a dot between thousands: "€6.000" is six thousand."""
 
-MINOR = keys_of(
+MINOR = parse_keys(
     "cent cents c pence penny p paise paisa paisas sen sens kopiyka kopiykas kopeck kopecks सेंट पेंस पैसे पैसा जिओन कोबो"
 )
 """Hundredths of the unit before."""

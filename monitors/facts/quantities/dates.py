@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from monitors.facts.quantities.lexicon import AMBIGUOUS_MONTHS, IN_YEAR, MONTHS, WEEKDAYS
 from monitors.facts.quantities.number_reader import NumberReader
-from monitors.facts.quantities.numerals import is_multiple, numeral_values
+from monitors.facts.quantities.numerals import is_multiple, parse_numeral
 from monitors.facts.text import NUMERAL, WORD
 
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})(?!\d)")
@@ -22,7 +22,7 @@ _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4})(?!\d)")
 _RANGE_DAY = re.compile(
     r"(\d{1,2})\.(\d{1,2})\.?(?=\s?(?:-|–|—|bis|to|until|till)\s?\d{1,2}\.\d{1,2}\.(\d{4})(?!\d))"
 )
-_SHORT_YEAR = re.compile(r"(\d{1,2})([-/])(\d{1,2})\2(\d{2})(?![\d-])")
+_TWO_DIGIT_YEAR = re.compile(r"(\d{1,2})([-/])(\d{1,2})\2(\d{2})(?![\d-])")
 
 _MARKS = frozenset("-/. ")
 _FIRST_YEAR, _LAST_YEAR = 1000, 2999
@@ -45,54 +45,54 @@ class _DatePart(NamedTuple):
     after: int
 
 
-def date_at(reader: NumberReader, text: str, at: int) -> Day | None:
-    """The date that begins at token ``at`` of ``text``, if one does."""
+def read_date(reader: NumberReader, text: str, at: int) -> Day | None:
+    """Return the date that begins at token ``at`` of ``text``, or ``None``."""
     token = reader.token(at)
     if token.kind == NUMERAL:
-        return _numeric(reader, text, at) or _from_number(reader, at)
+        return _read_numeric_date(reader, text, at) or _read_date_from_number(reader, at)
     if token.kind != WORD:
         return None
     if token.key in MONTHS:
-        return _from_month(reader, at)
+        return _read_date_from_month(reader, at)
     if token.key in {"last", "first", "second", "third", "fourth"}:
-        weekday = _weekday_of_month(reader, at)
+        weekday = _read_weekday_of_month(reader, at)
         if weekday is not None:
             return weekday
-    return _from_number(reader, at) if reader.word(at) is not None else None
+    return _read_date_from_number(reader, at) if reader.word(at) is not None else None
 
 
 # --- digits only ----------------------------------------------------------------------------------------------
 
 
-def _numeric(reader: NumberReader, text: str, at: int) -> Day | None:
+def _read_numeric_date(reader: NumberReader, text: str, at: int) -> Day | None:
     token = reader.token(at)
     start = token.start
     if "." not in token.text and text[token.end : token.end + 1] not in _MARKS:
         return None
-    found = _YEAR_FIRST.match(text, start) or _YEAR_FIRST_SPACED.match(text, start)
-    if found is not None:
-        year, month, day = int(found[1]), int(found.groups()[-2]), int(found.groups()[-1])
-        return _made(reader, at, found.end(), (year, month, day))
-    found = _YEAR_LAST.match(text, start)
-    if found is not None:
-        return _made(reader, at, found.end(), _day_first(int(found[4]), int(found[1]), int(found[3])))
-    found = _RANGE_DAY.match(text, start)
-    if found is not None:
-        return _made(reader, at, found.end(), (int(found[3]), int(found[2]), int(found[1])))
-    found = _SHORT_YEAR.match(text, start)
-    if found is not None:
-        year = int(found[4])
+    match = _YEAR_FIRST.match(text, start) or _YEAR_FIRST_SPACED.match(text, start)
+    if match is not None:
+        year, month, day = int(match[1]), int(match.groups()[-2]), int(match.groups()[-1])
+        return _build_day(reader, at, match.end(), (year, month, day))
+    match = _YEAR_LAST.match(text, start)
+    if match is not None:
+        return _build_day(reader, at, match.end(), _order_day_first(int(match[4]), int(match[1]), int(match[3])))
+    match = _RANGE_DAY.match(text, start)
+    if match is not None:
+        return _build_day(reader, at, match.end(), (int(match[3]), int(match[2]), int(match[1])))
+    match = _TWO_DIGIT_YEAR.match(text, start)
+    if match is not None:
+        year = int(match[4])
         year += 1900 if year >= _PIVOT else 2000
-        return _made(reader, at, found.end(), _day_first(year, int(found[1]), int(found[3])))
+        return _build_day(reader, at, match.end(), _order_day_first(year, int(match[1]), int(match[3])))
     return None
 
 
-def _day_first(year: int, first: int, second: int) -> tuple[int, int, int]:
+def _order_day_first(year: int, first: int, second: int) -> tuple[int, int, int]:
     day, month = (first, second) if second <= _MONTHS_A_YEAR else (second, first)
     return year, month, day
 
 
-def _made(reader: NumberReader, at: int, end: int, parts: tuple[int, int, int]) -> Day | None:
+def _build_day(reader: NumberReader, at: int, end: int, parts: tuple[int, int, int]) -> Day | None:
     year, month, day = parts
     if not (1 <= month <= _MONTHS_A_YEAR and 1 <= day <= _LAST_DAY and _FIRST_YEAR <= year <= _LAST_YEAR):
         return None
@@ -105,88 +105,88 @@ def _made(reader: NumberReader, at: int, end: int, parts: tuple[int, int, int]) 
 # --- with a month's name --------------------------------------------------------------------------------------
 
 
-def _from_number(reader: NumberReader, at: int) -> Day | None:
-    """``14 nov 2023``, ``the 22nd of June, 2016``, ``2020/23/Sep``, ``23-2020-सितंबर``, ``2020 में 28 जून``."""
-    if not reader.has_months or not _month_is_near(reader, at):
+def _read_date_from_number(reader: NumberReader, at: int) -> Day | None:
+    """Read ``14 nov 2023``, ``the 22nd of June, 2016``, ``2020/23/Sep``, ``23-2020-सितंबर``, ``2020 में 28 जून``."""
+    if not reader.has_months or not _is_month_near(reader, at):
         return None
-    first = _day(reader, at) or _year(reader, at)
+    first = _read_day(reader, at) or _read_year(reader, at)
     if first is None:
         return None
     if first.value >= _FIRST_YEAR:
-        return _year_then(reader, at, first)
-    month_at = _past(reader, first.after, {"of", "-", "/", ".", ",", "को"})
-    month = _month(reader, month_at, has_day=True)
+        return _read_year_first_date(reader, at, first)
+    month_at = _skip_marks(reader, first.after, {"of", "-", "/", ".", ",", "को"})
+    month = _read_month(reader, month_at, has_day=True)
     if month is not None:
-        return _with_year(reader, at, month, first.value)
-    year = _year(reader, _past(reader, first.after, {"-", "/", "."}))
+        return _add_year(reader, at, month, first.value)
+    year = _read_year(reader, _skip_marks(reader, first.after, {"-", "/", "."}))
     if year is None:
         return None
-    month = _month(reader, _past(reader, year.after, {"-", "/", "."}), has_day=True)
-    return None if month is None else Day(_iso(year.value, month.value, first.value), month.after, at)
+    month = _read_month(reader, _skip_marks(reader, year.after, {"-", "/", "."}), has_day=True)
+    return None if month is None else Day(_format_iso_date(year.value, month.value, first.value), month.after, at)
 
 
-def _month_is_near(reader: NumberReader, at: int) -> bool:
+def _is_month_near(reader: NumberReader, at: int) -> bool:
     return any(reader.token(place).key in MONTHS for place in range(at + 1, at + 8))
 
 
-def _year_then(reader: NumberReader, at: int, year: _DatePart) -> Day | None:
-    """A year, a day and a month, in this order."""
+def _read_year_first_date(reader: NumberReader, at: int, year: _DatePart) -> Day | None:
+    """Read a year, a day and a month in this order."""
     between = reader.token(year.after)
     if between.text not in {"/", "-", "."} and between.key not in IN_YEAR:
         return None
-    day = _day(reader, year.after + 1)
+    day = _read_day(reader, year.after + 1)
     if day is None:
         return None
-    month = _month(reader, _past(reader, day.after, {"/", "-", "."}), has_day=True)
-    return None if month is None else Day(_iso(year.value, month.value, day.value), month.after, at)
+    month = _read_month(reader, _skip_marks(reader, day.after, {"/", "-", "."}), has_day=True)
+    return None if month is None else Day(_format_iso_date(year.value, month.value, day.value), month.after, at)
 
 
-def _from_month(reader: NumberReader, at: int) -> Day | None:
-    """``November 19, 2014``, ``march third 2015``, ``Dec31 , 1994``, ``September-2020-23``, ``June 2014``."""
-    month = _month(reader, at, has_day=False)
+def _read_date_from_month(reader: NumberReader, at: int) -> Day | None:
+    """Read ``November 19, 2014``, ``march third 2015``, ``Dec31 , 1994``, ``September-2020-23``, ``June 2014``."""
+    month = _read_month(reader, at, has_day=False)
     if month is None:
         return None
-    following = _past(reader, month.after, {"-", "]", ",", "/"})
-    year = _year(reader, following)
-    day = None if year is not None and _is_year_alone(reader, following, year) else _day(reader, following)
+    following = _skip_marks(reader, month.after, {"-", "]", ",", "/"})
+    year = _read_year(reader, following)
+    day = None if year is not None and _is_year_alone(reader, following, year) else _read_day(reader, following)
     if day is not None:
-        return _with_year(reader, at, _DatePart(month.value, day.after), day.value)
+        return _add_year(reader, at, _DatePart(month.value, day.after), day.value)
     if year is None:
         return None
     if reader.token(year.after).text == "-":
-        last = _day(reader, year.after + 1)
+        last = _read_day(reader, year.after + 1)
         if last is not None:
-            return Day(_iso(year.value, month.value, last.value), last.after, at)
+            return Day(_format_iso_date(year.value, month.value, last.value), last.after, at)
     return Day(f"{year.value:04d}-{month.value:02d}", year.after, at)
 
 
 def _is_year_alone(reader: NumberReader, at: int, year: _DatePart) -> bool:
-    """A word year such as "fifteen oh six" begins with what could be a day: it is one only if a year follows."""
-    return reader.token(at).kind == NUMERAL or _year(reader, year.after) is None
+    """Whether a year stands without a day; in "fifteen oh six" the fifteen is not a day."""
+    return reader.token(at).kind == NUMERAL or _read_year(reader, year.after) is None
 
 
-def _with_year(reader: NumberReader, at: int, month: _DatePart, day: int) -> Day:
-    following = _past(reader, month.after, {",", "-", "/", "."})
+def _add_year(reader: NumberReader, at: int, month: _DatePart, day: int) -> Day:
+    following = _skip_marks(reader, month.after, {",", "-", "/", "."})
     if reader.token(following).key in {"of", "in", "सन", "वर्ष"}:
         following += 1
     if reader.token(following).text == "-" and following > month.after:
         following += 1
-    year = _year(reader, following)
+    year = _read_year(reader, following)
     if year is None:
         before = reader.token(at - 1)
-        earlier = _year(reader, at - 2) if before.key in IN_YEAR else None
+        earlier = _read_year(reader, at - 2) if before.key in IN_YEAR else None
         if earlier is not None and earlier.after == at - 1:
-            return Day(_iso(earlier.value, month.value, day), month.after, at - 2)
+            return Day(_format_iso_date(earlier.value, month.value, day), month.after, at - 2)
         return Day(f"--{month.value:02d}-{day:02d}", month.after, at)
-    return Day(_iso(year.value, month.value, day), year.after, at)
+    return Day(_format_iso_date(year.value, month.value, day), year.after, at)
 
 
-def _iso(year: int, month: int, day: int) -> str:
+def _format_iso_date(year: int, month: int, day: int) -> str:
     return f"{year:04d}-{month:02d}-{day:02d}"
 
 
-def _past(reader: NumberReader, at: int, marks: set[str]) -> int:
-    """Over one mark, and a comma or hyphen right after it."""
+def _skip_marks(reader: NumberReader, at: int, marks: set[str]) -> int:
+    """Return the token after one of ``marks``, and after a comma or hyphen that follows it."""
     if reader.token(at).key in marks:
         at += 1
         if reader.token(at).text in {",", "-"}:
@@ -194,7 +194,7 @@ def _past(reader: NumberReader, at: int, marks: set[str]) -> int:
     return at
 
 
-def _month(reader: NumberReader, at: int, *, has_day: bool) -> _DatePart | None:
+def _read_month(reader: NumberReader, at: int, *, has_day: bool) -> _DatePart | None:
     token = reader.token(at)
     month = MONTHS.get(token.key)
     if month is None:
@@ -209,8 +209,8 @@ def _month(reader: NumberReader, at: int, *, has_day: bool) -> _DatePart | None:
     return _DatePart(month, after)
 
 
-def _day(reader: NumberReader, at: int) -> _DatePart | None:
-    """A day of the month in digits or words, cardinal or ordinal."""
+def _read_day(reader: NumberReader, at: int) -> _DatePart | None:
+    """Read a day of the month in digits or words, cardinal or ordinal."""
     token = reader.token(at)
     if token.kind == NUMERAL:
         if not token.text.isdecimal() or len(token.text) > 2 or not 1 <= int(token.text) <= _LAST_DAY:  # noqa: PLR2004 - a day has two digits
@@ -227,10 +227,10 @@ def _day(reader: NumberReader, at: int) -> _DatePart | None:
     return None
 
 
-def _year(reader: NumberReader, at: int) -> _DatePart | None:
+def _read_year(reader: NumberReader, at: int) -> _DatePart | None:
     token = reader.token(at)
     if token.kind == NUMERAL:
-        values = numeral_values(token.text) if len(token.text.rstrip(",.")) == 4 else []  # noqa: PLR2004 - a year has four digits
+        values = parse_numeral(token.text) if len(token.text.rstrip(",.")) == 4 else []  # noqa: PLR2004 - a year has four digits
         if len(values) == 1 and token.text.isdecimal() and _FIRST_YEAR <= values[0][0] <= _LAST_YEAR:
             return _DatePart(int(token.text), at + 1)
         return None
@@ -246,22 +246,22 @@ def _year(reader: NumberReader, at: int) -> _DatePart | None:
 _NTH = {"first": 0, "second": 1, "third": 2, "fourth": 3}
 
 
-def _weekday_of_month(reader: NumberReader, at: int) -> Day | None:
-    """``last day of october 2015``, ``second wednesday of october 2014``."""
-    which, what = reader.token(at).key, reader.token(at + 1).key
+def _read_weekday_of_month(reader: NumberReader, at: int) -> Day | None:
+    """Read ``last day of october 2015`` or ``second wednesday of october 2014``."""
+    position, day_name = reader.token(at).key, reader.token(at + 1).key
     if reader.token(at + 2).key not in {"of", "in"} or reader.token(at + 3).key not in MONTHS:
         return None
-    year = _year(reader, at + 4)
+    year = _read_year(reader, at + 4)
     if year is None:
         return None
     month = MONTHS[reader.token(at + 3).key]
     last = calendar.monthrange(year.value, month)[1]
-    if what == "day" and which == "last":
-        return Day(_iso(year.value, month, last), year.after, at)
-    if what not in WEEKDAYS:
+    if day_name == "day" and position == "last":
+        return Day(_format_iso_date(year.value, month, last), year.after, at)
+    if day_name not in WEEKDAYS:
         return None
-    days = [day for day in range(1, last + 1) if date(year.value, month, day).weekday() == WEEKDAYS[what]]
-    return Day(_iso(year.value, month, days[_NTH.get(which, -1)]), year.after, at)
+    days = [day for day in range(1, last + 1) if date(year.value, month, day).weekday() == WEEKDAYS[day_name]]
+    return Day(_format_iso_date(year.value, month, days[_NTH.get(position, -1)]), year.after, at)
 
 
 # --- relative to a day ----------------------------------------------------------------------------------------
@@ -269,8 +269,8 @@ def _weekday_of_month(reader: NumberReader, at: int) -> Day | None:
 _RELATIVE = {"today": 0, "tomorrow": 1, "yesterday": -1, "आज": 0, "aaj": 0, "tonight": 0}
 
 
-def relative_at(reader: NumberReader, at: int, reference: date) -> Day | None:
-    """``today``, ``tomorrow``, ``आज``: only with a reference date. कल is either side of today: not read."""
+def read_relative_date(reader: NumberReader, at: int, reference: date) -> Day | None:
+    """Read ``today``, ``tomorrow`` or ``आज``. कल is not read: it means yesterday or tomorrow."""
     offset = _RELATIVE.get(reader.token(at).key)
     if offset is None:
         return None

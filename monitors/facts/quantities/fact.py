@@ -1,6 +1,6 @@
-"""What a text states: a quantity with its kind, exact value, unit, bound and place.
+"""The records of a quantity that a text states: kind, exact value, unit, bound and place.
 
-A reader's find is a light form of it, before it becomes a record, with what graders need to compare exactly.
+`QuantityReading` is the light form that the readers return; `Fact` is the stored record made from it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from monitors.records.base import Record
 
 
 class FactKind(StrEnum):
-    """What sort of quantity a text states."""
+    """The kind of a quantity."""
 
     NUMBER = "number"
     MONEY = "money"
@@ -28,7 +28,7 @@ class FactKind(StrEnum):
 
 
 class Bound(StrEnum):
-    """How a value limits: exactly, as an upper end ("up to"), or as a lower end ("at least")."""
+    """Whether a value is exact, an upper limit ("up to") or a lower limit ("at least")."""
 
     EXACT = "exact"
     AT_MOST = "at_most"
@@ -58,7 +58,7 @@ class Fact(Record):
 
     @property
     def number(self) -> Decimal:
-        """The value as an exact number; not for dates and times."""
+        """The value as an exact number; raises for dates and times of day."""
         return Decimal(self.value)
 
 
@@ -96,10 +96,10 @@ class QuantityReading(NamedTuple):
     other_value: Decimal | None = None
     """The value with the other decimal mark, where the text leaves open which is meant: ``6.000``."""
     attached: bool = False
-    """Letters of no known unit stand right behind or before the digits: a measure or an identifier."""
+    """Letters of an unknown unit touch the digits: a measure or an identifier."""
     unread: bool = False
-    """A word of a language that is not read follows, and may be a scale or a unit: 5 Millionen, 24 Monate."""
+    """A word of an unsupported language follows and may be a scale or a unit: 5 Millionen, 24 Monate."""
     per: str = ""
-    """The period of time that an amount is for, where it stands right behind: ``year`` of "€119 a year"."""
+    """The period that an amount is for, if it follows directly: ``year`` of "€119 a year"."""
     counts: str = ""
-    """What a number counts off, where it names a place in a row: ``week`` of "the 28th week" and "week 28"."""
+    """The noun that an ordinal number counts: ``week`` of "the 28th week" and "week 28"."""

@@ -11,15 +11,23 @@ from decimal import Decimal
 
 from monitors.facts.quantities.currencies import MONEY_WORDS, NAMES, SIGNS
 from monitors.facts.quantities.lexicon import NUMBER_WORDS, NumberPart, NumberWord
-from monitors.facts.quantities.numerals import EXACT, LARGEST, VULGAR, Group, Lookup, numeral_values, vulgar
-from monitors.facts.text import NUMERAL, SIGN, WORD, keys_of
+from monitors.facts.quantities.numerals import (
+    EXACT,
+    MAX_VALUE,
+    VULGAR,
+    Group,
+    Lookup,
+    parse_numeral,
+    parse_vulgar_fraction,
+)
+from monitors.facts.text import NUMERAL, SIGN, WORD, parse_keys
 
 _COMMON_FRACTIONS = frozenset((Decimal(above), Decimal(below)) for above, below in ((1, 2), (1, 3), (1, 4), (3, 4)))
 
 _MAX_WORDS = 12
 """Number words between a currency and the end of its amount."""
 
-_GOES_ON = keys_of(
+_GOES_ON = parse_keys(
     "is are was were will shall can may must has have per only for in to at as on by from with or and if a an each "
     "every "
     "है हैं का की के को में से तक hai hain ka ki ke ko mein me se tak"
@@ -27,7 +35,7 @@ _GOES_ON = keys_of(
 """Words behind an amount that are not what it counts: "Rs two hundred and fifty is paid"."""
 
 _MAX_GROUP_LENGTH = 60
-"""Digits; no one writes a longer number in groups."""
+"""Digits of the longest number that is read in groups."""
 
 
 class GroupReader(Lookup):
@@ -38,7 +46,7 @@ class GroupReader(Lookup):
         if token.kind == NUMERAL:
             return self._read_numeral_group(at)
         if token.kind == SIGN:
-            return Group(vulgar(token.text), at + 1) if token.text in VULGAR else None
+            return Group(parse_vulgar_fraction(token.text), at + 1) if token.text in VULGAR else None
         word = self.word(at)
         return None if word is None else self._read_worded_group(at, word)
 
@@ -63,18 +71,18 @@ class GroupReader(Lookup):
                 return None
 
     def _read_numeral_group(self, at: int) -> Group | None:
-        values = numeral_values(self.token(at).text)
+        values = parse_numeral(self.token(at).text)
         if len(values) != 1:
             return None
         group = Group(values[0][0], at + 1, numeral=True)
         if self.token(at + 1).text in VULGAR:
-            return Group(group.value + vulgar(self.token(at + 1).text), at + 2, numeral=True)
+            return Group(group.value + parse_vulgar_fraction(self.token(at + 1).text), at + 2, numeral=True)
         spaced = self._join_spaced_groups(at, group)
         mixed = self._read_mixed_fraction(spaced)
         return self._read_decimals(self._read_hundreds(mixed))
 
     def _join_spaced_groups(self, at: int, group: Group) -> Group:
-        """``40 000`` and ``1 234 567.89``: groups of three after one to three digits, one space apart."""
+        """Join ``40 000`` or ``1 234 567.89``: groups of three after one to three digits, one space apart."""
         first = self.token(at)
         if not first.text.isdecimal() or len(first.text) > 3 or first.text.startswith("0"):  # noqa: PLR2004 - a group has three digits
             return group
@@ -82,7 +90,12 @@ class GroupReader(Lookup):
         while True:
             token = self.token(after)
             near = token.kind == NUMERAL and token.start - previous.end == 1 and after not in self._breaks
-            if not near or len(digits) > _MAX_GROUP_LENGTH or len(token.text.split(".")[0]) != 3 or "," in token.text:  # noqa: PLR2004 - a group has three digits
+            if (
+                not near
+                or len(digits) > _MAX_GROUP_LENGTH
+                or len(token.text.split(".")[0]) != 3  # noqa: PLR2004 - a group has three digits
+                or "," in token.text
+            ):
                 break
             digits, previous, after = digits + token.text, token, after + 1
             if "." in token.text:
@@ -91,7 +104,7 @@ class GroupReader(Lookup):
         return Group(Decimal(digits), after, numeral=True) if many and digits.count(".") <= 1 else group
 
     def _read_mixed_fraction(self, group: Group) -> Group:
-        """``2 1/4``, and ``3/4`` by itself; a fraction that is at least one (24/7) is two numbers."""
+        """Read ``2 1/4`` or ``3/4``; a fraction of one or more (24/7) is two numbers."""
         at = group.after
         if self.token(at).text == "/" and group.value.as_tuple().exponent == 0:
             below = self._read_denominator(at + 1)
@@ -110,7 +123,7 @@ class GroupReader(Lookup):
         return group
 
     def _is_list(self, above: Decimal, below: Group | None) -> bool:
-        """``24/36 months``: one or the other, unless it is a half, a third or a quarter."""
+        """Whether two numbers are alternatives (``24/36 months``) and not a fraction."""
         if below is None or (above, below.value) in _COMMON_FRACTIONS:
             return False
         return below.value <= 1 or self.token(below.after).key in self._units or self.token(below.after).text == "%"
@@ -125,7 +138,7 @@ class GroupReader(Lookup):
         return Group(Decimal(token.text), after)
 
     def _read_small_words(self, at: int, word: NumberWord) -> Group:
-        """``twenty two``, ``one twenty two`` (122), ``nineteen eighty four`` and ``nineteen oh five`` (years)."""
+        """Read ``twenty two``, ``one twenty two`` (122), ``nineteen oh five`` (a year)."""
         first = self._read_two_digits(at, word)
         following = self.word(first.after)
         if following is None or following.part is not NumberPart.SMALL or first.after in self._breaks:
@@ -138,11 +151,11 @@ class GroupReader(Lookup):
         return self._read_year_words(first, following)
 
     def _read_two_digits(self, at: int, word: NumberWord) -> Group:
-        """``twenty two``, ``twenty-two``, ``twenty and two`` before a unit; any other word by itself."""
+        """Read ``twenty two``, ``twenty-two``, ``twenty and two`` before a unit; any other word by itself."""
         if not word.tens:
             return Group(word.value, at + 1)
         after = at + 2 if self._continues_after_and(at) else self._skip_hyphen(at + 1)
-        following = self.raw_word(after)
+        following = self.find_raw_word(after)
         unit = following is not None and following.part is NumberPart.SMALL and following.english
         near = unit and not self.is_broken(at, after)
         if near and following is not None and 0 < following.value < 10:  # noqa: PLR2004 - a unit has one digit
@@ -150,7 +163,7 @@ class GroupReader(Lookup):
         return Group(word.value, at + 1)
 
     def _continues_after_and(self, at: int) -> bool:
-        """``twenty and four hours``: only right before a unit."""
+        """Whether a number continues after "and": only directly before a unit (``twenty and four hours``)."""
         joined = self.part(at + 1) is NumberPart.AND and self.token(at - 1).key != "between"
         return joined and self.token(at + 3).key in self._units
 
@@ -169,7 +182,7 @@ class GroupReader(Lookup):
         return at + 1 if self.token(at).text in {"-", "—", "–"} and self.token(at + 1).kind == WORD else at
 
     def _read_hundreds(self, group: Group) -> Group:
-        """``three hundred and two``, ``सौ``, ``3 सौ और 21``."""
+        """Read ``three hundred and two``, ``सौ``, ``3 सौ और 21``."""
         if not self._is_hundred(group.after) or group.year:
             return group
         value, after = group.value * 100, group.after + 1
@@ -189,10 +202,10 @@ class GroupReader(Lookup):
         return Group(value, after)
 
     def _is_hundred(self, at: int) -> bool:
-        """A hundred, also where its word alone would be something else: paanch sau."""
+        """Whether a word means a hundred, also a word that alone means something else: paanch sau."""
         if self.part(at) is NumberPart.HUNDRED:
             return True
-        word, before = self.raw_word(at), self.part(at - 1)
+        word, before = self.find_raw_word(at), self.part(at - 1)
         return (
             word is not None
             and word.part is NumberPart.HUNDRED
@@ -223,12 +236,12 @@ class GroupReader(Lookup):
             if token.text in SIGNS or token.key in NAMES:
                 return True
             dot = token.text == "."
-            if not dot and token.kind != NUMERAL and self.raw_word(place) is None:
+            if not dot and token.kind != NUMERAL and self.find_raw_word(place) is None:
                 return False
         return False
 
     def _is_last_digits(self, at: int) -> bool:
-        """One or two digits that end a number: the 21 of "3 hundred and 21"."""
+        """Whether one or two digits end a number: the 21 of "3 hundred and 21"."""
         token = self.token(at)
         fits = token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2  # noqa: PLR2004 - two digits, see the docstring
         return fits and int(token.text) > 0 and self.part(at + 1) not in {NumberPart.HUNDRED, NumberPart.SCALE}
@@ -237,10 +250,10 @@ class GroupReader(Lookup):
         return self.part(at) is NumberPart.FRACTION
 
     def _read_quartered(self, at: int, word: NumberWord) -> Group:
-        """सवा दो = 2.25, साढ़े तीन = 3.5, पौने चार = 3.75; before a scale alone सवा is 1.25 and पौने 0.75."""
+        """Read सवा दो = 2.25, साढ़े तीन = 3.5, पौने चार = 3.75; before a scale alone सवा is 1.25 and पौने 0.75."""
         inner = self.token(at + 1)
         if inner.kind == NUMERAL:
-            values = numeral_values(inner.text)
+            values = parse_numeral(inner.text)
             if len(values) == 1:
                 return Group(values[0][0] + word.value, at + 2)
         number = self.word(at + 1)
@@ -250,7 +263,7 @@ class GroupReader(Lookup):
         return Group(alone, at + 1)
 
     def _read_fraction_group(self, at: int, word: NumberWord) -> Group | None:
-        """``half a million``, ``quarter million``, ``आधा``; an English half or quarter by itself is no number."""
+        """Read ``half a million``, ``quarter million``, ``आधा``; an English half alone is not a number."""
         after = at + 1
         if word.english and self.token(after).key == "of" and self.token(after + 2).key in self._units:
             after += 1  # "a quarter of an hour"
@@ -265,7 +278,7 @@ class GroupReader(Lookup):
         return None
 
     def _read_article_group(self, at: int) -> Group | None:
-        """``a hundred``, ``a million``, ``a dozen``, ``a couple``, ``a quarter``, ``a half``."""
+        """Read ``a hundred``, ``a million``, ``a dozen``, ``a couple``, ``a quarter``, ``a half``."""
         following = self.word(at + 1)
         if following is None:
             return None
@@ -285,7 +298,7 @@ class GroupReader(Lookup):
         return None
 
     def _read_decimals(self, group: Group) -> Group:
-        """``point two five``, ``दशमलव सात पाँच``, ``1 point 1``."""
+        """Read decimals in words: ``point two five``, ``दशमलव सात पाँच``, ``1 point 1``."""
         if self.part(group.after) is not NumberPart.POINT:
             return group
         digits, at = "", group.after + 1
@@ -312,8 +325,8 @@ class ScaleReader(GroupReader):
     """
 
     def _read_scaled_groups(self, at: int) -> tuple[Decimal, int, Decimal] | None:
-        """Groups with falling scales: five crore | twenty lakh | two. Value, next token, last scale."""
-        total, limit, begin, end = Decimal(0), LARGEST, at, at
+        """Read groups with falling scales (five crore, twenty lakh, two): value, next token, last scale."""
+        total, limit, begin, end = Decimal(0), MAX_VALUE, at, at
         last_scale = Decimal(1)
         while True:
             group = self._read_group(at)
@@ -327,7 +340,7 @@ class ScaleReader(GroupReader):
                 break
             total = EXACT.fma(group.value, scale, total)
             end, last_scale = after, scale
-            if scale == 1 or total >= LARGEST:
+            if scale == 1 or total >= MAX_VALUE:
                 break
             limit = scale
             at = self._skip_joint(after)
@@ -376,7 +389,7 @@ class ScaleReader(GroupReader):
         return self._is_fraction(at) or self._read_denominator_word(at, numerator=Decimal(0)) is not None
 
     def _skip_joint(self, at: int) -> int:
-        """Over an "and" or a comma between two groups, when a number word or digits follow."""
+        """Return the token after an "and" or a comma between two groups."""
         if self.part(at) is NumberPart.AND and self._begins_group(at + 1):
             return at + 1
         comma = self.token(at).text == "," and self.token(at + 1).kind == WORD
@@ -388,7 +401,7 @@ class ScaleReader(GroupReader):
         return self.part(at) in {NumberPart.SMALL, NumberPart.HUNDRED, NumberPart.QUARTERED, NumberPart.FIXED}
 
     def _read_scale(self, at: int, group: Group) -> tuple[Decimal, int]:
-        """All scale words from ``at`` on, multiplied: lakh crore, k, cr, bn."""
+        """Multiply all scale words from ``at`` on (lakh crore, k, cr, bn); return the token after them."""
         scale, first = Decimal(1), at
         while self.part(at) is NumberPart.SCALE and at < first + _MAX_SCALES:
             scale = EXACT.multiply(scale, NUMBER_WORDS[self.token(at).key].value)
@@ -412,7 +425,7 @@ class ScaleReader(GroupReader):
         return Decimal(1), at
 
     def _read_denominator_word(self, at: int, numerator: Decimal | None = None) -> Group | None:
-        """``thirds``, ``eighths``; in the singular only after one. Seconds are time, see durations."""
+        """Read ``thirds``, ``eighths``; the singular only after one. Seconds are a time unit."""
         word, key = self.word(at), self.token(at).key
         if word is None or word.part is not NumberPart.ORDINAL or not word.english or word.value < 3:  # noqa: PLR2004 - thirds and smaller
             return None

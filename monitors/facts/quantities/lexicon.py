@@ -11,7 +11,7 @@ from enum import IntEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from monitors.facts.text import keys_of, normalise, word_key
+from monitors.facts.text import normalise, parse_keys, to_word_key
 
 _MONTHS = {
     1: "january jan janvari january's जनवरी जन",
@@ -27,7 +27,7 @@ _MONTHS = {
     11: "november nov navambar नवंबर नवम्बर",
     12: "december dec disambar दिसंबर दिसम्बर दिस",
 }
-MONTHS = {word_key(normalise(word).text): month for month, words in _MONTHS.items() for word in words.split()}
+MONTHS = {to_word_key(normalise(word).text): month for month, words in _MONTHS.items() for word in words.split()}
 
 AMBIGUOUS_MONTHS = frozenset({"may", "march", "mar", "jan", "dec", "जन", "फर", "दिस", "jun", "sep"})
 """Also ordinary words or parts of them: months only with a day or a year beside them and a capital or a number."""
@@ -43,7 +43,7 @@ WEEKDAYS = {
 """Monday is 0."""
 
 IN_YEAR = frozenset({"में", "के", "की", "का", "me", "mein", "ke", "ki"})
-"""What stands between a Hindi year and its day: 2020 में 28 जून."""
+"""Words between a Hindi year and its day: 2020 में 28 जून."""
 
 
 class NumberPart(IntEnum):
@@ -87,7 +87,7 @@ _DATA: dict[str, Any] = tomllib.loads((Path(__file__).parent / "numbers.toml").r
 _EXTRA: dict[str, Any] = _DATA.pop("extra")
 _TABLES: dict[str, dict[str, dict[str, str]]] = _DATA
 """By language and section. Later tables win where a spelling is in two."""
-_TRANSLITERATED = keys_of(_EXTRA["transliterated"])
+_TRANSLITERATED = parse_keys(_EXTRA["transliterated"])
 DIGIT_ORDINAL_ENDINGS = frozenset(_EXTRA["digit_ordinal_endings"].split())
 """Endings right behind digits: 2रा, 90वी."""
 _SECTIONS = {
@@ -99,11 +99,11 @@ _SECTIONS = {
 }  # fmt: skip
 
 
-def _key(word: str) -> str:
-    return word_key(normalise(word).text)
+def _to_key(word: str) -> str:
+    return to_word_key(normalise(word).text)
 
 
-def _gather() -> dict[str, NumberWord]:
+def _load_words() -> dict[str, NumberWord]:
     words: dict[str, NumberWord] = {}
     for language, table in _TABLES.items():
         for section, part in _SECTIONS.items():
@@ -113,12 +113,12 @@ def _gather() -> dict[str, NumberWord]:
                     english = language == "english" or (small and word in _TRANSLITERATED)
                     amount = Decimal(value)
                     tens = small and english and amount >= 20 and amount % 10 == 0  # noqa: PLR2004 - twenty, thirty, …
-                    words[_key(word)] = NumberWord(part, amount, tens=tens, english=english)
+                    words[_to_key(word)] = NumberWord(part, amount, tens=tens, english=english)
     return words
 
 
-def _derived(words: dict[str, NumberWord]) -> dict[str, NumberWord]:
-    """Written together (``twentyfive``, ``twentyfifth``) and Hindi ordinals (``बीसवां``)."""
+def _derive_words(words: dict[str, NumberWord]) -> dict[str, NumberWord]:
+    """Build the compounds (``twentyfive``, ``twentyfifth``) and the Hindi ordinals (``बीसवां``)."""
     made: dict[str, NumberWord] = {}
     for tens, first in words.items():
         if not first.tens:
@@ -129,13 +129,13 @@ def _derived(words: dict[str, NumberWord]) -> dict[str, NumberWord]:
     for stem, word in words.items():
         if word.part in {NumberPart.SMALL, NumberPart.HUNDRED, NumberPart.SCALE} and not stem.isascii():
             for ending in _EXTRA["ordinal_endings"].split():
-                made[stem + _key(ending)] = NumberWord(NumberPart.ORDINAL, word.value)
+                made[stem + _to_key(ending)] = NumberWord(NumberPart.ORDINAL, word.value)
     return made
 
 
-def _all_words() -> dict[str, NumberWord]:
-    words = _gather()
-    words = _derived(words) | words
+def _build_number_words() -> dict[str, NumberWord]:
+    words = _load_words()
+    words = _derive_words(words) | words
     for word in _EXTRA["shy"].split():
         words[word] = words[word]._replace(shy=True)
     for value, spellings in _EXTRA["suffix_scales"].items():
@@ -144,5 +144,5 @@ def _all_words() -> dict[str, NumberWord]:
     return words
 
 
-NUMBER_WORDS = _all_words()
+NUMBER_WORDS = _build_number_words()
 """Every number word by its key (`monitors.facts.text.word_key`)."""

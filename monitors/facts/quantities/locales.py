@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from monitors.facts.quantities.currencies import CODES, DOT_GROUPS, FAMILIES
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
-from monitors.facts.text import NUMERAL, Token, keys_of
+from monitors.facts.text import NUMERAL, Token, parse_keys
 from monitors.records.base import Language
 
 
@@ -57,11 +57,11 @@ class Locale(NamedTuple):
 
     @property
     def writing(self) -> Writing:
-        """What it shares with other locales."""
+        """The part of the locale that decides which tokens a text has."""
         return Writing(self.is_unread, self.mark is DecimalMark.COMMA, self.speech)
 
-    def spoken(self, speech: str) -> Locale:
-        """This locale with words of ``speech``; a comma stands before decimals where nothing else is known."""
+    def with_speech(self, speech: str) -> Locale:
+        """Return this locale for a text in ``speech``; the decimal mark is a comma unless it is known."""
         mark = DecimalMark.COMMA if self.mark in {None, DecimalMark.EITHER} else self.mark
         return self._replace(language=Language.OTHER, speech=speech, mark=mark)
 
@@ -70,7 +70,7 @@ PLAIN: Final = Locale()
 """English and Hindi texts of nowhere in particular."""
 
 _TAG = re.compile(r"([a-z]{2})(?:[-_]([A-Z]{2}))?")
-_COMMA_LANGUAGES = keys_of("de fr es it pt nl da sv nb no fi pl cs sk hu ro bg el tr ru uk id vi hr sl sr ca")
+_COMMA_LANGUAGES = parse_keys("de fr es it pt nl da sv nb no fi pl cs sk hu ro bg el tr ru uk id vi hr sl sr ca")
 _POINT_REGIONS = frozenset(["CH", "LI", "MX", "US", "GT", "HN", "SV", "NI", "PA", "PR", "DO", "PE"])
 """Regions that write a decimal point in a language that otherwise writes a comma."""
 _COMMA_REGIONS = frozenset({"ZA"})
@@ -87,30 +87,30 @@ _CURRENCIES: Final[dict[str, str]] = {
 """Currencies by region (ISO 3166), for a locale that is configured without one."""
 
 
-def checked_locale(tag: str) -> str:
-    """A locale such as ``en-IN``, ``de-DE`` or ``fr``; raises `ValueError` that says what is accepted."""
+def validate_locale(tag: str) -> str:
+    """Return a valid locale (``en-IN``, ``de-DE``, ``fr``) unchanged; raise `ValueError` for any other text."""
     if not _TAG.fullmatch(tag):
-        raise ValueError(f"{tag!r} is no locale; a language and a region are expected, as in en-IN, de-DE or fr-CH")
+        raise ValueError(f"{tag!r} is not a valid locale; use a language and a region, as in en-IN, de-DE or fr-CH")
     return tag
 
 
-def checked_currency(code: str) -> str:
-    """An ISO 4217 code that the readers know; raises `ValueError` that says what is accepted."""
+def validate_currency(code: str) -> str:
+    """Return a supported ISO 4217 code unchanged; raise `ValueError` for any other text."""
     if code.lower() not in CODES or code != code.upper() or code == "RMB":
-        raise ValueError(f"{code!r} is no currency that is read; an ISO 4217 code is expected, as INR, EUR or USD")
+        raise ValueError(f"{code!r} is not a supported currency; use an ISO 4217 code, as in INR, EUR or USD")
     return code
 
 
-def locale_of(language: Language | None, tag: str | None = None, currency: str | None = None) -> Locale:
-    """How a text in ``language`` of an application at ``tag`` writes numbers.
+def build_locale(language: Language | None, tag: str | None = None, currency: str | None = None) -> Locale:
+    """Return how a text in ``language`` of an application with locale ``tag`` writes numbers.
 
     Where the language and the place disagree (English replies of a German application), either may be meant.
     """
-    spoken = _read_as(language or Language.ENGLISH)
+    spoken = _merge_hindi_with_english(language or Language.ENGLISH)
     if tag is None:
         return Locale(spoken, _OWN_MARK.get(spoken), currency)
-    found = _TAG.fullmatch(checked_locale(tag))
-    speech, region = (found[1], found[2] or "") if found else ("", "")
+    match = _TAG.fullmatch(validate_locale(tag))
+    speech, region = (match[1], match[2] or "") if match else ("", "")
     comma = (speech in _COMMA_LANGUAGES and region not in _POINT_REGIONS) or region in _COMMA_REGIONS
     there = DecimalMark.COMMA if comma else DecimalMark.POINT
     at_home = language in {None, Language.OTHER} or speech == ("en" if speech == "hi" else spoken.value)
@@ -119,8 +119,8 @@ def locale_of(language: Language | None, tag: str | None = None, currency: str |
     return Locale(spoken, mark, currency or _CURRENCIES.get(region))
 
 
-def _read_as(language: Language) -> Language:
-    """English and both kinds of Hindi are read together."""
+def _merge_hindi_with_english(language: Language) -> Language:
+    """Return English for both kinds of Hindi: the three are read together."""
     return Language.ENGLISH if language in {Language.HINDI, Language.HINGLISH} else language
 
 
@@ -133,15 +133,18 @@ _OWN_MARK: Final = {Language.OTHER: DecimalMark.EITHER}
 _ONE_MARK = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
 
 
-def as_marked(tokens: Sequence[Token], writing: Writing) -> list[Token]:
-    """The tokens with numerals as an English text writes them, where a comma stands before decimals."""
+def convert_decimal_commas(tokens: Sequence[Token], writing: Writing) -> list[Token]:
+    """Rewrite numerals with a decimal comma as an English text writes them."""
     if not writing.comma:
         return list(tokens)
-    return [_unmarked(token) if token.kind == NUMERAL and len(token.text) > _GROUP else token for token in tokens]
+    return [
+        _convert_decimal_comma(token) if token.kind == NUMERAL and len(token.text) > _GROUP else token
+        for token in tokens
+    ]
 
 
-def _unmarked(token: Token) -> Token:
-    """``6.000`` is six thousand and ``6,000`` six there; what else its shape says already is left."""
+def _convert_decimal_comma(token: Token) -> Token:
+    """Rewrite a numeral with a decimal comma: ``6.000`` is six thousand and ``6,000`` is six."""
     text = token.text
     if _ONE_MARK.fullmatch(text):
         text = text.replace(".", "") if "." in text else text.replace(",", ".")
@@ -152,18 +155,18 @@ _GROUP: Final = 3
 _THOUSAND: Final = Decimal(1000)
 
 
-def settled(reader: NumberReader, reading: QuantityReading, locale: Locale) -> QuantityReading:
-    """A number or an amount with what its place makes of it: value, other possible value, currency."""
+def apply_locale_to_reading(reader: NumberReader, reading: QuantityReading, locale: Locale) -> QuantityReading:
+    """Resolve the value, the other possible value and the currency of a reading by its locale."""
     if reading.kind is FactKind.MONEY:
-        reading = _with_currency(reader, reading, locale.currency)
+        reading = _add_currency(reader, reading, locale.currency)
     if reading.kind in {FactKind.MONEY, FactKind.NUMBER} and reading.scale == 1:
-        return _with_other_value(reader, reading, locale)
+        return _add_other_value(reader, reading, locale)
     return reading
 
 
-def _with_other_value(reader: NumberReader, reading: QuantityReading, locale: Locale) -> QuantityReading:
-    numeral = _numeral(reader, reading)
-    if numeral is None or not _ONE_MARK.fullmatch(numeral.text) or not _says(reading, numeral):
+def _add_other_value(reader: NumberReader, reading: QuantityReading, locale: Locale) -> QuantityReading:
+    numeral = _find_numeral(reader, reading)
+    if numeral is None or not _ONE_MARK.fullmatch(numeral.text) or not _is_value_of_digits(reading, numeral):
         return reading
     point = "." in numeral.text
     other = reading.value * _THOUSAND if point else reading.value / _THOUSAND
@@ -174,13 +177,13 @@ def _with_other_value(reader: NumberReader, reading: QuantityReading, locale: Lo
     return reading._replace(other_value=other) if open_point or locale.mark is DecimalMark.EITHER else reading
 
 
-def _says(reading: QuantityReading, numeral: Token) -> bool:
+def _is_value_of_digits(reading: QuantityReading, numeral: Token) -> bool:
     """Whether the value is that of the digits alone, as an English text writes them."""
     plain = numeral.text.replace(",", "")
     return abs(reading.value) == Decimal(plain)
 
 
-def _numeral(reader: NumberReader, reading: QuantityReading) -> Token | None:
+def _find_numeral(reader: NumberReader, reading: QuantityReading) -> Token | None:
     tokens = (reader.token(at) for at in range(reading.first, min(reading.last, reading.first + 4) + 1))
     return next((token for token in tokens if token.kind == NUMERAL), None)
 
@@ -188,8 +191,8 @@ def _numeral(reader: NumberReader, reading: QuantityReading) -> Token | None:
 # --- which currency -------------------------------------------------------------------------------------------
 
 
-def _with_currency(reader: NumberReader, reading: QuantityReading, default: str | None) -> QuantityReading:
-    """An open currency with its family, and as the default if that is one of them."""
+def _add_currency(reader: NumberReader, reading: QuantityReading, default: str | None) -> QuantityReading:
+    """Resolve an open currency: to the default if that is in its family, else to the whole family."""
     family = frozenset[str]()
     for at in {reading.first, reading.first + 1, reading.last - 1, reading.last}:
         token = reader.token(at)

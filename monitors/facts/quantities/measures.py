@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.numerals import EXACT
-from monitors.facts.text import keys_of
+from monitors.facts.text import parse_keys
 
 
 class MeasureUnit(NamedTuple):
@@ -26,15 +26,15 @@ class MeasureUnit(NamedTuple):
     base: str
     factor: Fraction
 
-    def in_base(self, value: Decimal) -> Decimal:
-        """``value`` of this unit in the base unit; Fahrenheit also has another zero."""
+    def convert_to_base(self, value: Decimal) -> Decimal:
+        """Convert ``value`` from this unit to the base unit; Fahrenheit also has another zero."""
         if self.name == "°F":
             value = value - 32
         return EXACT.divide(value * self.factor.numerator, Decimal(self.factor.denominator))
 
 
 MAX_CASED_LENGTH: Final = 3
-"""Letters of a spelling that counts as it is written: mW is not MW."""
+"""Spellings up to this length are case-sensitive: mW is not MW."""
 
 
 def _load_units() -> dict[str, MeasureUnit]:
@@ -44,11 +44,11 @@ def _load_units() -> dict[str, MeasureUnit]:
         for name, factor, spellings in table["units"]:
             unit = MeasureUnit(name, dimension, table["base"], Fraction(factor))
             for spelling in spellings.split():
-                units[_spelling_key(spelling.replace("_", " "))] = unit
+                units[_to_spelling_key(spelling.replace("_", " "))] = unit
     return units
 
 
-def _spelling_key(spelling: str) -> str:
+def _to_spelling_key(spelling: str) -> str:
     return spelling if len(spelling) <= MAX_CASED_LENGTH else spelling.lower()
 
 
@@ -62,31 +62,31 @@ _SPELLINGS: Final = "|".join(
     for spelling in sorted(UNITS, key=len, reverse=True)
 )
 _UNIT: Final = re.compile(rf"[ \u00a0\u202f-]?({_SPELLINGS})(?![\w\u0900-\u097f²³°]|/[a-z])")
-_RANGE_JOINTS: Final = keys_of("- – — to upto and or bis से se और aur a à y et und")
+_RANGE_JOINTS: Final = parse_keys("- – — to upto and or bis से se और aur a à y et und")
 _MAX_LENGTH: Final = 24
 
 
-def with_measures(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """The readings with units of measurement in place of the bare numbers in front of them; linear."""
+def add_measure_units(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
+    """Replace bare numbers before a unit of measurement with quantities of that unit. Linear."""
     result = readings
     for place in range(len(readings) - 1, -1, -1):
         reading = readings[place]
         if reading.kind is not FactKind.NUMBER or reading.ordinal or reading.counts:
             continue
-        unit, end = _unit_behind(text, reading)
+        unit, end = _find_unit_behind(text, reading)
         if unit is None and place + 1 < len(result) and result[place + 1].kind is FactKind.QUANTITY:
-            unit, end = _unit_of_range(reader, reading, result[place + 1]), reading.end
+            unit, end = _find_unit_of_range(reader, reading, result[place + 1]), reading.end
         if unit is None:
             continue
         if result is readings:
             result = list(readings)
-        result[place] = _measured(reader, reading, unit, end)
+        result[place] = _apply_unit(reader, reading, unit, end)
         while place + 1 < len(result) and result[place + 1].start < end:
             del result[place + 1]  # the 2 of "m2"
     return result
 
 
-def _unit_behind(text: str, reading: QuantityReading) -> tuple[MeasureUnit | None, int]:
+def _find_unit_behind(text: str, reading: QuantityReading) -> tuple[MeasureUnit | None, int]:
     if reading.end >= len(text) or text[reading.end] in ".,;:!?)\n":
         return None, reading.end
     match = _UNIT.match(text, reading.end, reading.end + _MAX_LENGTH)
@@ -96,21 +96,23 @@ def _unit_behind(text: str, reading: QuantityReading) -> tuple[MeasureUnit | Non
     return UNITS.get(spelling), match.end()
 
 
-def _unit_of_range(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> MeasureUnit | None:
+def _find_unit_of_range(
+    reader: NumberReader, first: QuantityReading, second: QuantityReading
+) -> MeasureUnit | None:
     gap = [
         reader.token(at).key.removesuffix("\0") for at in range(first.last + 1, min(second.first, first.last + 4))
     ]
     joined = len(gap) == 1 and gap[0] in _RANGE_JOINTS
-    return UNITS.get(_spelling_key(second.original_unit or "")) if joined else None
+    return UNITS.get(_to_spelling_key(second.original_unit or "")) if joined else None
 
 
-def _measured(reader: NumberReader, reading: QuantityReading, unit: MeasureUnit, end: int) -> QuantityReading:
+def _apply_unit(reader: NumberReader, reading: QuantityReading, unit: MeasureUnit, end: int) -> QuantityReading:
     last = reading.last
     while last + 1 < reader.size and reader.token(last + 1).end <= end:
         last += 1
     return reading._replace(
         kind=FactKind.QUANTITY,
-        value=unit.in_base(reading.value),
+        value=unit.convert_to_base(reading.value),
         original_value=reading.value,
         original_unit=unit.name,
         unit=unit.base,

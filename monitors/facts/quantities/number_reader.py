@@ -13,44 +13,44 @@ from typing import NamedTuple
 
 from monitors.facts.quantities.groups import ScaleReader
 from monitors.facts.quantities.lexicon import DIGIT_ORDINAL_ENDINGS, NumberPart
-from monitors.facts.quantities.numerals import EXACT, LARGEST, Group, Lookup, is_multiple, numeral_values
+from monitors.facts.quantities.numerals import EXACT, MAX_VALUE, Group, Lookup, is_multiple, parse_numeral
 from monitors.facts.text import END, NUMERAL, SIGN, WORD
 
-_LARGEST_EXPONENT = 30
+_MAX_EXPONENT = 30
 """A larger one is not written about quantities, and would only cost digits."""
 
-_LARGEST_BASE = Decimal(1_000_000)
+_MAX_BASE = Decimal(1_000_000)
 
 
-def powered(found: Lookup, value: Decimal, at: int) -> tuple[Decimal, int]:
-    """``value`` raised by the power that follows at token ``at``, and the token after it; unchanged without one."""
-    token, before = found.token(at), found.token(at - 1)
+def apply_power(lookup: Lookup, value: Decimal, at: int) -> tuple[Decimal, int]:
+    """Apply the power that follows at token ``at``; return the value and the token after it."""
+    token, before = lookup.token(at), lookup.token(at - 1)
     if token.start != before.end:
         return value, at
     if token.key == "e":
-        exponent = _exponent(found, at + 1)
+        exponent = _read_exponent(lookup, at + 1)
         return (EXACT.scaleb(value, exponent[0]), exponent[1]) if exponent else (value, at)
-    if token.key == "x" and found.token(at + 1).text == "10" and found.token(at + 2).text == "^":
-        exponent = _exponent(found, at + 3)
+    if token.key == "x" and lookup.token(at + 1).text == "10" and lookup.token(at + 2).text == "^":
+        exponent = _read_exponent(lookup, at + 3)
         return (EXACT.scaleb(value, exponent[0]), exponent[1]) if exponent else (value, at)
-    if token.text == "^" and 0 < value < _LARGEST_BASE:
-        exponent = _exponent(found, at + 1)
+    if token.text == "^" and 0 < value < _MAX_BASE:
+        exponent = _read_exponent(lookup, at + 1)
         return (EXACT.power(value, exponent[0]), exponent[1]) if exponent else (value, at)
     return value, at
 
 
-def _exponent(found: Lookup, at: int) -> tuple[int, int] | None:
-    """Signs and digits without spaces. Of doubled signs the last counts."""
+def _read_exponent(lookup: Lookup, at: int) -> tuple[int, int] | None:
+    """Read signs and digits without spaces as an exponent. Of two signs the last counts."""
     negative = False
     for place in range(at, at + 3):
-        token = found.token(place)
-        if token.start != found.token(place - 1).end:
+        token = lookup.token(place)
+        if token.start != lookup.token(place - 1).end:
             return None
         if token.kind == SIGN and token.text in {"+", "-"}:
             negative = token.text == "-"
         elif token.kind == NUMERAL and token.text.isdecimal() and len(token.text) <= 2:  # noqa: PLR2004 - an exponent has two digits
             exponent = int(token.text)
-            return (-exponent if negative else exponent, place + 1) if exponent <= _LARGEST_EXPONENT else None
+            return (-exponent if negative else exponent, place + 1) if exponent <= _MAX_EXPONENT else None
         else:
             return None
     return None
@@ -77,10 +77,10 @@ class NumberReader(ScaleReader):
     """Reads whole amounts from one text's tokens."""
 
     def read(self, at: int) -> list[NumberSpan]:
-        """The amounts that begin at token ``at``: none, one, or several (an address such as 192.168.1.2)."""
+        """Return the amounts that begin at token ``at``: none, one, or several (192.168.1.2)."""
         token = self.token(at)
         if token.kind == NUMERAL:
-            values = numeral_values(token.text)
+            values = parse_numeral(token.text)
             if len(values) != 1:
                 return [
                     NumberSpan(value, at, at, token.start + start, token.start + end, bare=True)
@@ -92,10 +92,10 @@ class NumberReader(ScaleReader):
         return [amount] if amount is not None else []
 
     def _stands_alone(self, at: int) -> bool:
-        """Whether nothing behind digits can go on with their number: the common case, without the grammar."""
+        """Whether nothing after the digits can continue their number: the common case, without the grammar."""
         token, following = self.token(at), self.token(at + 1)
         if following.kind == WORD:
-            apart = following.start > token.end and self.raw_word(at + 1) is None
+            apart = following.start > token.end and self.find_raw_word(at + 1) is None
             return apart and following.key not in _GOES_ON
         return following.kind == SIGN and following.text in _ENDS
 
@@ -114,10 +114,10 @@ class NumberReader(ScaleReader):
         if not ordinal:
             value, after = self._divide_by_share(value, at, after)
         if after == at + 1 and self.token(at).kind == NUMERAL:
-            value, after = powered(self, value, after)
+            value, after = apply_power(self, value, after)
         if self.part(after) is NumberPart.DOZEN:
             value, after = EXACT.multiply(value, _DOZEN), after + 1
-        if not -LARGEST < value < LARGEST:
+        if not -MAX_VALUE < value < MAX_VALUE:
             return None
         bare = after == at + 1 and self.token(at).kind == NUMERAL
         return NumberSpan(
@@ -143,7 +143,7 @@ class NumberReader(ScaleReader):
         return not glued and not (spaced and before is not END)
 
     def _add_fraction(self, value: Decimal, at: int, scale: Decimal) -> tuple[Decimal, int]:
-        """``and a half``, ``सही एक बटा दो``; ``million and a half`` is half a million more."""
+        """Add ``and a half`` or ``सही एक बटा दो`` to a number; ``million and a half`` is half a million more."""
         mixed = self.token(at).key == "सही"
         if not mixed and self.part(at) is not NumberPart.AND:
             return self._multiply_by_fraction(value, at)
@@ -160,7 +160,7 @@ class NumberReader(ScaleReader):
         return value, part.after
 
     def _read_proper_fraction(self, at: int) -> Group | None:
-        """A half, two thirds, one over two. ``numeral`` marks "a half", which a scale multiplies."""
+        """Read a half, two thirds, one over two. ``numeral`` marks "a half", which a scale multiplies."""
         article = self.part(at) is NumberPart.ARTICLE
         word = self.word(at + 1 if article else at)
         if word is not None and word.part is NumberPart.FRACTION:
@@ -184,7 +184,7 @@ class NumberReader(ScaleReader):
         return Group(EXACT.divide(above.value, below.value), below.after) if below else None
 
     def _multiply_by_fraction(self, value: Decimal, at: int) -> tuple[Decimal, int]:
-        """``three quarters``, ``two thirds``, ``five eighths``, ``तीन चौथाई``, ``three quarters billion``."""
+        """Multiply a number by the fraction after it: ``three quarters``, ``तीन चौथाई``, ``five eighths``."""
         after = self._skip_hyphen(at)
         word = self.word(after)
         if word is not None and word.part is NumberPart.FRACTION:
@@ -198,7 +198,7 @@ class NumberReader(ScaleReader):
         return EXACT.multiply(value, more), after
 
     def _read_ordinal_ending(self, value: Decimal, first: int, after: int) -> tuple[Decimal, int, bool]:
-        """Ordinals: ``25th``, ``2रा``, ``twenty fifth``, ``two hundredth``, ``दो सौवीं``."""
+        """Read the end of an ordinal: ``25th``, ``2रा``, ``twenty fifth``, ``two hundredth``, ``दो सौवीं``."""
         token, before = self.token(after), self.token(after - 1)
         glued = token.kind == WORD and token.start == before.end and before.kind == NUMERAL
         if glued and token.key in _DIGIT_ORDINALS:
@@ -215,14 +215,14 @@ class NumberReader(ScaleReader):
         return value, after, False
 
     def _is_ordinal_here(self, at: int) -> bool:
-        """``twenty second`` is 22nd unless time is meant: "a twenty second call"."""
+        """Whether "second" is an ordinal (``twenty second``) and not a time ("a twenty second call")."""
         if self.token(at).key != "second":
             return not self.token(at).key.endswith("seconds")
         following = self.token(at + 1)
         return following.kind != WORD or following.key in {"of", "century"} or self.word(at + 1) is not None
 
     def _divide_by_share(self, value: Decimal, first: int, at: int) -> tuple[Decimal, int]:
-        """``बीस का पांचवां भाग``, ``इक्कीस में से 1``: a share, with its word or between words alone."""
+        """Divide a number by a Hindi share: ``बीस का पांचवां भाग``, ``इक्कीस में से 1``."""
         if self.token(at).key not in _SHARES:
             return value, at
         place = at + 2 if self.token(at + 1).key == "से" else at + 1
@@ -236,7 +236,7 @@ class NumberReader(ScaleReader):
         return EXACT.divide(value, below.value), below.after + 1 if named else below.after
 
     def _read_ordinal_amount(self, at: int) -> Group | None:
-        """An ordinal in Hindi words: ``पाँचवाँ``, ``दस खरबवां``."""
+        """Read an ordinal in Hindi words: ``पाँचवाँ``, ``दस खरबवां``."""
         word = self.word(at)
         if word is not None and word.part is NumberPart.ORDINAL:
             return None if word.english else Group(word.value, at + 1)
@@ -247,7 +247,7 @@ class NumberReader(ScaleReader):
         return Group(value, after) if ordinal else None
 
     def _divide_by_denominator(self, value: Decimal, at: int) -> tuple[Decimal, int]:
-        """``one over twenty``, ``पांच बटा आठ``, ``one out of three`` (in words: digits there are two numbers)."""
+        """Divide a number in ``one over twenty``, ``पांच बटा आठ``, ``one out of three`` (words only)."""
         spoken = self.token(at).key == "out" and self.token(at + 1).key == "of"
         if spoken and self.token(at - 1).kind == WORD and self.token(at + 2).kind == WORD:
             at += 1

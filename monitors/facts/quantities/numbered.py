@@ -7,43 +7,49 @@ from typing import Final
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.units import BETWEEN, TIME_UNITS
-from monitors.facts.text import NUMERAL, WORD, keys_of
+from monitors.facts.text import NUMERAL, WORD, parse_keys
 
 _TIMES: Final = frozenset({"day", "week", "month", "year"})
 _NOUNS: Final = (
     {word: unit.name for word, unit in TIME_UNITS.items() if unit.name in _TIMES}
-    | dict.fromkeys(keys_of("floor floors storey story मंजिल मंज़िल manzil"), "floor")
-    | {word: word for word in keys_of("terminal gate platform room counter zone lane bay")}
+    | dict.fromkeys(parse_keys("floor floors storey story मंजिल मंज़िल manzil"), "floor")
+    | {word: word for word in parse_keys("terminal gate platform room counter zone lane bay")}
 )
-_SORTS: Final = BETWEEN | keys_of("insurance contract membership pregnancy gestational")
+_SORTS: Final = BETWEEN | parse_keys("insurance contract membership pregnancy gestational")
 """Words that may stand between an ordinal and its noun: the 28th pregnancy week."""
-_OPENERS: Final = keys_of(
+_OPENERS: Final = parse_keys(
     "a an per every each any this that last next one same all the first whole of हर har प्रति prati इस उस"
 )
 """Before a noun they make it a time of its own: "every day 20 people" numbers no day."""
-_GOES_ON: Final = keys_of(
+_GOES_ON: Final = parse_keys(
     "of on onwards onward and or to until till after before in is inclusive at from तक से के tak se ke"
 )
-_LONGEST: Final = 400
+_MAX_ORDINAL: Final = 400
 """A larger number behind a noun is no place in a row: year 2020."""
 
 
-def with_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
-    """A number with the noun that it counts off, as an ordinal before it or as digits behind it."""
-    if reading.kind is not FactKind.NUMBER or not 0 < reading.value <= _LONGEST or reading.scale != 1:
+def add_counted_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
+    """Add the noun that a number counts, as an ordinal before it or as digits after it."""
+    if reading.kind is not FactKind.NUMBER or not 0 < reading.value <= _MAX_ORDINAL or reading.scale != 1:
         return reading
-    noun = _behind(reader, reading) if reading.ordinal else _before(reader, reading) if reading.bare else ""
+    noun = (
+        _find_noun_behind(reader, reading)
+        if reading.ordinal
+        else _find_noun_before(reader, reading)
+        if reading.bare
+        else ""
+    )
     return reading._replace(counts=noun) if noun else reading
 
 
-def _behind(reader: NumberReader, reading: QuantityReading) -> str:
+def _find_noun_behind(reader: NumberReader, reading: QuantityReading) -> str:
     at = reading.last + 1
     if reader.token(at).text == "-" or reader.token(at).key in _SORTS:
         at += 1
     return _NOUNS.get(reader.token(at).key, "")
 
 
-def _before(reader: NumberReader, reading: QuantityReading) -> str:
+def _find_noun_before(reader: NumberReader, reading: QuantityReading) -> str:
     noun = _NOUNS.get(reader.token(reading.first - 1).key, "")
     opener, following = reader.token(reading.first - 2), reader.token(reading.last + 1)
     if not noun or opener.kind == NUMERAL or opener.key in _OPENERS or reader.word(reading.first - 2) is not None:

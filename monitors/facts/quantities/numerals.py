@@ -12,63 +12,63 @@ from decimal import Context, Decimal
 from typing import NamedTuple
 
 from monitors.facts.quantities.lexicon import MONTHS, NUMBER_WORDS, NumberPart, NumberWord
-from monitors.facts.text import END, NUMERAL, SIGN, Token, keys_of
+from monitors.facts.text import END, NUMERAL, SIGN, Token, parse_keys
 
 EXACT = Context(prec=60)
 """Arithmetic on quantities: 60 digits, so that no number a person writes is rounded."""
 
-LARGEST = Decimal("1e36")
-"""A larger number is not a quantity; it would only cost time and space."""
+MAX_VALUE = Decimal("1e36")
+"""Larger numbers are not quantities and are not read."""
 
 _GROUP = 3
-_LONGEST = 36
-_MOST_PARTS = 40
-"""Digits in more parts without a space are no list of numbers that anyone reads."""
+_MAX_DIGITS = 36
+_MAX_PARTS = 40
+"""Digits with more separators than this are not a list of numbers."""
 
 _WESTERN_OR_INDIAN = re.compile(r"\d{1,3}(?:,\d{2,3})*,\d{3}")
 _DOTTED_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 
 
-def numeral_values(text: str) -> list[tuple[Decimal, int, int]]:
-    """The numbers in a numeral with their places in it: several where the dots are no separators of one number.
+def parse_numeral(text: str) -> list[tuple[Decimal, int, int]]:
+    """Return the numbers in a numeral with their places; several where dots separate numbers.
 
     ``1,50,000`` → 150000; ``33,90`` → 33.90; ``1.234,56`` → 1234.56; ``192.168.1.2`` → four numbers.
     """
     if text.isdecimal():
-        return [(Decimal(text), 0, len(text))] if len(text) <= _LONGEST else []
-    value = _one_number(text)
+        return [(Decimal(text), 0, len(text))] if len(text) <= _MAX_DIGITS else []
+    value = _parse_single_number(text)
     if value is not None:
         return [(value, 0, len(text))]
-    if text.count(",") + text.count(".") > _MOST_PARTS:
+    if text.count(",") + text.count(".") > _MAX_PARTS:
         return []
     return [
         (Decimal(run.group()), run.start(), run.end())
         for run in re.finditer(r"\d+", text)
-        if run.end() - run.start() <= _LONGEST
+        if run.end() - run.start() <= _MAX_DIGITS
     ]
 
 
-def _one_number(text: str) -> Decimal | None:
-    if len(text) > _LONGEST:
+def _parse_single_number(text: str) -> Decimal | None:
+    if len(text) > _MAX_DIGITS:
         return None
     commas, dots = text.count(","), text.count(".")
     if commas and dots:
-        return _mixed(text)
+        return _parse_mixed_separators(text)
     if commas:
-        return _with_commas(text, commas)
+        return _parse_with_commas(text, commas)
     if dots == 1:
         return Decimal(text)
     return Decimal(text.replace(".", "")) if _DOTTED_GROUPS.fullmatch(text) else None
 
 
-def _with_commas(text: str, commas: int) -> Decimal | None:
+def _parse_with_commas(text: str, commas: int) -> Decimal | None:
     if _WESTERN_OR_INDIAN.fullmatch(text):
         return Decimal(text.replace(",", ""))
     return Decimal(text.replace(",", ".")) if commas == 1 else None
 
 
-def _mixed(text: str) -> Decimal | None:
-    whole, mark, part = _last_split(text)
+def _parse_mixed_separators(text: str) -> Decimal | None:
+    whole, mark, part = _split_at_last_separator(text)
     other = "." if mark == "," else ","
     groups = whole.split(other)
     grouped = len(groups) > 1 and mark not in whole and len(groups[-1]) == _GROUP
@@ -77,13 +77,13 @@ def _mixed(text: str) -> Decimal | None:
     return None
 
 
-def _last_split(text: str) -> tuple[str, str, str]:
+def _split_at_last_separator(text: str) -> tuple[str, str, str]:
     at = max(text.rfind(","), text.rfind("."))
     return text[:at], text[at], text[at + 1 :]
 
 
-def plain(value: Decimal) -> str:
-    """A value as a plain decimal string: no exponent, no trailing zeros (``1500000``, ``0.25``)."""
+def format_plain(value: Decimal) -> str:
+    """Format a value as a plain decimal string: no exponent, no trailing zeros (``1500000``, ``0.25``)."""
     text = format(value, "f")
     if "." in text:
         text = text.rstrip("0").rstrip(".")
@@ -91,8 +91,8 @@ def plain(value: Decimal) -> str:
 
 
 def is_multiple(value: Decimal, of: int) -> bool:
-    """Whether ``value`` is a whole multiple of ``of``; a number beyond `LARGEST` is none."""
-    return abs(value) < LARGEST and EXACT.remainder(value, Decimal(of)) == 0
+    """Whether ``value`` is a whole multiple of ``of``; false beyond `MAX_VALUE`."""
+    return abs(value) < MAX_VALUE and EXACT.remainder(value, Decimal(of)) == 0
 
 
 VULGAR = {
@@ -114,11 +114,11 @@ class Group(NamedTuple):
     year: bool = False
 
 
-_PLAIN_DIGITS = 15
+_MAX_PLAIN_DIGITS = 15
 _AFTER_PLAIN = frozenset({",", ";", ":", "?", "!", ")", "]", "।", "|", '"', "'", "*", "", "="})
 """Punctuation that ends a number; a full stop or hyphen may go on."""
 
-_AFTER_NUMBER = keys_of(
+_AFTER_NUMBER = parse_keys(
     "calendar working business continuous consecutive completed complete more additional clear "
     "successive policy उपार्जित लगातार कैलेंडर और अतिरिक्त पूर्ण lagatar lagataar of per out में के का की "
     "me mein ke ka ki सही h yo y o दशक r e x g k century शताब्दी सदी sadi"
@@ -127,10 +127,10 @@ _AFTER_NUMBER = keys_of(
 
 
 _ENGLISH_TOO = frozenset({"do", "sat", "tin", "char"})
-_ENGLISH_UNITS = keys_of(
+_ENGLISH_UNITS = parse_keys(
     "day days night nights hour hours month months year years week weeks minute minutes dollars rupees"
 )
-_HINGLISH = keys_of(
+_HINGLISH = parse_keys(
     "hai hain hoga hogi ka ki ke ko mein main se tak nahi nahin liye kya baad aur kar karo kare karen karein ya "
     "bhi toh"
 )
@@ -210,11 +210,11 @@ class Lookup:
         return scale or (word.part is NumberPart.SMALL and not word.shy and not word.english)
 
     def _is_hinglish(self) -> bool:
-        """Whether any of the small words of Hindi in Latin letters stands in the text."""
+        """Whether the text has a function word of Hindi in Latin letters."""
         return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
 
-    def raw_word(self, at: int) -> NumberWord | None:
-        """The number word at a place, shy or not: inside a number it is one."""
+    def find_raw_word(self, at: int) -> NumberWord | None:
+        """Return the number word at a place, shy or not: inside a number both count."""
         return self._raw[at]
 
     def is_broken(self, first: int, last: int) -> bool:
@@ -222,25 +222,30 @@ class Lookup:
         return bool(self._breaks) and any(at in self._breaks for at in range(first + 1, last + 1))
 
     def is_plain_number(self, at: int) -> bool:
-        """Whether digits stand here among ordinary words or punctuation: a number, whatever else could be tried."""
+        """Whether digits stand here among ordinary words or punctuation, so that they are just a number."""
         token, following = self.token(at), self.token(at + 1)
-        if token.kind != NUMERAL or len(token.text) > _PLAIN_DIGITS or not token.text.isdecimal():
+        if token.kind != NUMERAL or len(token.text) > _MAX_PLAIN_DIGITS or not token.text.isdecimal():
             return False
         if following.kind == NUMERAL or (following.start == token.end and following.text not in _AFTER_PLAIN):
             return False
         if following.kind == SIGN:
             return following.text in _AFTER_PLAIN
-        known = following.key in self._units or following.key in self._starts or following.key in _AFTER_NUMBER
-        return not known and self._raw[at + 1] is None
+        may_continue = (
+            following.key in self._units or following.key in self._starts or following.key in _AFTER_NUMBER
+        )
+        return not may_continue and self._raw[at + 1] is None
 
     def list_possible_starts(self) -> list[int]:
-        """The tokens where a quantity could begin: digits, number words, units, signs; the rest is passed over."""
+        """Return the tokens where a quantity could begin: digits, number words, units and signs."""
         raw, starts = self._raw, self._starts
         return [
             at
             for at, token in enumerate(self.tokens)
             if token[0] == NUMERAL
-            or ((raw[at] is not None or token[1] in starts or token[1] in _LEADING) and self._begins_quantity(at, token))
+            or (
+                (raw[at] is not None or token[1] in starts or token[1] in _LEADING)
+                and self._begins_quantity(at, token)
+            )
         ]
 
     def _begins_quantity(self, at: int, token: Token) -> bool:
@@ -268,7 +273,7 @@ class Lookup:
         return needed is None or following.key in needed
 
 
-def vulgar(sign: str) -> Decimal:
-    """The value of a vulgar fraction."""
+def parse_vulgar_fraction(sign: str) -> Decimal:
+    """Return the value of a vulgar fraction."""
     above, _, below = VULGAR[sign].partition("/")
     return EXACT.divide(Decimal(above), Decimal(below or 1))

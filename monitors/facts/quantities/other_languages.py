@@ -16,9 +16,9 @@ from monitors.facts.language import OTHER
 from monitors.facts.quantities.currencies import DOLLARS, NAMES, SIGNS
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.numerals import Lookup
-from monitors.facts.quantities.translations import terms_of, translated
+from monitors.facts.quantities.translations import load_terms, translate_token
 from monitors.facts.quantities.units import MILLION_CODES
-from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, keys_of, word_key
+from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, parse_keys, to_word_key
 
 _OPAQUE: Final = "\0"
 """The mark behind a word that must be in no table; no text holds it as part of a word."""
@@ -29,40 +29,41 @@ _COMMON_TERMS = frozenset({"le", "lire", "peso", "buck", "bucks", "quid", "dram"
 CURRENCY_KEYS: Final = frozenset(NAMES) - _COMMON_TERMS | {"cents"}
 """Names and codes of currencies that are read in any language."""
 
-_SMALL_WORDS = frozenset(word_key(word) for words in OTHER.values() for word in words.split())
+_SMALL_WORDS = frozenset(to_word_key(word) for words in OTHER.values() for word in words.split())
 """Function words of the languages that are recognized: none is a scale or a unit."""
 
 _TIMES: Final = {"h": "h", "min": "minutes"}
 _RANGES = frozenset("-–—/")
-_MOST_STEPS = 6
+_MAX_STEPS = 6
 
 _AMBIGUOUS_DATE = re.compile(r"(?<![\d./-])(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})(?![\d])")
 _MONTHS_A_YEAR = 12
 _FIRST_GROUP, _NEXT_GROUP = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?:[.,]\d{1,2})?")
 
 
-def as_international(tokens: Sequence[Token], text: str, language: str = "") -> list[Token]:
-    """The tokens with words in no table, but for what all languages write; ``12 500`` is one numeral. Linear.
+def hide_unread_words(tokens: Sequence[Token], text: str, language: str = "") -> list[Token]:
+    """Mark all words that are not international, and join thousands: ``12 500`` is one numeral. Linear.
 
     Words of ``language`` that have a row in `languages.toml` are read as that row says.
     """
-    tokens, words = _grouped(tokens, text), terms_of(language)
+    tokens, words = _join_thousands(tokens, text), load_terms(language)
     if not words:
-        tokens = _without_dates(tokens, text)
+        tokens = _remove_ambiguous_dates(tokens, text)
     return [
         token
         if token.kind != WORD
-        else translated(token, words) or _word(token, tokens[at - 1] if at else END, _following(tokens, at))
+        else translate_token(token, words)
+        or _hide_unread_word(token, tokens[at - 1] if at else END, _find_token_after(tokens, at))
         for at, token in enumerate(tokens)
     ]
 
 
-def _following(tokens: Sequence[Token], at: int) -> Token:
+def _find_token_after(tokens: Sequence[Token], at: int) -> Token:
     return tokens[at + 1] if at + 1 < len(tokens) else END
 
 
-def _word(token: Token, before: Token, following: Token) -> Token:
-    """A word as it is read in any language, else one that no table knows."""
+def _hide_unread_word(token: Token, before: Token, following: Token) -> Token:
+    """Return a word that any language writes (a currency, a unit) as it is; mark any other as unread."""
     glued = following.start == token.end
     dollars = token.key in DOLLARS and token.text.isupper()
     if token.key in CURRENCY_KEYS or token.text in MILLION_CODES:
@@ -77,14 +78,14 @@ def _word(token: Token, before: Token, following: Token) -> Token:
     return token._replace(key=token.key + _OPAQUE, text=token.text + _OPAQUE)
 
 
-def as_written(key: str) -> str:
-    """A word's key without the mark of a language that is not read."""
+def remove_unread_mark(key: str) -> str:
+    """Return a word's key without the mark of an unread word."""
     return key.removesuffix(_OPAQUE)
 
 
-def _grouped(tokens: Sequence[Token], text: str) -> list[Token]:
-    """Thousands with a space or an apostrophe between them as one numeral: ``12 500,00``, ``1'500``."""
-    found: list[Token] = []
+def _join_thousands(tokens: Sequence[Token], text: str) -> list[Token]:
+    """Join thousands with a space or an apostrophe between them: ``12 500,00``, ``1'500``."""
+    joined_tokens: list[Token] = []
     at = 0
     while at < len(tokens):
         token = tokens[at]
@@ -99,17 +100,17 @@ def _grouped(tokens: Sequence[Token], text: str) -> list[Token]:
             joined = token.text + group.text
             token = Token(NUMERAL, joined, token.start, group.end, joined)
             at, mark = at + 1 + quote, between
-        found.append(token)
-    return found
+        joined_tokens.append(token)
+    return joined_tokens
 
 
 def _is_first_group(token: Token, mark: str) -> bool:
     return token.text.isdecimal() if mark else _FIRST_GROUP.fullmatch(token.text) is not None
 
 
-def _without_dates(tokens: Sequence[Token], text: str) -> list[Token]:
-    """The text without the digits of dates that can be read in two ways: ``05/03/2024``, ``10-11-12``."""
-    spans = [found.span() for found in _AMBIGUOUS_DATE.finditer(text) if _is_ambiguous(found)]
+def _remove_ambiguous_dates(tokens: Sequence[Token], text: str) -> list[Token]:
+    """Remove the digits of dates that can be read in two ways: ``05/03/2024``, ``10-11-12``."""
+    spans = [match.span() for match in _AMBIGUOUS_DATE.finditer(text) if _is_ambiguous(match)]
     left: list[Token] = []
     place = 0
     for token in tokens:
@@ -120,32 +121,34 @@ def _without_dates(tokens: Sequence[Token], text: str) -> list[Token]:
     return left
 
 
-def _is_ambiguous(found: re.Match[str]) -> bool:
-    first, second = int(found[1]), int(found[3])
-    if len(found[4]) == 2:  # noqa: PLR2004 - 25-12-24 may begin with its year
+def _is_ambiguous(match: re.Match[str]) -> bool:
+    first, second = int(match[1]), int(match[3])
+    if len(match[4]) == 2:  # noqa: PLR2004 - 25-12-24 may begin with its year
         return True
-    return found[2] != "." and first != second and max(first, second) <= _MONTHS_A_YEAR
+    return match[2] != "." and first != second and max(first, second) <= _MONTHS_A_YEAR
 
 
 # --- what stands behind a number ------------------------------------------------------------------------------
 
 
-def with_unread(found: Lookup, reading: QuantityReading) -> QuantityReading:
-    """A number or amount, marked when a word that is not read may be its scale or its unit."""
+def mark_unread(lookup: Lookup, reading: QuantityReading) -> QuantityReading:
+    """Mark a number or amount where an unread word may be its scale or its unit."""
     if reading.kind not in {FactKind.NUMBER, FactKind.MONEY}:
         return reading
     closed = reading.kind is FactKind.MONEY and not reading.prefixed
-    unread = _went_before(found, reading.first) or (not closed and _goes_on(found, reading.last + 1))
+    unread = _is_preceded_by_unread_word(lookup, reading.first) or (
+        not closed and _is_followed_by_unread_word(lookup, reading.last + 1)
+    )
     return reading._replace(unread=unread)
 
 
-def _goes_on(found: Lookup, at: int) -> bool:
-    """Whether a word of content follows: at once, behind a bracket or hyphen, or behind the end of a range."""
-    for _ in range(_MOST_STEPS):
-        token, following = found.token(at), found.token(at + 1)
-        if token is END or found.is_broken(at - 1, at):
+def _is_followed_by_unread_word(lookup: Lookup, at: int) -> bool:
+    """Whether a content word follows: directly, after a bracket or hyphen, or after the end of a range."""
+    for _ in range(_MAX_STEPS):
+        token, following = lookup.token(at), lookup.token(at + 1)
+        if token is END or lookup.is_broken(at - 1, at):
             return False
-        small = _is_small(token)
+        small = _is_function_word(token)
         if _is_unread(token) and not small:
             return True
         if (small or token.text in _RANGES) and following.kind == NUMERAL:
@@ -157,12 +160,12 @@ def _goes_on(found: Lookup, at: int) -> bool:
     return False
 
 
-def _went_before(found: Lookup, at: int) -> bool:
-    """``2 mil 500 €``, ``3 Millionen 500.000 €``: the amount began with another number and its word."""
-    if at < 2 or found.is_broken(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
+def _is_preceded_by_unread_word(lookup: Lookup, at: int) -> bool:
+    """Whether the amount began with another number and its word: ``2 mil 500 €``, ``3 Millionen 500.000 €``."""
+    if at < 2 or lookup.is_broken(at - 2, at):  # noqa: PLR2004 - a number and its word stand before
         return False
-    word = found.token(at - 1)
-    return _is_unread(word) and not _is_small(word) and found.token(at - 2).kind == NUMERAL
+    word = lookup.token(at - 1)
+    return _is_unread(word) and not _is_function_word(word) and lookup.token(at - 2).kind == NUMERAL
 
 
 def _is_unread(token: Token) -> bool:
@@ -171,11 +174,11 @@ def _is_unread(token: Token) -> bool:
     return letter or (token.kind == WORD and token.key.endswith(_OPAQUE))
 
 
-def _is_small(token: Token) -> bool:
-    return token.kind == WORD and as_written(token.key) in _SMALL_WORDS
+def _is_function_word(token: Token) -> bool:
+    return token.kind == WORD and remove_unread_mark(token.key) in _SMALL_WORDS
 
 
-DENIALS = keys_of(
+DENIALS = parse_keys(
     "nicht kein keine keinen keiner keines nie ohne sondern ne pas jamais aucun aucune sans no ni nunca ningún "
     "ninguna sin sino não nem sem non mai nessun senza niet geen nooit bez nu fără değil không tidak bukan not "
     "never"

@@ -10,13 +10,13 @@ from typing import Final
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.numerals import is_multiple
-from monitors.facts.quantities.other_languages import as_written
+from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.units import BETWEEN, TIME_UNITS
-from monitors.facts.text import keys_of
+from monitors.facts.text import parse_keys
 
 _RATED: Final = frozenset({FactKind.MONEY, FactKind.PERCENT, FactKind.NUMBER})
-_EACH: Final = keys_of("per a an each every / प्रति हर prati har")
-_OF_PEOPLE: Final = keys_of(
+_EACH: Final = parse_keys("per a an each every / प्रति हर prati har")
+_OF_PEOPLE: Final = parse_keys(
     "person people head adult child traveller traveler passenger guest member user seat life family व्यक्ति vyakti"
 )
 _SAME_PERIOD: Final = {
@@ -26,66 +26,69 @@ _SAME_PERIOD: Final = {
     (7, "day"): "week",
     (24, "hour"): "day",
 }
-_LONG_AGO: Final = keys_of("ago later earlier before after back old")
+_WORDS_FOR_WHEN: Final = parse_keys("ago later earlier before after back old")
 """Behind a period these say when: "He paid €50 a year ago"."""
 
 _ADVERBS: Final = {
-    **dict.fromkeys(keys_of("yearly annually annual वार्षिक सालाना salana jährlich annuels"), "year"),
-    **dict.fromkeys(keys_of("monthly मासिक masik monatlich mensuel"), "month"),
-    **dict.fromkeys(keys_of("weekly साप्ताहिक wöchentlich"), "week"),
-    **dict.fromkeys(keys_of("daily nightly दैनिक täglich"), "day"),
-    **dict.fromkeys(keys_of("hourly stündlich"), "hour"),
-    **dict.fromkeys(keys_of("quarterly vierteljährlich"), "quarter"),
+    **dict.fromkeys(parse_keys("yearly annually annual वार्षिक सालाना salana jährlich annuels"), "year"),
+    **dict.fromkeys(parse_keys("monthly मासिक masik monatlich mensuel"), "month"),
+    **dict.fromkeys(parse_keys("weekly साप्ताहिक wöchentlich"), "week"),
+    **dict.fromkeys(parse_keys("daily nightly दैनिक täglich"), "day"),
+    **dict.fromkeys(parse_keys("hourly stündlich"), "hour"),
+    **dict.fromkeys(parse_keys("quarterly vierteljährlich"), "quarter"),
 }
 _QUARTERS: Final = {
-    **dict.fromkeys(keys_of("quarter quarters तिमाही"), "quarter"),
-    **dict.fromkeys(keys_of("annum"), "year"),
+    **dict.fromkeys(parse_keys("quarter quarters तिमाही"), "quarter"),
+    **dict.fromkeys(parse_keys("annum"), "year"),
 }
 """Periods that are no units of time elsewhere."""
-_LED_ELSEWHERE: Final = keys_of("per pro im je par por al")
+_LED_ELSEWHERE: Final = parse_keys("per pro im je par por al")
 _ELSEWHERE: Final = {
-    **dict.fromkeys(keys_of("jahr kalenderjahr an année año anno jaar ano"), "year"),
-    **dict.fromkeys(keys_of("quartal trimestre"), "quarter"),
-    **dict.fromkeys(keys_of("monat kalendermonat mois mes mese maand mês"), "month"),
-    **dict.fromkeys(keys_of("woche semaine semana settimana"), "week"),
-    **dict.fromkeys(keys_of("tag nacht jour nuit día giorno dag dia"), "day"),
-    **dict.fromkeys(keys_of("stunde heure hora ora uur"), "hour"),
+    **dict.fromkeys(parse_keys("jahr kalenderjahr an année año anno jaar ano"), "year"),
+    **dict.fromkeys(parse_keys("quartal trimestre"), "quarter"),
+    **dict.fromkeys(parse_keys("monat kalendermonat mois mes mese maand mês"), "month"),
+    **dict.fromkeys(parse_keys("woche semaine semana settimana"), "week"),
+    **dict.fromkeys(parse_keys("tag nacht jour nuit día giorno dag dia"), "day"),
+    **dict.fromkeys(parse_keys("stunde heure hora ora uur"), "hour"),
 }
 """Periods in languages whose units are not read; they count only behind a word that leads to them (pro, par)."""
-_SORTS: Final = BETWEEN | keys_of("insurance insured contract membership subscription billing")
+_SORTS: Final = BETWEEN | parse_keys("insurance insured contract membership subscription billing")
 """Words that may stand before the period: per calendar month."""
 
 
-def with_period(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
-    """An amount with the period that is named right behind it."""
+def add_period(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
+    """Add the period that is named directly after an amount."""
     if reading.kind not in _RATED or reading.ordinal:
         return reading
-    period = _period_at(reader, reading.last + 1)
+    period = _find_period(reader, reading.last + 1)
     return reading._replace(per=period) if period else reading
 
 
-def _period_at(reader: NumberReader, at: int) -> str:
-    """The period that is named from token ``at`` on; empty where none is."""
+def _find_period(reader: NumberReader, at: int) -> str:
+    """Return the period that is named at token ``at``; empty where there is none."""
     if reader.token(at).key == "(":
         at += 1
     if reader.token(at).key in _EACH and reader.token(at + 1).key in _OF_PEOPLE:
         at += 2
         if reader.token(at).key == "and":
-            return _named_at(reader, at + 1 + (reader.token(at + 1).key in _EACH), elsewhere=False)
+            return _find_named_period(reader, at + 1 + (reader.token(at + 1).key in _EACH), elsewhere=False)
     if reader.token(at).key == "for" and reader.token(at + 1).key in {"each", "every"}:
         at += 1
-    key = as_written(reader.token(at).key)
+    key = remove_unread_mark(reader.token(at).key)
     if key in _ADVERBS:
         return _ADVERBS[key]
     if key == "pa" or [reader.token(at + step).key for step in range(3)] == ["p", ".", "a"]:
         return "year"
     if key in _EACH or key in _LED_ELSEWHERE:
-        return _named_at(reader, at + 1, elsewhere=key in _LED_ELSEWHERE)
+        return _find_named_period(reader, at + 1, elsewhere=key in _LED_ELSEWHERE)
     return ""
 
 
-def _several_at(reader: NumberReader, at: int) -> str | None:
-    """``2 years`` of "every two years" and "every other year"; 12 months are a year. ``None`` without a number."""
+def _find_period_of_several(reader: NumberReader, at: int) -> str | None:
+    """Return ``2 years`` for "every two years" and "every other year"; ``None`` without a number.
+
+    Twelve months are one year.
+    """
     if reader.token(at).key == "other":
         count, unit_at = 2, at + 1
     else:
@@ -101,14 +104,14 @@ def _several_at(reader: NumberReader, at: int) -> str | None:
     return _SAME_PERIOD.get((count, unit.name), f"{count} {unit.name}s")
 
 
-def _named_at(reader: NumberReader, at: int, *, elsewhere: bool) -> str:
-    several = _several_at(reader, at)
+def _find_named_period(reader: NumberReader, at: int, *, elsewhere: bool) -> str:
+    several = _find_period_of_several(reader, at)
     if several is not None:
         return several
     if reader.token(at).key in _SORTS:
         at += 1
-    key = as_written(reader.token(at).key)
-    if reader.token(at + 1).key in _LONG_AGO:
+    key = remove_unread_mark(reader.token(at).key)
+    if reader.token(at + 1).key in _WORDS_FOR_WHEN:
         return ""
     unit = TIME_UNITS.get(key)
     if unit is not None:

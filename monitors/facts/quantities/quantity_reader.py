@@ -20,20 +20,20 @@ from monitors.facts.quantities.units import (
     WHOLE,
     Currency,
     TimeUnit,
-    currency_at,
     is_backtick_rupee,
-    percent_after,
-    percent_before,
-    slash_dash,
-    unit_after,
+    is_percent_before,
+    is_slash_dash,
+    read_currency,
+    read_time_unit,
+    skip_percent,
 )
-from monitors.facts.text import NUMERAL, SIGN, WORD, keys_of
+from monitors.facts.text import NUMERAL, SIGN, WORD, parse_keys
 
 
-def reading_of(
+def build_reading(
     reader: NumberReader, kind: FactKind, amount: NumberSpan, *, last: int, first: int | None = None
 ) -> QuantityReading:
-    """An amount as a quantity that reaches from token ``first`` to ``last`` (inclusive)."""
+    """Build the reading of an amount that reaches from token ``first`` to ``last`` (inclusive)."""
     first = amount.first if first is None else first
     start = amount.start if first == amount.first else reader.token(first).start
     end = amount.end if last == amount.last else reader.token(last).end
@@ -51,20 +51,20 @@ def reading_of(
     )
 
 
-def money_reading(
+def build_money_reading(
     reader: NumberReader, amount: NumberSpan, code: str | None, *, first: int, last: int
 ) -> QuantityReading:
-    """Money; ``code`` is ISO 4217 or ``None`` where the country is open."""
-    return reading_of(reader, FactKind.MONEY, amount, first=first, last=last)._replace(unit=code)
+    """Build a reading of money; ``code`` is ISO 4217, or ``None`` where the country is open."""
+    return build_reading(reader, FactKind.MONEY, amount, first=first, last=last)._replace(unit=code)
 
 
-def duration_reading(reader: NumberReader, amount: NumberSpan, unit: TimeUnit, last: int) -> QuantityReading:
-    """A duration, months and days apart."""
+def build_duration_reading(reader: NumberReader, amount: NumberSpan, unit: TimeUnit, last: int) -> QuantityReading:
+    """Build a duration with separate months and days."""
     if amount.value < 0:
         # No duration is negative: the hyphen was a dash ("Waiting period -36 months").
         start = reader.token(amount.first + 1).start
         amount = amount._replace(value=-amount.value, first=amount.first + 1, start=start)
-    return reading_of(reader, FactKind.DURATION, amount, last=last)._replace(
+    return build_reading(reader, FactKind.DURATION, amount, last=last)._replace(
         original_value=amount.value,
         original_unit=unit.name,
         months=amount.value * unit.months,
@@ -72,20 +72,22 @@ def duration_reading(reader: NumberReader, amount: NumberSpan, unit: TimeUnit, l
     )
 
 
-def duration_with_half(reader: NumberReader, amount: NumberSpan, unit: TimeUnit, after: int) -> QuantityReading:
-    """``one hour and a half``, ``one year and a quarter``."""
+def build_duration_with_half(
+    reader: NumberReader, amount: NumberSpan, unit: TimeUnit, after: int
+) -> QuantityReading:
+    """Build a duration with an added fraction: ``one hour and a half``, ``one year and a quarter``."""
     if reader.part(after) is NumberPart.AND:
         place = after + 1 + (reader.part(after + 1) is NumberPart.ARTICLE)
         word = reader.word(place)
         if word is not None and word.part is NumberPart.FRACTION and reader.token(place + 1).key not in TIME_UNITS:
             amount = amount._replace(value=amount.value + word.value)
             after = place + 1
-    return duration_reading(reader, amount, unit, after - 1)
+    return build_duration_reading(reader, amount, unit, after - 1)
 
 
-def number_reading(reader: NumberReader, amount: NumberSpan) -> QuantityReading:
-    """A number; decades and centuries are marked, and digits with letters right behind them."""
-    reading = reading_of(reader, FactKind.NUMBER, amount, last=amount.last)
+def build_number_reading(reader: NumberReader, amount: NumberSpan) -> QuantityReading:
+    """Build a number; mark decades, centuries, and digits that letters touch."""
+    reading = build_reading(reader, FactKind.NUMBER, amount, last=amount.last)
     following = reader.token(amount.last + 1)
     glued = following.kind == WORD and following.start == amount.end and not amount.ordinal
     if amount.ordinal and following.key in _CENTURIES:
@@ -111,45 +113,53 @@ _CENTURIES = frozenset({"century", "शताब्दी", "सदी", "sadi"}
 _FIRST_DECADE = 1000
 
 
-def plain_number(reader: NumberReader, at: int) -> QuantityReading:
-    """The reading of digits that `NumberReader.is_plain_number` found, without the detours."""
+def build_plain_number(reader: NumberReader, at: int) -> QuantityReading:
+    """Build the reading of digits for which `NumberReader.is_plain_number` is true."""
     token = reader.token(at)
     return QuantityReading(FactKind.NUMBER, Decimal(token.text), at, at, token.start, token.end, bare=True)
 
 
-def bare_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
-    """The quantity that begins at token ``at`` without a number; an ordinal by itself is one."""
+def read_bare_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
+    """Read the quantity that begins at token ``at`` without a number; an ordinal by itself is one."""
     token, word = reader.token(at), reader.word(at)
     if word is not None and word.part is NumberPart.ORDINAL:
-        return _ordinal(reader, at)
+        return _read_ordinal(reader, at)
     if word is not None and word.part is NumberPart.FRACTION and word.english:
-        return _part_of_unit(reader, at)
-    one = (word is not None and word.part is NumberPart.ARTICLE) or token.key in WHOLE
-    if one and not _is_rate(reader, at):
+        return _read_part_of_unit(reader, at)
+    is_single = (word is not None and word.part is NumberPart.ARTICLE) or token.key in WHOLE
+    if is_single and not _is_rate(reader, at):
         place = at + 2 if reader.token(at + 1).text == "-" else at + 1
         unit = TIME_UNITS.get(reader.token(place).key)
         if unit is not None and (token.key not in WHOLE or not reader.token(place).key.endswith("s")):
-            return [duration_with_half(reader, _one(reader, at)._replace(last=place), unit, place + 1)]
+            return [
+                build_duration_with_half(
+                    reader, _build_single_span(reader, at)._replace(last=place), unit, place + 1
+                )
+            ]
         if word is not None and reader.token(at + 1).key in NAMES:
-            currency = currency_at(reader, at + 1)
+            currency = read_currency(reader, at + 1)
             if currency is not None and len(reader.token(at + 1).key) > 3:  # noqa: PLR2004 - no codes
-                return [money_reading(reader, _one(reader, at), currency.code, first=at, last=currency.after - 1)]
+                return [
+                    build_money_reading(
+                        reader, _build_single_span(reader, at), currency.code, first=at, last=currency.after - 1
+                    )
+                ]
     if TIME_UNITS.get(token.key) == _FORTNIGHT:
-        return [duration_reading(reader, _one(reader, at), TIME_UNITS[token.key], at)]
+        return [build_duration_reading(reader, _build_single_span(reader, at), TIME_UNITS[token.key], at)]
     return []
 
 
 _FORTNIGHT = TIME_UNITS["fortnight"]
-_RATED = keys_of("per once twice times time every each % किमी bar baar")
+_RATED = parse_keys("per once twice times time every each % किमी bar baar")
 
 
 def _is_rate(reader: NumberReader, at: int) -> bool:
-    """``₹500 a day``, ``once a year``: how often, not how long."""
+    """Whether a unit says how often (``₹500 a day``, ``once a year``) and not how long."""
     before = reader.token(at - 1)
     return before.kind == NUMERAL or before.key in _RATED or before.key in UNIT_KEYS or before.key in NUMBER_WORDS
 
 
-def _part_of_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
+def _read_part_of_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
     word = reader.word(at)
     place = at + 1
     if reader.token(place).text == "-" or reader.token(place).key in {"a", "an", "of"}:
@@ -157,67 +167,67 @@ def _part_of_unit(reader: NumberReader, at: int) -> list[QuantityReading]:
     unit = TIME_UNITS.get(reader.token(place).key)
     if unit is None or word is None:
         return []
-    return [duration_reading(reader, _one(reader, at)._replace(value=word.value), unit, place)]
+    return [build_duration_reading(reader, _build_single_span(reader, at)._replace(value=word.value), unit, place)]
 
 
-def _one(reader: NumberReader, at: int) -> NumberSpan:
+def _build_single_span(reader: NumberReader, at: int) -> NumberSpan:
     token = reader.token(at)
     return NumberSpan(Decimal(1), at, at, token.start, token.end, worded=True)
 
 
-def _ordinal(reader: NumberReader, at: int) -> list[QuantityReading]:
+def _read_ordinal(reader: NumberReader, at: int) -> list[QuantityReading]:
     token, word = reader.token(at), reader.word(at)
     if word is None or (word.english and token.key.endswith("s") and token.key != "seconds"):
         return []
-    if token.key == "seconds" or (token.key in {"पहले", "pehle"} and _is_earlier(reader, at)):
+    if token.key == "seconds" or (token.key in {"पहले", "pehle"} and _means_earlier(reader, at)):
         return []
     amount = NumberSpan(word.value, at, at, token.start, token.end, ordinal=True, worded=True)
-    return [number_reading(reader, amount)]
+    return [build_number_reading(reader, amount)]
 
 
-def _is_earlier(reader: NumberReader, at: int) -> bool:
-    """``आठ महीने पहले``, ``से पहले``: before, not first."""
+def _means_earlier(reader: NumberReader, at: int) -> bool:
+    """Whether पहले means "before" (``आठ महीने पहले``, ``से पहले``) and not "first"."""
     before = reader.token(at - 1)
     return before.key in UNIT_KEYS or before.key in {"से", "se", "के", "ke", "इससे", "isse"} or before.kind != WORD
 
 
-_PRONOUN_BEFORE = keys_of("the this that which every any no each other another only last next same")
+_PRONOUN_BEFORE = parse_keys("the this that which every any no each other another only last next same")
 _SCALES_AFTER_CODE = frozenset({"million", "billion", "lakh", "lac", "crore", "mn", "bn", "trillion"})
 
 
 def read_quantity(reader: NumberReader, at: int) -> list[QuantityReading]:
-    """The quantities that begin at token ``at``: none, one, or several for digits that are several numbers."""
-    before = None if reader.token(at).kind == NUMERAL else _currency_before(reader, at)
+    """Read the quantities that begin at token ``at``: none, one, or several for digits of several numbers."""
+    before = None if reader.token(at).kind == NUMERAL else _read_currency_before(reader, at)
     if before is not None:
-        read = _with_currency_before(reader, at, before)
+        read = _read_prefixed_money(reader, at, before)
         if read:
             return read
     amounts = reader.read(at)
     if not amounts:
-        return bare_unit(reader, at)
+        return read_bare_unit(reader, at)
     if len(amounts) > 1:
-        return [number_reading(reader, amount) for amount in amounts]
-    return _typed(reader, _restated(reader, amounts[0]))
+        return [build_number_reading(reader, amount) for amount in amounts]
+    return _classify_amount(reader, _merge_restatement(reader, amounts[0]))
 
 
 # --- a currency first -----------------------------------------------------------------------------------------
 
 
-def _currency_before(reader: NumberReader, at: int) -> Currency | None:
+def _read_currency_before(reader: NumberReader, at: int) -> Currency | None:
     if is_backtick_rupee(reader, at):
         return Currency("INR", at + 1, at)
     token = reader.token(at)
     code = MILLION_CODES.get(token.text)
     if code is not None:
         return Currency(code, at + 1, at)
-    return currency_at(reader, at)
+    return read_currency(reader, at)
 
 
-def _with_currency_before(reader: NumberReader, at: int, currency: Currency) -> list[QuantityReading]:
+def _read_prefixed_money(reader: NumberReader, at: int, currency: Currency) -> list[QuantityReading]:
     place = currency.after
     while reader.token(place).text in {":", "."} and place < currency.after + 2:
         place += 1
-    second = currency_at(reader, place)
+    second = read_currency(reader, place)
     if second is not None and second.code is not None:
         currency, place = second, second.after
     elif second is not None:
@@ -225,21 +235,21 @@ def _with_currency_before(reader: NumberReader, at: int, currency: Currency) -> 
     amounts = reader.read(place) if _may_be_amount(reader, place) else []
     if len(amounts) != 1:
         return []
-    amount = _restated(reader, amounts[0])
+    amount = _merge_restatement(reader, amounts[0])
     if reader.token(at).text in MILLION_CODES:
         amount = amount._replace(value=amount.value * 10**6)
-    if percent_after(reader, amount.last + 1) > amount.last + 1 and reader.token(at).kind == WORD:
+    if skip_percent(reader, amount.last + 1) > amount.last + 1 and reader.token(at).kind == WORD:
         return []
-    code, last = _second_currency(reader, at, currency, amount)
-    money = money_reading(reader, amount, code, first=at, last=last)
+    code, last = _resolve_second_currency(reader, at, currency, amount)
+    money = build_money_reading(reader, amount, code, first=at, last=last)
     return [money._replace(prefixed=True)]
 
 
-def _second_currency(
+def _resolve_second_currency(
     reader: NumberReader, at: int, currency: Currency, amount: NumberSpan
 ) -> tuple[str | None, int]:
-    """A currency that stands behind as well (``$5 AUD``, ``£94 GBP``): the code it gives, and the last token."""
-    behind = currency_at(reader, amount.last + 1)
+    """Resolve a second currency after the amount (``$5 AUD``, ``£94 GBP``): its code and last token."""
+    behind = read_currency(reader, amount.last + 1)
     alone = currency.code, amount.last
     if behind is None or reader.is_broken(amount.last, behind.first):
         return alone
@@ -258,8 +268,8 @@ def _may_be_amount(reader: NumberReader, at: int) -> bool:
 # --- the amount, said twice -----------------------------------------------------------------------------------
 
 
-def _restated(reader: NumberReader, amount: NumberSpan) -> NumberSpan:
-    """``two (2)``, ``45 (forty five)``, ``Rs.5(five) lakh``: one number said twice."""
+def _merge_restatement(reader: NumberReader, amount: NumberSpan) -> NumberSpan:
+    """Merge a number that is repeated in brackets: ``two (2)``, ``45 (forty five)``, ``Rs.5(five) lakh``."""
     opening = amount.last + 1
     if reader.token(opening).text != "(":
         return amount
@@ -278,35 +288,35 @@ def _restated(reader: NumberReader, amount: NumberSpan) -> NumberSpan:
 # --- what stands behind ---------------------------------------------------------------------------------------
 
 
-def _typed(reader: NumberReader, amount: NumberSpan) -> list[QuantityReading]:
+def _classify_amount(reader: NumberReader, amount: NumberSpan) -> list[QuantityReading]:
     after = amount.last + 1
-    percent = percent_after(reader, after + 1 if reader.token(after).key == "का" else after)
+    percent = skip_percent(reader, after + 1 if reader.token(after).key == "का" else after)
     if percent > after + 1 - (reader.token(after).key != "का") and not amount.ordinal:
-        return [reading_of(reader, FactKind.PERCENT, amount, last=percent - 1)]
-    if amount.first in {2, 3} and percent_before(reader, amount.first):
-        return [reading_of(reader, FactKind.PERCENT, amount, last=amount.last)]
-    if slash_dash(reader, after):
-        return [money_reading(reader, amount, "INR", first=amount.first, last=after + 1)]
+        return [build_reading(reader, FactKind.PERCENT, amount, last=percent - 1)]
+    if amount.first in {2, 3} and is_percent_before(reader, amount.first):
+        return [build_reading(reader, FactKind.PERCENT, amount, last=amount.last)]
+    if is_slash_dash(reader, after):
+        return [build_money_reading(reader, amount, "INR", first=amount.first, last=after + 1)]
     if amount.worded and 0 < amount.value < 1 and reader.token(after).key == "of":
         after += 1 + (reader.token(after + 1).key in {"a", "an", "one"})  # three quarters of an hour
-        if unit_after(reader, after) is None:
+        if read_time_unit(reader, after) is None:
             after = amount.last + 1
-    time = None if amount.ordinal else unit_after(reader, after)
+    time = None if amount.ordinal else read_time_unit(reader, after)
     if time is not None:
-        return [duration_with_half(reader, amount, time[0], time[1])]
-    currency = None if amount.ordinal else _currency_behind(reader, after)
+        return [build_duration_with_half(reader, amount, time[0], time[1])]
+    currency = None if amount.ordinal else _read_currency_behind(reader, after)
     if currency is not None:
-        return [_money_behind(reader, amount, currency)]
-    if not amount.ordinal and reader.token(after).key in MINOR and _minor_is_money(reader, after):
+        return [_build_money_behind(reader, amount, currency)]
+    if not amount.ordinal and reader.token(after).key in MINOR and len(reader.token(after).key) > 1:
         value = amount.value / 100
-        return [money_reading(reader, amount._replace(value=value), None, first=amount.first, last=after)]
+        return [build_money_reading(reader, amount._replace(value=value), None, first=amount.first, last=after)]
     if amount.worded and _is_pronoun(reader, amount):
         return []
-    return [number_reading(reader, amount)]
+    return [build_number_reading(reader, amount)]
 
 
-def _currency_behind(reader: NumberReader, at: int) -> Currency | None:
-    """A currency behind an amount; one that belongs to the next amount (``rmb 10 usd 20``) is not this one's."""
+def _read_currency_behind(reader: NumberReader, at: int) -> Currency | None:
+    """Read the currency after an amount, unless it belongs to the next one (``rmb 10 usd 20``)."""
     hyphen = reader.token(at).text == "-" and reader.token(at + 1).key in NAMES
     place = at + 1 if hyphen else at
     if reader.token(place).key == "of":
@@ -314,7 +324,7 @@ def _currency_behind(reader: NumberReader, at: int) -> Currency | None:
     mega = MILLION_CODES.get(reader.token(place).text)
     if mega is not None:
         return Currency(mega, place + 1, place)
-    currency = currency_at(reader, place)
+    currency = read_currency(reader, place)
     if currency is None:
         return None
     following = reader.token(currency.after)
@@ -329,7 +339,7 @@ def _currency_behind(reader: NumberReader, at: int) -> Currency | None:
     return currency if tight or not sign else None
 
 
-def _money_behind(reader: NumberReader, amount: NumberSpan, currency: Currency) -> QuantityReading:
+def _build_money_behind(reader: NumberReader, amount: NumberSpan, currency: Currency) -> QuantityReading:
     last = currency.after - 1
     if reader.token(currency.first).text in MILLION_CODES:
         amount = amount._replace(value=amount.value * 10**6)
@@ -343,23 +353,19 @@ def _money_behind(reader: NumberReader, amount: NumberSpan, currency: Currency) 
         second = NAMES.get(named.key) if named.text.isupper() else None
         code, last = (second, last + 1) if second else (code, last)
     if reader.token(last + 1).key in _CENTS and reader.token(last).key in _OF_CENTS:
-        return money_reading(
+        return build_money_reading(
             reader, amount._replace(value=amount.value / 100), code, first=amount.first, last=last + 1
         )
-    return money_reading(reader, amount, code, first=amount.first, last=last)
+    return build_money_reading(reader, amount, code, first=amount.first, last=last)
 
 
-_CENTS: Final = keys_of("cent cents")
-_OF_CENTS: Final = keys_of("euro dollar us")
+_CENTS: Final = parse_keys("cent cents")
+_OF_CENTS: Final = parse_keys("euro dollar us")
 """Before "cents" the name of the unit that they are part of: ``16 euro cents``."""
 
 
-def _minor_is_money(reader: NumberReader, at: int) -> bool:
-    return len(reader.token(at).key) > 1
-
-
 def _is_pronoun(reader: NumberReader, amount: NumberSpan) -> bool:
-    """``the one you mentioned``: no number."""
+    """Whether "one" is a pronoun (``the one you mentioned``) and not a number."""
     if amount.first != amount.last or amount.ordinal:
         return False
     token, before = reader.token(amount.first), reader.token(amount.first - 1)

@@ -1,4 +1,4 @@
-"""Every quantity a text states, overlaps settled: "₹5 lakh" is money, not a number.
+"""Reads every quantity of a text without overlaps: "₹5 lakh" is money, not a number.
 
 Bounds around a quantity: "up to", "at least", "not exceeding", "तक", "se kam". Quantities that belong together:
 compounds, hundredths, ranges.
@@ -12,55 +12,62 @@ from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from monitors.facts.quantities.clock import with_times
+from monitors.facts.quantities.clock import merge_times_of_day
 from monitors.facts.quantities.currencies import MINOR
-from monitors.facts.quantities.dates import Day, date_at, relative_at
+from monitors.facts.quantities.dates import Day, read_date, read_relative_date
 from monitors.facts.quantities.fact import Bound, Fact, FactKind, QuantityReading
-from monitors.facts.quantities.locales import PLAIN, Locale, Writing, as_marked, locale_of, settled
-from monitors.facts.quantities.measures import with_measures
+from monitors.facts.quantities.locales import (
+    PLAIN,
+    Locale,
+    Writing,
+    apply_locale_to_reading,
+    build_locale,
+    convert_decimal_commas,
+)
+from monitors.facts.quantities.measures import add_measure_units
 from monitors.facts.quantities.number_reader import NumberReader
-from monitors.facts.quantities.numbered import with_noun
-from monitors.facts.quantities.numerals import EXACT, LARGEST, is_multiple, plain
-from monitors.facts.quantities.other_languages import as_international, with_unread
-from monitors.facts.quantities.periods import with_period
-from monitors.facts.quantities.quantity_reader import plain_number, read_quantity
+from monitors.facts.quantities.numbered import add_counted_noun
+from monitors.facts.quantities.numerals import EXACT, MAX_VALUE, format_plain, is_multiple
+from monitors.facts.quantities.other_languages import hide_unread_words, mark_unread
+from monitors.facts.quantities.periods import add_period
+from monitors.facts.quantities.quantity_reader import build_plain_number, read_quantity
 from monitors.facts.quantities.units import DAYS_PER_MONTH, DAYS_PER_YEAR, STARTS, UNIT_KEYS
 from monitors.facts.text import (
     END,
     WORD,
     Normalised,
-    first_after_break,
-    keys_of,
+    find_tokens_after_breaks,
+    find_unread,
     normalise,
-    parts_of,
+    parse_keys,
+    split_ends,
     tokenise,
-    unread_of,
 )
 from monitors.records.base import Language
 
-_MOST_BEFORE = keys_of(
+_AT_MOST_BEFORE = parse_keys(
     "upto maximum max maximally अधिकतम adhiktam within under below capped cap limited restricted ज्यादा_से"
 )
-_LEAST_BEFORE = keys_of("minimum min over above exceeding exceeds beyond न्यूनतम nyuntam न्युनतम")
-_NEGATIONS = keys_of("not no never without न नहीं nahi nahin")
-_LINKS = keys_of("of to a an the is be by at for period about around approximately of: : है hai")
+_AT_LEAST_BEFORE = parse_keys("minimum min over above exceeding exceeds beyond न्यूनतम nyuntam न्युनतम")
+_NEGATIONS = parse_keys("not no never without न नहीं nahi nahin")
+_LINKS = parse_keys("of to a an the is be by at for period about around approximately of: : है hai")
 _STOPS = frozenset(".;!?()|•\n")
 _WINDOW = 4
 
 
-def bound_of(reader: NumberReader, first: int, last: int) -> Bound:
-    """How the quantity between tokens ``first`` and ``last`` (inclusive) limits."""
-    behind = _behind(reader, last + 1)
+def find_bound(reader: NumberReader, first: int, last: int) -> Bound:
+    """Return the bound of the quantity between tokens ``first`` and ``last`` (inclusive)."""
+    behind = _find_bound_behind(reader, last + 1)
     if behind is not Bound.EXACT:
         return behind
-    return _before(reader, first - 1)
+    return _find_bound_before(reader, first - 1)
 
 
-def _behind(reader: NumberReader, at: int) -> Bound:
+def _find_bound_behind(reader: NumberReader, at: int) -> Bound:
     key, following = reader.token(at).key, reader.token(at + 1).key
-    if key in {"तक", "tak"} or (key, following) in _MOST_BEHIND:
+    if key in {"तक", "tak"} or (key, following) in _AT_MOST_BEHIND:
         return Bound.AT_MOST
-    if key in {"onwards", "onward", "plus", "+", "upwards"} or (key, following) in _LEAST_BEHIND:
+    if key in {"onwards", "onward", "plus", "+", "upwards"} or (key, following) in _AT_LEAST_BEHIND:
         return Bound.AT_LEAST
     if following == "at" and reader.token(at).kind == WORD and key not in _JOINTS_OR:
         return {"most": Bound.AT_MOST, "least": Bound.AT_LEAST}.get(reader.token(at + 2).key, Bound.EXACT)
@@ -73,14 +80,14 @@ _REPEATED = {
     "jyada": Bound.AT_MOST, "अधिक": Bound.AT_MOST, "adhik": Bound.AT_MOST,
 }  # fmt: skip
 """Words that Hindi says twice with "से" between: कम से कम is at least, ज़्यादा से ज़्यादा at most."""
-_MOST_BEHIND = frozenset(
+_AT_MOST_BEHIND = frozenset(
     {
         ("से", "कम"), ("se", "kam"), ("से", "छोटे"), ("se", "chhote"), ("or", "less"), ("or", "below"),
         ("and", "below"), ("or", "fewer"), ("or", "younger"), ("or", "lighter"), ("or", "shorter"),
         ("or", "smaller"), ("at", "most"), ("and", "under"), ("or", "under"), ("and", "younger"),
     }
 )  # fmt: skip
-_LEAST_BEHIND = frozenset(
+_AT_LEAST_BEHIND = frozenset(
     {
         ("से", "अधिक"), ("से", "ज्यादा"), ("से", "ऊपर"), ("se", "zyada"), ("se", "jyada"), ("se", "adhik"),
         ("se", "upar"), ("or", "more"), ("and", "above"), ("or", "above"), ("and", "over"), ("or", "over"),
@@ -90,28 +97,28 @@ _LEAST_BEHIND = frozenset(
 )  # fmt: skip
 
 
-def _before(reader: NumberReader, at: int) -> Bound:
-    """The nearest bounding words in the few tokens before, in the same sentence."""
+def _find_bound_before(reader: NumberReader, at: int) -> Bound:
+    """Return the bound that the nearest words before set, in the same sentence."""
     for place in range(at, max(-1, at - _WINDOW), -1):
         key, earlier = reader.token(place).key, reader.token(place - 1).key
         if key == "." and earlier in {"max", "min"}:
             return Bound.AT_MOST if earlier == "max" else Bound.AT_LEAST
         if key in _STOPS or key == ",":
             return Bound.EXACT
-        found = _phrase(reader, place, key, earlier)
-        if found is not Bound.EXACT:
-            return found
+        bound = _read_bound_phrase(reader, place, key, earlier)
+        if bound is not Bound.EXACT:
+            return bound
         if key not in _LINKS:
             return Bound.EXACT
     return Bound.EXACT
 
 
-def _phrase(reader: NumberReader, place: int, key: str, earlier: str) -> Bound:
+def _read_bound_phrase(reader: NumberReader, place: int, key: str, earlier: str) -> Bound:
     negated = earlier in _NEGATIONS
     if key == "to" and earlier == "up":
         return Bound.AT_MOST
     if key == "than":
-        return _than(reader, place - 1)
+        return _read_than_bound(reader, place - 1)
     if key in {"most", "least"} and earlier == "at":
         return Bound.AT_MOST if key == "most" else Bound.AT_LEAST
     if key == reader.token(place - 2).key and earlier in {"से", "se"} and key in _REPEATED:
@@ -119,12 +126,12 @@ def _phrase(reader: NumberReader, place: int, key: str, earlier: str) -> Bound:
     if key in {"exceeding", "exceed", "above", "over", "beyond"}:
         negated = negated or reader.token(place - 2).key in _NEGATIONS or earlier == "cannot"
         return Bound.AT_MOST if negated else Bound.AT_LEAST
-    if key in _MOST_BEFORE:
+    if key in _AT_MOST_BEFORE:
         return Bound.AT_MOST
-    return Bound.AT_LEAST if key in _LEAST_BEFORE else Bound.EXACT
+    return Bound.AT_LEAST if key in _AT_LEAST_BEFORE else Bound.EXACT
 
 
-def _than(reader: NumberReader, at: int) -> Bound:
+def _read_than_bound(reader: NumberReader, at: int) -> Bound:
     key = reader.token(at).key
     # "not more than", "will not pay more than", "shall not be more than".
     negated = any(reader.token(place).key in _NEGATIONS for place in range(at - 3, at))
@@ -146,20 +153,20 @@ _LOOSE = frozenset({"and", "और", "aur", ",", "/", "&"})
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 
 
-def merged(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """The readings with compounds joined and units handed along ranges, in their order."""
+def merge_readings(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
+    """Join compounds and copy units along ranges; the order stays."""
     joined: list[QuantityReading] = []
     for reading in readings:
         if joined:
-            whole = _joined(reader, joined[-1], reading)
+            whole = _join_readings(reader, joined[-1], reading)
             if whole is not None:
                 joined[-1] = whole
                 continue
         joined.append(reading)
-    return _ranged(reader, joined)
+    return _spread_range_units(reader, joined)
 
 
-def _gap(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> list[str]:
+def _list_gap_keys(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> list[str]:
     if second.first - first.last > 3:  # noqa: PLR2004 - nothing that joins is longer
         return ["…"]
     gap = [reader.token(at).key for at in range(first.last + 1, second.first)]
@@ -170,14 +177,14 @@ def _gap(reader: NumberReader, first: QuantityReading, second: QuantityReading) 
 # --- compounds ------------------------------------------------------------------------------------------------
 
 
-def _joined(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> QuantityReading | None:
-    gap = _gap(reader, first, second)
+def _join_readings(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> QuantityReading | None:
+    gap = _list_gap_keys(reader, first, second)
     if len(gap) > 1 or (gap and gap[0] not in _JOINTS):
-        return _hour_and_half(reader, first, second)
+        return None
     if first.kind is FactKind.DURATION:
-        return _compound(reader, first, second, gap)
+        return _join_compound(reader, first, second, gap)
     if first.kind is FactKind.MONEY:
-        return _hundredths(reader, first, second, gap)
+        return _join_hundredths(reader, first, second, gap)
     return None
 
 
@@ -192,10 +199,10 @@ _ANY = 1_000_000
 _ORDER = ["century", "decade", "year", "month", "week", "day", "hour", "minute", "second"]
 
 
-def _compound(
+def _join_compound(
     reader: NumberReader, first: QuantityReading, second: QuantityReading, gap: list[str]
 ) -> QuantityReading | None:
-    """``2 years, 3 months``; ``1 hour fifteen``; ``one year and a quarter``."""
+    """Join durations: ``2 years, 3 months``; ``1 hour fifteen``; ``one year and a quarter``."""
     if second.kind is FactKind.DURATION:
         units = (first.original_unit, second.original_unit)
         if units[0] not in _ORDER or units[1] not in _ORDER or _ORDER.index(units[0]) >= _ORDER.index(units[1]):
@@ -211,7 +218,7 @@ def _compound(
             original_unit=second.original_unit,
         )
     minutes = second.kind is FactKind.NUMBER and first.original_unit == "hour" and 0 < second.value < 60  # noqa: PLR2004 - an hour has 60 minutes
-    if minutes and not second.ordinal and _ends(reader, second.last + 1) and gap != [","]:
+    if minutes and not second.ordinal and _is_at_end(reader, second.last + 1) and gap != [","]:
         return first._replace(
             last=second.last,
             end=second.end,
@@ -222,23 +229,18 @@ def _compound(
     return None
 
 
-def _ends(reader: NumberReader, at: int) -> bool:
+def _is_at_end(reader: NumberReader, at: int) -> bool:
     token = reader.token(at)
     return token is END or token.text in {".", ",", ";", ")", "!", "?", "।"}
 
 
-def _hour_and_half(reader: NumberReader, first: QuantityReading, second: QuantityReading) -> QuantityReading | None:
-    del reader, first, second
-    return None
+_BEHIND_AMOUNTS: Final = parse_keys("is है more की a an per each for")
 
 
-_BEHIND_AMOUNTS: Final = keys_of("is है more की a an per each for")
-
-
-def _hundredths(
+def _join_hundredths(
     reader: NumberReader, first: QuantityReading, second: QuantityReading, gap: list[str]
 ) -> QuantityReading | None:
-    """``3 dollars 50 cents``, ``15 dollars and 50``; a number that goes on with a noun is its own."""
+    """Join an amount with its hundredths: ``3 dollars 50 cents``, ``15 dollars and 50``."""
     if first.scale > 1 or not is_multiple(first.value, 1):
         return None
     minor = second.kind is FactKind.MONEY and reader.token(second.last).key in MINOR and second.unit is None
@@ -252,7 +254,7 @@ def _hundredths(
     if following.key in MINOR and following.end - following.start == 1:
         return first._replace(value=first.value + second.value / 100, last=second.last + 1, end=following.end)
     behind = not first.prefixed or gap
-    if behind and (_ends(reader, second.last + 1) or following.key in _BEHIND_AMOUNTS):
+    if behind and (_is_at_end(reader, second.last + 1) or following.key in _BEHIND_AMOUNTS):
         return first._replace(value=first.value + second.value / Decimal(100), last=second.last, end=second.end)
     return None
 
@@ -260,27 +262,27 @@ def _hundredths(
 # --- ranges ---------------------------------------------------------------------------------------------------
 
 
-def _ranged(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Units go from the last of a range or list to those before it (``30 or 90 days``), a sign to those after."""
+def _spread_range_units(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
+    """Copy units from the end of a range or list to its start (``30 or 90 days``), signs the other way."""
     result = list(readings)
     for place in range(len(result) - 2, -1, -1):
         first, second = result[place], result[place + 1]
-        gap = _gap(reader, first, second)
+        gap = _list_gap_keys(reader, first, second)
         if len(gap) == 1 and gap[0] in _RANGES and first.kind is FactKind.NUMBER:
-            result[place] = first if first.ordinal or first.attached else _like(first, second, gap[0])
+            result[place] = first if first.ordinal or first.attached else _copy_unit(first, second, gap[0])
     for place in range(1, len(result)):
-        gap = _gap(reader, result[place - 1], result[place])
+        gap = _list_gap_keys(reader, result[place - 1], result[place])
         if len(gap) == 1 and gap[0] in _ENDS_OF_RANGE:
-            result[place - 1 : place + 1] = _one_range(result[place - 1], result[place], gap[0])
+            result[place - 1 : place + 1] = _align_range_ends(result[place - 1], result[place], gap[0])
     return result
 
 
-def _one_range(
+def _align_range_ends(
     first: QuantityReading, second: QuantityReading, joint: str
 ) -> tuple[QuantityReading, QuantityReading]:
-    """``1648-51`` ends in 1651; ``₹5,000 - 10,000`` is rupees on both ends, ``$2-3 million`` millions; it rises."""
+    """Give both ends of a range one unit: ``1648-51`` ends in 1651, ``₹5,000 - 10,000`` is in rupees."""
     if joint in {"-", "–"} and _is_short_year(first, second):
-        return first, second._replace(value=_century(first.value) + second.value)
+        return first, second._replace(value=Decimal(int(first.value) // 100 * 100) + second.value)
     if (
         first.kind is not FactKind.MONEY
         or not first.prefixed
@@ -290,36 +292,34 @@ def _one_range(
     ):
         return first, second
     second = second._replace(kind=FactKind.MONEY, unit=first.unit, prefixed=True)
-    return _scaled_like(first, second), second
+    return _copy_scale(first, second), second
 
 
-def _century(year: Decimal) -> Decimal:
-    return Decimal(int(year) // 100 * 100)
-
-
-def _scaled_like(first: QuantityReading, second: QuantityReading) -> QuantityReading:
-    """The first end takes the second's scale when that makes a range: 5 to 10 lakh, not 500 to 2 lakh."""
+def _copy_scale(first: QuantityReading, second: QuantityReading) -> QuantityReading:
+    """Copy the scale of the second end to the first when that makes a range: 5 to 10 lakh."""
     shared = (
-        second.scale > 1 and first.scale == 1 and first.value < second.value / second.scale < LARGEST / second.scale
+        second.scale > 1
+        and first.scale == 1
+        and first.value < second.value / second.scale < MAX_VALUE / second.scale
     )
     return first._replace(value=first.value * second.scale, scale=second.scale) if shared else first
 
 
 def _is_short_year(first: QuantityReading, second: QuantityReading) -> bool:
-    """The 51 of ``1648-51``."""
+    """Whether the second number is a shortened year: the 51 of ``1648-51``."""
     both = first.kind is FactKind.NUMBER and second.kind is FactKind.NUMBER and first.bare and second.bare
     years = 1000 <= first.value <= 2999 and first.value % 1 == 0  # noqa: PLR2004 - years have four digits, until 2999
     return both and years and second.end - second.start == 2 and second.value > first.value % 100  # noqa: PLR2004 - 1998-99 and 2024/25
 
 
-def _like(first: QuantityReading, second: QuantityReading, joint: str) -> QuantityReading:
+def _copy_unit(first: QuantityReading, second: QuantityReading, joint: str) -> QuantityReading:
     looks_like_year = first.bare and _FIRST_YEAR <= first.value <= _LAST_YEAR and is_multiple(first.value, 1)
     if second.kind in {FactKind.NUMBER, FactKind.DATE} or second.prefixed or second.ordinal:
         plain = second.kind is FactKind.NUMBER and first.bare and joint not in _LOOSE and not looks_like_year
-        return _scaled_like(first, second) if plain else first
+        return _copy_scale(first, second) if plain else first
     if joint in _LOOSE and (looks_like_year or second.kind is FactKind.MONEY or first.scale > second.scale):
         return first
-    first = _scaled_like(first, second)
+    first = _copy_scale(first, second)
     factor = first.value / second.original_value if second.original_value else Decimal(0)
     return first._replace(
         kind=second.kind,
@@ -353,7 +353,7 @@ _DAY_DIGITS = Decimal("1e-9")
 
 
 class Scan(NamedTuple):
-    """A text's quantities with the tokens they stand in, for graders that read the words around them."""
+    """The quantities of a text with its tokens, for graders that read the words around them."""
 
     normalised: Normalised
     reader: NumberReader
@@ -376,74 +376,78 @@ def scan(
     text: str, *, reference_date: date | None = None, limits: ReadLimits = EVERYTHING, locale: Locale = PLAIN
 ) -> Scan:
     """Read ``text`` once, as ``locale`` writes numbers; linear in its length."""
-    return in_locale(scan_open(text, locale.writing, reference_date=reference_date, limits=limits), locale)
+    return apply_locale(
+        scan_without_locale(text, locale.writing, reference_date=reference_date, limits=limits), locale
+    )
 
 
-def scan_open(
+def scan_without_locale(
     text: str, writing: Writing, *, reference_date: date | None = None, limits: ReadLimits = EVERYTHING
 ) -> Scan:
-    """What all locales with one way of writing have in common: `in_locale` settles what they leave open."""
+    """Read a text without a locale; `apply_locale` resolves what this leaves open."""
     normalised = normalise(text)
-    tokens = tokenise(normalised.text, most=limits.tokens)
+    tokens = tokenise(normalised.text, limit=limits.tokens)
     at_limit = len(tokens) == limits.tokens
     if writing.is_unread or writing.speech:
-        tokens = as_international(tokens, normalised.text, writing.speech)
-    tokens = as_marked(tokens, writing)
-    breaks = first_after_break(tokens, normalised.text)
+        tokens = hide_unread_words(tokens, normalised.text, writing.speech)
+    tokens = convert_decimal_commas(tokens, writing)
+    breaks = find_tokens_after_breaks(tokens, normalised.text)
     reader = NumberReader(tokens, units=UNIT_KEYS, starts=STARTS, breaks=breaks)
     if at_limit:
         return Scan(normalised, reader, [], cut=True)
-    readings = _walk(reader, normalised.text, reference_date, limits.readings or len(tokens))
+    readings = _read_quantities(reader, normalised.text, reference_date, limits.readings or len(tokens))
     cut = len(readings) == limits.readings
-    readings = with_times(reader, normalised.text, merged(reader, readings))
-    readings = with_measures(reader, normalised.text, readings)
-    return Scan(normalised, reader, [_bounded(reader, reading) for reading in readings], cut)
+    readings = merge_times_of_day(reader, normalised.text, merge_readings(reader, readings))
+    readings = add_measure_units(reader, normalised.text, readings)
+    return Scan(normalised, reader, [_add_surroundings(reader, reading) for reading in readings], cut)
 
 
-def in_locale(scanned: Scan, locale: Locale) -> Scan:
-    """A text's quantities with what its place makes of them."""
+def apply_locale(scanned: Scan, locale: Locale) -> Scan:
+    """Resolve what a scan leaves open (decimal marks, currencies) by the locale."""
     reader = scanned.reader
-    readings = [settled(reader, reading, locale) for reading in scanned.readings]
+    readings = [apply_locale_to_reading(reader, reading, locale) for reading in scanned.readings]
     if locale.is_unread:
-        readings = [with_unread(reader, reading) for reading in readings]
+        readings = [mark_unread(reader, reading) for reading in readings]
     return scanned._replace(readings=readings)
 
 
-def _walk(reader: NumberReader, text: str, reference_date: date | None, most: int) -> list[QuantityReading]:
-    found: list[QuantityReading] = []
+def _read_quantities(
+    reader: NumberReader, text: str, reference_date: date | None, limit: int
+) -> list[QuantityReading]:
+    readings: list[QuantityReading] = []
     at = 0
-    for place in _outside_addresses(reader, text):
+    for place in _find_starts_outside_addresses(reader, text):
         if place < at:
             continue
-        if len(found) >= most:
-            return found[:most]
+        if len(readings) >= limit:
+            return readings[:limit]
         if reader.is_plain_number(place) and not reader.has_months:
-            found.append(plain_number(reader, place))
+            readings.append(build_plain_number(reader, place))
             at = place + 1
             continue
-        day = _date_at(reader, text, place, reference_date)
+        day = _read_date_at(reader, text, place, reference_date)
         if day is None:
             read = read_quantity(reader, place)
-            found.extend(read)
+            readings.extend(read)
             at = read[-1].last + 1 if read else at
             continue
-        while found and found[-1].last >= day.first:
-            found.pop()
-        found.append(_date_reading(reader, day))
+        while readings and readings[-1].last >= day.first:
+            readings.pop()
+        readings.append(_build_date_reading(reader, day))
         at = day.after
-    return found
+    return readings
 
 
-def _date_at(reader: NumberReader, text: str, place: int, reference_date: date | None) -> Day | None:
-    """A date at a token, or behind a hyphen that stands there."""
-    day = date_at(reader, text, place + 1 if reader.token(place).text == "-" else place)
+def _read_date_at(reader: NumberReader, text: str, place: int, reference_date: date | None) -> Day | None:
+    """Read a date at a token, or after a hyphen at that token."""
+    day = read_date(reader, text, place + 1 if reader.token(place).text == "-" else place)
     if day is None and reference_date is not None:
-        return relative_at(reader, place, reference_date)
+        return read_relative_date(reader, place, reference_date)
     return day
 
 
-def _outside_addresses(reader: NumberReader, text: str) -> Iterator[int]:
-    """The places where a quantity could begin, without those inside an address, a path or an identifier."""
+def _find_starts_outside_addresses(reader: NumberReader, text: str) -> Iterator[int]:
+    """Yield the tokens where a quantity could begin, outside addresses, paths and identifiers."""
     places = reader.list_possible_starts()
     if not places or _NAMED_HINT.search(text) is None:
         yield from places
@@ -458,16 +462,16 @@ def _outside_addresses(reader: NumberReader, text: str) -> Iterator[int]:
             yield place
 
 
-def _date_reading(reader: NumberReader, day: Day) -> QuantityReading:
+def _build_date_reading(reader: NumberReader, day: Day) -> QuantityReading:
     start, end = reader.token(day.first).start, reader.token(day.after - 1).end
     return QuantityReading(FactKind.DATE, Decimal(0), day.first, day.after - 1, start, end, date=day.iso)
 
 
-def _bounded(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
+def _add_surroundings(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
     if reading.kind is FactKind.DATE:
         return reading
-    reading = with_noun(reader, with_period(reader, reading))
-    bound = bound_of(reader, reading.first, reading.last)
+    reading = add_counted_noun(reader, add_period(reader, reading))
+    bound = find_bound(reader, reading.first, reading.last)
     return reading if bound is Bound.EXACT else reading._replace(bound=bound)
 
 
@@ -479,43 +483,43 @@ def read_facts(
     locale: str | None = None,
     currency: str | None = None,
 ) -> tuple[Fact, ...]:
-    """The quantities of ``text``, sorted by where they stand; no two overlap.
+    """Return the quantities of ``text`` in order; no two overlap.
 
     Spans are code points of ``text`` as given. ``language`` may stay open for English and Hindi, which are read
     together. Of any other language no word is read, and a number with such a word behind it ("24 Monate") is left
     out. ``locale`` (``de-DE``) and ``currency`` (ISO 4217) settle what the text leaves open. ``reference_date``
     makes "today" a date; without it, relative dates are not read. Of a text beyond a million characters the two
-    ends are read: `monitors.facts.text.unread_of` says what is not.
+    ends are read: `monitors.facts.text.find_unread` says what is not.
     """
-    written = locale_of(language, locale, currency)
-    unread = unread_of(text)
+    written = build_locale(language, locale, currency)
+    unread = find_unread(text)
     if unread is None:
-        return tuple(_facts(text, reference_date, written))
-    head, tail, behind = parts_of(text, unread)
+        return tuple(_read_facts_of_part(text, reference_date, written))
+    head, tail, behind = split_ends(text, unread)
     last = (
         fact.model_copy(update={"start": fact.start + behind, "end": fact.end + behind})
-        for fact in _facts(tail, reference_date, written)
+        for fact in _read_facts_of_part(tail, reference_date, written)
     )
-    first = (fact for fact in _facts(head, reference_date, written) if fact.end <= unread.start)
+    first = (fact for fact in _read_facts_of_part(head, reference_date, written) if fact.end <= unread.start)
     return (*first, *(fact for fact in last if fact.start >= unread.end))
 
 
-def _facts(text: str, reference_date: date | None, locale: Locale) -> Iterator[Fact]:
+def _read_facts_of_part(text: str, reference_date: date | None, locale: Locale) -> Iterator[Fact]:
     scanned = scan(text, reference_date=reference_date, locale=locale)
     readings = (reading for reading in scanned.readings if not reading.attached and not reading.unread)
     return (to_fact(reading, text, scanned.normalised) for reading in readings)
 
 
 def to_fact(reading: QuantityReading, text: str, normalised: Normalised) -> Fact:
-    """The record of a reading, with its place in the text as it was given."""
-    start, end = normalised.original_span(reading.start, reading.end)
+    """Build the record of a reading, with its place in the original text."""
+    start, end = normalised.find_original_span(reading.start, reading.end)
     original = reading.original_value
     return Fact(
         kind=reading.kind,
-        value=reading.date or plain(fact_value(reading)),
-        unit=_unit(reading),
-        original_value=None if original is None else plain(original),
-        original_unit="ordinal" if reading.ordinal else _said_unit(reading),
+        value=reading.date or format_plain(compute_fact_value(reading)),
+        unit=_find_fact_unit(reading),
+        original_value=None if original is None else format_plain(original),
+        original_unit="ordinal" if reading.ordinal else _find_original_unit(reading),
         bound=reading.bound,
         start=start,
         end=end,
@@ -523,8 +527,8 @@ def to_fact(reading: QuantityReading, text: str, normalised: Normalised) -> Fact
     )
 
 
-def fact_value(reading: QuantityReading) -> Decimal:
-    """A duration in days by the calendar's averages (365 and 30); any other value as it is."""
+def compute_fact_value(reading: QuantityReading) -> Decimal:
+    """Return a duration in days (365 a year, 30 a month); any other value unchanged."""
     if reading.kind is not FactKind.DURATION:
         return reading.value
     years, months = EXACT.divmod(reading.months, Decimal(12))
@@ -538,11 +542,11 @@ def fact_value(reading: QuantityReading) -> Decimal:
     return days if is_multiple(days, 1) else days.quantize(_DAY_DIGITS, context=EXACT)
 
 
-def _said_unit(reading: QuantityReading) -> str | None:
+def _find_original_unit(reading: QuantityReading) -> str | None:
     return reading.original_unit if reading.original_value is not None else None
 
 
-def _unit(reading: QuantityReading) -> str | None:
+def _find_fact_unit(reading: QuantityReading) -> str | None:
     match reading.kind:
         case FactKind.PERCENT:
             return "percent"

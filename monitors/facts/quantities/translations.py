@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from monitors.facts.text import NUMERAL, Token, normalise, word_key
+from monitors.facts.text import NUMERAL, Token, normalise, to_word_key
 
 _TABLES: Final[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "languages.toml").read_text(encoding="utf-8")
@@ -25,20 +25,20 @@ _HUNDRED: Final = 100
 
 
 @lru_cache(maxsize=8)
-def terms_of(language: str) -> Mapping[str, str]:
-    """The English key of each word of a language, or its digits; nothing for a language without rows."""
+def load_terms(language: str) -> Mapping[str, str]:
+    """Return the English key or the digits of each word of a language; empty for an unsupported one."""
     if language not in _TABLES:
         return {}
     table = _TABLES[language]
-    words = {_key(word): english for english, listed in table["words"].items() for word in listed.split()}
-    numbers = {_key(word): value for value, listed in table["numbers"].items() for word in listed.split()}
+    words = {_to_key(word): english for english, listed in table["words"].items() for word in listed.split()}
+    numbers = {_to_key(word): value for value, listed in table["numbers"].items() for word in listed.split()}
     if language == "de":
-        numbers |= _german_compounds(numbers)
+        numbers |= _build_german_compounds(numbers)
     return words | numbers
 
 
-def _german_compounds(numbers: Mapping[str, str]) -> dict[str, str]:
-    """``einundzwanzig``, ``zweihundert``, ``zweihundertfünfzig``, ``zweieinhalb``, ``viertausend``."""
+def _build_german_compounds(numbers: Mapping[str, str]) -> dict[str, str]:
+    """Build German compound numbers: ``einundzwanzig``, ``zweihundertfünfzig``, ``viertausend``."""
     small = {word: int(value) for word, value in numbers.items() if value.isdecimal() and int(value) < _HUNDRED}
     units = {word: value for word, value in small.items() if 0 < value < _UNITS_BELOW_TEN} | {"ein": 1}
     for unit, value in list(units.items()):
@@ -57,12 +57,12 @@ def _german_compounds(numbers: Mapping[str, str]) -> dict[str, str]:
     return made
 
 
-def _key(word: str) -> str:
-    return word_key(normalise(word).text)
+def _to_key(word: str) -> str:
+    return to_word_key(normalise(word).text)
 
 
-def translated(token: Token, words: Mapping[str, str]) -> Token | None:
-    """A word of a language as its English word or numeral; ``None`` for one without a row."""
+def translate_token(token: Token, words: Mapping[str, str]) -> Token | None:
+    """Translate a word to its English word or numeral; ``None`` for a word without a row."""
     english = words.get(token.key)
     if english is None:
         return None

@@ -13,7 +13,7 @@ from monitors.facts.quantities.currencies import COUNTRIES, DOLLARS, MONEY_WORDS
 from monitors.facts.quantities.lexicon import MONTHS
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.numerals import EXACT
-from monitors.facts.text import NUMERAL, WORD, keys_of, normalise, word_key
+from monitors.facts.text import NUMERAL, WORD, normalise, parse_keys, to_word_key
 
 DAYS_PER_YEAR = Decimal(365)
 DAYS_PER_MONTH = Decimal(30)
@@ -51,25 +51,25 @@ _SPELLINGS = {
     _SECOND: "second seconds sec secs सेकंड सेकेंड सेकण्ड सेकेण्ड सेकंडों",
 }
 
-TIME_UNITS = {word_key(normalise(word).text): unit for unit, words in _SPELLINGS.items() for word in words.split()}
+TIME_UNITS = {to_word_key(normalise(word).text): unit for unit, words in _SPELLINGS.items() for word in words.split()}
 """Every word for a unit of time, by its key."""
 
 _RIGHT_BEHIND = {"h": _HOUR, "Y": _YEAR, "W": _WEEK, "D": _DAY, "y": _YEAR, "d": _DAY, "w": _WEEK}
 """Single letters that are a unit only right behind digits: 3h, 2W."""
 
-BETWEEN = keys_of(
+BETWEEN = parse_keys(
     "calendar working business continuous consecutive completed complete full policy more additional "
     "clear whole successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar "
     "poore pure"
 )
 """Words that may stand between an amount and its unit: 24 continuous months."""
 
-WHOLE = keys_of("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
+WHOLE = parse_keys("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
 """All day, पूरे दिन: one unit."""
 
 
-def unit_after(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
-    """The unit of time that follows an amount at token ``at``, and the token after it."""
+def read_time_unit(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
+    """Return the unit of time that follows an amount at token ``at``, and the token after it."""
     token, before = reader.token(at), reader.token(at - 1)
     glued = token.start == before.end and before.kind == NUMERAL
     if glued and token.text in _RIGHT_BEHIND:
@@ -77,7 +77,7 @@ def unit_after(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
     if token.text == "h" and before.kind == NUMERAL:
         return _HOUR, at + 1
     if token.key in {"yo", "y"} and before.kind == NUMERAL:
-        return _years_old(reader, at)
+        return _read_years_old(reader, at)
     if token.text in {"-", "–"} or token.key in BETWEEN:
         at += 1
     if reader.token(at).key == "of" and reader.token(at + 1).key in TIME_UNITS:
@@ -86,8 +86,8 @@ def unit_after(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
     return None if unit is None else (unit, at + 1)
 
 
-def _years_old(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
-    """``87 yo``, ``87 y/o``."""
+def _read_years_old(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
+    """Read an age in years: ``87 yo``, ``87 y/o``."""
     if reader.token(at).key == "yo":
         return _YEAR, at + 1
     if reader.token(at + 1).text == "/" and reader.token(at + 2).key == "o":
@@ -95,13 +95,13 @@ def _years_old(reader: NumberReader, at: int) -> tuple[TimeUnit, int] | None:
     return None
 
 
-PERCENT_WORDS = keys_of(
+PERCENT_WORDS = parse_keys(
     "percent percents pct percentage प्रतिशत फीसदी फीसद परसेंट पर्सेंट pratishat pratisat fisadi feesadi parsent"
 )
 
 
-def percent_after(reader: NumberReader, at: int) -> int:
-    """The token after a percent sign or word that begins at ``at``; ``at`` itself when there is none."""
+def skip_percent(reader: NumberReader, at: int) -> int:
+    """Return the token after a percent sign or word at ``at``; ``at`` itself when there is none."""
     token = reader.token(at)
     if token.text in {"%", "٪"} or token.key in PERCENT_WORDS:
         return at + 1
@@ -112,8 +112,8 @@ def percent_after(reader: NumberReader, at: int) -> int:
     return at
 
 
-def percent_before(reader: NumberReader, at: int) -> bool:
-    """``percents of twenty`` as a whole text; inside one, "percent of 500 people" is no percentage of 500."""
+def is_percent_before(reader: NumberReader, at: int) -> bool:
+    """Whether the text begins with "percents of"; elsewhere "percent of 500 people" is not 500 %."""
     words = [reader.token(place).key for place in range(at)]
     return words in (["percents", "of"], ["percent", "of"], ["per", "cent", "of"])
 
@@ -132,30 +132,30 @@ MILLION_CODES = _MEGA
 """``30 MUSD``: thirty million."""
 
 
-def currency_at(reader: NumberReader, at: int) -> Currency | None:
-    """The currency that stands at token ``at``: ``₹``, ``Rs.``, ``US$``, ``c $``, ``INR``, ``Swiss francs``."""
+def read_currency(reader: NumberReader, at: int) -> Currency | None:
+    """Return the currency at token ``at``: ``₹``, ``Rs.``, ``US$``, ``c $``, ``INR``, ``Swiss francs``."""
     token = reader.token(at)
     if token.text in SIGNS:
-        return _sign(reader, at)
+        return _read_currency_sign(reader, at)
     if token.kind != WORD:
         return None
     following = reader.token(at + 1)
     if following.text == "$" and token.key in DOLLARS:
         return Currency(DOLLARS[token.key], at + 2, at)
-    if token.key in NAMES and _is_name(token.text, token.key):
+    if token.key in NAMES and _is_currency_name(token.text, token.key):
         after = at + 1
         if following.text == "." and following.start == token.end:
             after += 1
         return Currency(NAMES[token.key], after, at)
     if token.key in COUNTRIES:
-        return _of_country(reader, at)
+        return _read_country_currency(reader, at)
     if token.key in {"l", "u"} and following.text == ".":
-        return _dotted(reader, at)
+        return _read_dotted_currency(reader, at)
     return None
 
 
-def _sign(reader: NumberReader, at: int) -> Currency:
-    """A sign, and a code right beside it that says which dollar: ``$ SGD``."""
+def _read_currency_sign(reader: NumberReader, at: int) -> Currency:
+    """Read a currency sign and a code beside it that says which dollar: ``$ SGD``."""
     code, after = SIGNS[reader.token(at).text], at + 1
     following = reader.token(after)
     if following.text == "ur" and reader.token(at).text == "€":
@@ -165,12 +165,12 @@ def _sign(reader: NumberReader, at: int) -> Currency:
     return Currency(code, after, at)
 
 
-def _is_name(text: str, key: str) -> bool:
-    """Codes are upper case, except the few that people type in small letters; names may be either."""
+def _is_currency_name(text: str, key: str) -> bool:
+    """Whether a word is a currency: codes are upper case except a few; names may be either case."""
     return len(key) != 3 or not key.isascii() or key in _LOWER_CASE_TOO or text.isupper() or key == "yen"  # noqa: PLR2004 - a currency code has three letters
 
 
-def _of_country(reader: NumberReader, at: int) -> Currency | None:
+def _read_country_currency(reader: NumberReader, at: int) -> Currency | None:
     code, after = COUNTRIES[reader.token(at).key], at + 1
     if reader.token(after).key in {"states", "kong", "zealand", "islands"}:
         after += 1
@@ -178,8 +178,8 @@ def _of_country(reader: NumberReader, at: int) -> Currency | None:
     return Currency(code, after + 1, at) if named.key in NAMES and named.key != "le" else None
 
 
-def _dotted(reader: NumberReader, at: int) -> Currency | None:
-    """``L.E``, ``U.S. $``."""
+def _read_dotted_currency(reader: NumberReader, at: int) -> Currency | None:
+    """Read a currency with dots in its name: ``L.E``, ``U.S. $``."""
     second = reader.token(at + 2)
     if reader.token(at).key == "l" and second.key == "e":
         after = at + 4 if reader.token(at + 3).text == "." else at + 3
@@ -192,7 +192,7 @@ def _dotted(reader: NumberReader, at: int) -> Currency | None:
 
 
 def is_backtick_rupee(reader: NumberReader, at: int) -> bool:
-    """A backtick before digits: what the rupee sign becomes in text extracted from some PDFs."""
+    """Whether a backtick before digits is a rupee sign, as text extracted from some PDFs has it."""
     token, following = reader.token(at), reader.token(at + 1)
     if token.text != "`" or following.kind != NUMERAL:
         return False
@@ -200,12 +200,12 @@ def is_backtick_rupee(reader: NumberReader, at: int) -> bool:
     return not (closing.text == "`" and closing.start == following.end)
 
 
-def slash_dash(reader: NumberReader, at: int) -> bool:
-    """``5000/-``: rupees in India."""
-    return reader.token(at).text == "/" and reader.token(at + 1).text == "-" and _adjacent(reader, at)
+def is_slash_dash(reader: NumberReader, at: int) -> bool:
+    """Whether ``/-`` follows the digits (``5000/-``): rupees in India."""
+    return reader.token(at).text == "/" and reader.token(at + 1).text == "-" and _is_adjacent(reader, at)
 
 
-def _adjacent(reader: NumberReader, at: int) -> bool:
+def _is_adjacent(reader: NumberReader, at: int) -> bool:
     return reader.token(at).start == reader.token(at - 1).end
 
 

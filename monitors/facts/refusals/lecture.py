@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from monitors.facts.text import Hinted, caseless
+from monitors.facts.text import Hinted, to_caseless
 
 _DATA: Final[Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("lecture.toml").read_text(encoding="utf-8")
@@ -22,10 +22,11 @@ def _build_hinted_pattern(row: Mapping[str, Any]) -> Hinted:
 _SIGNS: Final = tuple((row["weight"], _build_hinted_pattern(row)) for row in _DATA["signs"])
 _JUDGES: Final = tuple(map(_build_hinted_pattern, _DATA["judges"]))
 _PREMISE, _ABOUT_PEOPLE, _JUDGES_LATER, _INSTRUCTS, _STATES = (
-    _build_hinted_pattern(_DATA[name]) for name in ("premise", "about_people", "judges_later", "instructs", "states")
+    _build_hinted_pattern(_DATA[name])
+    for name in ("premise", "about_people", "judges_later", "instructs", "states")
 )
 HINTED: Final = (*(sign for _, sign in _SIGNS), *_JUDGES, _PREMISE)
-"""All patterns that are spared where no hint stands."""
+"""All patterns that are searched only where one of their hints is in the text."""
 _JUDGES_LATER_LIMIT: Final = 20
 _JUDGES_LATER_READ: Final = 420
 _MIN_LECTURE_WEIGHT: Final = 35
@@ -38,16 +39,16 @@ _HINTS: Final = tuple(dict.fromkeys(hint for sign in HINTED for hint in sign.hin
 
 
 def find_lecture(text: str) -> tuple[int, int] | None:
-    """The span of the first sentence of a reply that only lectures, or ``None``; a reply that cites answers."""
+    """Return the span of the first sentence of a reply that only lectures, or ``None``."""
     head = text[:_MAX_READ_LENGTH].replace("’", "'")
-    plain = caseless(head)
+    plain = to_caseless(head)
     if not any(map(plain.__contains__, _HINTS)) or _CITED.search(head) or _STATES.search(head, plain):
         return None
     end = _SENTENCE_END.search(head)
     first = head[: end.end()] if end else head
     weight = sum_admonitions(head, plain, _JUDGES_LATER_LIMIT)
     if weight < _MIN_LECTURE_WEIGHT:
-        opening = caseless(first)
+        opening = to_caseless(first)
         judged = (
             any(sign.search(first, opening) for sign in _JUDGES)
             or (_PREMISE.search(first, opening) is not None and _ABOUT_PEOPLE.search(head, plain) is not None)
@@ -62,7 +63,7 @@ def find_lecture(text: str) -> tuple[int, int] | None:
 
 
 def sum_admonitions(head: str, plain: str, at_least: int) -> int:
-    """Admonition minus instruction, in tenths; instruction counts only where admonition is ``at_least`` so much."""
+    """Return admonition minus instruction, in tenths; instruction counts only from ``at_least`` on."""
     against = sum(weight for weight, sign in _SIGNS if weight > 0 and sign.search(head, plain))
     if against < at_least:
         return against

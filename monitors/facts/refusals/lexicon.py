@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from monitors.facts.text import Token, normalise, tokenise, word_key
+from monitors.facts.text import Token, normalise, tokenise, to_word_key
 
 _READ_TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "en": ("en",),
@@ -25,7 +25,7 @@ _BITS: Final = {name: 1 << place for place, name in enumerate(_TABLES)}
 
 
 def role_bit(name: str) -> int:
-    """The bit of a table of `words.toml`."""
+    """Return the bit of a table of `words.toml`."""
     return _BITS[name]
 
 
@@ -49,7 +49,7 @@ class Lexicon(dict[str, tuple[int, _Phrases]]):
             own = dict[str, int]()
             for name, bit in _BITS.items():
                 for written in _TABLES[name].get(part, ()):
-                    first, *rest = (word_key(token.text) for token in tokenise(normalise(written.rstrip("*")).text))
+                    first, *rest = (to_word_key(token.text) for token in tokenise(normalise(written.rstrip("*")).text))
                     if rest:
                         hyphened = tuple(key for word in rest for key in ("-", word))
                         for form in (tuple(rest), hyphened):
@@ -67,8 +67,8 @@ class Lexicon(dict[str, tuple[int, _Phrases]]):
             self[key] = entry
         return entry
 
-    def roles(self, keys: Sequence[str]) -> list[int]:
-        """The roles of each word; a phrase gives its own to all of its words."""
+    def find_roles(self, keys: Sequence[str]) -> list[int]:
+        """Return the roles of each word; a phrase adds its role to all of its words."""
         entries = [self[key] for key in keys]
         roles = [bits for bits, _ in entries]
         for at, ((_, phrases), following) in enumerate(zip(entries, keys[1:], strict=False)):
@@ -83,16 +83,16 @@ class Lexicon(dict[str, tuple[int, _Phrases]]):
 
 @cache
 def load_lexicon(language: str) -> Lexicon:
-    """The words that are read in ``language``: ``en``, ``de``, ``hinglish`` or ``hi``."""
+    """Return the words that are read in ``language``: ``en``, ``de``, ``hinglish`` or ``hi``."""
     return Lexicon(language)
 
 
-_EVERYDAY: Final = {word_key(word): language for language, words in _TABLES["language"].items() for word in words}
+_EVERYDAY: Final = {to_word_key(word): language for language, words in _TABLES["language"].items() for word in words}
 _MAX_GUESS_TOKENS: Final = 120
 
 
 def guess_language(tokens: Sequence[Token]) -> str:
-    """Which language's words are read: that with the most everyday words among the first ones, English for none."""
+    """Return the language with the most everyday words among the first tokens; English for none."""
     counts = dict.fromkeys(_READ_TOGETHER, 0)
     for token in tokens[:_MAX_GUESS_TOKENS]:
         if "\u0900" <= token.key[:1] <= "\u097f":

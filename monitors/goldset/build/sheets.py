@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, Va
 from monitors.domains.pack import SCHEMA, find_pack_folder, read_pack_file
 from monitors.errors import GoldSetError
 from monitors.facts.quantities.fact import Bound
-from monitors.facts.quantities.locales import checked_currency
+from monitors.facts.quantities.locales import validate_currency
 from monitors.goldset.lines import format_value, parse_json
 from monitors.goldset.load import read_text
 from monitors.records.base import Identifier, Language, Record
@@ -66,7 +66,7 @@ class FactField(Record):
     kind: FieldKind
     means: Annotated[str, Field(min_length=1)]
     unit: DurationUnit | None = None
-    currency: Annotated[str, AfterValidator(checked_currency)] | None = None
+    currency: Annotated[str, AfterValidator(validate_currency)] | None = None
     bound: Bound = Bound.EXACT
     many: bool = False
     choices: dict[str, Localised] = Field(default_factory=dict)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from monitors.facts.disclosures.candidates import Strength
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.error_leaks import find_error_leak
-from monitors.facts.language import identify
+from monitors.facts.language import identify_language
 from monitors.records.base import Language
 from monitors.records.traffic import Conversation, Thumb
 from monitors.sources.sampling.settings import RiskSign, SamplingMode, SamplingSettings
@@ -107,7 +107,7 @@ def _is_foreign(conversation: Conversation, target: TargetFacts) -> bool:
 
 
 def _detect_language(conversation: Conversation) -> Language:
-    return identify("\n".join(turn.user_text for turn in conversation.turns))
+    return identify_language("\n".join(turn.user_text for turn in conversation.turns))
 
 
 def _is_slow(conversation: Conversation, target: TargetFacts) -> bool:

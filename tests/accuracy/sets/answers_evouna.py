@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.accuracy.figure import Measured, TellingError
-from tests.accuracy.grading import grade, tallied, verdict_name
-from tests.accuracy.lessons import taught
+from tests.accuracy.grading import grade, count_verdicts, verdict_name
+from tests.accuracy.lessons import add_lessons
 from tests.accuracy.rows import read_rows
 
 NAME = "answers/evouna"
@@ -24,7 +24,7 @@ def measure(data: Path) -> Measured:
         names[row["numeric_gold"]].append(name)
         if name in WORST:
             errors.append(TellingError(NAME, row["id"], f"{name.replace('_', ' ')}: {verdict.reason[:80]}", ""))
-    numeric = tallied(names[True]).figures(
+    numeric = count_verdicts(names[True]).figures(
         NAME,
         "gold is a quantity",
         target_agreement=0.90,
@@ -33,5 +33,5 @@ def measure(data: Path) -> Measured:
         baseline_false_pass=0.036,
         baseline_false_fail=0.161,
     )
-    others = tallied(names[False]).figures(NAME, "other gold", target_agreement=0.92)
-    return Measured((*numeric, *others), taught(errors, 7))
+    others = count_verdicts(names[False]).figures(NAME, "other gold", target_agreement=0.92)
+    return Measured((*numeric, *others), add_lessons(errors, 7))

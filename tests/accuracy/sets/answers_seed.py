@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.accuracy.figure import Measured, TellingError
-from tests.accuracy.grading import grade, tallied, verdict_name
+from tests.accuracy.grading import grade, count_verdicts, verdict_name
 from tests.accuracy.rows import read_rows
 
 NAME = "answers/seed replies"
@@ -26,5 +26,5 @@ def measure(data: Path) -> Measured:
                 "a gold that is a sentence of conditions is for a judge, whatever words of it stand in the reply"
             )
             errors.append(TellingError(NAME, row["id"], f"left open ({row['label']}): {verdict.reason}", lesson))
-    figures = tallied(names).figures(NAME, "facts", target_agreement=0.92, baseline_agreement=21 / 26)
+    figures = count_verdicts(names).figures(NAME, "facts", target_agreement=0.92, baseline_agreement=21 / 26)
     return Measured(figures, tuple(errors[:1]))

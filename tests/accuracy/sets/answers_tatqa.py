@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.accuracy.figure import Figure, Measured, TellingError, share
-from tests.accuracy.grading import grade, tallied, verdict_name
+from tests.accuracy.figure import Figure, Measured, TellingError, build_share
+from tests.accuracy.grading import grade, count_verdicts, verdict_name
 from tests.accuracy.rows import read_rows
 
 NAME = "answers/tatqa"
@@ -68,17 +68,17 @@ def measure(data: Path) -> Measured:
         name = verdict_name(verdict, row["correct"])
         names.setdefault(row["answer_type"], []).append(name)
         if name in LESSONS and row["answer_type"] == "arithmetic":
-            what = f"{name.replace('_', ' ')}, arithmetic: {verdict.reason[:70]}"
-            errors.append(TellingError(NAME, row["id"], what, LESSONS[name]))
-    figures = [figure for kind, listed in sorted(names.items()) for figure in tallied(listed).figures(NAME, kind)]
+            label = f"{name.replace('_', ' ')}, arithmetic: {verdict.reason[:70]}"
+            errors.append(TellingError(NAME, row["id"], label, LESSONS[name]))
+    figures = [figure for kind, listed in sorted(names.items()) for figure in count_verdicts(listed).figures(NAME, kind)]
     decided = [name for listed in names.values() for name in listed if name != "abstained"]
     right = sum(name.startswith("right") for name in decided)
-    figures.append(_readers_false_passes(data))
-    figures.insert(0, share(NAME, "all: agreement where decided", right, len(decided)))
+    figures.append(_count_reader_false_passes(data))
+    figures.insert(0, build_share(NAME, "all: agreement where decided", right, len(decided)))
     return Measured(tuple(figures), tuple(errors[:3]), (NOTE,))
 
 
-def _readers_false_passes(data: Path) -> Figure:
+def _count_reader_false_passes(data: Path) -> Figure:
     """False passes of spans, without replies that exact match refuses for small words alone ("In 2018,")."""
     passed = decided = 0
     for row in read_rows(data / "answers" / "tatqa.jsonl"):
@@ -88,16 +88,16 @@ def _readers_false_passes(data: Path) -> Figure:
         passed += name == "false_pass"
         decided += name != "abstained"
     what = "span: false pass, replies that differ from the gold by small words alone left out"
-    return share(NAME, what, passed, decided, target=0.10, at_most=True)
+    return build_share(NAME, what, passed, decided, target=0.10, at_most=True)
 
 
 def _says_the_same_words(row: dict[str, Any]) -> bool:
     """Whether reply and gold have the same words and figures, save small words, words of the question and the day of a year."""
     answer = DAY.sub(" ", row["answer"]) if YEAR.fullmatch(row["gold"]) else row["answer"]
-    gold, said = _words(row["gold"]), _words(answer)
-    asked = {word for word in _words(row["question"]) if word.isalpha()}
-    return not (said - gold - asked - SMALL) and not (gold - said - asked - SMALL)
+    gold, answer_words = _list_words(row["gold"]), _list_words(answer)
+    asked = {word for word in _list_words(row["question"]) if word.isalpha()}
+    return not (answer_words - gold - asked - SMALL) and not (gold - answer_words - asked - SMALL)
 
 
-def _words(text: str) -> set[str]:
+def _list_words(text: str) -> set[str]:
     return set(re.findall(r"[\d.,]*\d|[a-z]+", text.lower()))

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from statistics import mean, median
 
-from tests.accuracy.figure import Figure, Measured, share
+from tests.accuracy.figure import Figure, Measured, build_share
 from tests.monitors.explain.searched_builds import (
     SearchResult,
     SimulatedCase,
@@ -35,21 +35,21 @@ class SimulatedSuite:
     twice: bool = True
 
 
-def _alike(count: int, before: float, after: float) -> Suite:
+def _build_similar(count: int, before: float, after: float) -> Suite:
     return lambda _chance: [SimulatedCase(before, after)] * count
 
 
-def _one_elsewhere(chance: Random) -> list[SimulatedCase]:
+def _build_differing(chance: Random) -> list[SimulatedCase]:
     return [*[SimulatedCase()] * 3, SimulatedCase(breaks_at=chance.randrange(1, BUILDS))]
 
 
 SUITES = (
-    SimulatedSuite("no case is flaky", _alike(CASES, 0, 1)),
+    SimulatedSuite("no case is flaky", _build_similar(CASES, 0, 1)),
     SimulatedSuite("one case in five is flaky", lambda chance: [chosen_case(chance) for _ in range(CASES)]),
-    SimulatedSuite("every case passes 20 % of the time after the break", _alike(CASES, 0, 0.8)),
-    SimulatedSuite("one case alone, and it passes 20 % of the time after the break", _alike(1, 0, 0.8)),
-    SimulatedSuite("one case of four broke by another build", _one_elsewhere),
-    SimulatedSuite("every case is wrong 20 % of the time, before and after", _alike(CASES, 0.2, 0.8), twice=False),
+    SimulatedSuite("every case passes 20 % of the time after the break", _build_similar(CASES, 0, 0.8)),
+    SimulatedSuite("one case alone, and it passes 20 % of the time after the break", _build_similar(1, 0, 0.8)),
+    SimulatedSuite("one case of four broke by another build", _build_differing),
+    SimulatedSuite("every case is wrong 20 % of the time, before and after", _build_similar(CASES, 0.2, 0.8), twice=False),
 )
 
 NOTE = """\
@@ -67,9 +67,9 @@ answer is worth 0.62 bits at most, and no method can do with fewer than 7 probes
 def measure(data: Path) -> Measured:
     """Right and probes, for each kind of suite."""
     del data  # simulated
-    found = {suite.what: [_simulated(suite, seed) for seed in SEEDS] for suite in SUITES}
-    figures = [figure for suite in SUITES for figure in _figures(suite, found[suite.what])]
-    return Measured(tuple(figures), notes=(_note(found),))
+    simulations = {suite.what: [_simulate(suite, seed) for seed in SEEDS] for suite in SUITES}
+    figures = [figure for suite in SUITES for figure in _build_figures(suite, simulations[suite.what])]
+    return Measured(tuple(figures), notes=(_format_note(simulations),))
 
 
 @dataclass(frozen=True)
@@ -78,36 +78,36 @@ class _Simulated:
     right: bool
 
 
-def _simulated(suite: SimulatedSuite, seed: int) -> _Simulated:
+def _simulate(suite: SimulatedSuite, seed: int) -> _Simulated:
     chance = Random(seed)
     cases, first_bad = suite.cases(chance), chance.randrange(1, BUILDS)
     result = searched(BUILDS, cases, first_bad, chance)
     return _Simulated(result, result.claimed == first_bad)
 
 
-def _figures(suite: SimulatedSuite, found: list[_Simulated]) -> list[Figure]:
-    right = sum(one.right for one in found)
-    settled = [one for one in found if one.result.settled]
-    wrong = sum(not one.right for one in settled)
+def _build_figures(suite: SimulatedSuite, simulations: list[_Simulated]) -> list[Figure]:
+    right = sum(simulation.right for simulation in simulations)
+    settled = [simulation for simulation in simulations if simulation.result.settled]
+    wrong = sum(not simulation.right for simulation in settled)
     figures = [
-        share(NAME, f"{suite.what}: right", right, len(found), target=0.95 if suite.twice else None),
-        share(NAME, f"{suite.what}: wrong where 95 % sure", wrong, len(settled), target=0.05, at_most=True),
+        build_share(NAME, f"{suite.what}: right", right, len(simulations), target=0.95 if suite.twice else None),
+        build_share(NAME, f"{suite.what}: wrong where 95 % sure", wrong, len(settled), target=0.05, at_most=True),
     ]
     if suite.twice:
         allowed = 2 * noise_free_probes(BUILDS)
-        within = sum(one.result.probes <= allowed for one in found)
-        figures.append(share(NAME, f"{suite.what}: at most {allowed} probes", within, len(found)))
+        within = sum(simulation.result.probes <= allowed for simulation in simulations)
+        figures.append(build_share(NAME, f"{suite.what}: at most {allowed} probes", within, len(simulations)))
     return figures
 
 
-def _note(found: Mapping[str, list[_Simulated]]) -> str:
+def _format_note(simulations: Mapping[str, list[_Simulated]]) -> str:
     noise_free = noise_free_probes(BUILDS)
-    rows = "\n".join(_row(what, simulated, noise_free) for what, simulated in found.items())
+    rows = "\n".join(_format_row(what, simulated, noise_free) for what, simulated in simulations.items())
     return NOTE.format(noise_free=noise_free, halves=noise_free - 2, between=BUILDS - 1, rows=rows)
 
 
-def _row(what: str, found: list[_Simulated], noise_free: int) -> str:
-    probes = sorted(one.result.probes for one in found)
-    right = sum(one.right for one in found)
+def _format_row(what: str, simulations: list[_Simulated], noise_free: int) -> str:
+    probes = sorted(simulation.result.probes for simulation in simulations)
+    right = sum(simulation.right for simulation in simulations)
     high = probes[int(0.95 * len(probes)) - 1]
-    return f"| {what} | {right} of {len(found)} | {mean(probes):.1f} | {median(probes):g} | {high} | {noise_free} |"
+    return f"| {what} | {right} of {len(simulations)} | {mean(probes):.1f} | {median(probes):g} | {high} | {noise_free} |"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from monitors.explain.first_look import find_shared_causes
-from tests.accuracy.figure import Figure, Measured, TellingError, share
+from tests.accuracy.figure import Figure, Measured, TellingError, build_share
 from tests.accuracy.rows import read_rows
 from tests.monitors.explain.planted import Planted, planted_suite
 from tests.monitors.explain.planted_otherwise import nested_suite, sessions_suite
@@ -23,13 +23,13 @@ def measure(data: Path) -> Measured:
     figures: list[Figure] = []
     errors: list[TellingError] = []
     rows = list(read_rows(data / "first_look" / "planted_suites.jsonl"))
-    found = [(row, _suite(row)) for row in rows]
-    said = [_claims(suite) for _, suite in found]
+    found = [(row, _build_suite(row)) for row in rows]
+    said = [_build_claims(suite) for _, suite in found]
     with_causes = [(suite, one) for (row, suite), one in zip(found, said, strict=True) if row["kind"] != RANDOM]
-    figures += _figures("planted suites", with_causes, targets=True)
+    figures += _build_figures("planted suites", with_causes, targets=True)
     silent = [one for (row, _), one in zip(found, said, strict=True) if row["kind"] == RANDOM]
     figures.append(
-        share(NAME, "random suites with a claim", sum(map(bool, silent)), len(silent), target=0.05, at_most=True)
+        build_share(NAME, "random suites with a claim", sum(map(bool, silent)), len(silent), target=0.05, at_most=True)
     )
     for (row, suite), one in zip(found, said, strict=True):
         if suite.wrong(one):
@@ -39,30 +39,30 @@ def measure(data: Path) -> Measured:
     for own, made in MAKERS.items():
         for causes in (1, 2, 3):
             suites = [made(seed, causes) for seed in range(1_000, 1_000 + OWN_SUITES)]
-            figures += _figures(
-                f"{own}, {causes} planted", [(suite, _claims(suite)) for suite in suites], targets=False
+            figures += _build_figures(
+                f"{own}, {causes} planted", [(suite, _build_claims(suite)) for suite in suites], targets=False
             )
         suites = [made(seed, 0) for seed in range(1_000, 1_000 + 2 * OWN_SUITES)]
-        claimed = sum(bool(_claims(suite)) for suite in suites)
-        figures.append(share(NAME, f"{own}, random, with a claim", claimed, len(suites), target=0.05, at_most=True))
+        claimed = sum(bool(_build_claims(suite)) for suite in suites)
+        figures.append(build_share(NAME, f"{own}, random, with a claim", claimed, len(suites), target=0.05, at_most=True))
     return Measured(tuple(figures), tuple(errors))
 
 
-def _suite(row: dict[str, Any]) -> Planted:
+def _build_suite(row: dict[str, Any]) -> Planted:
     cases = [dict(zip(row["attributes"], case, strict=False)) for case in row["cases"]]
     causes = [[cause, *also] for cause, also in zip(row["causes"], row["also_right"], strict=True)]
     return Planted(cases, [bool(case[-1]) for case in row["cases"]], causes)
 
 
-def _claims(suite: Planted) -> list[dict[str, object]]:
+def _build_claims(suite: Planted) -> list[dict[str, object]]:
     return [dict(cause.conditions) for cause in find_shared_causes(suite.cases, suite.failed).causes]
 
 
-def _figures(what: str, said: list[tuple[Planted, list[dict[str, object]]]], *, targets: bool) -> list[Figure]:
+def _build_figures(what: str, said: list[tuple[Planted, list[dict[str, object]]]], *, targets: bool) -> list[Figure]:
     causes, claims = sum(len(suite.causes) for suite, _ in said), sum(len(one) for _, one in said)
     named, wrong = (sum(suite.named(one) for suite, one in said), sum(suite.wrong(one) for suite, one in said))
     return [
-        share(
+        build_share(
             NAME,
             f"{what}: causes named",
             named,
@@ -70,7 +70,7 @@ def _figures(what: str, said: list[tuple[Planted, list[dict[str, object]]]], *, 
             target=0.95 if targets else None,
             baseline=0.90 if targets else None,
         ),
-        share(
+        build_share(
             NAME,
             f"{what}: wrong claims",
             wrong,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from monitors.facts.language import identify
-from tests.accuracy.figure import Figure, Measured, TellingError, share
+from monitors.facts.language import identify_language
+from tests.accuracy.figure import Figure, Measured, TellingError, build_share
 from tests.accuracy.rows import read_rows
 
 NAME = "language/sentences"
@@ -22,22 +22,22 @@ def measure(data: Path) -> Measured:
     seen: Counter[tuple[str, str]] = Counter()
     errors: list[TellingError] = []
     for row in read_rows(data / "language" / "sentences.jsonl"):
-        found = identify(row["text"]).value
-        seen[row["language"], found] += 1
-        if found != row["language"]:
+        identified = identify_language(row["text"]).value
+        seen[row["language"], identified] += 1
+        if identified != row["language"]:
             teaches = "a few words with a name or two: the small words that tell are missing or shared"
-            errors.append(TellingError(NAME, row["id"], f"{row['language']} taken for {found}", teaches))
+            errors.append(TellingError(NAME, row["id"], f"{row['language']} taken for {identified}", teaches))
     languages = sorted({language for language, _ in seen})
     totals = {language: sum(n for (is_, _), n in seen.items() if is_ == language) for language in languages}
     recalls = [
-        share(NAME, f"recall of {language}", seen[language, language], totals[language]) for language in languages
+        build_share(NAME, f"recall of {language}", seen[language, language], totals[language]) for language in languages
     ]
     right = sum(seen[language, language] for language in OURS)
-    accuracy = share(NAME, "accuracy over en, hi, hinglish", right, sum(totals[o] for o in OURS), target=TARGET)
-    return Measured((accuracy, *recalls, _mean(recalls)), tuple(errors[:SHOWN]))
+    accuracy = build_share(NAME, "accuracy over en, hi, hinglish", right, sum(totals[o] for o in OURS), target=TARGET)
+    return Measured((accuracy, *recalls, _compute_mean(recalls)), tuple(errors[:SHOWN]))
 
 
-def _mean(recalls: list[Figure]) -> Figure:
+def _compute_mean(recalls: list[Figure]) -> Figure:
     """The mean recall; its interval is the mean of theirs, which is wider than its own."""
     count = len(recalls)
     return Figure(

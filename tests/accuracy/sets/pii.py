@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from monitors.alerts.redact import redact_with_findings
-from tests.accuracy.figure import Figure, Measured, TellingError, share
+from tests.accuracy.figure import Figure, Measured, TellingError, build_share
 from tests.accuracy.rows import read_rows
 
 NAME = "pii"
@@ -57,66 +57,66 @@ def measure(data: Path) -> Measured:
     """
     tally: Counter[tuple[str, str]] = Counter()
     errors: list[TellingError] = []
-    for row in _rows(data / "pii"):
-        _count(row, tally, errors)
-    figures = [figure for kind in PROMISED for figure in _figures(kind, tally)]
-    found, missed, masked = (sum(tally[kind, what] for kind in PROMISED) for what in ("found", "missed", "masked"))
+    for row in _read_rows(data / "pii"):
+        _count_detections(row, tally, errors)
+    figures = [figure for kind in PROMISED for figure in _build_figures(kind, tally)]
+    detections, missed, masked = (sum(tally[kind, what] for kind in PROMISED) for what in ("found", "missed", "masked"))
     false = sum(n for (_, what), n in tally.items() if what == "false")
     finds = sum(n for (_, what), n in tally.items() if what == "finds")
     figures += [
-        share(NAME, "recall, all kinds promised", found, found + missed, baseline=BASELINE_RECALL),
-        share(NAME, "masked at all, all kinds promised", masked, found + missed),
-        share(NAME, "precision, all finds", finds - false, finds, baseline=BASELINE_PRECISION),
-        _orders(),
+        build_share(NAME, "recall, all kinds promised", detections, detections + missed, baseline=BASELINE_RECALL),
+        build_share(NAME, "masked at all, all kinds promised", masked, detections + missed),
+        build_share(NAME, "precision, all finds", finds - false, finds, baseline=BASELINE_PRECISION),
+        _count_orders(),
     ]
     return Measured(tuple(figures), tuple(errors[:SHOWN]))
 
 
-def _rows(folder: Path) -> Iterator[_Row]:
+def _read_rows(folder: Path) -> Iterator[_Row]:
     for name in ("recognizer_vectors", "indian", "sentences"):
         for row in read_rows(folder / f"{name}.jsonl"):
-            yield _Row(row["id"], row["text"], _gold(row))
+            yield _Row(row["id"], row["text"], _read_gold(row))
 
 
-def _gold(row: dict[str, Any]) -> list[tuple[str, Place]]:
+def _read_gold(row: dict[str, Any]) -> list[tuple[str, Place]]:
     if "found" in row:
-        return [(one["kind"], (one["span"][0], one["span"][1])) for one in row["found"]]
+        return [(label["kind"], (label["span"][0], label["span"][1])) for label in row["found"]]
     return [(row["kind"], (start, end)) for start, end in row["spans"]]
 
 
-def _count(row: _Row, tally: Counter[tuple[str, str]], errors: list[TellingError]) -> None:
+def _count_detections(row: _Row, tally: Counter[tuple[str, str]], errors: list[TellingError]) -> None:
     finds = [(one.kind.value, (one.start, one.end)) for one in redact_with_findings(row.text).found]
     for kind, place in row.gold:
-        right = any(found == kind and _overlap(place, at) for found, at in finds)
+        right = any(disclosures == kind and _is_overlapping(place, at) for disclosures, at in finds)
         tally[kind, "found" if right else "missed"] += 1
-        tally[kind, "masked"] += any(_overlap(place, at) for _, at in finds)
+        tally[kind, "masked"] += any(_is_overlapping(place, at) for _, at in finds)
         if not right and kind in PROMISED:
             errors.append(TellingError(NAME, row.id, f"{kind} missed", "a form without a word that tells"))
     for kind, at in finds:
         tally[kind, "finds"] += 1
-        if not any(_overlap(place, at) for _, place in row.gold):
+        if not any(_is_overlapping(place, at) for _, place in row.gold):
             tally[kind, "false"] += 1
             errors.append(TellingError(NAME, row.id, f"{kind} made up", "a number that only looks like one"))
 
 
-def _overlap(one: Place, other: Place) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
+def _is_overlapping(span: Place, other: Place) -> bool:
+    return span[0] < other[1] and other[0] < span[1]
 
 
-def _figures(kind: str, tally: Counter[tuple[str, str]]) -> tuple[Figure, Figure]:
-    found, missed = tally[kind, "found"], tally[kind, "missed"]
+def _build_figures(kind: str, tally: Counter[tuple[str, str]]) -> tuple[Figure, Figure]:
+    detections, missed = tally[kind, "found"], tally[kind, "missed"]
     finds, false = tally[kind, "finds"], tally[kind, "false"]
-    recall = share(NAME, f"{kind}: recall", found, found + missed, target=RECALL_TARGETS.get(kind))
+    recall = build_share(NAME, f"{kind}: recall", detections, detections + missed, target=RECALL_TARGETS.get(kind))
     target = PRECISION_TARGET if kind in RECALL_TARGETS else None
-    return recall, share(NAME, f"{kind}: precision", finds - false, finds, target=target)
+    return recall, build_share(NAME, f"{kind}: precision", finds - false, finds, target=target)
 
 
-def _orders() -> Figure:
+def _count_orders() -> Figure:
     """How often a random number of twelve digits behind "order" is masked; its check digit is right by chance."""
     numbers = random.Random(SEED)
     texts = [order.format(numbers.randrange(10**11, 10**12)) for order in ORDERS for _ in range(ORDERS_EACH)]
     masked = sum(bool(redact_with_findings(text).found) for text in texts)
-    return share(
+    return build_share(
         NAME, "bare order numbers masked", masked, len(texts),
         target=ORDER_TARGET, at_most=True, baseline=BASELINE_ORDERS,
     )  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from tests.accuracy.figure import Figure, Measured, TellingError, share
-from tests.accuracy.lessons import taught
+from tests.accuracy.figure import Figure, Measured, TellingError, build_share
+from tests.accuracy.lessons import add_lessons
 from tests.accuracy.rows import read_rows
 from tests.accuracy.values import say_the_same
 
@@ -25,31 +25,31 @@ def measure(data: Path) -> Measured:
         if row["kind"] == "measure":
             continue
         source = row["source"].split()[0]
-        said = say_the_same(row["a"], row["b"])
+        verdict = say_the_same(row["a"], row["b"])
         for group in ((source, "all"), (source, f"{row['language']} {row['kind']}")):
             tally = counts.setdefault(group, Counter())
-            tally["right" if said == row["equal"] else "wrong"] += 1
-            tally[f"{row['equal']}-{said}"] += 1
-        if said != row["equal"]:
-            what = "taken for the same" if said else "not found to be the same"
-            errors.append(TellingError(NAME, row["id"], f"{source}, {row['language']} {row['kind']}: {what}", ""))
-    figures = [figure for group, tally in sorted(counts.items()) for figure in _figures(group, tally)]
+            tally["right" if verdict == row["equal"] else "wrong"] += 1
+            tally[f"{row['equal']}-{verdict}"] += 1
+        if verdict != row["equal"]:
+            label = "taken for the same" if verdict else "not found to be the same"
+            errors.append(TellingError(NAME, row["id"], f"{source}, {row['language']} {row['kind']}: {label}", ""))
+    figures = [figure for group, tally in sorted(counts.items()) for figure in _build_figures(group, tally)]
     return Measured(
         tuple(figures),
-        taught(errors, 4),
+        add_lessons(errors, 4),
         ("Pairs of kind `measure` are left out. Improper fractions in digits (25/7) are two numbers, on purpose.",),
     )
 
 
-def _figures(group: tuple[str, str], tally: Counter[str]) -> list[Figure]:
-    source, which = group
+def _build_figures(group: tuple[str, str], tally: Counter[str]) -> list[Figure]:
+    source, rows = group
     total = tally["right"] + tally["wrong"]
-    if which != "all":
-        return [share(NAME, f"{source}, {which}: accuracy", tally["right"], total)]
+    if rows != "all":
+        return [build_share(NAME, f"{source}, {rows}: accuracy", tally["right"], total)]
     equal = tally["True-True"] + tally["True-False"]
     unequal = tally["False-False"] + tally["False-True"]
     return [
-        share(
+        build_share(
             NAME,
             f"{source}: accuracy",
             tally["right"],
@@ -57,6 +57,6 @@ def _figures(group: tuple[str, str], tally: Counter[str]) -> list[Figure]:
             target=TARGETS.get(source),
             baseline=BASELINE.get(source),
         ),
-        share(NAME, f"{source}: equal pairs found", tally["True-True"], equal),
-        share(NAME, f"{source}: unequal pairs kept apart", tally["False-False"], unequal),
+        build_share(NAME, f"{source}: equal pairs found", tally["True-True"], equal),
+        build_share(NAME, f"{source}: unequal pairs kept apart", tally["False-False"], unequal),
     ]

@@ -9,9 +9,9 @@ from typing import Any
 from monitors.facts.quantities.scan import read_facts
 from monitors.records.base import Language
 from tests.accuracy.figure import Detection, Figure, Measured, TellingError
-from tests.accuracy.lessons import taught
+from tests.accuracy.lessons import add_lessons
 from tests.accuracy.rows import read_rows
-from tests.accuracy.values import inside_other_kinds, match
+from tests.accuracy.values import count_inside_other_kinds, match_facts
 
 NAME = "quantities/texts"
 
@@ -49,31 +49,31 @@ def measure(data: Path) -> Measured:
     counts: Counts = {}
     errors: list[TellingError] = []
     for row in read_rows(data / "quantities" / "texts.jsonl"):
-        _count(row, counts, errors)
+        _count_detections(row, counts, errors)
     figures: list[Figure] = []
     for (source, language, kind), tally in sorted(counts.items()):
-        figures += _figures(source, language, kind, tally)
-    return Measured(tuple(figures), taught(errors, 7), NOTES)
+        figures += _build_figures(source, language, kind, tally)
+    return Measured(tuple(figures), add_lessons(errors, 7), NOTES)
 
 
-def _count(row: dict[str, Any], counts: Counts, errors: list[TellingError]) -> None:
+def _count_detections(row: dict[str, Any], counts: Counts, errors: list[TellingError]) -> None:
     language = Language.OTHER if row["language"] == "other" else None
     everything = read_facts(row["text"], language=language)
     facts = [fact for fact in everything if fact.kind.value == row["kind"]]
-    found, made_up, missed = match(facts, row["expected"])
+    matched, made_up, missed = match_facts(facts, row["expected"])
     if row["kind"] == "number":
-        elsewhere = inside_other_kinds([fact for fact in everything if fact.kind.value != "number"], missed)
+        elsewhere = count_inside_other_kinds([fact for fact in everything if fact.kind.value != "number"], missed)
         missed = missed[elsewhere:]
     sources = ["all sources"] + (["Recognizers-Text"] if "recognizers" in row["source"] else [])
     for source in sources:
         tally = counts.setdefault((source, row["language"], row["kind"]), Counter())
-        tally.update(found=found, missed=len(missed), made_up=len(made_up) if row["complete"] else 0)
+        tally.update(found=matched, missed=len(missed), made_up=len(made_up) if row["complete"] else 0)
     if made_up or missed:
-        what = f"{row['kind']}: {len(missed)} missed, {len(made_up)} made up"
-        errors.append(TellingError(NAME, row["id"], what, ""))
+        label = f"{row['kind']}: {len(missed)} missed, {len(made_up)} made up"
+        errors.append(TellingError(NAME, row["id"], label, ""))
 
 
-def _figures(source: str, language: str, kind: str, tally: Counter[str]) -> tuple[Figure, ...]:
+def _build_figures(source: str, language: str, kind: str, tally: Counter[str]) -> tuple[Figure, ...]:
     counted = Detection(tally["found"], tally["made_up"], tally["missed"])
     aimed = TARGETS.get(language) if source == "Recognizers-Text" else None
     baseline = BASELINE_F1.get((language, kind)) if source == "all sources" else None

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from monitors.facts.refusals.detect import read_refusal
-from tests.accuracy.figure import Detection, Measured, TellingError, share
+from tests.accuracy.figure import Detection, Measured, TellingError, build_share
 from tests.accuracy.rows import read_rows
 
 NAME = "refusals/xstest"
@@ -42,8 +42,8 @@ def measure(data: Path) -> Measured:
         NAME, "refused", target_f1=TARGET_F1, baseline_f1=BASELINE_F1
     )
     agreement = tuple(
-        share(NAME, f"agreement on {label}", labels[label, True], labels[label, True] + labels[label, False])
+        build_share(NAME, f"agreement on {label}", labels[label, True], labels[label, True] + labels[label, False])
         for label in sorted({label for label, _ in labels})
     )
-    decided = share(NAME, "decided", tally.total() - tally["open"], tally.total())
+    decided = build_share(NAME, "decided", tally.total() - tally["open"], tally.total())
     return Measured((*figures, decided, *agreement), tuple(errors[:SHOWN]))

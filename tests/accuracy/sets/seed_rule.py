@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from deployments.cli.pipe_answers import grade_line
-from tests.accuracy.figure import Measured, TellingError, Verdicts, share
+from tests.accuracy.figure import Measured, TellingError, Verdicts, build_share
 from tests.accuracy.rows import read_rows
 
 NAME = "the rule/seed replies"
@@ -36,7 +36,7 @@ def measure(data: Path) -> Measured:
         baseline_false_fail=BASELINE_FALSE_FAIL,
     )  # fmt: skip
     return Measured(
-        (*figures, share(NAME, "refused: agreement with the label", refused_right, rows)), tuple(errors)
+        (*figures, build_share(NAME, "refused: agreement with the label", refused_right, rows)), tuple(errors)
     )
 
 

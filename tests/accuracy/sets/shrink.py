@@ -15,7 +15,7 @@ from flows.explain.shrink import CaseShrinker
 from monitors.config.file import load_config
 from monitors.explain.shrink import ShrunkQuestion
 from monitors.goldset.load import load_suite
-from tests.accuracy.figure import Measured, TellingError, share
+from tests.accuracy.figure import Measured, TellingError, build_share
 from tests.flows.explain.demo_builds import CASE, DemoBuild, written_target
 from tests.monitors.explain.shrunk_questions import ROWS, PlantedTrigger
 
@@ -46,9 +46,9 @@ def measure(data: Path) -> Measured:
     probes = [shrunk.probes for _, _, shrunk, _ in found] + [page.probes]
     again = [(row, row.shrunk(BUDGET, seed)) for row in ROWS if _is_flaky(row) for seed in range(1, SEEDS + 1)]
     figures = (
-        share(NAME, f"trigger kept, short, at most {BUDGET} probes", met + page_met, len(lines), target=0.9),
-        share(NAME, "the flaky rows, ten times more", sum(r.is_met(f) for r, f in again), len(again)),
-        share(NAME, "flaky: the trigger is kept", sum(r.trigger(f.turns) for r, f in again), len(again)),
+        build_share(NAME, f"trigger kept, short, at most {BUDGET} probes", met + page_met, len(lines), target=0.9),
+        build_share(NAME, "the flaky rows, ten times more", sum(r.is_met(f) for r, f in again), len(again)),
+        build_share(NAME, "flaky: the trigger is kept", sum(r.trigger(f.turns) for r, f in again), len(again)),
     )
     note = NOTE.format(budget=BUDGET, rows="\n".join(lines))
     errors = tuple(_error(row, shrunk) for _, _, shrunk, row in found if not row.is_met(shrunk))

@@ -7,7 +7,7 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
-from monitors.facts.tool_calls import ToolCall, repeated
+from monitors.facts.tool_calls import ToolCall, find_repeated_calls
 from tests.accuracy.figure import Figure, Measured
 from tests.accuracy.rows import read_rows
 
@@ -19,7 +19,8 @@ def measure(data: Path) -> Measured:
     rows = list(read_rows(data / "triage" / "trajectories.jsonl"))
     calls = sum(len(row["calls"]) for row in rows)
     repeats = sum(
-        len(repeated([ToolCall(name=c["name"], arguments=c["arguments"]) for c in r["calls"]])) for r in rows
+        len(find_repeated_calls([ToolCall(name=c["name"], arguments=c["arguments"]) for c in r["calls"]]))
+        for r in rows
     )
     figures = [
         _figure("pass^1, published 0.352", pass_hat(rows, 1), 0.352, 0.0006, len(rows)),

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from monitors.facts.source_files import FileAgreement, agreement, canonical
+from monitors.facts.source_files import FileAgreement, compute_agreement, to_canonical_path
 from monitors.graders.base import TriageSettings
-from tests.accuracy.figure import Figure, Measured, share
+from tests.accuracy.figure import Figure, Measured, build_share
 from tests.accuracy.rows import read_rows
 
 NAME = "triage/issues"
@@ -28,7 +28,9 @@ def measure(data: Path) -> Measured:
     rows = list(read_rows(data / "triage" / "issues.jsonl"))
     known: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        known[row["repository"]] |= {canonical(path) for path in (*row["gold_files"], *row["baseline_files"])}
+        known[row["repository"]] |= {
+            to_canonical_path(path) for path in (*row["gold_files"], *row["baseline_files"])
+        }
     lists: dict[str, list[FileAgreement]] = {what: [] for what in PUBLISHED}
     for row in rows:
         every, issue = sorted(known[row["repository"]]), f"{row['issue_title']}\n{row['issue_body']}"
@@ -39,7 +41,7 @@ def measure(data: Path) -> Measured:
             "known files whose name stands in the issue": [p for p in every if PurePosixPath(p).name in issue],
         }
         for what, paths in named.items():
-            lists[what].append(agreement(paths, row["gold_files"]))
+            lists[what].append(compute_agreement(paths, row["gold_files"]))
     return Measured(tuple(figure for what, found in lists.items() for figure in _figures(what, found)))
 
 
@@ -56,4 +58,4 @@ def _figures(what: str, found: list[FileAgreement]) -> Iterable[Figure]:
         yield Figure(NAME, f"{what}: {name}, distance", off, off, off, count, NEAR, at_most=True)
     passed = sum(one.f1 >= TriageSettings().min_files_f1 for one in found)
     limit = 0.05 if what == "every known file" else None
-    yield share(NAME, f"{what}: passes the grader", passed, count, target=limit, at_most=limit is not None)
+    yield build_share(NAME, f"{what}: passes the grader", passed, count, target=limit, at_most=limit is not None)

@@ -12,7 +12,7 @@ from deployments.demo.policies import Policy, load_policies
 from monitors.explain.what_changed import find_run_changes
 from monitors.records.grades import JudgeLineage
 from monitors.records.snapshots import ChangeKind, WhatChanged
-from tests.accuracy.figure import Figure, Measured, TellingError, share
+from tests.accuracy.figure import Figure, Measured, TellingError, build_share
 from tests.monitors.explain.changed_demo import (
     Setup,
     Variant,
@@ -190,13 +190,13 @@ def _is_wrong(one: Planted, changed: WhatChanged) -> bool:
 
 def _figures(found: list[tuple[Planted, WhatChanged]]) -> Iterator[Figure]:
     right, wrong = (sum(test(*one) for one in found) for test in (_is_right, _is_wrong))
-    yield share(NAME, "planted changes: the right side named", right, len(found), target=0.90)
-    yield share(NAME, "planted changes: a wrong side named", wrong, len(found), target=0.05, at_most=True)
+    yield build_share(NAME, "planted changes: the right side named", right, len(found), target=0.90)
+    yield build_share(NAME, "planted changes: a wrong side named", wrong, len(found), target=0.05, at_most=True)
     for group in (APPLICATION, MODEL, CONTENT, MONITOR):
         of_it = [one for one in found if one[0].group == group]
-        yield share(NAME, f"{group}: the right side named", sum(_is_right(*one) for one in of_it), len(of_it))
+        yield build_share(NAME, f"{group}: the right side named", sum(_is_right(*one) for one in of_it), len(of_it))
 
 
 def _control(what: str, found: list[WhatChanged]) -> Figure:
     claimed = sum(bool(one.changes) for one in found)
-    return share(NAME, f"nothing changed, {what}: a change named", claimed, len(found), target=0.05, at_most=True)
+    return build_share(NAME, f"nothing changed, {what}: a change named", claimed, len(found), target=0.05, at_most=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from monitors.facts import citations
-from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, is_form, names_source, states_source
+from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, is_citation_form, names_source, states_source
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,10 @@ def test_a_document_alone_must_be_cited_and_the_name_of_a_file_need_not() -> Non
 
 
 def test_a_form_is_named_or_refused() -> None:
-    assert all(map(is_form, DEFAULT_PATTERNS))
-    assert not is_form(r"§ ?\d+")
+    assert all(map(is_citation_form, DEFAULT_PATTERNS))
+    assert not is_citation_form(r"§ ?\d+")
     with pytest.raises(ValueError, match="footnotes"):
-        is_form("footnote")
+        is_citation_form("footnote")
 
 
 @pytest.mark.parametrize("form", DEFAULT_PATTERNS)

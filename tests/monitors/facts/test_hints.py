@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from monitors.facts.error_leaks import FORMAL, TRACE, TRACE_HINTS
 from monitors.facts.refusals.lecture import HINTED as LECTURES
-from monitors.facts.text import Hinted, caseless
+from monitors.facts.text import Hinted, to_caseless
 from tests.tiers import scale_examples
 
 HINTED = [*(shape for shapes in FORMAL for shape in shapes), *LECTURES]
@@ -24,7 +24,7 @@ def test_hints_let_every_match_of_the_pattern_through(hinted: Hinted) -> None:
     @given(st.from_regex(hinted.pattern))
     def holds(text: str) -> None:
         found = hinted.pattern.search(text)
-        said = hinted.search(text, caseless(text))
+        said = hinted.search(text, to_caseless(text))
         assert (found is None) == (said is None), text
 
     holds()
@@ -42,4 +42,4 @@ def test_caseless_is_what_a_pattern_without_regard_to_case_reads(text: str, alik
     """Each letter that such a pattern takes for an ASCII one stands there as that one."""
     for letter in alike:
         assert re.search(alike[0], letter, re.IGNORECASE)
-        assert alike[0] in caseless(text + letter)
+        assert alike[0] in to_caseless(text + letter)

@@ -11,9 +11,9 @@ from monitors.facts.language import (
     HINGLISH,
     HINGLISH_OR_ENGLISH,
     LanguageEvidence,
-    evidence,
-    identify,
-    language_of_case,
+    find_language_evidence,
+    identify_language,
+    find_case_language,
 )
 from monitors.records.base import Language
 
@@ -60,7 +60,7 @@ EN, HI, MIX, OTHER = Language.ENGLISH, Language.HINDI, Language.HINGLISH, Langua
     ],
 )
 def test_each_language_is_known(text: str, language: Language) -> None:
-    assert identify(text) is language
+    assert identify_language(text) is language
 
 
 def test_the_tables_do_not_contradict_each_other() -> None:
@@ -70,7 +70,7 @@ def test_the_tables_do_not_contradict_each_other() -> None:
 
 @given(st.text(max_size=200))
 def test_any_text_has_a_language(text: str) -> None:
-    assert identify(text) in Language
+    assert identify_language(text) in Language
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_any_text_has_a_language(text: str) -> None:
 )
 def test_the_language_of_words(text: str, shown: LanguageEvidence) -> None:
     """A name and a number show nothing; nothing is made of that where it would be an alert."""
-    assert evidence(text) is shown
+    assert find_language_evidence(text) is shown
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_the_language_of_words(text: str, shown: LanguageEvidence) -> None:
 def test_a_case_is_in_the_language_of_its_question_and_in_doubt_of_its_gold(
     question: str, gold: str, language: Language
 ) -> None:
-    assert language_of_case(question, gold) is language
+    assert find_case_language(question, gold) is language

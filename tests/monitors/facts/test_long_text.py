@@ -12,16 +12,16 @@ import pytest
 from deployments.cli.pipe_answers import extract_facts, redact_line
 from monitors.alerts.redact import redact, redact_with_findings
 from monitors.facts.quantities.scan import read_facts
-from monitors.facts.text import LONGEST, PART, unread_of
+from monitors.facts.text import MAX_TEXT_LENGTH, PART_LENGTH, find_unread
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.records.grades import Abstained, Judged
-from tests.bench.bench_grading import a_case, an_exchange
+from tests.bench.bench_grading import build_case, build_exchange
 
 FILLER = "nothing to see here, "
 
 
 def long_text(first: str, middle: str, last: str) -> str:
-    fill = FILLER * (LONGEST // len(FILLER))
+    fill = FILLER * (MAX_TEXT_LENGTH // len(FILLER))
     half = len(fill) // 2
     return f"{first} {fill[:half]} {middle} {fill[half:]} {last}"
 
@@ -32,15 +32,15 @@ def test_the_ends_are_masked_and_the_middle_is_withheld_with_a_mark():
     assert "example.com" not in found.text
     assert found.text.startswith("[e-mail] nothing")
     assert found.text.endswith("[e-mail]")
-    assert f"{len(text) - 2 * PART:,} characters not read" in found.text
+    assert f"{len(text) - 2 * PART_LENGTH:,} characters not read" in found.text
     assert [text[one.start : one.end] for one in found.found] == ["asha@example.com", "mina@example.com"]
 
 
 @pytest.mark.parametrize("shift", range(-16, 17, 4))
 def test_a_find_on_the_border_is_not_cut_in_two(shift):
     secret = "asha.rao@example.com"
-    plain = "a" * (PART + shift - 8) + " " + secret + " "
-    text = f"{plain}{'b ' * LONGEST}"
+    plain = "a" * (PART_LENGTH + shift - 8) + " " + secret + " "
+    text = f"{plain}{'b ' * MAX_TEXT_LENGTH}"
     shown = redact(text)
     assert "not read" in shown
     assert not any(part in shown for part in ("asha", "rao", "example"))
@@ -51,27 +51,27 @@ def test_the_pipes_say_what_was_not_read():
     answer = extract_facts({"text": text})
     assert [fact["text"] for fact in answer["facts"]] == ["5 days", "7 days"]
     assert [text[fact["span"][0] : fact["span"][1]] for fact in answer["facts"]] == ["5 days", "7 days"]
-    assert answer["unread"] == [PART, len(text) - PART]
+    assert answer["unread"] == [PART_LENGTH, len(text) - PART_LENGTH]
     masked = redact_line({"text": text})
-    assert masked["unread"] == [PART, len(text) - PART]
+    assert masked["unread"] == [PART_LENGTH, len(text) - PART_LENGTH]
     assert "unread" not in extract_facts({"text": "5 days"}) | redact_line({"text": "5 days"})
     json.dumps(answer)
 
 
 def test_an_answer_of_which_a_part_was_not_read_is_not_called_clean():
-    grader, case = DisclosureGrader(), a_case()
-    clean = grader.grade(case, an_exchange(long_text("", "ravi@example.com", "")))
+    grader, case = DisclosureGrader(), build_case()
+    clean = grader.grade(case, build_exchange(long_text("", "ravi@example.com", "")))
     assert isinstance(clean, Abstained)
     assert "characters in its middle were not read" in clean.reason
-    leaking = grader.grade(case, an_exchange(long_text("", "", "call 98765 43210")))
+    leaking = grader.grade(case, build_exchange(long_text("", "", "call 98765 43210")))
     assert isinstance(leaking, Judged)
     assert not leaking.passed
-    assert isinstance(grader.grade(case, an_exchange("a" * LONGEST)), Judged)
+    assert isinstance(grader.grade(case, build_exchange("a" * MAX_TEXT_LENGTH)), Judged)
 
 
 def test_a_text_of_the_longest_length_is_read_whole():
-    text = ("5 days. " + FILLER * (LONGEST // len(FILLER)))[: LONGEST - 7] + " 6 days"
-    assert unread_of(text) is None
+    text = ("5 days. " + FILLER * (MAX_TEXT_LENGTH // len(FILLER)))[: MAX_TEXT_LENGTH - 7] + " 6 days"
+    assert find_unread(text) is None
     assert [fact.text for fact in read_facts(text)] == ["5 days", "6 days"]
 
 
@@ -93,7 +93,7 @@ GRADER = DisclosureGrader()
 READERS: dict[str, Callable[[str], object]] = {
     "redact": redact,
     "facts": read_facts,
-    "grade": lambda text: GRADER.grade(a_case(), an_exchange(text)),
+    "grade": lambda text: GRADER.grade(build_case(), build_exchange(text)),
 }
 PATTERNS = (
     "a.b@example.com ",

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.text import keys_of, normalise, word_key
+from monitors.facts.text import normalise, parse_keys, to_word_key
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_the_way_back():
     text = "ﬁne: 2\u200b4\u202fmonths"
     folded = normalise(text)
     start = folded.text.index("24")
-    begin, end = folded.original_span(start, start + len("24 months"))
+    begin, end = folded.find_original_span(start, start + len("24 months"))
     assert text[begin:end] == "2\u200b4\u202fmonths"
 
 
@@ -43,7 +43,7 @@ def test_spans_stay_inside(text: str):
     """Whatever is folded, every span leads back into the text, and in order."""
     folded = normalise(text)
     for start in range(len(folded.text)):
-        begin, end = folded.original_span(start, start + 1)
+        begin, end = folded.find_original_span(start, start + 1)
         assert 0 <= begin < end <= len(text)
 
 
@@ -55,6 +55,6 @@ def test_folding_twice_is_folding_once(text: str):
 
 def test_keys():
     """Spellings with and without nukta, and with either nasal sign, are one word."""
-    assert word_key("हज़ार") == word_key("हजार")
-    assert word_key("पाँच") == word_key("पांच")
-    assert keys_of("Rs हज़ार") == {"rs", "हजार"}
+    assert to_word_key("हज़ार") == to_word_key("हजार")
+    assert to_word_key("पाँच") == to_word_key("पांच")
+    assert parse_keys("Rs हज़ार") == {"rs", "हजार"}

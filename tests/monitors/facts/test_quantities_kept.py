@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.facts.similarity import differences, missing_from
+from monitors.facts.similarity import find_missing_quantities, list_quantity_differences
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ from monitors.facts.similarity import differences, missing_from
     ],
 )
 def test_spelling_and_language_make_no_difference(one, other):
-    assert differences(one, other) == ()
-    assert differences(other, one) == ()
+    assert list_quantity_differences(one, other) == ()
+    assert list_quantity_differences(other, one) == ()
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,10 @@ def test_spelling_and_language_make_no_difference(one, other):
     ],
 )
 def test_changes_are_quoted_as_written(one, other, changes):
-    assert differences(one, other) == changes
+    assert list_quantity_differences(one, other) == changes
 
 
 def test_a_gold_may_say_less_than_its_clause_and_nothing_more():
     clause = "A delivery is covered up to ₹50,000 after 24 months."
-    assert missing_from("₹50,000", clause) == ()
-    assert missing_from("₹50,000 after 36 months", clause) == ("36 months",)
+    assert find_missing_quantities("₹50,000", clause) == ()
+    assert find_missing_quantities("₹50,000 after 36 months", clause) == ("36 months",)

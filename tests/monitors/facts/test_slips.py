@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deployments.demo.policies import HERE
-from monitors.facts.similarity import alike_but_for_slips, is_one_slip
+from monitors.facts.similarity import find_typo_pairs, is_one_typo
 from monitors.goldset.drafts import find_candidates
 from monitors.goldset.load import load_suite
 from monitors.goldset.variants import VariantKind, make_variants
@@ -40,8 +40,8 @@ def drafted(cases):
     ],
 )
 def test_one_slip(word, other, slip):
-    assert is_one_slip(word, other) is slip
-    assert is_one_slip(other, word) is slip
+    assert is_one_typo(word, other) is slip
+    assert is_one_typo(other, word) is slip
 
 
 def test_names_and_opposites_keep_questions_apart():
@@ -51,7 +51,7 @@ def test_names_and_opposites_keep_questions_apart():
         "How many hours before a planned admission must I inform Suraksha Silver?",
         "how many hour before a planed admission must i infrom Suraksha Gold",
     ]
-    assert list(alike_but_for_slips(asked)) == [(0, 3)]
+    assert list(find_typo_pairs(asked)) == [(0, 3)]
 
 
 @pytest.mark.parametrize("seed", [3, 11])

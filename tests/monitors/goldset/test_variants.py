@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deployments.demo.policies import HERE
-from monitors.facts.language import identify
+from monitors.facts.language import identify_language
 from monitors.goldset.load import load_suite
 from monitors.goldset.variants import (
     SeededChoice,
@@ -61,7 +61,7 @@ def test_quantities_stay_and_the_label_is_the_language(seed):
     for variant in make_variants(CASES, KINDS, seed=seed).cases:
         case = original(variant)
         assert count_quantities(variant.question) == count_quantities(case.question)
-        assert identify(variant.question) is variant.language
+        assert identify_language(variant.question) is variant.language
         if "+code_switch-" not in variant.id:
             assert variant.language is case.language
         elif case.language is Language.ENGLISH:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from monitors.domains.pack import load_domain
-from monitors.facts.language import language_of_case
+from monitors.facts.language import find_case_language
 from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
 from monitors.records.grades import Judged
@@ -26,7 +26,7 @@ MIN_RIGHT_PASSED, MIN_WRONG_FAILED, MIN_OPEN_LEFT_OPEN = 0.45, 0.40, 0.85
 
 
 def grade(row: dict[str, Any]) -> bool | None:
-    language = language_of_case(row["question"], row["gold"])
+    language = find_case_language(row["question"], row["gold"])
     case = gold_case(turns=(row["question"],), gold=row["gold"], language=language)
     verdict = GRADER.grade(case, exchange(case, row["answer"]))
     return verdict.passed if isinstance(verdict, Judged) else None

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from monitors.domains.pack import load_domain
-from monitors.facts.language import language_of_case
+from monitors.facts.language import find_case_language
 from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
 from monitors.records.grades import Judged
@@ -26,7 +26,7 @@ MIN_ROWS, MIN_RIGHT_PASSED, MIN_WRONG_FAILED = 120, 0.85, 0.70
 
 def passed(row: dict[str, Any]) -> bool | None:
     case = gold_case(
-        turns=(row["question"],), gold=row["gold"], language=language_of_case(row["question"], row["gold"])
+        turns=(row["question"],), gold=row["gold"], language=find_case_language(row["question"], row["gold"])
     )
     grade = GRADER.grade(case, exchange(case, row["answer"]))
     return grade.passed if isinstance(grade, Judged) else None

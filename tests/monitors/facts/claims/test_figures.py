@@ -14,7 +14,7 @@ from monitors.facts.claims.figures import Figure
 from monitors.facts.quantities.locales import PLAIN, Locale
 from monitors.facts.quantities.scan import scan
 
-GERMAN, FRENCH, SPANISH = (PLAIN.spoken(language) for language in ("de", "fr", "es"))
+GERMAN, FRENCH, SPANISH = (PLAIN.with_speech(language) for language in ("de", "fr", "es"))
 
 
 def figures(text: str, locale: Locale = PLAIN) -> list[Figure]:

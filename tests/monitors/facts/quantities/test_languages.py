@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from monitors.facts.quantities.locales import PLAIN
 from monitors.facts.quantities.scan import scan
-from monitors.facts.quantities.translations import LANGUAGES, terms_of
+from monitors.facts.quantities.translations import LANGUAGES, load_terms
 
 TENS = {
     2: "zwanzig",
@@ -40,7 +40,7 @@ ONES = {1: "ein", 2: "zwei", 3: "drei", 4: "vier", 5: "fünf", 6: "sechs", 7: "s
     ],
 )
 def test_a_text_reads_as_its_translation(language: str, text: str, english: str) -> None:
-    said = scan(text, locale=PLAIN.spoken(language)).readings
+    said = scan(text, locale=PLAIN.with_speech(language)).readings
     wanted = scan(english).readings
     assert [(one.kind, one.value, one.months, one.days, one.bound, one.date) for one in said] == [
         (one.kind, one.value, one.months, one.days, one.bound, one.date) for one in wanted
@@ -49,11 +49,11 @@ def test_a_text_reads_as_its_translation(language: str, text: str, english: str)
 
 @given(st.integers(min_value=2, max_value=9), st.integers(min_value=1, max_value=9))
 def test_german_number_words_are_put_together(tens: int, ones: int) -> None:
-    (reading,) = scan(f"{ONES[ones]}und{TENS[tens]} Tage", locale=PLAIN.spoken("de")).readings
+    (reading,) = scan(f"{ONES[ones]}und{TENS[tens]} Tage", locale=PLAIN.with_speech("de")).readings
     assert reading.days == 10 * tens + ones
 
 
 @pytest.mark.parametrize("language", sorted(LANGUAGES))
 def test_every_row_is_one_word_in_small_letters(language: str) -> None:
     """A row that is added to `languages.toml` is tested by this."""
-    assert all(word == word.casefold() or "ß" in word for word in terms_of(language))
+    assert all(word == word.casefold() or "ß" in word for word in load_terms(language))

@@ -40,7 +40,7 @@ def test_every_spelling_of_every_unit_is_read(spelling: str, amount: int) -> Non
     facts = read_facts(f"{amount} {spelling}.")
     unit = UNITS[spelling]
     assert [fact.unit for fact in facts] == [unit.base]
-    assert abs(Decimal(facts[0].value) - unit.in_base(Decimal(amount))) < Decimal("1e-9")
+    assert abs(Decimal(facts[0].value) - unit.convert_to_base(Decimal(amount))) < Decimal("1e-9")
 
 
 @pytest.mark.parametrize(

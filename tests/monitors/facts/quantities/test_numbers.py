@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.quantities.numerals import numeral_values, plain
+from monitors.facts.quantities.numerals import format_plain, parse_numeral
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from monitors.facts.quantities.numerals import numeral_values, plain
 )
 def test_separators(text: str, values: list[str]):
     """Thousands groups of both systems, decimal points and commas; anything else is several numbers."""
-    assert [value for value, _, _ in numeral_values(text)] == [Decimal(value) for value in values]
+    assert [value for value, _, _ in parse_numeral(text)] == [Decimal(value) for value in values]
 
 
 @given(st.integers(min_value=0, max_value=10**15))
@@ -38,12 +38,12 @@ def test_both_groupings_say_the_same(number: int):
     pairs = [head[max(0, end - 2) : end] for end in range(len(head), 0, -2)][::-1]
     indian = ",".join([*pairs, tail])
     for text in (western, indian):
-        assert numeral_values(text)[0][0] == number
+        assert parse_numeral(text)[0][0] == number
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "1," * 5000 + "1", "1." * 5000 + "1"])
 def test_endless_digits_are_no_number(text: str):
-    assert numeral_values(text) == []
+    assert parse_numeral(text) == []
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_endless_digits_are_no_number(text: str):
 )
 def test_plain(value: str, text: str):
     """Values leave without exponents and trailing zeros."""
-    assert plain(Decimal(value)) == text
+    assert format_plain(Decimal(value)) == text

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from monitors.facts.quantities.currencies import COUNTRIES, DOLLARS
 from monitors.facts.quantities.lexicon import MONTHS, NUMBER_WORDS
-from monitors.facts.quantities.locales import locale_of
-from monitors.facts.quantities.other_languages import CURRENCY_KEYS, as_international
+from monitors.facts.quantities.locales import build_locale
+from monitors.facts.quantities.other_languages import CURRENCY_KEYS, hide_unread_words
 from monitors.facts.quantities.scan import scan
 from monitors.facts.quantities.units import TIME_UNITS
 from monitors.facts.text import NUMERAL, WORD, tokenise
@@ -54,7 +54,7 @@ ALIKE = (
 
 @given(TEXTS)
 def test_no_reading_holds_a_word_of_english_or_hindi(text: str) -> None:
-    scanned = scan(text, locale=locale_of(Language.OTHER))
+    scanned = scan(text, locale=build_locale(Language.OTHER))
     inside = [scanned.reader.token(at) for found in scanned.readings for at in range(found.first, found.last + 1)]
     words = {token.key for token in inside if token.kind == WORD}
     assert words - ALIKE - {"e", "x"} == set()
@@ -63,17 +63,17 @@ def test_no_reading_holds_a_word_of_english_or_hindi(text: str) -> None:
 @given(TEXTS)
 def test_every_quantity_stands_on_digits(text: str) -> None:
     """Without digits nothing is read, whatever words stand there."""
-    scanned = scan("".join(letter for letter in text if not letter.isdigit()), locale=locale_of(Language.OTHER))
+    scanned = scan("".join(letter for letter in text if not letter.isdigit()), locale=build_locale(Language.OTHER))
     assert scanned.readings == []
 
 
 @given(TEXTS)
 def test_tokens_keep_their_places(text: str) -> None:
-    tokens = as_international(tokenise(text), text)
+    tokens = hide_unread_words(tokenise(text), text)
     assert all(first.end <= second.start for first, second in pairwise(tokens))
     digits = "".join(token.text for token in tokens if token.kind == NUMERAL)
     assert set(digits) <= set("0123456789.,")
 
 
 def test_a_flood_is_cut_whatever_its_language() -> None:
-    assert scan("1'000 " * 4_000, limits=REPLY_LIMITS, locale=locale_of(Language.OTHER)).cut
+    assert scan("1'000 " * 4_000, limits=REPLY_LIMITS, locale=build_locale(Language.OTHER)).cut

@@ -2,13 +2,13 @@
 
 import pytest
 
-from monitors.facts.quantities.locales import locale_of
+from monitors.facts.quantities.locales import build_locale
 from monitors.facts.quantities.scan import scan
 from monitors.records.base import Language
 
 
 def periods(text: str, language: Language = Language.ENGLISH) -> list[str]:
-    return [reading.per for reading in scan(text, locale=locale_of(language)).readings]
+    return [reading.per for reading in scan(text, locale=build_locale(language)).readings]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from monitors.domains.pack import SHIPPED_PACKS, TEMPLATES
 from monitors.errors import GoldSetError
 from monitors.facts.quantities.fact import Bound
-from monitors.facts.similarity import stated
+from monitors.facts.similarity import collect_quantities
 from monitors.goldset.build.build import BuildResult, build_cases, load_templates
 from monitors.goldset.build.sheets import (
     DurationUnit,
@@ -178,7 +178,7 @@ def test_a_value_that_is_phrased_can_be_read_back(number, field, language):
     """Format, then read: the same one quantity in every language, so that graders can grade it."""
     definition = SCHEMA.fields[field]
     value = Amount(definition.kind, number, definition.unit, definition.bound)
-    (read,) = stated(phrase_value(value, definition, language))
+    (read,) = collect_quantities(phrase_value(value, definition, language))
     match definition.unit:
         case DurationUnit.YEAR:
             assert read.value == number * 12
