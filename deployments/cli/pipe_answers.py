@@ -17,7 +17,7 @@ from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.explain.first_look import find_shared_causes
 from monitors.facts.citations import find_citations
-from monitors.facts.language import identify_language, find_case_language
+from monitors.facts.language import find_case_language, identify_language
 from monitors.facts.quantities.fact import Fact, FactKind
 from monitors.facts.quantities.locales import validate_currency, validate_locale
 from monitors.facts.quantities.scan import read_facts

@@ -101,7 +101,9 @@ def asks_back(reply: str) -> bool:
     words = len(text.split())
     if not words or words > MAX_WORDS:
         return False
-    ending = [each for sentence in _SENTENCE.findall(text) if re.search(r"\w", each := sentence.strip())][-_MAX_ENDING_SENTENCES:]
+    ending = [each for sentence in _SENTENCE.findall(text) if re.search(r"\w", each := sentence.strip())][
+        -_MAX_ENDING_SENTENCES:
+    ]
     if len(ending) == _MAX_ENDING_SENTENCES and len(ending[-1].split()) > _MAX_HINT_WORDS:
         ending = ending[-1:]
     return any(_asks_for_information(sentence, words) for sentence in ending)

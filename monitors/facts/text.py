@@ -121,7 +121,7 @@ def to_caseless(text: str) -> str:
 class Hinted(NamedTuple):
     """A pattern that is only searched for where one of its hints stands: a quick scan that spares most texts it.
 
-    One of ``hints`` is in every match as `caseless` writes it; a hint that stands elsewhere costs a search.
+    One of ``hints`` is in every match as `to_caseless` writes it; a hint that stands elsewhere costs a search.
     """
 
     pattern: re.Pattern[str]

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from monitors.errors import GoldSetError
 from monitors.facts.disclosures.candidates import DisclosureKind
 from monitors.facts.disclosures.masking import LABELS
-from monitors.facts.similarity import find_typo_pairs, collect_quantities
+from monitors.facts.similarity import collect_quantities, find_typo_pairs
 from monitors.goldset.checks import NumberedCase, check_duplicates
 from monitors.goldset.lines import describe_validation_error
 from monitors.records.base import Identifier, Record, Severity

@@ -18,7 +18,7 @@ from posixpath import basename
 from typing import Final, NamedTuple
 
 from monitors.facts.similarity import find_quote
-from monitors.facts.source_files import SUFFIXES, compute_agreement, to_canonical_path, find_files
+from monitors.facts.source_files import SUFFIXES, compute_agreement, find_files, to_canonical_path
 from monitors.facts.triage_report import contains_keyword
 from monitors.goldset.checks import GoldFinding, NumberedCase, SuiteCheck, Weight
 from monitors.records.triage import TriageTask
@@ -143,7 +143,9 @@ def _check_functions(task: TriageTask) -> Iterator[_Fault]:
         if not (sign and path.strip() and name.strip("`() ")):
             finding = f"{written!r} in `relevant_functions` does not say in which file"
             files = [
-                file for file in task.reference.relevant_files if not _describe_non_path(file, to_canonical_path(file))
+                file
+                for file in task.reference.relevant_files
+                if not _describe_non_path(file, to_canonical_path(file))
             ]
             advice = f"write {next(iter(files), 'path')}::{written.strip('`:() ') or 'name'}"
             yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, advice)

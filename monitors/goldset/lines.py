@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from monitors.facts.language import LanguageEvidence, find_language_evidence, find_case_language
+from monitors.facts.language import LanguageEvidence, find_case_language, find_language_evidence
 from monitors.goldset.issues import ISSUE_KEYS, case_fields_from_issue, is_issue, issue_keys_from_task
 from monitors.records.base import Language, Record
 from monitors.records.cases import (
@@ -254,7 +254,9 @@ def _guess_language(turns: object, gold: object) -> Language:
     """Guess the language of the last turn; the gold helps where the turn is short."""
     last: object = cast("list[object]", turns)[-1] if isinstance(turns, list) and turns else ""
     return (
-        find_case_language(last, gold if isinstance(gold, str) else "") if isinstance(last, str) else Language.ENGLISH
+        find_case_language(last, gold if isinstance(gold, str) else "")
+        if isinstance(last, str)
+        else Language.ENGLISH
     )
 
 

@@ -19,7 +19,14 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify_language
-from monitors.facts.similarity import QUOTE_MIN_WORDS, list_quantity_differences, find_quote, build_grams, find_missing_quantities, compute_overlap
+from monitors.facts.similarity import (
+    QUOTE_MIN_WORDS,
+    build_grams,
+    compute_overlap,
+    find_missing_quantities,
+    find_quote,
+    list_quantity_differences,
+)
 from monitors.goldset.lines import parse_json
 from monitors.records.base import Identifier, Language, Record, Severity, Sha256
 from monitors.records.cases import GoldCase, GoldDraft, Pipeline, Provenance, Quote, Text
@@ -323,7 +330,10 @@ def translation_from_proposal(
 
 def find_translation_problem(question: str, gold: str, original: GoldCase, language: Language) -> str:
     """Return why the words are not a translation of the original to ``language``; empty when they are."""
-    changed = [*list_quantity_differences(original.question, question), *list_quantity_differences(original.gold, gold)]
+    changed = [
+        *list_quantity_differences(original.question, question),
+        *list_quantity_differences(original.gold, gold),
+    ]
     if changed:
         return f"against {original.id}, {', '.join(changed)}"
     detected = identify_language(question)

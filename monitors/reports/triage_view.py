@@ -332,7 +332,9 @@ def _build_file_groups(
 ) -> tuple[FileGroup, ...]:
     repository_files = task.issue.repository_files
     made_up = (
-        frozenset(compute_agreement(report.files or (), repository_files).extra) if repository_files else frozenset[str]()
+        frozenset(compute_agreement(report.files or (), repository_files).extra)
+        if repository_files
+        else frozenset[str]()
     )
     groups = (
         ("found", "found", agreed.found),

@@ -95,7 +95,9 @@ class Detection:
         halves = 2 * self.found + self.false_alarms + self.missed
         f1 = replace(f1, value=2 * self.found / halves if halves else 0.0)
         return (
-            build_share(of, f"{what}: precision", self.found, self.found + self.false_alarms, target=target_precision),
+            build_share(
+                of, f"{what}: precision", self.found, self.found + self.false_alarms, target=target_precision
+            ),
             build_share(of, f"{what}: recall", self.found, self.found + self.missed, target=target_recall),
             f1,
         )

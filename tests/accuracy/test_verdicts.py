@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.accuracy.verdicts import ROW_SETS, select_sets, compare_verdicts, main, read_verdicts, collect_verdicts
+from tests.accuracy.verdicts import ROW_SETS, collect_verdicts, compare_verdicts, main, read_verdicts, select_sets
 from tests.fork_server import SCRIPT
 
 ROWS = {

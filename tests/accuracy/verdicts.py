@@ -117,7 +117,13 @@ def format_quantities(_row: Fields, answer: Fields) -> str:
 
 def format_disclosures(_row: Fields, answer: Fields) -> str:
     """What is masked, with its place."""
-    return "; ".join(f"{disclosure['kind']} {disclosure['span'][0]}-{disclosure['span'][1]}" for disclosure in answer["found"]) or "nothing"
+    return (
+        "; ".join(
+            f"{disclosure['kind']} {disclosure['span'][0]}-{disclosure['span'][1]}"
+            for disclosure in answer["found"]
+        )
+        or "nothing"
+    )
 
 
 def format_causes(_row: Fields, answer: Fields) -> str:
@@ -142,7 +148,9 @@ ROW_SETS = (
     RowSet("language", "language/sentences.jsonl", "grade", build_answer_line, format_language),
     RowSet("quantities/texts", "quantities/texts.jsonl", "facts", build_text_line, format_quantities),
     RowSet("quantities/clauses", "quantities/policy_clauses.jsonl", "facts", build_text_line, format_quantities),
-    RowSet("quantities/hinglish", "quantities/hinglish_durations.jsonl", "facts", build_text_line, format_quantities),
+    RowSet(
+        "quantities/hinglish", "quantities/hinglish_durations.jsonl", "facts", build_text_line, format_quantities
+    ),
     RowSet("quantities/pairs", "quantities/pairs.jsonl", "facts", build_spelling_lines, format_quantities),
     RowSet("first look", "first_look/planted_suites.jsonl", "first-look", build_planted_line, format_causes),
 )
@@ -164,7 +172,9 @@ def collect_verdicts(sets: Iterable[RowSet], data: Path, command: Sequence[str])
         if not path.exists():
             print(f"{row_set.name}: no {path}", file=sys.stderr)
             continue
-        rows = [(f"{row['id']}{suffix}", row, line) for row in read_rows(path) for suffix, line in row_set.lines(row)]
+        rows = [
+            (f"{row['id']}{suffix}", row, line) for row in read_rows(path) for suffix, line in row_set.lines(row)
+        ]
         answers = ask_command(command, row_set.pipe, [line for _, _, line in rows])
         for (name, row, _), answer in zip(rows, answers, strict=True):
             verdicts[row_set.name, name] = (

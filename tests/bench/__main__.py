@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench.measured import FIGURES_VARIABLE, Figure
-from tests.bench.summary import BENCHES, BenchRun, count_failures, build_summary
+from tests.bench.summary import BENCHES, BenchRun, build_summary, count_failures
 from tests.figures import measured_where, write_section
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from flows.server import prefect_server
 from tests.bench.measured import Figure, report
-from tests.bench.verified import KILOBYTES, Ended, serve_app, write_configuration, run_verify
+from tests.bench.verified import KILOBYTES, Ended, run_verify, serve_app, write_configuration
 
 MAX_GROWTH = 1.3
 LIMIT = (

@@ -38,7 +38,7 @@ from monitors.probes.settings import CapturePolicy, ProbeSettings
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
 from tests.bench.measured import Figure, report
-from tests.bench.verified import Ended, serve_app, write_configuration, read_noted, start_verify, run_verify
+from tests.bench.verified import Ended, read_noted, run_verify, serve_app, start_verify, write_configuration
 from tests.servers.slack import TOKEN, SlackServer
 from tests.soak.plans import question_on, write_suite
 from tests.tools.probe_cases import probe_cases

@@ -179,7 +179,9 @@ def wait_until_writing(store: Store, processes: int) -> None:
 def append_thousand(store: Store, number: int) -> None:
     rows = [
         AssessmentRow(
-            row=assessment("bench", f"case-{number}-{case}").model_copy(update={"grades": build_six_grades(failed=False)})
+            row=assessment("bench", f"case-{number}-{case}").model_copy(
+                update={"grades": build_six_grades(failed=False)}
+            )
         )
         for case in range(167)
     ]
@@ -211,7 +213,9 @@ def bench_load(folder: Path, figures: Figures) -> None:
     count = 1000
     with measure_s() as span:
         for number in range(count):
-            graded = assessment("run-1", f"case-{number}").model_copy(update={"grades": build_six_grades(failed=False)})
+            graded = assessment("run-1", f"case-{number}").model_copy(
+                update={"grades": build_six_grades(failed=False)}
+            )
             store.journal.append([AssessmentRow(row=graded)], run_id="run-1")
     figures.note("append of one assessment with six grades, alone", f"{span.wall_s * 1000 / count:.1f} ms")
     with measure_s() as span:

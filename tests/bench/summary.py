@@ -87,7 +87,11 @@ class _Row(NamedTuple):
 
 def build_summary(runs: Sequence[BenchRun], *, budget_min: float) -> list[str]:
     """The table of Markdown, rows from P1 to P12 and then the others, and below it how long each bench took."""
-    rows = [row for run in runs for row in (*map(_build_row, run.figures, [run] * len(run.figures)), *_build_absent_rows(run))]
+    rows = [
+        row
+        for run in runs
+        for row in (*map(_build_row, run.figures, [run] * len(run.figures)), *_build_absent_rows(run))
+    ]
     ordered = sorted(rows, key=lambda row: _sort_key(row.id))
     took = ", ".join(f"{run.name.removeprefix('bench_')} {run.took_s / 60:.1f}" for run in runs)
     total = sum(run.took_s for run in runs) / 60
@@ -142,7 +146,9 @@ def format_goal(figure: Figure) -> str:
     sign = "≤" if figure.better == "lower" else "≥"
     parts = ["worst"] if figure.worst else []
     parts += (
-        ["ratio", sign, format_number(figure.goal)] if figure.of == "ratio" else [sign, format_number(figure.goal), figure.unit]
+        ["ratio", sign, format_number(figure.goal)]
+        if figure.of == "ratio"
+        else [sign, format_number(figure.goal), figure.unit]
     )
     return " ".join(parts)
 
@@ -170,7 +176,10 @@ def _build_absent_rows(run: BenchRun) -> list[_Row]:
         return [_build_absent_row(", ".join(filter(None, run.missing)), f"{how}: {label}", "broke", run)]
     if run.broke:
         return [_build_absent_row(", ".join(run.ids), f"{how}: figures may be missing", "broke", run)]
-    return [_build_absent_row(figure_id, f"`{run.name}` reported no such figure", "missing", run) for figure_id in run.missing]
+    return [
+        _build_absent_row(figure_id, f"`{run.name}` reported no such figure", "missing", run)
+        for figure_id in run.missing
+    ]
 
 
 def _build_absent_row(id_: str, label: str, result: str, run: BenchRun) -> _Row:

@@ -207,7 +207,9 @@ def _build_rechecks(run: int) -> Iterator[JournalRow]:
 
 def _build_session(number: int) -> RepeatabilityRun:
     template = session(f"session-{number}", hours=number)
-    cases = tuple(template.cases[0].model_copy(update={"case_id": f"case-{case}"}) for case in range(REPEATED_CASES))
+    cases = tuple(
+        template.cases[0].model_copy(update={"case_id": f"case-{case}"}) for case in range(REPEATED_CASES)
+    )
     return template.model_copy(update={"cases": cases})
 
 

@@ -38,7 +38,8 @@ def test_a_figure_without_samples_or_pairs_is_refused(changed):
 
 def test_a_line_says_spread_baseline_goal_and_whether_it_was_met(snapshot):
     assert (
-        format_line(figure(baseline="a loop", baselines=(3.0, 2.0, 2.0), of="ratio", goal=1.0, note="quiet")) == snapshot
+        format_line(figure(baseline="a loop", baselines=(3.0, 2.0, 2.0), of="ratio", goal=1.0, note="quiet"))
+        == snapshot
     )
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.bench.__main__ import run_bench
 from tests.bench.measured import Figure
 from tests.bench.one import CRASHED
-from tests.bench.summary import BENCHES, HEAD, BenchRun, count_failures, build_summary
+from tests.bench.summary import BENCHES, HEAD, BenchRun, build_summary, count_failures
 
 ROOT = Path(__file__).parents[2]
 BENCH_FOLDER = ROOT / "tests" / "bench"

@@ -162,7 +162,11 @@ def any_may_disclose(texts: Sequence[str], account_patterns: Sequence[str] = ())
     if account_patterns or not _is_readable(whole) or _is_marked(whole) or _matches_a_form(whole):
         return any(may_disclose(text, account_patterns) for text in texts)
     # Digits of one are no number for words of another.
-    return _has_counted_digits(whole) and _has_context_word(whole) and any(_has_counted_digits(text) and _has_context_word(text) for text in texts)
+    return (
+        _has_counted_digits(whole)
+        and _has_context_word(whole)
+        and any(_has_counted_digits(text) and _has_context_word(text) for text in texts)
+    )
 
 
 def _is_readable(text: str) -> bool:

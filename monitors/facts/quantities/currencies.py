@@ -92,7 +92,9 @@ _FAMILIES: dict[str, frozenset[str]] = {
         {"INR", "PKR", "LKR", "NPR", "MUR", "SCR"}
     ),
 }
-FAMILIES = {to_word_key(normalise(word).text): codes for words, codes in _FAMILIES.items() for word in words.split()}
+FAMILIES = {
+    to_word_key(normalise(word).text): codes for words, codes in _FAMILIES.items() for word in words.split()
+}
 """What a sign or name that leaves the country open can stand for. Rupees are Indian where nothing else is said."""
 
 DOT_GROUPS = frozenset(

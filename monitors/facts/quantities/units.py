@@ -51,7 +51,9 @@ _SPELLINGS = {
     _SECOND: "second seconds sec secs सेकंड सेकेंड सेकण्ड सेकेण्ड सेकंडों",
 }
 
-TIME_UNITS = {to_word_key(normalise(word).text): unit for unit, words in _SPELLINGS.items() for word in words.split()}
+TIME_UNITS = {
+    to_word_key(normalise(word).text): unit for unit, words in _SPELLINGS.items() for word in words.split()
+}
 """Every word for a unit of time, by its key."""
 
 _RIGHT_BEHIND = {"h": _HOUR, "Y": _YEAR, "W": _WEEK, "D": _DAY, "y": _YEAR, "d": _DAY, "w": _WEEK}

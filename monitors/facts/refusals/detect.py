@@ -393,7 +393,8 @@ def _is_silent(clause: _ReplyClause, language: str) -> bool:
         bool(every & SILENT)
         if language != "en"
         else any(
-            bits & SILENT and any(before & DENIAL for before in clause.roles[max(0, at - _MAX_DENIAL_DISTANCE) : at + 1])
+            bits & SILENT
+            and any(before & DENIAL for before in clause.roles[max(0, at - _MAX_DENIAL_DISTANCE) : at + 1])
             for at, bits in enumerate(clause.roles)
         )
     )
@@ -428,7 +429,12 @@ def _classify_speaker_denial(clause: _ReplyClause) -> _Declines:
         if not bits & (SPEAKER | HOUSE) and not starts:
             continue
         place = at if starts else at + 1
-        while place < len(roles) and place <= at + _MAX_LINK_WORDS and roles[place] & LINK and not roles[place] & DENIAL:
+        while (
+            place < len(roles)
+            and place <= at + _MAX_LINK_WORDS
+            and roles[place] & LINK
+            and not roles[place] & DENIAL
+        ):
             place += 1
         elided = next(
             (

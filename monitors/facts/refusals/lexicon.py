@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from monitors.facts.text import Token, normalise, tokenise, to_word_key
+from monitors.facts.text import Token, normalise, to_word_key, tokenise
 
 _READ_TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "en": ("en",),
@@ -49,7 +49,9 @@ class Lexicon(dict[str, tuple[int, _Phrases]]):
             own = dict[str, int]()
             for name, bit in _BITS.items():
                 for written in _TABLES[name].get(part, ()):
-                    first, *rest = (to_word_key(token.text) for token in tokenise(normalise(written.rstrip("*")).text))
+                    first, *rest = (
+                        to_word_key(token.text) for token in tokenise(normalise(written.rstrip("*")).text)
+                    )
                     if rest:
                         hyphened = tuple(key for word in rest for key in ("-", word))
                         for form in (tuple(rest), hyphened):
@@ -87,7 +89,9 @@ def load_lexicon(language: str) -> Lexicon:
     return Lexicon(language)
 
 
-_EVERYDAY: Final = {to_word_key(word): language for language, words in _TABLES["language"].items() for word in words}
+_EVERYDAY: Final = {
+    to_word_key(word): language for language, words in _TABLES["language"].items() for word in words
+}
 _MAX_GUESS_TOKENS: Final = 120
 
 

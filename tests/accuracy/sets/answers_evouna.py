@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.accuracy.figure import Measured, TellingError
-from tests.accuracy.grading import grade, count_verdicts, verdict_name
+from tests.accuracy.grading import count_verdicts, grade, verdict_name
 from tests.accuracy.lessons import add_lessons
 from tests.accuracy.rows import read_rows
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.accuracy.figure import Figure, Measured, TellingError, build_share
-from tests.accuracy.grading import grade, count_verdicts, verdict_name
+from tests.accuracy.grading import count_verdicts, grade, verdict_name
 from tests.accuracy.rows import read_rows
 
 NAME = "answers/tatqa"
@@ -70,7 +70,9 @@ def measure(data: Path) -> Measured:
         if name in LESSONS and row["answer_type"] == "arithmetic":
             label = f"{name.replace('_', ' ')}, arithmetic: {verdict.reason[:70]}"
             errors.append(TellingError(NAME, row["id"], label, LESSONS[name]))
-    figures = [figure for kind, listed in sorted(names.items()) for figure in count_verdicts(listed).figures(NAME, kind)]
+    figures = [
+        figure for kind, listed in sorted(names.items()) for figure in count_verdicts(listed).figures(NAME, kind)
+    ]
     decided = [name for listed in names.values() for name in listed if name != "abstained"]
     right = sum(name.startswith("right") for name in decided)
     figures.append(_count_reader_false_passes(data))

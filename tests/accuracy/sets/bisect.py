@@ -49,7 +49,9 @@ SUITES = (
     SimulatedSuite("every case passes 20 % of the time after the break", _build_similar(CASES, 0, 0.8)),
     SimulatedSuite("one case alone, and it passes 20 % of the time after the break", _build_similar(1, 0, 0.8)),
     SimulatedSuite("one case of four broke by another build", _build_differing),
-    SimulatedSuite("every case is wrong 20 % of the time, before and after", _build_similar(CASES, 0.2, 0.8), twice=False),
+    SimulatedSuite(
+        "every case is wrong 20 % of the time, before and after", _build_similar(CASES, 0.2, 0.8), twice=False
+    ),
 )
 
 NOTE = """\

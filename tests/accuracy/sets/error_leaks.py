@@ -27,7 +27,9 @@ def measure(data: Path) -> Measured:
         build_share(NAME, "errors found", _count_found(errors), len(errors), target=0.93, baseline=0.908),
         build_share(NAME, "errors found, bare", _count_found(bare), len(bare)),
         build_share(NAME, "errors found, in a wrapper", _count_found(dressed), len(dressed)),
-        build_share(NAME, "false alarms", _count_found(answers), len(answers), target=0.015, at_most=True, baseline=0.608),
+        build_share(
+            NAME, "false alarms", _count_found(answers), len(answers), target=0.015, at_most=True, baseline=0.608
+        ),
         *_read_own(),
     )
     wrong = [(row, "missed") for row in errors if not _is_error_shown(row)]
@@ -44,7 +46,9 @@ def _read_own() -> tuple[Figure, ...]:
         errors = [row for row in rows if row["error_leak"]]
         answers = [row for row in rows if not row["error_leak"]]
         figures.append(build_share(NAME, f"own rows, {half} half: errors found", _count_found(errors), len(errors)))
-        alarms = build_share(NAME, f"own rows, {half} half: false alarms", _count_found(answers), len(answers), at_most=True)
+        alarms = build_share(
+            NAME, f"own rows, {half} half: false alarms", _count_found(answers), len(answers), at_most=True
+        )
         figures.append(alarms)
     return tuple(figures)
 

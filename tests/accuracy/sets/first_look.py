@@ -29,7 +29,9 @@ def measure(data: Path) -> Measured:
     figures += _build_figures("planted suites", with_causes, targets=True)
     silent = [one for (row, _), one in zip(found, said, strict=True) if row["kind"] == RANDOM]
     figures.append(
-        build_share(NAME, "random suites with a claim", sum(map(bool, silent)), len(silent), target=0.05, at_most=True)
+        build_share(
+            NAME, "random suites with a claim", sum(map(bool, silent)), len(silent), target=0.05, at_most=True
+        )
     )
     for (row, suite), one in zip(found, said, strict=True):
         if suite.wrong(one):
@@ -44,7 +46,9 @@ def measure(data: Path) -> Measured:
             )
         suites = [made(seed, 0) for seed in range(1_000, 1_000 + 2 * OWN_SUITES)]
         claimed = sum(bool(_build_claims(suite)) for suite in suites)
-        figures.append(build_share(NAME, f"{own}, random, with a claim", claimed, len(suites), target=0.05, at_most=True))
+        figures.append(
+            build_share(NAME, f"{own}, random, with a claim", claimed, len(suites), target=0.05, at_most=True)
+        )
     return Measured(tuple(figures), tuple(errors))
 
 
@@ -58,7 +62,9 @@ def _build_claims(suite: Planted) -> list[dict[str, object]]:
     return [dict(cause.conditions) for cause in find_shared_causes(suite.cases, suite.failed).causes]
 
 
-def _build_figures(what: str, said: list[tuple[Planted, list[dict[str, object]]]], *, targets: bool) -> list[Figure]:
+def _build_figures(
+    what: str, said: list[tuple[Planted, list[dict[str, object]]]], *, targets: bool
+) -> list[Figure]:
     causes, claims = sum(len(suite.causes) for suite, _ in said), sum(len(one) for _, one in said)
     named, wrong = (sum(suite.named(one) for suite, one in said), sum(suite.wrong(one) for suite, one in said))
     return [

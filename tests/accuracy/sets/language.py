@@ -30,10 +30,13 @@ def measure(data: Path) -> Measured:
     languages = sorted({language for language, _ in seen})
     totals = {language: sum(n for (is_, _), n in seen.items() if is_ == language) for language in languages}
     recalls = [
-        build_share(NAME, f"recall of {language}", seen[language, language], totals[language]) for language in languages
+        build_share(NAME, f"recall of {language}", seen[language, language], totals[language])
+        for language in languages
     ]
     right = sum(seen[language, language] for language in OURS)
-    accuracy = build_share(NAME, "accuracy over en, hi, hinglish", right, sum(totals[o] for o in OURS), target=TARGET)
+    accuracy = build_share(
+        NAME, "accuracy over en, hi, hinglish", right, sum(totals[o] for o in OURS), target=TARGET
+    )
     return Measured((accuracy, *recalls, _compute_mean(recalls)), tuple(errors[:SHOWN]))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.accuracy.figure import Figure, Measured, build_share
 from tests.accuracy.rows import read_rows
-from tests.accuracy.verdicts import Row, select_sets, collect_verdicts
+from tests.accuracy.verdicts import Row, collect_verdicts, select_sets
 
 NAME = "owners"
 COMMAND = (str(Path(sys.executable).parent / "lookout"),)
@@ -23,10 +23,16 @@ CLASSES = {"answered_not_asked": "answered"}
 
 def measure(data: Path) -> Measured:
     """The rates of `owners.jsonl`, `pairs.jsonl` and `refusals.jsonl`, by the pipe `lookout grade`."""
-    verdicts = collect_verdicts([each for each in select_sets(["owners/"]) if each.name != "owners/personal"], data, COMMAND)
+    verdicts = collect_verdicts(
+        [each for each in select_sets(["owners/"]) if each.name != "owners/personal"], data, COMMAND
+    )
     folder = data / "owners"
     return Measured(
-        (*_measure_answers(folder, verdicts), *_measure_pairs(folder, verdicts), *_measure_refusals(folder, verdicts)),
+        (
+            *_measure_answers(folder, verdicts),
+            *_measure_pairs(folder, verdicts),
+            *_measure_refusals(folder, verdicts),
+        ),
         notes=("No judge, domain pack `general`. An open case is neither passed nor failed: it stays ungraded.",),
     )
 
@@ -39,8 +45,12 @@ def _measure_answers(folder: Path, verdicts: dict[Row, str]) -> list[Figure]:
     for (label, _), count in counts.items():
         total[label] += count
     return [
-        build_share(NAME, "wrong answers that pass", counts["wrong", "pass"], total["wrong"], target=0.04, at_most=True),
-        build_share(NAME, "right answers that fail", counts["right", "fail"], total["right"], target=0.04, at_most=True),
+        build_share(
+            NAME, "wrong answers that pass", counts["wrong", "pass"], total["wrong"], target=0.04, at_most=True
+        ),
+        build_share(
+            NAME, "right answers that fail", counts["right", "fail"], total["right"], target=0.04, at_most=True
+        ),
         build_share(NAME, "right answers that pass", counts["right", "pass"], total["right"], target=0.35),
         build_share(NAME, "wrong answers that fail", counts["wrong", "fail"], total["wrong"], target=0.50),
         build_share(NAME, "unclear answers that stay ungraded", counts["open", "open"], total["open"], target=0.90),

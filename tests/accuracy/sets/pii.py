@@ -60,7 +60,9 @@ def measure(data: Path) -> Measured:
     for row in _read_rows(data / "pii"):
         _count_detections(row, tally, errors)
     figures = [figure for kind in PROMISED for figure in _build_figures(kind, tally)]
-    detections, missed, masked = (sum(tally[kind, what] for kind in PROMISED) for what in ("found", "missed", "masked"))
+    detections, missed, masked = (
+        sum(tally[kind, what] for kind in PROMISED) for what in ("found", "missed", "masked")
+    )
     false = sum(n for (_, what), n in tally.items() if what == "false")
     finds = sum(n for (_, what), n in tally.items() if what == "finds")
     figures += [

@@ -37,13 +37,13 @@ question that brings its wrong amount out was found by trying all of up to four 
 def measure(data: Path) -> Measured:
     """Each row once, and those that are flaky some times more."""
     del data  # simulated, and the demo itself
-    found = [(row.name, row.length, row.shrunk(BUDGET), row) for row in ROWS]
-    lines = [_line(name, length, shrunk, met=row.is_met(shrunk)) for name, length, shrunk, row in found]
-    met = sum(row.is_met(shrunk) for _, _, shrunk, row in found)
-    length, page, is_preserved = _on_a_page()
+    results = [(row.name, row.length, row.shrunk(BUDGET), row) for row in ROWS]
+    lines = [_format_line(name, length, shrunk, met=row.is_met(shrunk)) for name, length, shrunk, row in results]
+    met = sum(row.is_met(shrunk) for _, _, shrunk, row in results)
+    length, page, is_preserved = _build_page_failure()
     page_met = is_preserved and page.length <= 1.2 * length and page.probes <= BUDGET
-    lines.append(_line("a wrong amount on a real page", length, page, met=page_met))
-    probes = [shrunk.probes for _, _, shrunk, _ in found] + [page.probes]
+    lines.append(_format_line("a wrong amount on a real page", length, page, met=page_met))
+    probes = [shrunk.probes for _, _, shrunk, _ in results] + [page.probes]
     again = [(row, row.shrunk(BUDGET, seed)) for row in ROWS if _is_flaky(row) for seed in range(1, SEEDS + 1)]
     figures = (
         build_share(NAME, f"trigger kept, short, at most {BUDGET} probes", met + page_met, len(lines), target=0.9),
@@ -51,7 +51,7 @@ def measure(data: Path) -> Measured:
         build_share(NAME, "flaky: the trigger is kept", sum(r.trigger(f.turns) for r, f in again), len(again)),
     )
     note = NOTE.format(budget=BUDGET, rows="\n".join(lines))
-    errors = tuple(_error(row, shrunk) for _, _, shrunk, row in found if not row.is_met(shrunk))
+    errors = tuple(_build_error(row, shrunk) for _, _, shrunk, row in results if not row.is_met(shrunk))
     high = sorted(probes)[int(0.95 * len(probes))]
     return Measured(figures, errors, (note, f"Probes: median {median(probes):g}, 95th percentile {high}."))
 
@@ -60,17 +60,17 @@ def _is_flaky(row: PlantedTrigger) -> bool:
     return row.rate < 1 or row.by_chance > 0
 
 
-def _line(name: str, length: int, found: ShrunkQuestion, *, met: bool) -> str:
-    counts = f"{found.length_before} | {length} | {found.length} | {found.probes}"
-    return f"| {name} | {counts} | {found.failed} of {found.asked} | {'yes' if met else '**no**'} |"
+def _format_line(name: str, length: int, results: ShrunkQuestion, *, met: bool) -> str:
+    counts = f"{results.length_before} | {length} | {results.length} | {results.probes}"
+    return f"| {name} | {counts} | {results.failed} of {results.asked} | {'yes' if met else '**no**'} |"
 
 
-def _error(row: PlantedTrigger, found: ShrunkQuestion) -> TellingError:
-    left = f"{found.length} words were left after {found.probes} probes"
+def _build_error(row: PlantedTrigger, results: ShrunkQuestion) -> TellingError:
+    left = f"{results.length} words were left after {results.probes} probes"
     return TellingError(NAME, row.name, left, "what fails now and then needs more questions than there were")
 
 
-def _on_a_page() -> tuple[int, ShrunkQuestion, bool]:
+def _build_page_failure() -> tuple[int, ShrunkQuestion, bool]:
     """The words of the shortest question that gives the wrong amount, what was found, and whether it gives it too."""
     with tempfile.TemporaryDirectory() as name, DemoBuild("4f2a91c", faults=True) as build:
         folder = Path(name)
@@ -91,12 +91,12 @@ def _on_a_page() -> tuple[int, ShrunkQuestion, bool]:
                 return await CaseShrinker(case, asker).run(BUDGET)
 
         shrunk = asyncio.run(found())
-        return _shortest(build, case.question), shrunk, WRONG in build.says(shrunk.turns[-1])
+        return _find_shortest(build, case.question), shrunk, WRONG in build.says(shrunk.turns[-1])
 
 
-def _shortest(build: DemoBuild, question: str) -> int:
-    said = question.split()
+def _find_shortest(build: DemoBuild, question: str) -> int:
+    failing = question.split()
     for count in range(1, 5):
-        if any(WRONG in build.says(" ".join(some)) for some in combinations(said, count)):
+        if any(WRONG in build.says(" ".join(some)) for some in combinations(failing, count)):
             return count
-    return len(said)
+    return len(failing)

@@ -23,20 +23,20 @@ def measure(data: Path) -> Measured:
         for r in rows
     )
     figures = [
-        _figure("pass^1, published 0.352", pass_hat(rows, 1), 0.352, 0.0006, len(rows)),
-        _figure("pass^4, published 0.136", pass_hat(rows, 4), 0.136, 0.0006, len(rows)),
-        _figure("repeated calls, published 11 of 524", repeats / calls, 11 / 524, 0.0, calls),
+        _build_figure("pass^1, published 0.352", compute_pass_hat(rows, 1), 0.352, 0.0006, len(rows)),
+        _build_figure("pass^4, published 0.136", compute_pass_hat(rows, 4), 0.136, 0.0006, len(rows)),
+        _build_figure("repeated calls, published 11 of 524", repeats / calls, 11 / 524, 0.0, calls),
     ]
     for solved, published in ((True, (5.0, 2.2)), (False, (6.5, 3.0))):
         mine = [row for row in rows if row["solved"] is solved]
         for key, value in zip(("calls", "reference"), published, strict=True):
             mean = sum(len(row[key]) for row in mine) / len(mine)
             what = f"{'solved' if solved else 'failed'} runs: {key} a run, published {value}"
-            figures.append(_figure(what, mean, value, 0.06, len(mine)))
+            figures.append(_build_figure(what, mean, value, 0.06, len(mine)))
     return Measured(tuple(figure for pair in figures for figure in pair))
 
 
-def pass_hat(rows: list[dict[str, Any]], k: int) -> float:
+def compute_pass_hat(rows: list[dict[str, Any]], k: int) -> float:
     """The chance that ``k`` runs of a task all solve it: C(solved, k) / C(runs, k), averaged over tasks."""
     tasks: dict[int, list[bool]] = defaultdict(list)
     for row in rows:
@@ -44,7 +44,7 @@ def pass_hat(rows: list[dict[str, Any]], k: int) -> float:
     return sum(comb(sum(solved), k) / comb(len(solved), k) for solved in tasks.values()) / len(tasks)
 
 
-def _figure(what: str, value: float, published: float, near: float, count: int) -> tuple[Figure, Figure]:
+def _build_figure(what: str, value: float, published: float, near: float, count: int) -> tuple[Figure, Figure]:
     off = abs(value - published)
     return (
         Figure(NAME, what, value, value, value, count),

@@ -26,14 +26,14 @@ NEAR = 0.0015
 def measure(data: Path) -> Measured:
     """The published baselines again, as scores and as shares of replies that pass."""
     rows = list(read_rows(data / "triage" / "issues.jsonl"))
-    known: dict[str, set[str]] = defaultdict(set)
+    repository_files: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        known[row["repository"]] |= {
+        repository_files[row["repository"]] |= {
             to_canonical_path(path) for path in (*row["gold_files"], *row["baseline_files"])
         }
     lists: dict[str, list[FileAgreement]] = {what: [] for what in PUBLISHED}
     for row in rows:
-        every, issue = sorted(known[row["repository"]]), f"{row['issue_title']}\n{row['issue_body']}"
+        every, issue = sorted(repository_files[row["repository"]]), f"{row['issue_title']}\n{row['issue_body']}"
         named: dict[str, Iterable[str]] = {
             "first file": row["baseline_files"][:1],
             "all its files": row["baseline_files"],
@@ -42,20 +42,20 @@ def measure(data: Path) -> Measured:
         }
         for what, paths in named.items():
             lists[what].append(compute_agreement(paths, row["gold_files"]))
-    return Measured(tuple(figure for what, found in lists.items() for figure in _figures(what, found)))
+    return Measured(tuple(figure for what, overlaps in lists.items() for figure in _build_figures(what, overlaps)))
 
 
-def _figures(what: str, found: list[FileAgreement]) -> Iterable[Figure]:
-    count = len(found)
+def _build_figures(what: str, overlaps: list[FileAgreement]) -> Iterable[Figure]:
+    count = len(overlaps)
     means = (
-        sum(one.precision for one in found) / count,
-        sum(one.recall for one in found) / count,
-        sum(one.f1 for one in found) / count,
+        sum(overlap.precision for overlap in overlaps) / count,
+        sum(overlap.recall for overlap in overlaps) / count,
+        sum(overlap.f1 for overlap in overlaps) / count,
     )
     for name, value, published in zip(("precision", "recall", "F1"), means, PUBLISHED[what], strict=True):
         off = abs(value - published)
         yield Figure(NAME, f"{what}: {name}, published {published:.3f}", value, value, value, count)
         yield Figure(NAME, f"{what}: {name}, distance", off, off, off, count, NEAR, at_most=True)
-    passed = sum(one.f1 >= TriageSettings().min_files_f1 for one in found)
+    passed = sum(overlap.f1 >= TriageSettings().min_files_f1 for overlap in overlaps)
     limit = 0.05 if what == "every known file" else None
     yield build_share(NAME, f"{what}: passes the grader", passed, count, target=limit, at_most=limit is not None)

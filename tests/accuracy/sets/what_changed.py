@@ -61,7 +61,7 @@ class Planted:
         return self.side or ChangeKind(self.group)
 
 
-def _applications() -> Iterator[Planted]:
+def _build_applications() -> Iterator[Planted]:
     newer = Setup(commit="bbb")
     yield Planted("another commit", APPLICATION, setup_now=newer)
     yield Planted("another commit, worded anew", APPLICATION, WORDED, WORDED, setup_now=newer)
@@ -78,7 +78,7 @@ def _applications() -> Iterator[Planted]:
     yield Planted("another framework", APPLICATION, now=framework, setup=PAGE, side=ChangeKind.PAGE)
 
 
-def _models() -> Iterator[Planted]:
+def _build_models() -> Iterator[Planted]:
     other = {"model": "small-2026-03"}
     yield Planted("another model", MODEL, now=replace(PLAIN, **other))
     yield Planted("another model, worded anew", MODEL, WORDED, replace(WORDED, **other))
@@ -98,7 +98,7 @@ def _models() -> Iterator[Planted]:
     yield Planted("another model, and slower", MODEL, now=replace(PLAIN, delay_ms=460, **other))
 
 
-def _contents() -> Iterator[Planted]:
+def _build_contents() -> Iterator[Planted]:
     def renamed(policy: Policy) -> Policy:
         return policy.model_copy(update={"name": f"{policy.name} 2027"})
 
@@ -122,7 +122,7 @@ def _contents() -> Iterator[Planted]:
     yield Planted("one fact of a document", CONTENT, now=replace(PLAIN, book=one))
 
 
-def _monitors() -> Iterator[Planted]:
+def _build_monitors() -> Iterator[Planted]:
     def regolded(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [lines[0] | {"gold": "12 months"}, *lines[1:]]
 
@@ -146,23 +146,32 @@ def _monitors() -> Iterator[Planted]:
 def measure(data: Path) -> Measured:
     """The side that is named first for each planted change; and what is claimed where nothing changed."""
     del data  # the demo itself is what is asked
-    planted = [*_applications(), *_models(), *_contents(), *_monitors()]
+    planted = [*_build_applications(), *_build_models(), *_build_contents(), *_build_monitors()]
     with tempfile.TemporaryDirectory() as folder:
-        found = [(one, _compared(Path(folder) / f"{n}", one, n)) for n, one in enumerate(planted)]
+        found = [(one, _compare(Path(folder) / f"{n}", one, n)) for n, one in enumerate(planted)]
         plain, worded = (
-            [_compared(Path(folder) / f"{name}-{n}", one, 100 + n) for n in range(CONTROLS)]
+            [_compare(Path(folder) / f"{name}-{n}", one, 100 + n) for n in range(CONTROLS)]
             for name, one in (("plain", Planted("", MODEL)), ("worded", Planted("", MODEL, WORDED, WORDED)))
         )
-    figures = [*_figures(found), _control("answers repeat", plain), _control("answers are worded anew", worded)]
+    figures = [
+        *_build_figures(found),
+        _build_control_figure("answers repeat", plain),
+        _build_control_figure("answers are worded anew", worded),
+    ]
     errors = [
-        TellingError(NAME, one.name, f"{one.expected} expected, {_said(changed)} said", "; ".join(_lines(changed)))
+        TellingError(
+            NAME,
+            one.name,
+            f"{one.expected} expected, {_list_causes(changed)} said",
+            "; ".join(_format_lines(changed)),
+        )
         for one, changed in found
         if not _is_right(one, changed)
     ]
     return Measured(tuple(figures), tuple(errors), (NOTE,))
 
 
-def _compared(folder: Path, one: Planted, seed: int) -> WhatChanged:
+def _compare(folder: Path, one: Planted, seed: int) -> WhatChanged:
     before = recorded_run(folder / "before", one.before, one.setup, 2 * seed)
     now = recorded_run(folder / "now", one.now, one.setup_now or one.setup, 2 * seed + 1)
     if now.snapshot is None:
@@ -170,11 +179,11 @@ def _compared(folder: Path, one: Planted, seed: int) -> WhatChanged:
     return find_run_changes(now.snapshot, before)
 
 
-def _said(changed: WhatChanged) -> str:
+def _list_causes(changed: WhatChanged) -> str:
     return ", ".join(sorted(changed.claimed)) or "unknown"
 
 
-def _lines(changed: WhatChanged) -> list[str]:
+def _format_lines(changed: WhatChanged) -> list[str]:
     return [change.evidence for change in changed.changes] or ["nothing that is recorded changed"]
 
 
@@ -188,7 +197,7 @@ def _is_wrong(one: Planted, changed: WhatChanged) -> bool:
     return bool(changed.claimed - {one.expected, ChangeKind.UNKNOWN})
 
 
-def _figures(found: list[tuple[Planted, WhatChanged]]) -> Iterator[Figure]:
+def _build_figures(found: list[tuple[Planted, WhatChanged]]) -> Iterator[Figure]:
     right, wrong = (sum(test(*one) for one in found) for test in (_is_right, _is_wrong))
     yield build_share(NAME, "planted changes: the right side named", right, len(found), target=0.90)
     yield build_share(NAME, "planted changes: a wrong side named", wrong, len(found), target=0.05, at_most=True)
@@ -197,6 +206,8 @@ def _figures(found: list[tuple[Planted, WhatChanged]]) -> Iterator[Figure]:
         yield build_share(NAME, f"{group}: the right side named", sum(_is_right(*one) for one in of_it), len(of_it))
 
 
-def _control(what: str, found: list[WhatChanged]) -> Figure:
+def _build_control_figure(what: str, found: list[WhatChanged]) -> Figure:
     claimed = sum(bool(one.changes) for one in found)
-    return build_share(NAME, f"nothing changed, {what}: a change named", claimed, len(found), target=0.05, at_most=True)
+    return build_share(
+        NAME, f"nothing changed, {what}: a change named", claimed, len(found), target=0.05, at_most=True
+    )

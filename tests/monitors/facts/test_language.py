@@ -11,9 +11,9 @@ from monitors.facts.language import (
     HINGLISH,
     HINGLISH_OR_ENGLISH,
     LanguageEvidence,
+    find_case_language,
     find_language_evidence,
     identify_language,
-    find_case_language,
 )
 from monitors.records.base import Language
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.source_files import to_canonical_path, compute_agreement, find_files
+from monitors.facts.source_files import compute_agreement, find_files, to_canonical_path
 
 SAME = "src/auth/oauth.go"
 
