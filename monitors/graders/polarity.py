@@ -159,7 +159,7 @@ def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Doma
 
 def _is_taken_back(tokens: Sequence[Token]) -> bool:
     """Whether the first sentence ends in a bare denial."""
-    first = next(iter(_split_clauses(tokens)), [])
+    first = next(iter(_split_clauses(tokens)), list[Token]())
     return len(first) > 1 and first[-1].key in _BARE_DENIALS
 
 

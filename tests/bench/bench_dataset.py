@@ -42,29 +42,29 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--small", type=int, default=1_000)
     options.add_argument("--large", type=int, default=10_000)
-    options_given = options.parse_args()
+    arguments = options.parse_args()
     (small, small_costs), (large, large_costs) = (
-        measure_size(count) for count in (options_given.small, options_given.large)
+        measure_size(count) for count in (arguments.small, arguments.large)
     )
     for step, cost in large_costs.items():
         report(
             Figure(
                 id="dataset",
-                what=f"gold {step} of {options_given.large:,} cases",
+                what=f"gold {step} of {arguments.large:,} cases",
                 unit="CPU µs per case",
                 values=(cost,),
-                baseline=f"of {options_given.small:,}, its start shared by fewer",
+                baseline=f"of {arguments.small:,}, its start shared by fewer",
                 baselines=(small_costs[step],),
                 note="one pair: a command takes up to half a minute",
             )
         )
     reading = Figure(
         id="dataset memory",
-        what=f"held while {options_given.large:,} examples are read",
+        what=f"held while {arguments.large:,} examples are read",
         unit="MB",
         values=(large / 1e6,),
         goal=MAX_RATIO,
-        baseline=f"{options_given.small:,} examples",
+        baseline=f"{arguments.small:,} examples",
         baselines=(small / 1e6,),
         of="ratio",
         note="one pair: allocations are counted, which does not vary",

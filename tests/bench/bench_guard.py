@@ -157,9 +157,9 @@ def main() -> None:
     options.add_argument("--pairs", type=int, default=5)
     options.add_argument("--bot-s", type=float, default=1.0)
     options.add_argument("--run", type=int, default=8)
-    given = options.parse_args()
+    arguments = options.parse_args()
     with serve_gradio() as address:
-        asyncio.run(compare(address, given.pairs, given.bot_s, given.run))
+        asyncio.run(compare(address, arguments.pairs, arguments.bot_s, arguments.run))
 
 
 if __name__ == "__main__":

@@ -143,12 +143,12 @@ def main() -> int:
     options.add_argument("--megabytes", type=int, default=100)
     options.add_argument("--large", type=int, default=1_000)
     options.add_argument("--ingest", type=Path, help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.ingest:
-        print(json.dumps(ingest(given.ingest)))
+    arguments = options.parse_args()
+    if arguments.ingest:
+        print(json.dumps(ingest(arguments.ingest)))
         return 0
     with tempfile.TemporaryDirectory() as temporary:
-        path = write_log(Path(temporary) / "some.jsonl", given.megabytes * MB)
+        path = write_log(Path(temporary) / "some.jsonl", arguments.megabytes * MB)
         size = path.stat().st_size / MB
         pairs = [(run_ingest(path), measure_parse_s(path)) for _ in range(PAIRS)]
         cpu = (
@@ -171,11 +171,11 @@ def main() -> int:
         path.unlink()
         tenth, large = (
             run_ingest(write_log(Path(temporary) / f"{part}.jsonl", part * MB))["peak_mb"]
-            for part in (given.large // 10, given.large)
+            for part in (arguments.large // 10, arguments.large)
         )
     memory = Figure(
         id="P7 memory",
-        what=f"peak of all processes, log of {given.large:,} MB",
+        what=f"peak of all processes, log of {arguments.large:,} MB",
         unit="MB",
         values=(large,),
         goal=MAX_GROWTH,

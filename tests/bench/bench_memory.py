@@ -33,7 +33,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--small", type=int, default=100)
     options.add_argument("--large", type=int, default=10_000)
-    given = options.parse_args()
+    arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         environment = dict(os.environ)
@@ -42,10 +42,10 @@ def main() -> int:
         )
         try:
             imported = measure_import_mb(environment)
-            small, large = (measure_run(folder, environment, count) for count in (given.small, given.large))
+            small, large = (measure_run(folder, environment, count) for count in (arguments.small, arguments.large))
         finally:
             prefect_server.stop_server(folder / "prefect")
-    return 0 if report(build_figure(small, large, given.small, given.large, imported)) else 1
+    return 0 if report(build_figure(small, large, arguments.small, arguments.large, imported)) else 1
 
 
 def build_figure(small: Ended, large: Ended, few: int, many: int, imported_mb: float) -> Figure:

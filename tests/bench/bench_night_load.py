@@ -170,14 +170,14 @@ def main() -> int:
     options.add_argument("--conversations", type=int, default=1_000_000)
     options.add_argument("--nights", type=int, default=3)
     options.add_argument("--folder", type=Path, default=None, help="where to work: two gigabytes of a real disk")
-    given = options.parse_args()
-    with tempfile.TemporaryDirectory(dir=given.folder) as temporary:
+    arguments = options.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as temporary:
         folder = Path(temporary)
         store = open_store(Plan(folder / "data", 1))
         (folder / "data").mkdir()
         store.load_pending(WAIT_S)
-        nights = [measure_night(store, night, given.conversations, folder) for night in range(given.nights)]
-    missed = [figure.id for figure in build_figures(nights, given.conversations) if not report(figure)]
+        nights = [measure_night(store, night, arguments.conversations, folder) for night in range(arguments.nights)]
+    missed = [figure.id for figure in build_figures(nights, arguments.conversations) if not report(figure)]
     return 1 if missed else 0
 
 

@@ -62,10 +62,10 @@ def main() -> int:
     options.add_argument("--http-cases", type=int, default=128, help="questions of each loop over HTTP")
     options.add_argument("--pages", type=int, default=4)
     options.add_argument("--bot-s", type=float, default=1.0)
-    given = options.parse_args()
+    arguments = options.parse_args()
     with serve_gradio() as address:
-        met = asyncio.run(compare(address, given.cases, given.rounds, given.pages, given.bot_s))
-        met += asyncio.run(compare_http(address, given.http_cases, given.rounds, given.bot_s))
+        met = asyncio.run(compare(address, arguments.cases, arguments.rounds, arguments.pages, arguments.bot_s))
+        met += asyncio.run(compare_http(address, arguments.http_cases, arguments.rounds, arguments.bot_s))
     return met.count(False)
 
 

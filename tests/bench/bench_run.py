@@ -66,18 +66,18 @@ def main() -> int:
     options.add_argument("--pairs", type=int, default=5, help="of P5")
     options.add_argument("--suite", type=int, default=200, help="cases of P2's suite")
     options.add_argument("--samples", type=int, default=3, help="of P2 and P12")
-    given = options.parse_args()
+    arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-        homes = [folder / f"cold-{number}" for number in range(given.samples)]
+        homes = [folder / f"cold-{number}" for number in range(arguments.samples)]
         try:
             met = [measure_cold(homes, environment)]
             environment["PREFECT_API_URL"] = _server(homes[-1]).api_url
             met += [
-                measure_warm(folder, environment, given.samples),
-                measure_alerts(folder / "alerts", environment, given.suite, given.samples),
-                *measure_overhead(folder, environment, given.cases, given.pairs),
+                measure_warm(folder, environment, arguments.samples),
+                measure_alerts(folder / "alerts", environment, arguments.suite, arguments.samples),
+                *measure_overhead(folder, environment, arguments.cases, arguments.pairs),
             ]
         finally:
             for home in homes:

@@ -62,7 +62,7 @@ def test_missing_fields_are_not_graded():
 
 def test_an_example_is_where_it_shows_first():
     found = PANEL.take_census(talk((ASKED, FINE), (ASKED, "See: " + MAIL), (ASKED, MAIL))).found[D]
-    assert (found.turn, found.start, found.what) == (1, len("See: Write to "), "e-mail address")
+    assert (found.turn, found.start, found.detail) == (1, len("See: Write to "), "e-mail address")
 
 
 TEXTS = st.sampled_from([FINE, MAIL, ERROR, NO, HINDI, "", "Hi", ASKED, f"{MAIL} {ERROR}", "24 months [Source: 1]"])
