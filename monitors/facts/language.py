@@ -103,10 +103,10 @@ class _WordCounts(NamedTuple):
 
     @property
     def is_foreign(self) -> bool:
-        fewest = min(2, self.words)
-        if self.other_only > max(self.english, self.hindi) and self.other_only >= fewest:
+        min_words = min(2, self.words)
+        if self.other_only > max(self.english, self.hindi) and self.other_only >= min_words:
             return True
-        return self.other_only > 0 and self.foreign > self.own and self.foreign >= fewest
+        return self.other_only > 0 and self.foreign > self.own and self.foreign >= min_words
 
 
 @lru_cache(maxsize=64)  # what users ask comes again and again, and several ask about one reply

@@ -316,8 +316,8 @@ class ContextLexicon:
     def find_regions(self, context: Context) -> Iterator[tuple[int, int]]:
         """Yield where a number of this context may begin: after each of its words, up to the next word."""
         words = self._near_digits
-        for index, (end, said) in enumerate(words):
-            if said is context:
+        for index, (end, word_context) in enumerate(words):
+            if word_context is context:
                 following = words[index + 1][0] if index + 1 < len(words) else end + REACH
                 yield end, min(end + REACH, following)
 
@@ -360,20 +360,20 @@ class DisclosureText:
                 return True
         return False
 
-    def find_near_digits(self, pattern: re.Pattern[str], fewest: int) -> Iterator[re.Match[str]]:
+    def find_near_digits(self, pattern: re.Pattern[str], min_digits: int) -> Iterator[re.Match[str]]:
         """Yield the pattern's matches in the islands; each match has at least ``min_digits`` digits."""
-        if self._max_digits < fewest:
+        if self._max_digits < min_digits:
             return
         for (start, end), digits in zip(self.islands, self._digits, strict=True):
-            if digits >= fewest:
+            if digits >= min_digits:
                 yield from pattern.finditer(self.text, start, end)
 
-    def find_behind(self, context: Context, pattern: re.Pattern[str], fewest: int) -> Iterator[re.Match[str]]:
+    def find_behind(self, context: Context, pattern: re.Pattern[str], min_digits: int) -> Iterator[re.Match[str]]:
         """Yield the pattern's matches that begin after a word of this context, with no other one between.
 
         Each match has at least ``min_digits`` digits, at most seven other characters apart (one island).
         """
-        if self._max_digits < fewest:
+        if self._max_digits < min_digits:
             return
         until = 0
         for start, end in self.words.find_regions(context):
