@@ -258,8 +258,9 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
             if likeness is Likeness.OTHER and claim.in_asked_unit is not None:
                 other = compare_figures(claim.in_asked_unit, figure, leeway)
                 likeness = other if other is Likeness.DIFFERENT else likeness
-            if likeness is Likeness.OTHER and _takes_unit(figure, clause, claim, reply, leeway):
-                likeness = Likeness.DIFFERENT
+            if likeness is Likeness.OTHER and _takes_unit(figure, clause, claim, reply):
+                is_same = figure.low.value in {claim.figure.low.original_value, claim.figure.low.value}
+                likeness = Likeness.SAME if is_same else Likeness.DIFFERENT
             if likeness is Likeness.OTHER and unit is not None and (figure.kind, figure.low.unit) == unit:
                 likeness = Likeness.DIFFERENT
             if likeness is Likeness.SAME and claim.figure.per and not figure.per:
@@ -318,7 +319,7 @@ def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
     return wanted.bound is Bound.AT_MOST and bool(keys & _MIN_WORDS) and not keys & _MAX_WORDS
 
 
-def _takes_unit(figure: Figure, clause: Clause, claim: Claim, reply: Passage, leeway: Leeway) -> bool:
+def _takes_unit(figure: Figure, clause: Clause, claim: Claim, reply: Passage) -> bool:
     """Whether a bare number takes the unit before it: "a trial lesson lasts 25 minutes, a regular one 55"."""
     wanted = claim.figure
     if figure.kind is not FigureKind.NUMBER or figure.noun or figure.is_year or wanted.kind not in _WITH_UNIT:
@@ -332,10 +333,7 @@ def _takes_unit(figure: Figure, clause: Clause, claim: Claim, reply: Passage, le
         for other in earlier_clause.figures
         if other.first < figure.first and other.kind is wanted.kind
     )
-    value = wanted.low.original_value if wanted.low.original_value is not None else wanted.low.value
-    return figure.low.value != value and any(
-        compare_figures(wanted, other, leeway) is Likeness.SAME for other in before
-    )
+    return any(other.low.unit == wanted.low.unit for other in before)
 
 
 _ENDS: Final = frozenset({".", ",", ";", "!", ""})

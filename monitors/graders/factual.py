@@ -361,7 +361,7 @@ def decide_gold(
     )
 
 
-def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each reader of claims takes
+def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what each reader of claims takes
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> ClaimDecision:
     """Decide whether the reply states a claim for its subject."""
@@ -379,6 +379,9 @@ def decide_claim(  # noqa: PLR0917 - the five before `accepted` are what each re
         and all(compare_figures(other, mention.figure, leeway) is not Likeness.SAME for other in others)
     ]
     if live:
+        if competing and any(mention.status is Status.TAKEN_BACK for mention in same):
+            other = describe_figure(competing[0].figure)
+            return ClaimDecision(None, SEVERAL.format(gold=gold, other=other), claim.figure)
         sentences = {mention.clause.sentence for mention in live}
         competing = [
             mention
@@ -448,7 +451,7 @@ def _is_right_elsewhere(mention: Mention, claim: Claim, asked: Asked, reply: Pas
     )
 
 
-def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
+def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row for each reason
     claim: Claim,
     live: Sequence[Mention],
     competing: Sequence[Mention],
@@ -461,7 +464,8 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
     own = best.key & claim.label
     labelled = bool(own)
-    if claim.label and not labelled and not _is_in_order(asked, reply):
+    is_unlabelled = claim.label or (len(asked.claims) > 1 and _has_compound(asked.gold))
+    if is_unlabelled and not labelled and not (claim.label and _is_in_order(asked, reply)):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
     behind = next(
         (mention for mention in competing if _is_all_of_clause(mention) and _is_next_clause(best, mention, reply)),
@@ -504,6 +508,12 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     ]
     if tied:
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(tied[0].figure)), claim.figure)
+    if claim.figure.kind is FigureKind.TIME and claim.figure.high is None:
+        for mention in competing:
+            if mention.clause is best.clause and mention.likeness.is_different:
+                return ClaimDecision(
+                    None, SEVERAL.format(gold=gold, other=describe_figure(mention.figure)), claim.figure
+                )
     # A time is that of an event: "we close at 4:15, so the last visitors come in at 3:30".
     of_another_event = (
         claim.figure.kind is FigureKind.TIME
@@ -520,6 +530,11 @@ def _decide_stated(  # noqa: PLR0917 - what a claim is decided by
     if reason:
         return ClaimDecision(None, reason, claim.figure)
     return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
+
+
+def _has_compound(gold: Passage) -> bool:
+    """Whether small words tell the gold's labels apart, which no rule reads: in-ear and behind-the-ear."""
+    return re.search(r"[a-z]-[a-z]", gold.scan.normalised.text.lower()) is not None
 
 
 def _is_in_order(asked: Asked, reply: Passage) -> bool:
@@ -699,7 +714,7 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     turns = [stem for stem in outside - collect_all_stems(asked.question) if stem in OPPOSITES]
     if any(not SIDES[stem] & words for stem in turns if stem not in _GENERAL_TURNS):
         return SAYS_MORE
-    if len(items := split_items(gold_text)) > 1 and _lacks_item(items, reply):
+    if len(items := split_items(gold_text)) >= MIN_LIST and _lacks_item(items, reply):
         return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
     keys = {token.key for token in asked.gold.scan.reader.tokens}
@@ -723,6 +738,10 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     ):
         return SAYS_MORE
     return ""
+
+
+MIN_LIST: Final = 3
+"""Items from which a gold with a figure is a list: "Yes, after 24 months" is none."""
 
 
 def _lacks_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:

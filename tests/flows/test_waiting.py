@@ -112,7 +112,11 @@ def test_a_terminal_that_cannot_erase_has_no_line(term):
 
 def test_a_pipe_has_no_line():
     program = WAITS.format(place="it", writes="write_json('{}\\n')")
-    command = [sys.executable, "-c", f"import flows.waiting as w\nw.SILENCE_BEFORE_LINE_S = 0\nw.REFRESH_INTERVAL_S = 0.001\n{program}"]
+    command = [
+        sys.executable,
+        "-c",
+        f"import flows.waiting as w\nw.SILENCE_BEFORE_LINE_S = 0\nw.REFRESH_INTERVAL_S = 0.001\n{program}",
+    ]
     done = subprocess.run(command, cwd=ROOT, input="\n\n\n", capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("{}\nover\n", "")
 

@@ -366,6 +366,8 @@ def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityRead
         if low.kind in {FactKind.NUMBER, FactKind.DURATION}
         else (frozenset[str](), 0)
     )
+    if bound is Bound.EXACT and behind and reader.token(end.last + 1 + behind).key == "or":
+        bound = _BOUNDS_BEHIND.get(reader.token(end.last + 2 + behind).key, bound)  # "140 guests or more"
     per, after = _find_rate_behind(reader, end, end.last + 1 + behind)
     if not per:
         per = _find_rate_before(reader, low.first)
@@ -393,6 +395,12 @@ def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityRead
 _TIME_BOUNDS: Final = {
     "from": Bound.AT_LEAST, "after": Bound.AT_LEAST, "until": Bound.AT_MOST, "till": Bound.AT_MOST,
     "by": Bound.AT_MOST, "before": Bound.AT_MOST,
+}  # fmt: skip
+
+
+_BOUNDS_BEHIND: Final = {
+    "more": Bound.AT_LEAST, "over": Bound.AT_LEAST, "above": Bound.AT_LEAST, "less": Bound.AT_MOST,
+    "fewer": Bound.AT_MOST, "under": Bound.AT_MOST, "below": Bound.AT_MOST,
 }  # fmt: skip
 
 

@@ -282,7 +282,8 @@ class GroupReader(Lookup):
         following = self.word(at + 1)
         if following is None:
             return None
-        if following.part is NumberPart.FRACTION and following.english and self.token(at + 2).key == "of":
+        of_unit = self.token(at + 2).key == "of" or self.token(at + 2).key in self._units
+        if following.part is NumberPart.FRACTION and following.english and of_unit:
             return self._read_fraction_group(at + 1, following)
         if following.part is NumberPart.ORDINAL and following.english and following.value >= 3:  # noqa: PLR2004 - thirds and smaller
             after = at + 4 if self.part(at + 3) is NumberPart.ARTICLE else at + 3

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, cast
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
-from monitors.facts.agent_trace import AgentPath, read_trace, build_step
+from monitors.facts.agent_trace import AgentPath, build_step, read_trace
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.json_path import collect_items, collect_sources, collect_values, select_leading_paths
 from monitors.plural import plural

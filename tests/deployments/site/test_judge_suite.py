@@ -184,7 +184,12 @@ def test_the_suite_shows_balance_mutants_and_what_it_cannot_see(tmp_path, store,
             ),
             "sights": (
                 DetectableDrop(
-                    severity=Severity.CRITICAL, cases=4, not_correct=0, failing_at_most=0.5, pairs=4, smallest_drop=None
+                    severity=Severity.CRITICAL,
+                    cases=4,
+                    not_correct=0,
+                    failing_at_most=0.5,
+                    pairs=4,
+                    smallest_drop=None,
                 ),
             ),
         }

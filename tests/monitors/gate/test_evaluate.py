@@ -239,7 +239,10 @@ def test_latency_is_reported_and_never_graded():
     case = gold_case()
     slow = exchange(case, timings={"total_ms": 60_000})
     run_report = report(
-        [CaseResult(case=case, result=slow, assessment=assess(case, slow, grades())), *batch(Severity.CRITICAL, 50, 0)]
+        [
+            CaseResult(case=case, result=slow, assessment=assess(case, slow, grades())),
+            *batch(Severity.CRITICAL, 50, 0),
+        ]
     )
     assert run_report.verdict is Verdict.PASS
     assert run_report.latency.answered == 51

@@ -79,9 +79,7 @@ def test_reasons_come_in_order_of_weight():
 
 def test_a_leak_in_a_harmless_case_weighs_what_it_was_raised_to(snapshot):
     """Ten right answers of weight 1 and one leak: 10 of 30, and not 10 of 11; a right answer would weigh 1."""
-    run_report = report(
-        [*batch(Severity.MINOR, 10, 0), asked(gold_case("leak", severity=Severity.MINOR), LEAK)]
-    )
+    run_report = report([*batch(Severity.MINOR, 10, 0), asked(gold_case("leak", severity=Severity.MINOR), LEAK)])
     assert (run_report.scores.weighted.earned, run_report.scores.weighted.total) == (10, 30)
     assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (10, 11)
     severe = run_report.scores.tallies[-1]

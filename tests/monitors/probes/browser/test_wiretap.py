@@ -66,5 +66,7 @@ async def test_a_socket_that_stayed_open_over_questions_is_still_heard(wired: st
 async def test_a_socket_that_brought_no_answer_is_named(wired: str, driver_for: MakeDriver) -> None:
     rule = {"url": "/ws", "text": "answer"}
     async with driver_for(f"{wired}/open", wire=rule, patience_s=2) as driver:
-        with pytest.raises(PageNotUnderstood, match=r"'answer' matched no answer; ws://.* messages, the first: .\""):
+        with pytest.raises(
+            PageNotUnderstood, match=r"'answer' matched no answer; ws://.* messages, the first: .\""
+        ):
             await driver.ask(("first",))
