@@ -159,7 +159,7 @@ def _add_frame(question: str, language: Language, pick: SeededChoice) -> str | N
     return frame.replace("{q}", question)
 
 
-_LONG_NAME = r"[A-Z][\w-]*(?: [A-Z][\w-]*)+"
+_MULTI_WORD_NAME = r"[A-Z][\w-]*(?: [A-Z][\w-]*)+"
 _ARTICLE = re.compile(r"^(?:the|an|a) ")
 _SENTENCE = re.compile(r"(?<=[.!?]) ")
 _MIN_SWITCHED_WORDS, _MAX_SWITCHED_WORDS = 1, 3
@@ -197,9 +197,9 @@ def _switch_english(question: str, pick: SeededChoice) -> str | None:
 
 @lru_cache(maxsize=1)
 def _compile_patterns() -> tuple[tuple[re.Pattern[str], str], ...]:
-    names = rf"{_LONG_NAME}(?:, {_LONG_NAME})*(?: and {_LONG_NAME})?"
+    names = rf"{_MULTI_WORD_NAME}(?:, {_MULTI_WORD_NAME})*(?: and {_MULTI_WORD_NAME})?"
     return tuple(
-        (re.compile(pattern.replace("NAMES", names).replace("NAME", _LONG_NAME)), template)
+        (re.compile(pattern.replace("NAMES", names).replace("NAME", _MULTI_WORD_NAME)), template)
         for pattern, template in load_lexicon().switches.en
     )
 

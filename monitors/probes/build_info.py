@@ -25,7 +25,7 @@ DOCUMENT_KEYS: Final = (
 )
 MAX_VALUE_CHARACTERS: Final = 120
 MAX_DEPTH: Final = 3
-_LONG_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
+_FULL_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
 
 
 def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
@@ -107,4 +107,4 @@ def _find_texts_in_object(value: Any, keys: Sequence[str], depth: int) -> Iterat
 def _shorten(text: str) -> str:
     """Shorten a value to one line, and a long hash to its beginning."""
     plain = " ".join(replace_surrogates(text).split())[:MAX_VALUE_CHARACTERS]
-    return _LONG_HASH.sub(lambda match: match[0][:12], plain)
+    return _FULL_HASH.sub(lambda match: match[0][:12], plain)

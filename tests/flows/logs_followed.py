@@ -14,7 +14,7 @@ from monitors.records.incidents import Capability
 from monitors.sources.logs.files import LocalLog, LogPlace
 from monitors.sources.logs.settings import HallucinationLogSettings
 from monitors.sources.logs.tail import DEFAULT_LIMITS
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 
 
 def entry(number: int, **changes: object) -> str:

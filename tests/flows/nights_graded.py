@@ -27,9 +27,9 @@ from monitors.sources.settings import NightlySettings
 from monitors.sources.traffic.files import FileTrafficSource
 from monitors.sources.traffic.settings import FileTraffic
 from monitors.sources.traffic.source import TrafficSource
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.judged_run import KEY_VARIABLE, home, teeth
-from tests.monitors.alerts.sightings import NIGHT
+from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.anthropic import KEY
 from warehouse.database.parquet import read_parquet_rows
 

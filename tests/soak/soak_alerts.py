@@ -32,7 +32,7 @@ from flows.alerting.pipeline import notify
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.alerts.terminal import TerminalSender
-from tests.monitors.alerts.sightings import observation
+from tests.monitors.alerts.sample_observations import observation
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.places import REAL_PATIENCE, empty_warehouse
 from warehouse.database.database import Ledger, write_ledger

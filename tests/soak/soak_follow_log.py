@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from monitors.records.incidents import Alert, IncidentKind
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.logs_followed import Followed, entry
 from tests.servers.slack import SlackServer
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from flows.alerting.pipeline import notify
 from flows.alerting.send import send_waiting_alerts
-from tests.flows.desks import AlertingTestbed
-from tests.monitors.alerts.sightings import observation
+from tests.flows.alerting_testbed import AlertingTestbed
+from tests.monitors.alerts.sample_observations import observation
 from tests.servers.slack import SlackServer
 
 OUTAGES = ("429:3600", "500", "hang", "slow", "reset")

@@ -10,7 +10,7 @@ from monitors.alerts.redact import make_excerpt
 from monitors.alerts.slack.render import render_alert
 from monitors.records.incidents import IncidentKind
 from tests.monitors.alerts.hostile import HOSTILE
-from tests.monitors.alerts.sightings import alert, observation
+from tests.monitors.alerts.sample_observations import alert, observation
 from tests.tools.alert_examples import SETTINGS, examples
 from tests.tools.alert_preview import preview_page
 

@@ -90,9 +90,9 @@ _GITHUB_TRIGGER: Final = """\
 _WEBHOOKS: Final = """\
 # A run after every deploy of {name}
 
-Whoever deploys tells `lookout up` (or `lookout receive`), which verifies each commit once.{poll}
+Your deployment notifies `lookout up` (or `lookout receive`), which verifies each commit once.{poll}
 
-1. In `lookout.toml`, take the `#` away before the trigger of whoever tells you, and name its repository.
+1. In `lookout.toml`, take the `#` away before the trigger that notifies you, and name its repository.
 2. Make a secret of random characters, put it into the environment of `lookout up`, and enter it at the sender:
 
 | sender | environment variable with the secret |

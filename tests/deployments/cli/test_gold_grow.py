@@ -29,8 +29,8 @@ from tests import fork_server
 from tests.builders import NOON, gold_case
 from tests.conftest import ROOT
 from tests.deployments.gold_process import gold
-from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
-from tests.monitors.alerts.sightings import NIGHT, observation
+from tests.flows.operator_actions import Clock, build_notifier, build_operator_actions
+from tests.monitors.alerts.sample_observations import NIGHT, observation
 from tests.servers.slack import SlackServer
 from tests.warehouse.places import store_in
 from tests.warehouse.queries.test_drafts import case_draft

@@ -16,8 +16,8 @@ from deployments.demo.configuration import find_free_port
 from flows.alerting.pipeline import notify
 from tests import fork_server
 from tests.conftest import ROOT
-from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
-from tests.monitors.alerts.sightings import observation
+from tests.flows.operator_actions import Clock, build_notifier, build_operator_actions
+from tests.monitors.alerts.sample_observations import observation
 from tests.polling import wait_until
 from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.slack_interaction import SIGNING_SECRET, form_of, interaction, signed

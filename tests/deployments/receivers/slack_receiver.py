@@ -16,8 +16,8 @@ from flows.alerting.notifier import OperatorActions
 from flows.alerting.pipeline import notify
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.slack.client import SlackReply
-from tests.flows.people_desk import Clock, build_notifier
-from tests.monitors.alerts.sightings import observation
+from tests.flows.operator_actions import Clock, build_notifier
+from tests.monitors.alerts.sample_observations import observation
 from tests.servers.slack_interaction import SIGNING_SECRET, form_of, signed
 
 

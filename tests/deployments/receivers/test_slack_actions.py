@@ -13,8 +13,8 @@ from flows.alerting.notifier import store_action
 from monitors.records.exchanges import Origin
 from monitors.records.incidents import IncidentState
 from tests.deployments.receivers.slack_receiver import page, pressed, receiver, states
-from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
-from tests.monitors.alerts.sightings import observation
+from tests.flows.operator_actions import Clock, build_notifier, build_operator_actions
+from tests.monitors.alerts.sample_observations import observation
 from tests.servers.slack import SlackServer
 from tests.servers.slack_interaction import form_of, interaction, signed
 from tests.servers.slack_rules import mentions, texts

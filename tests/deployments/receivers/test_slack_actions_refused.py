@@ -11,7 +11,7 @@ import pytest
 from deployments.receivers.slack_actions import MAX_BODY_BYTES, parse_signing_secrets
 from monitors.errors import ConfigError
 from tests.deployments.receivers.slack_receiver import page, pressed, receiver
-from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
+from tests.flows.operator_actions import Clock, build_notifier, build_operator_actions
 from tests.servers.slack import SlackServer
 from tests.servers.slack_interaction import SIGNING_SECRET, form_of, interaction, signed
 

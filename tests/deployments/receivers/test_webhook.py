@@ -22,7 +22,7 @@ from tests.deployments.triggers.senders import (
     trigger,
 )
 from tests.flows.deploys.deploys import commits, registered
-from tests.flows.people_desk import Clock
+from tests.flows.operator_actions import Clock
 
 DELIVERIES = 1_000
 COMMITS = 10

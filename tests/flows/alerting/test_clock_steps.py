@@ -11,8 +11,8 @@ from flows.alerting.pipeline import notify
 from flows.alerting.send import send_waiting_alerts
 from monitors.records.incidents import RunSummary
 from monitors.records.operator_actions import Silence
-from tests.flows.desks import AlertingTestbed
-from tests.monitors.alerts.sightings import NIGHT, observation, scope
+from tests.flows.alerting_testbed import AlertingTestbed
+from tests.monitors.alerts.sample_observations import NIGHT, observation, scope
 from tests.servers.slack import SlackServer
 from warehouse.queries.operator_actions import append_silence
 from warehouse.queries.outbox import SendLease, claim_alerts

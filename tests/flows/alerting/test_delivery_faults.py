@@ -10,9 +10,9 @@ from flows.alerting.edits import finish_first_alerts
 from flows.alerting.faults import Fault, notify_fault
 from flows.alerting.pipeline import notify
 from monitors.records.incidents import IncidentKind, IncidentState, Link, NotifyReason, RunSummary
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.messages import ALERT_ID, format_messages
-from tests.monitors.alerts.sightings import observation, scope
+from tests.monitors.alerts.sample_observations import observation, scope
 from tests.servers.slack import SlackServer
 from tests.warehouse.decisions import OutboxDecision, decide
 from warehouse.database.retention import compact_segments, remove_personal_data

@@ -14,10 +14,10 @@ from monitors.alerts.redact import redact
 from monitors.alerts.resolve import ANOTHER_GOLD
 from monitors.records.base import Severity
 from monitors.records.incidents import FailedCase, IncidentKind, Link, NotifyReason, RunSummary
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.chat import Chat, watched
-from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_message, format_messages, format_stable_messages, load_alerts_in
-from tests.monitors.alerts.sightings import observation, outage, scope
+from tests.monitors.alerts.sample_observations import observation, outage, scope
 from tests.servers.slack import SlackServer
 
 SOURCE = "[Source: Gold, clause 4.2]"

@@ -8,7 +8,7 @@ from flows.alerting.faults import Fault, fault_from_error, notify_fault
 from flows.alerting.watchdog import RedactedError, redact_errors
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError, WarehouseBusy
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.servers.slack import SlackServer
 
 KEY = "sk-ant-api03-" + "Zq3" * 12

@@ -10,10 +10,10 @@ from flows.alerting.pipeline import notify, send_undelivered
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason, RunSummary
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.chat import RIGHT, Chat, watched
-from tests.flows.desks import AlertingTestbed
 from tests.flows.messages import format_stable_messages, load_alerts_in
-from tests.monitors.alerts.sightings import observation, outage, scope
+from tests.monitors.alerts.sample_observations import observation, outage, scope
 from tests.servers.slack import TOKEN, SlackServer
 
 QUIET = RunSummary()

@@ -16,8 +16,8 @@ from monitors.records.grades import FailureKind
 from monitors.records.incidents import ActionKind, ActionVia, IncidentState
 from monitors.records.operator_actions import ActionEffect, PersonAction, Silence
 from tests.flows.messages import format_messages
-from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
-from tests.monitors.alerts.sightings import NIGHT, observation
+from tests.flows.operator_actions import Clock, build_notifier, build_operator_actions
+from tests.monitors.alerts.sample_observations import NIGHT, observation
 from tests.servers.slack import SlackServer
 from tests.servers.slack_rules import wrong_with
 from warehouse.database.check import check_database

@@ -13,7 +13,7 @@ from flows.deploys.queue import DeployQueue
 from flows.server.schedules import plan_deployments
 from monitors.config.file import parse_config
 from monitors.config.sections import ScheduleSettings
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.servers.github import PERSON_TOKEN, REPOSITORY, GitHub
 from tests.servers.slack import SlackServer
 

@@ -24,10 +24,10 @@ from monitors.alerts.slack.render import format_digest
 from monitors.config.sections import DrillSettings, ScheduleSettings
 from monitors.records.incidents import IncidentKind, IncidentState
 from tests.conftest import ROOT
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.messages import format_stable_messages
 from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, talk
-from tests.monitors.alerts.sightings import NIGHT, observation, scope
+from tests.monitors.alerts.sample_observations import NIGHT, observation, scope
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.sample_repeats import session as repeats_session
 from tests.warehouse.sample_repeats import some_figures

@@ -11,7 +11,7 @@ from deployments.cli.doctor.services import DoctorContext, Health
 from flows.clock import utc_now
 from flows.maintenance.self_test import send_test_alert
 from monitors.config.file import Config, TargetConfig
-from tests.monitors.alerts.sightings import NIGHT
+from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.watchdog import Watchdog
 

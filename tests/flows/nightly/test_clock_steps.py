@@ -10,10 +10,10 @@ from flows.nightly.context import compute_previous_due_at
 from flows.nightly.run import NightlyRun
 from monitors.records.incidents import NotifyReason
 from monitors.records.nightly import NightlyReport
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.messages import format_messages
 from tests.flows.nights_graded import Nights, talk
-from tests.monitors.alerts.sightings import NIGHT
+from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.slack import SlackServer
 
 DAY = timedelta(days=1)

@@ -10,7 +10,7 @@ from flows.nightly.format import format_nightly
 from monitors.records.estimates import RateEstimate, RateUnknown
 from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.records.runs import JudgeState
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.judged_run import judge_at, with_key
 from tests.flows.messages import format_messages
 from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, stable_report, talk

@@ -13,7 +13,7 @@ import pytest
 
 from flows.nightly.run import NightlyRun
 from monitors.records.estimates import RateEstimate
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.judged_run import judge_at, with_key
 from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, talk
 from tests.servers.anthropic import AnthropicServer

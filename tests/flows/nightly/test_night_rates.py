@@ -17,11 +17,11 @@ from monitors.records.nightly import NightlyReport
 from monitors.records.operator_actions import HumanLabel
 from monitors.records.reviews import AnswerVerdict, LabelSource
 from monitors.records.runs import JudgeState
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.judged_run import HOME_RIGHT, home, judge_at, with_key
 from tests.flows.messages import format_messages
 from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, stable_report, talk
-from tests.monitors.alerts.sightings import NIGHT
+from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge
 from tests.servers.slack import Posted, SlackServer

@@ -15,7 +15,7 @@ from monitors.errors import SourceUnavailable
 from monitors.records.estimates import RateEstimate
 from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.sources.privacy import PrivacyMode
-from tests.flows.desks import AlertingTestbed
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.messages import format_messages
 from tests.flows.nights_graded import LEAK, LEAKED, PLAIN_REPLY, Nights, file_source, stable_report, talk
 from tests.servers.slack import SlackServer

@@ -17,8 +17,8 @@ from monitors.alerts.settings import AlertSettings
 from monitors.records.base import Severity
 from monitors.records.grades import Aspect, FailureKind
 from tests.builders import case_result, gold_case
-from tests.flows.desks import AlertingTestbed
-from tests.monitors.alerts.sightings import NIGHT
+from tests.flows.alerting_testbed import AlertingTestbed
+from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.slack import SlackServer
 
 LEAK = (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE)

@@ -15,7 +15,7 @@ from monitors.alerts.decide import decide
 from monitors.alerts.group import group_items
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
-from tests.monitors.alerts.sightings import observation
+from tests.monitors.alerts.sample_observations import observation
 from tests.servers.slack import TOKEN
 from tests.warehouse.places import REAL_PATIENCE
 from warehouse.database.store import Store

@@ -7,7 +7,7 @@ import pytest
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, IncidentState, NotifyReason
-from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, AlertDecider, observation, outage, scope
+from tests.monitors.alerts.sample_observations import DAY, HOUR, NIGHT, AlertDecider, observation, outage, scope
 
 FIRST, WORSE, BACK = NotifyReason.FIRST_SEEN, NotifyReason.WORSE, NotifyReason.REGRESSED
 REMINDER, RECOVERED = NotifyReason.REMINDER, NotifyReason.RECOVERED

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from monitors.alerts.decide import decide
 from monitors.records.base import Severity
 from monitors.records.incidents import IncidentState, NotifyReason, Observation
-from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, SETTINGS, AlertDecider, observation, scope
+from tests.monitors.alerts.sample_observations import DAY, HOUR, NIGHT, SETTINGS, AlertDecider, observation, scope
 
 CASES = ("a", "b", "c")
 LETTER = {

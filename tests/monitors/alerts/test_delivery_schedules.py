@@ -21,7 +21,7 @@ from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.errors import NotifyTransient
 from monitors.records.incidents import Alert
-from tests.monitors.alerts.sightings import NIGHT, AlertDecider, observation
+from tests.monitors.alerts.sample_observations import NIGHT, AlertDecider, observation
 from tests.servers.slack import TOKEN, SlackServer
 
 SCHEDULES = int(os.environ.get("SCHEDULES", "150"))

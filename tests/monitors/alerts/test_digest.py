@@ -11,7 +11,7 @@ from monitors.alerts.slack.render import format_digest, render_digest
 from monitors.records.base import Severity
 from monitors.records.incidents import IncidentState
 from tests.monitors.alerts.hostile import hostile_text
-from tests.monitors.alerts.sightings import DAY, NIGHT, items, observation
+from tests.monitors.alerts.sample_observations import DAY, NIGHT, items, observation
 from tests.servers.slack_rules import mentions, wrong_with
 
 

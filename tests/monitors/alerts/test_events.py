@@ -23,7 +23,7 @@ from monitors.records.grades import Aspect, FailureKind
 from monitors.records.incidents import IncidentKind
 from monitors.records.runs import CaseResult, Verdict
 from tests.builders import NOON, TARGET, case_result, gold_case, no_answer
-from tests.monitors.alerts.sightings import NIGHT, alert
+from tests.monitors.alerts.sample_observations import NIGHT, alert
 
 AT = ObservationContext(
     target="demo", run_id="run-1", seen_at=NIGHT, commit="c0ffee1", account_patterns=(r"ZX-\d{3}",)

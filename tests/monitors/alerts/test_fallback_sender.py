@@ -7,7 +7,7 @@ import pytest
 from monitors.alerts.sender import DeliveryPath, FallbackSender
 from monitors.errors import NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
 from monitors.records.incidents import Alert, DeliveryStatus, Receipt
-from tests.monitors.alerts.sightings import NIGHT, alert
+from tests.monitors.alerts.sample_observations import NIGHT, alert
 from tests.tools.alert_examples import digest_example
 
 

@@ -7,7 +7,7 @@ from monitors.alerts.group import group_items
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason
-from tests.monitors.alerts.sightings import (
+from tests.monitors.alerts.sample_observations import (
     DAY,
     HOUR,
     NIGHT,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from monitors.records.base import Severity
 from monitors.records.incidents import Alert, Link, RunSummary
-from tests.monitors.alerts.sightings import alert, observation
+from tests.monitors.alerts.sample_observations import alert, observation
 
 
 def batch(numbers: list[int], **changes: object) -> Alert:

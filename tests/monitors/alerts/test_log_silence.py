@@ -12,7 +12,7 @@ from monitors.alerts.observe import ObservationContext, observe_monitor_fault
 from monitors.alerts.settings import WatchdogSettings
 from monitors.records.base import Blame
 from monitors.records.incidents import IncidentKind, Observation
-from tests.monitors.alerts.sightings import HOUR, NIGHT, AlertDecider, alert
+from tests.monitors.alerts.sample_observations import HOUR, NIGHT, AlertDecider, alert
 
 SETTINGS = WatchdogSettings()
 HOURLY = [NIGHT - number * HOUR for number in range(30)]

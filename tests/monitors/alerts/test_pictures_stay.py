@@ -19,7 +19,7 @@ from monitors.records.runs import CaseResult
 from monitors.reports.settings import ReportsSettings
 from monitors.reports.write import write_reports
 from tests.builders import NOON, TARGET, case_result, gold_case
-from tests.monitors.alerts.sightings import NIGHT, alert
+from tests.monitors.alerts.sample_observations import NIGHT, alert
 from tests.servers.slack import TOKEN, SlackServer
 
 PICTURE = b"\xff\xd8\xff" + b"a picture of a page " * 50

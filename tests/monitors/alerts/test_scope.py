@@ -8,7 +8,7 @@ from monitors.records.grades import Aspect, FailureKind
 from monitors.records.incidents import Capability, IncidentKind
 from monitors.records.runs import CaseResult
 from tests.builders import NOON, case_result, gold_case, no_answer
-from tests.monitors.alerts.sightings import NIGHT, items, observation, outage
+from tests.monitors.alerts.sample_observations import NIGHT, items, observation, outage
 
 WRONG = (Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT)
 

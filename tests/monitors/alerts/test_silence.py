@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from monitors.records.base import Severity
 from monitors.records.incidents import NotifyReason
 from monitors.records.operator_actions import Silence
-from tests.monitors.alerts.sightings import DAY, HOUR, NIGHT, AlertDecider, observation, scope
+from tests.monitors.alerts.sample_observations import DAY, HOUR, NIGHT, AlertDecider, observation, scope
 
 
 def silence(**changes: object) -> Silence:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from monitors.records.incidents import Alert, Incident
-from tests.monitors.alerts.sightings import alert
+from tests.monitors.alerts.sample_observations import alert
 
 INCIDENT = {
     "fingerprint", "kind", "target", "state", "severity", "title", "case_id", "failure_kind", "opened_at",

@@ -14,7 +14,7 @@ from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import DeliveryStatus, NotifyReason
 from tests.monitors.alerts.hostile import HOSTILE
-from tests.monitors.alerts.sightings import NIGHT, alert, observation
+from tests.monitors.alerts.sample_observations import NIGHT, alert, observation
 from tests.servers.slack_rules import texts
 from tests.tools.alert_examples import SETTINGS, examples
 

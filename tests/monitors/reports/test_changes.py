@@ -14,7 +14,7 @@ from monitors.reports.comment import build_pull_request_comment
 from monitors.reports.figures import format_changes, format_changes_briefly, format_last_pass
 from monitors.reports.write import write_reports
 from tests.builders import NOON
-from tests.monitors.alerts.sightings import alert, observation
+from tests.monitors.alerts.sample_observations import alert, observation
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.parts import redact
 

@@ -12,7 +12,7 @@ from monitors.reports.comment import build_pull_request_comment
 from monitors.reports.figures import NOTHING_IN_COMMON, format_causes
 from monitors.reports.markdown import build_markdown_report
 from monitors.reports.write import write_reports
-from tests.monitors.alerts.sightings import alert, observation
+from tests.monitors.alerts.sample_observations import alert, observation
 from tests.monitors.reports.example_run import example_run
 from tests.monitors.reports.parts import redact
 

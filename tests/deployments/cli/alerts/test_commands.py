@@ -14,8 +14,8 @@ from deployments.cli.app import app
 from flows.alerting.pipeline import notify
 from monitors.errors import ConfigError
 from monitors.records.grades import FailureKind
-from tests.flows.people_desk import Clock, build_notifier, build_operator_actions
-from tests.monitors.alerts.sightings import NIGHT, observation
+from tests.flows.operator_actions import Clock, build_notifier, build_operator_actions
+from tests.monitors.alerts.sample_observations import NIGHT, observation
 from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.slack_rules import texts
 

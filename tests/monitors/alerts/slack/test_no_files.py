@@ -6,7 +6,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from monitors.alerts.slack.client import SlackBot, SlackReply, SlackWebhook
-from tests.monitors.alerts.sightings import NIGHT
+from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.slack import TOKEN, SlackServer
 from tests.tools.alert_examples import SETTINGS, digest_example, examples
 

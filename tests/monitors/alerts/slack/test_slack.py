@@ -14,7 +14,15 @@ from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
 from monitors.errors import ConfigError, NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
 from monitors.records.incidents import DeliveryStatus, NotifyReason
-from tests.monitors.alerts.sightings import HOUR, NIGHT, AlertDecider, alert, alert_with_items, observation, scope
+from tests.monitors.alerts.sample_observations import (
+    HOUR,
+    NIGHT,
+    AlertDecider,
+    alert,
+    alert_with_items,
+    observation,
+    scope,
+)
 from tests.servers.slack import TOKEN, SlackServer
 from tests.tools.alert_examples import digest_example
 

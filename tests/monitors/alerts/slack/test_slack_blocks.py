@@ -18,7 +18,7 @@ from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, Link, Redacted
 from tests.monitors.alerts.hostile import HOSTILE, hostile_text
-from tests.monitors.alerts.sightings import (
+from tests.monitors.alerts.sample_observations import (
     ANSWERED,
     ASKED,
     EXPECTED,

@@ -13,7 +13,15 @@ from monitors.alerts.slack.render import BUTTONS, MENU, parse_press, render_aler
 from monitors.records.exchanges import Origin
 from monitors.records.incidents import ActionKind, ActionVia, IncidentKind, NotifyReason, OperatorMark
 from tests.monitors.alerts.hostile import hostile_text
-from tests.monitors.alerts.sightings import NIGHT, SETTINGS, alert, alert_with_items, items, observation, outage
+from tests.monitors.alerts.sample_observations import (
+    NIGHT,
+    SETTINGS,
+    alert,
+    alert_with_items,
+    items,
+    observation,
+    outage,
+)
 from tests.servers.slack_rules import mentions, texts, wrong_with
 
 WITH_BUTTONS = SETTINGS.model_copy(update={"slack_buttons": True})

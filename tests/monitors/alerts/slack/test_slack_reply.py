@@ -7,7 +7,7 @@ import pytest
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackReply
 from monitors.errors import NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
-from tests.monitors.alerts.sightings import alert
+from tests.monitors.alerts.sample_observations import alert
 from tests.servers.slack import SlackServer
 
 

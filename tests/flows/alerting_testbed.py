@@ -16,7 +16,7 @@ from monitors.alerts.slack.client import SlackBot, SlackWebhook
 from monitors.alerts.terminal import TerminalSender
 from monitors.records.incidents import Alert, Capability
 from tests.flows.messages import load_alerts
-from tests.monitors.alerts.sightings import NIGHT
+from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.places import store_in
 from warehouse.database.store import Store

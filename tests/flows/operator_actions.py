@@ -12,7 +12,7 @@ from flows.alerting.notifier import Notifier, OperatorActions
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.alerts.terminal import TerminalSender
-from tests.monitors.alerts.sightings import NIGHT
+from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.places import store_in
 from warehouse.database.store import Store
