@@ -114,7 +114,7 @@ class FactualGrader:
     """Grades whether the reply says what the gold says; see the module."""
 
     name = "factual"
-    version = "10"
+    version = "11"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
