@@ -81,7 +81,7 @@ BAD_LINES = [
     pytest.param('{"id": "x",, }', ["broken JSON at column 12"], id="broken JSON"),
     pytest.param(line().replace("2", "NaN"), ["NaN is not a value"], id="NaN"),
     pytest.param(line().replace("2", "-Infinity"), ["-Infinity is not a value"], id="Infinity"),
-    pytest.param('{"id": "x", "id": "y"}', ['the key "id" stands twice'], id="key twice"),
+    pytest.param('{"id": "x", "id": "y"}', ['the key "id" is given twice'], id="key twice"),
     pytest.param("[1, 2]", ["a case is a JSON object", "[1, 2]"], id="array"),
     pytest.param("[" * 100_000, ["nested too deeply"], id="bottomless"),
     pytest.param(line(question="\ud800"), ['"turns" cannot be', "\\ud800"], id="lone surrogate"),
