@@ -71,7 +71,7 @@ def test_a_delivery_to_itself_is_proved_by_the_receivers_own_parser_and_starts_n
     headers = {name: (value,) for name, value in signed.headers.items()}
     parsed = make().parse(Delivery(headers, signed.body, BEGAN))
     assert isinstance(parsed, NotForUs)
-    assert parsed.why in (IgnoreReason.PING, IgnoreReason.EVENT)
+    assert parsed.reason in (IgnoreReason.PING, IgnoreReason.EVENT)
 
 
 @pytest.mark.parametrize("case_id", [*FAULT_OF_CASE, RIGHT_CASE])
