@@ -21,10 +21,10 @@ class Judge:
         self.open = asyncio.Event()
         self.open.set()
 
-    def group_canaries(self, _cases, _known, **_options):
+    def build_group_canaries(self, _cases, _suite_cases, **_options):
         return ()
 
-    async def group(self, cases, _riders) -> JudgedGroup:
+    async def judge_group(self, cases, _canaries) -> JudgedGroup:
         self.groups.append([case.subject.turns[0] for case in cases])
         await self.open.wait()
         rulings = tuple(NoRuling(case=case, reason="x", blame=Blame.MONITOR, cost=Cost()) for case in cases)
