@@ -158,7 +158,7 @@ async def test_an_answer_that_may_not_have_arrived_is_sent_again_word_for_word(j
     [
         ("answer", "{answer}", "not JSON"),
         ("answer", '{"answer": "yes"}', "{answer} is missing"),
-        ("answer_url", "{job}/{nothing}", "{nothing} is no part"),
+        ("answer_url", "{job}/{nothing}", "{nothing} is not a placeholder"),
         ("most_questions", -1, "greater than or equal to 0"),
     ],
 )
