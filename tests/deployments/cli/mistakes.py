@@ -281,7 +281,7 @@ lookout: {folder}/mine.jsonl holds no case; write one JSON object a line, or nam
             title="It is not TOML",
             typed="lookout verify bot",
             seen="""\
-lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); mend
+lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); fix
   that line, or see docs/configuration.md""",
             code=2,
             to_do="Texts stand between quotes, tables between brackets.",
