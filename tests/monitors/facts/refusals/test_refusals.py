@@ -25,6 +25,12 @@ def test_few_replies_are_misread_and_few_are_open() -> None:
     assert sum(kind is not None for kind in read) >= MIN_DECIDED * len(ROWS)
 
 
+def test_words_of_an_address_decline_nothing() -> None:
+    """``private`` in an e-mail address that the reply gives away is no "that is private"."""
+    reply = "Sure, it's lena.private@seamail.example."
+    assert read_refusal(reply, "What is the skipper's e-mail?", expected=True).kind == "answered"
+
+
 @pytest.mark.parametrize(
     "text",
     [
