@@ -20,6 +20,7 @@ from typing import Final, NamedTuple
 
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
+from monitors.facts.quantities.translations import LANGUAGES, load_terms
 from monitors.facts.text import NUMERAL, parse_keys
 
 _BEHIND: Final = parse_keys("am pm a p noon midnight o'clock बजे baje uhr")
@@ -81,15 +82,13 @@ _SPOKEN: Final = re.compile(
 )
 _SPOKEN_HINT: Final = re.compile(r"(?:half|quarter|five|ten|twenty) (?:past|to)", re.IGNORECASE)
 _MINUTES_SPOKEN: Final = {"half": 30, "quarter": 15, "twenty-five": 25, "twenty": 20, "ten": 10, "five": 5}
-_HOURS_ABROAD: Final = {
-    word: hour
-    for words in (
-        "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "une deux trois quatre cinq six sept huit neuf dix onze douze",
-        "una dos tres cuatro cinco seis siete ocho nueve diez once doce",
-    )
-    for hour, word in enumerate(words.split(), 1)
+_HOURS_ABROAD: Final = {"une": 1, "una": 1} | {
+    word: int(value)
+    for language in LANGUAGES
+    for word, value in load_terms(language).items()
+    if value in {str(hour) for hour in range(1, 13)}
 }
+"""The hours of a clock in the words of `languages.toml`; "une heure" and "la una" are an article there."""
 _HOUR_ABROAD: Final = rf"\d{{1,2}}|{'|'.join(_HOURS_ABROAD)}"
 _SPOKEN_ABROAD: Final = re.compile(
     rf"""\b(?: (?P<shift_de>halb|(?:viertel|fünf|zehn|zwanzig)\s(?:nach|vor))\s(?P<hour_de>{_HOUR_ABROAD})\b
