@@ -33,7 +33,7 @@ ROWS_PER_BATCH: Final = 50
 """Rows that are written together."""
 
 
-class _OpenExperiment(NamedTuple):
+class _PlatformExperiment(NamedTuple):
     platform: Platform
     dataset: Dataset
     examples: Mapping[str, str]
@@ -43,7 +43,7 @@ class _OpenExperiment(NamedTuple):
 class ExperimentWriter:
     """Writes the experiment of one run. Never raises an error of the platform; see `RunExperiment.problem`."""
 
-    def __init__(self, run: LiveRun, address: DatasetAddress, opening: asyncio.Task[_OpenExperiment]) -> None:
+    def __init__(self, run: LiveRun, address: DatasetAddress, opening: asyncio.Task[_PlatformExperiment]) -> None:
         self._run, self._address, self._opening = run, address, opening
 
     def describe(self) -> RunExperiment | None:
@@ -67,7 +67,7 @@ class ExperimentWriter:
             return self._build_failure(error, experiment.url if experiment else None)
         return opened.described
 
-    async def _write(self, opened: _OpenExperiment, report: RunReport) -> None:
+    async def _write(self, opened: _PlatformExperiment, report: RunReport) -> None:
         experiments, context = opened.platform.experiments, self._run.context
         metadata = _build_metadata(self._run, report)
         experiment = await experiments.start(opened.dataset, context.run_id, metadata)
@@ -107,7 +107,7 @@ async def open_experiment(run: LiveRun) -> AsyncGenerator[ExperimentWriter | Non
                 await opening
 
 
-async def _open_in_time(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _OpenExperiment:
+async def _open_in_time(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _PlatformExperiment:
     try:
         async with asyncio.timeout(OPEN_TIMEOUT_S):
             return await _open_on_platform(run, address, stack)
@@ -115,7 +115,7 @@ async def _open_in_time(run: LiveRun, address: DatasetAddress, stack: AsyncExitS
         raise SourceUnavailable(f"the dataset was not read within {OPEN_TIMEOUT_S:g} s") from None
 
 
-async def _open_on_platform(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _OpenExperiment:
+async def _open_on_platform(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _PlatformExperiment:
     context = run.context
     platform = await stack.enter_async_context(open_platform(context.config, address.scheme, context.environment))
     dataset = await platform.datasets.find(address.dataset)
@@ -126,7 +126,7 @@ async def _open_on_platform(run: LiveRun, address: DatasetAddress, stack: AsyncE
     experiment = await platform.experiments.start(dataset, context.run_id, _build_metadata(run, None))
     unlinked = len(cases - examples.keys())
     described = RunExperiment(dataset=str(address), url=experiment.url, unlinked=unlinked)
-    return _OpenExperiment(platform, dataset, examples, described)
+    return _PlatformExperiment(platform, dataset, examples, described)
 
 
 async def _load_examples(datasets: Datasets, dataset: Dataset, cases: frozenset[str]) -> Mapping[str, str]:

@@ -65,7 +65,7 @@ class _Ingested(FromLangfuse):
     errors: tuple[_EventError, ...] = ()
 
 
-class _OpenExperiment(NamedTuple):
+class _ExperimentContext(NamedTuple):
     dataset: Dataset
     metadata: Mapping[str, JsonValue]
 
@@ -75,7 +75,7 @@ class LangfuseExperiments:
 
     def __init__(self, client: LangfuseClient, now: Callable[[], datetime], sleep: Sleep) -> None:
         self._client, self._now, self._sleep = client, now, sleep
-        self._contexts: dict[str, _OpenExperiment] = {}
+        self._contexts: dict[str, _ExperimentContext] = {}
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
         """Start an experiment on the dataset. Langfuse shows it after its first row.
@@ -84,7 +84,7 @@ class LangfuseExperiments:
         """
         await self._client.require_version_4("an experiment")
         identity = _make_id(dataset.id, name)
-        self._contexts[identity] = _OpenExperiment(dataset, metadata)
+        self._contexts[identity] = _ExperimentContext(dataset, metadata)
         url = f"{self._client.build_page_url('experiments', 'results')}?baseline={identity}"
         return Experiment(id=identity, name=name, url=url)
 
@@ -178,7 +178,7 @@ def _split_into_batches(rows: Sequence[ExperimentRow]) -> Iterator[list[Experime
         yield batch
 
 
-def _build_span(experiment: Experiment, context: _OpenExperiment, row: ExperimentRow) -> Json:
+def _build_span(experiment: Experiment, context: _ExperimentContext, row: ExperimentRow) -> Json:
     ended_at = max(row.started_at, row.ended_at)
     parent: Json = {"parentSpanId": _make_span_id(experiment, row, 0)} if row.repeat else {}
     return {
@@ -198,7 +198,7 @@ def _build_span(experiment: Experiment, context: _OpenExperiment, row: Experimen
 
 
 def _list_attributes(
-    experiment: Experiment, context: _OpenExperiment, row: ExperimentRow
+    experiment: Experiment, context: _ExperimentContext, row: ExperimentRow
 ) -> Iterator[tuple[str, str]]:
     yield "langfuse.trace.name", row.case_id
     yield "langfuse.environment", ENVIRONMENT
