@@ -840,7 +840,7 @@ def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
     telling = [word for word in keys if word not in asked_terms] or list(keys)
     if any(word in reply_words or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004 - shorter words have no stem
         return ClaimDecision(None, "the reply shares words with the gold, but not the phrase")
-    if len(keys) > MAX_NAME_TERMS or not is_proper_name(text) or not has_other_names(reply, asked, question):
+    if len(keys) > MAX_NAME_TERMS or not is_proper_name(text) or not has_other_names(reply, question):
         return ClaimDecision(None, STATEMENT)
     return ClaimDecision(
         False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT

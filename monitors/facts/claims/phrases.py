@@ -438,12 +438,11 @@ def is_proper_name(text: str) -> bool:
     return 2 * sum(token.text[0].isupper() for token in words) > len(words)
 
 
-def has_other_names(passage: Passage, accepted: Words, question: Passage) -> bool:
+def has_other_names(passage: Passage, question: Passage) -> bool:
     """Whether a reply names something that neither gold nor question does."""
     tokens = passage.scan.reader.tokens
     asked = {to_comparable_word(token) for token in question.scan.reader.tokens}
     firsts = {clause.first for clause in passage.clauses}
-    del accepted
     return any(
         token.kind == NUMERAL or (token.kind == WORD and token.text[0].isupper() and token.key not in LIGHT)
         for at, token in enumerate(tokens)
