@@ -378,6 +378,7 @@ class PageConversation:
         )
         box = await find_element(self.chat.frame, "() => __lookout.box")
         if box is None:
+            await self._visit.raise_if_led_away(self.chat.frame)  # a page that left has no box either
             raise PageNotUnderstood("the message box is gone")
         self._visit.raise_if_away(self.chat.frame)
         return box
