@@ -525,13 +525,11 @@ def _is_beside_ours(figure: Figure, clause: Clause, reply: Passage) -> bool:
     own = [
         own_clause
         for own_clause in reply.clauses
-        if any(token.key in _OURS for token in tokens[own_clause.first : own_clause.after])
+        if own_clause.sentence == clause.sentence
+        and any(token.key in _OURS for token in tokens[own_clause.first : own_clause.after])
     ]
     return clause not in own and any(
-        other.kind is figure.kind
-        for own_clause in own
-        if own_clause.sentence == clause.sentence
-        for other in own_clause.figures
+        other.kind is figure.kind for own_clause in own for other in own_clause.figures
     )
 
 

@@ -169,12 +169,11 @@ def find_marks(tokens: Sequence[Token]) -> list[tuple[int, int, Mark]]:
     """Return each marked word or phrase: its first token, the token after it, and its mark. Linear."""
     marks: list[tuple[int, int, Mark]] = []
     size = len(tokens)
-    for at, entries in [(at, PHRASES[token[1]]) for at, token in enumerate(tokens) if token[1] in PHRASES]:
+    keys_in_text = [token[1] for token in tokens]
+    for at, entries in [(at, PHRASES[key]) for at, key in enumerate(keys_in_text) if key in PHRASES]:
         for keys, mark in entries:
             after = at + len(keys)
-            if after == at + 1 or (
-                after <= size and all(tokens[at + step].key == key for step, key in enumerate(keys))
-            ):
+            if after == at + 1 or (after <= size and tuple(keys_in_text[at:after]) == keys):
                 if mark:
                     marks.append((at, after, mark))
                 break

@@ -178,12 +178,12 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     if language == "en" and find_language_evidence(text) is LanguageEvidence.UNREAD:
         return Refusal(kind=None)
     contacts = [match.span() for match in _CONTACT.finditer(head.text)]
-    roles = [
-        0 if any(start <= token.start < end for start, end in contacts) else bits
-        for token, bits in zip(
-            tokens, load_lexicon(language).find_roles([token.key for token in tokens]), strict=True
-        )
-    ]
+    roles = load_lexicon(language).find_roles([token.key for token in tokens])
+    if contacts:
+        roles = [
+            0 if any(start <= token.start < end for start, end in contacts) else bits
+            for token, bits in zip(tokens, roles, strict=True)
+        ]
     if not expected and not _may_decline(roles):
         return _find_lecture_refusal(text, language) or Refusal(kind=RefusalKind.ANSWERED, language=language)
     question_keys = _collect_keys(question)
@@ -197,6 +197,8 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     strongest = max(declines, default=_Declines.NO)
     if strongest < _Declines.CAVEAT and (lecture := _find_lecture_refusal(text, language)):
         return lecture
+    if not expected and not strongest and not any(map(_may_lead_away, clauses)):
+        return Refusal(kind=RefusalKind.ANSWERED, language=language)  # whatever its clauses tell
     contents = [*_read_contents(clauses, declines, question_keys, language, expected=bool(expected))]
     contact = "@" in head.text or "://" in head.text
     reading = _ReplyReading(
@@ -739,6 +741,11 @@ def _may_be_caveat(clause: _ReplyClause) -> bool:
     every = clause.every
     denies = every & DENIAL and not every & YOU and every & (HINT | SPEAKER)
     return bool(denies or (every & REDIRECT and every & TRADE)) and not clause.asks
+
+
+def _may_lead_away(clause: _ReplyClause) -> bool:
+    """Whether a reply with this clause may be no answer, although it declines nowhere."""
+    return bool(clause.every & (REDIRECT | OFFER)) or _may_be_caveat(clause)
 
 
 def _classify_other_reply(reading: _ReplyReading) -> RefusalKind | None:
