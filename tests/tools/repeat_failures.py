@@ -1,0 +1,44 @@
+"""Run what failed in the last run once more, alone, as `.ci/run` does before it rejects a change.
+
+A fault of the change fails alone too. A test that only fails beside others is printed as not steady: it is to be
+fixed, and `docs/decisions/two-test-tiers.md` says why it does not hold up a change that has nothing to do with it.
+
+    python -m tests.tools.repeat_failures
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+MAX_REPEATED: Final = 5
+"""Tests; load alone does not make more of them fail."""
+
+
+def read_failed(cache: Path) -> list[str]:
+    """Return the node ids of the tests that failed in the last run, from pytest's cache; none before the first run."""
+    try:
+        failed = json.loads((cache / "v" / "cache" / "lastfailed").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    return sorted(test for test, is_failed in failed.items() if is_failed)
+
+
+def repeat_failures(root: Path) -> int:
+    """Run the failed tests alone. Returns 0 if all passed, else 1; it prints what was not steady."""
+    failed = read_failed(root / ".pytest_cache")
+    if not 0 < len(failed) <= MAX_REPEATED:
+        print(f"{len(failed)} tests failed; one to {MAX_REPEATED} of them would be run once more, alone.")
+        return 1
+    command = [sys.executable, "-m", "pytest", "-n", "0", "--tier", "whole", *failed]
+    if subprocess.run(command, cwd=root, check=False).returncode != 0:
+        return 1
+    print("Not steady, to be fixed: failed beside other tests, passed alone:", *failed, sep="\n  ", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(repeat_failures(Path(__file__).resolve().parents[2]))
