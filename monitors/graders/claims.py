@@ -621,7 +621,15 @@ def _is_past(figure: Figure, clause: Clause, reply: Passage) -> bool:
     if not marks & Mark.PAST_VERB:
         keys = {token.key for token in reply.scan.reader.tokens[clause.first : clause.after]}
         return "until" in keys and any(key.endswith("ed") for key in keys) and not keys & _PRESENT
-    return any(other.marks & Mark.NOW and other.figures for other in reply.clauses if other is not clause)
+    if any(other.marks & Mark.NOW and other.figures for other in reply.clauses if other is not clause):
+        return True
+    return any(  # "It was £66; it is £58"
+        other.sentence == clause.sentence
+        and other.first > clause.first
+        and not other.marks & Mark.PAST_VERB
+        and any(later.kind is figure.kind and later.low.value != figure.low.value for later in other.figures)
+        for other in reply.clauses
+    )
 
 
 # --- what else stands with a figure ---------------------------------------------------------------------------

@@ -192,7 +192,7 @@ class RefusalGrader:
     """
 
     name = "refusals"
-    version = "6"
+    version = "7"
     aspect = Aspect.REFUSAL
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:

@@ -114,7 +114,7 @@ class FactualGrader:
     """Grades whether the reply says what the gold says; see the module."""
 
     name = "factual"
-    version = "11"
+    version = "12"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
@@ -290,12 +290,21 @@ class FactualGrader:
 
 
 _WITHOUT: Final = re.compile(r"\b(?:without|ohne|sans|sin|bina)\b|बिना", re.IGNORECASE)
+_WAIVES: Final = re.compile(
+    r"\b(?:even (?:if|when|though)|whether or not|regardless|auch wenn|selbst wenn|egal ob|même si|aunque"
+    r"|chahe|bhale hi)\b|चाहे|भले ही",
+    re.IGNORECASE,
+)
+"""What says that a condition does not matter."""
+_MAX_BARE_WORDS: Final = 2
+"""Words of a gold that says yes or no and hardly more: it has no condition that can be waived."""
 
 
 def _adds_without(case: GoldCase, text: str) -> bool:
-    """Whether the reply has a "without" that neither question nor gold has: "without a parent's signature"."""
+    """Whether the reply has a "without" or an "even if" that neither question nor gold has."""
     known_text = "\n".join((*case.turns, case.gold, *case.alternatives))
-    return bool(_WITHOUT.search(text)) and not _WITHOUT.search(known_text)
+    waives = len(case.gold.split()) > _MAX_BARE_WORDS and _WAIVES.search(text) and not _WAIVES.search(known_text)
+    return bool(waives or (_WITHOUT.search(text) and not _WITHOUT.search(known_text)))
 
 
 def _is_said_of_now(place: int, reply: Passage) -> bool:
@@ -864,7 +873,7 @@ def _decide_list(
     if not any(item_places):
         return None
     if not all(any(place.status in _STANDS for place in places) for places in item_places):
-        return ClaimDecision(None, "the reply does not have all items of the gold")
+        return ClaimDecision(None, "the reply does not have all items of the gold", turned=True)
     firsts = [next(place.first for place in places if place.status in _STANDS) for places in item_places]
     if asks_order(question) and firsts != sorted(firsts):
         return ClaimDecision(False, "the reply has the items in another order")

@@ -296,10 +296,8 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
             return Likeness.NEAR if _are_all_periods(gold.per) and _are_all_periods(reply.per) else Likeness.OTHER
         else:
             nested = gold.per < reply.per or reply.per < gold.per
-            is_recognised = any(
-                word in COUNTED or _are_all_periods(frozenset({word})) for word in gold.per | reply.per
-            )
-            return Likeness.OTHER_PER if is_recognised and not nested else Likeness.NEAR
+            comparable = _is_counted(gold.per) and _is_counted(reply.per)  # else both may be one thing
+            return Likeness.OTHER_PER if comparable and not nested else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
     elif reply.per & _RATE_PERIODS and not (reply.per <= leeway.asked or reply.per & gold.noun):
@@ -307,6 +305,10 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
     if value_same:
         return likeness
     return Likeness.DIFFERENT if likeness is Likeness.SAME or not (gold.per and reply.per) else Likeness.NEAR
+
+
+def _is_counted(per: Words) -> bool:
+    return any(word in COUNTED or word[0].isdigit() or _are_all_periods(frozenset({word})) for word in per)
 
 
 def _adds_only_words(first: Words, second: Words) -> bool:

@@ -366,8 +366,8 @@ def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityRead
         if low.kind in {FactKind.NUMBER, FactKind.DURATION}
         else (frozenset[str](), 0)
     )
-    if bound is Bound.EXACT and behind and reader.token(end.last + 1 + behind).key == "or":
-        bound = _BOUNDS_BEHIND.get(reader.token(end.last + 2 + behind).key, bound)  # "140 guests or more"
+    if bound is Bound.EXACT:
+        bound = _find_bound_behind(reader, end.last + 1 + behind)
     per, after = _find_rate_behind(reader, end, end.last + 1 + behind)
     if not per:
         per = _find_rate_before(reader, low.first)
@@ -400,8 +400,22 @@ _TIME_BOUNDS: Final = {
 
 _BOUNDS_BEHIND: Final = {
     "more": Bound.AT_LEAST, "over": Bound.AT_LEAST, "above": Bound.AT_LEAST, "less": Bound.AT_MOST,
-    "fewer": Bound.AT_MOST, "under": Bound.AT_MOST, "below": Bound.AT_MOST,
+    "fewer": Bound.AT_MOST, "under": Bound.AT_MOST, "below": Bound.AT_MOST, "later": Bound.AT_LEAST,
+    "longer": Bound.AT_LEAST, "sooner": Bound.AT_MOST, "earlier": Bound.AT_MOST, "shorter": Bound.AT_MOST,
 }  # fmt: skip
+_MAX_BOUND_DISTANCE: Final = 4
+"""Words between a figure and the "or more" that makes a bound of it."""
+
+
+def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
+    """Return the bound behind a figure: ``140 guests or more``, ``3 days after delivery or sooner``."""
+    for at in range(after, after + _MAX_BOUND_DISTANCE):
+        token = reader.token(at)
+        if token.kind != WORD:
+            break
+        if token.key == "or":
+            return _BOUNDS_BEHIND.get(reader.token(at + 1).key, Bound.EXACT)
+    return Bound.EXACT
 
 
 def _is_reversed_bound(reader: NumberReader, low: QuantityReading) -> bool:
@@ -546,15 +560,17 @@ def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[F
         last = first
         while last + 1 < reader.size and reader.token(last + 1).end <= match.end():
             last += 1
-        low = QuantityReading(FactKind.NUMBER, Decimal(0), first, last, match.start(), match.end())
-        figures.append(
-            Figure(
-                FigureKind.IDENTIFIER, low, first, last, match.start(), match.end(), code=normalise_code(match[0])
-            )
-        )
+        code = normalise_code(match[0])
+        is_number = _SPELLED_DIGITS.fullmatch(match[0]) is not None
+        value = Decimal(code) if is_number else Decimal(0)
+        low = QuantityReading(FactKind.NUMBER, value, first, last, match.start(), match.end())
+        kind = FigureKind.NUMBER if is_number else FigureKind.IDENTIFIER
+        figures.append(Figure(kind, low, first, last, match.start(), match.end(), code="" if is_number else code))
     return figures
 
 
+_SPELLED_DIGITS: Final = re.compile(r"[1-9](?:-\d){2,5}")
+"""A number that is said digit by digit; a longer one, or one with a leading zero, is an identifier."""
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?: \d{3})+")
 _MAX_PLAIN_LETTERS: Final = 3
 _VERSIONS: Final = frozenset({"version", "firmware", "release", "app", "v", "build"})
@@ -600,15 +616,17 @@ def _find_worded_values(
     """Find values in words (``free of charge``, ``unlimited``, ``half``) outside the readings."""
     tokens = scan.reader.tokens
     marks = [mark for mark in marked if mark[2] & _VALUES]
-    figures = [
-        Figure(
-            FigureKind.NUMBER,
-            QuantityReading(FactKind.NUMBER, _OFTEN[token.key], at, at, token.start, token.end, worded=True),
-            at, at, token.start, token.end, said_often=True,
-        )
-        for at, token in enumerate(tokens)
-        if token.key in _OFTEN
-    ]  # fmt: skip
+    figures: list[Figure] = []
+    for at, token in enumerate(tokens):
+        if token.key in _OFTEN:
+            low = QuantityReading(FactKind.NUMBER, _OFTEN[token.key], at, at, token.start, token.end, worded=True)
+            per, after = _find_rate_behind(scan.reader, low, at + 1)
+            figures.append(
+                Figure(
+                    FigureKind.NUMBER, low, at, at, token.start, token.end, said_often=True, per=per,
+                    per_last=after - 1,
+                )
+            )  # fmt: skip
     after_last = -1
     denied = [(first, after) for first, after, mark in marks if mark is Mark.NOT_FREE]
     for first, after, mark in marks:

@@ -44,8 +44,9 @@ class Phrase(NamedTuple):
 _ASIDE: Final = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
 """Up to three words in brackets distinguish namesakes ("(2016 film)"); more may be what the gold is about."""
 _ARTICLES: Final = parse_keys("the a an of and & in on at der die das le la les el los las")
+_EXCEPTIONS: Final = parse_keys("except excluding")
 _DENIALS: Final = DENIALS | parse_keys(
-    "not isn't wasn't never except excluding nor neither without no nicht kein keine nie ohne pas sin "
+    "not isn't wasn't never nor neither without no nicht kein keine nie ohne pas sin "
     "cannot can't doesn't don't won't"
 )
 _DENIALS_BEHIND: Final = parse_keys("नहीं nahi nahin nhi nicht pas niet")
@@ -155,6 +156,8 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     before = [tokens[at].key for at in range(max(start, first - 4), first)]
     if "than" in before:
         return PhraseStatus.COMPARED
+    if _EXCEPTIONS & set(before):  # what the exception is from may be what was asked: closed, not open
+        return PhraseStatus.QUALIFIED
     if _is_denied(tokens, start, first, after):
         return PhraseStatus.DENIED
     marks = _collect_marks(passage, start, end)
@@ -165,7 +168,7 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     past = not (asks_about_past(question))
     if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):
         return PhraseStatus.PAST
-    if past and _is_over(passage, clause, after):
+    if past and _is_over(passage, clause, first, after):
         return PhraseStatus.PAST
     if marks & Mark.INSTEAD and any(mark is Mark.INSTEAD and start <= at < first for at, _, mark in passage.marks):
         return PhraseStatus.DENIED
@@ -189,6 +192,8 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     ):
         return PhraseStatus.QUALIFIED
     if _is_outdone(passage, clause, (first, after), asked, question):
+        return PhraseStatus.OUTDONE
+    if _begins_after_other_name(passage, clause, first, asked):
         return PhraseStatus.OUTDONE
     if _has_other_role(passage, question, start, first):
         return PhraseStatus.ROLES
@@ -220,10 +225,12 @@ def _is_one_of_several(passage: Passage, first: int, after: int, expected_words:
     return False
 
 
-def _is_over(passage: Passage, clause: Clause, after: int) -> bool:
+def _is_over(passage: Passage, clause: Clause, first: int, after: int) -> bool:
     """Whether the phrase is about the past ("Okello conducted it. Since May it is led by Falk.")."""
     tokens = passage.scan.reader.tokens
-    did = after < clause.after and tokens[after].key.endswith("ed")
+    did = (after < clause.after and tokens[after].key.endswith("ed")) or any(
+        token.key in _IRREGULAR_PAST for token in tokens[max(clause.first, first - 4) : first]
+    )
     later = (later_clause for later_clause in passage.clauses if later_clause.first > clause.first)
     return did and any(
         later_clause.marks & Mark.NOW
@@ -240,6 +247,7 @@ def asks_about_past(question: Passage) -> bool:
 
 
 _PAST: Final = parse_keys("was were did had used था थे थी tha thi")
+_IRREGULAR_PAST: Final = parse_keys("met ran led sat stood held kept sold sent taught went came began")
 
 
 def _find_segment(passage: Passage, clause: Clause, first: int, after: int) -> tuple[int, int]:
@@ -322,6 +330,28 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
         if candidate and own and own == theirs and strange and not _remove_weekdays(terms - asked - names):
             return True
     return False
+
+
+def _begins_after_other_name(passage: Passage, clause: Clause, first: int, asked: Words) -> bool:
+    """Whether a name opens a later sentence of its own, which has no word of the question, behind another name.
+
+    "Lost property is with Danuta. Jolanta only looks after the machines": the first may be the answer.
+    """
+    tokens = passage.scan.reader.tokens
+    if first != clause.first or not tokens[first].text[0].isupper() or (clause.words | clause.path) & asked:
+        return False
+    return any(
+        earlier.sentence < clause.sentence
+        and not earlier.is_question
+        and any(
+            _is_name([tokens[at]], 0, -1)
+            and tokens[at].text[0].isupper()
+            and tokens[at].text != tokens[first].text
+            and STEMS[tokens[at].key] not in asked
+            for at in range(earlier.first + 1, earlier.after)
+        )
+        for earlier in passage.clauses
+    )
 
 
 def _has_full_name(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:

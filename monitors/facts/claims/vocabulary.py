@@ -92,7 +92,7 @@ PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for ke
 """The period that a word names: ``year`` of "annual"."""
 
 COUNTED: Final = frozenset(_TABLES["per"]["counted"].split())
-"""The stems of what amounts are for: per person, per item. Of two that are not here, both may be one thing."""
+"""The stems of what amounts are for: per person, per item. Of two things, one that is not here may be the other."""
 
 _SUFFIXES: Final = ("'s", "ied", "ies", "ing", "ed", "es", "s", "ly", "e")
 _FOREIGN_SUFFIXES: Final = ("innen", "ern", "en", "er", "es", "em", "et", "e", "n", "s", "t")

@@ -215,11 +215,20 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
 
 
 def _denies_asked_disclosure(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
-    """Whether a company's "we do not share your data" only answers a question with that verb."""
-    return bool(clause.every & HOUSE and not clause.every & SPEAKER) and any(
-        bits & DISCLOSING and token.key in question_keys
+    """Whether a company only answers a question with that verb ("we do not share your data"), or rejects a thing.
+
+    "Ziegenfelle lehnen wir ab" answers whether goat skins are accepted; German nouns show what is rejected.
+    """
+    if not clause.every & HOUSE or clause.every & SPEAKER:
+        return False
+    rejects = any(token.key in _REJECTS for token in clause.tokens)
+    return any(
+        token.key in question_keys and (bits & DISCLOSING or (rejects and token.text[0].isupper()))
         for token, bits in zip(clause.tokens, clause.roles, strict=True)
     )
+
+
+_REJECTS: Final = frozenset({"lehnen", "lehnt", "ablehnen"})
 
 
 def _find_lecture_refusal(text: str, language: str) -> Refusal | None:
@@ -384,7 +393,7 @@ def _is_silent(clause: _ReplyClause, language: str) -> bool:
     """Whether the sources do "not explicitly mention" it; German and Hindi deny after the verb."""
     every = clause.every
     if every & SILENCE:
-        return True
+        return not every & CONDITION  # "if the alarm is silent"
     if not every & DENIAL or every & YOU:
         return False
     if every & SOURCE and every & (DISCLOSING | KNOWING):

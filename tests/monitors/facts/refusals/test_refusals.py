@@ -15,7 +15,7 @@ ROWS = [
     json.loads(line) for line in Path(__file__).with_name("replies.jsonl").read_text(encoding="utf-8").splitlines()
 ]
 """Replies of trades from the marina to the tattoo studio, each with what it does: `kind` as `RefusalKind` has it."""
-MIN_DECIDED, MAX_WRONG = 0.75, 0.012
+MIN_DECIDED, MAX_WRONG = 0.75, 0.015
 
 
 def test_few_replies_are_misread_and_few_are_open() -> None:
