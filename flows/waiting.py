@@ -71,11 +71,12 @@ class _WaitingLine:
     def _follow(self, ended: threading.Event) -> None:
         while not ended.wait(REFRESH_INTERVAL_S):
             with self._lock:
-                if not ended.is_set() and not self._within_line and self._is_due():
+                if (
+                    not ended.is_set()
+                    and not self._within_line
+                    and time.monotonic() - self._written_s >= SILENCE_BEFORE_LINE_S
+                ):
                     self._show()
-
-    def _is_due(self) -> bool:
-        return time.monotonic() - self._written_s >= SILENCE_BEFORE_LINE_S
 
     def _show(self) -> None:
         text, began_s = self._doing[-1]

@@ -37,7 +37,7 @@ from flows.clock import utc_now
 from flows.data_folder import open_store
 from flows.deploys.github_deployments import find_deployed_commit, select_polled_triggers
 from flows.deploys.queue import FOLDER, DeployOutcome, DeployQueue, QueuedDeploy
-from flows.deploys.runs import RunPlan, StartReport, start_waiting_deploys
+from flows.deploys.runs import RunPlan, start_waiting_deploys
 from flows.runtime.secrets import get_environment, get_hub_token
 from flows.runtime.slack import build_notifier_without_run
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
@@ -246,7 +246,9 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
     await send_waiting_alerts(poller.notifier())
     if started.failed:
         return Failed(name="Waiting", message=str(started.failed[0]))
-    return Completed(name="Watched", message=_describe_polls(results, started))
+    silent = sum(result.error is not None for result in results)
+    polled, runs = plural(len(results), "target"), plural(len(started.runs), "run")
+    return Completed(name="Watched", message=f"{polled} polled, {silent} without an answer, {runs} started")
 
 
 def build_poller(config: Config, settings: DeploySettings) -> DeployPoller:
@@ -260,9 +262,3 @@ def build_poller(config: Config, settings: DeploySettings) -> DeployPoller:
         now=utc_now,
         variables=get_environment(),
     )
-
-
-def _describe_polls(results: tuple[PollResult, ...], started: StartReport) -> str:
-    silent = sum(result.error is not None for result in results)
-    polled, runs = plural(len(results), "target"), plural(len(started.runs), "run")
-    return f"{polled} polled, {silent} without an answer, {runs} started"

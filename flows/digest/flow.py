@@ -112,7 +112,10 @@ def build_digest(
             *_build_drill_figures(find_last_drill(store), setup.drill, now),
         ),
         incidents=incidents,
-        recovered=sum(_is_resolved_within_day(incident, now) for incident in incidents),
+        recovered=sum(
+            incident.state == "resolved" and incident.resolved_at is not None and now - incident.resolved_at <= DAY
+            for incident in incidents
+        ),
         unknown=_describe_unknown(newest, setup.traffic, now),
         note=redact(f"{plural(waiting, 'message')} could not be sent yet") if waiting else None,
         links=_build_links(runs_of_day, runs),
@@ -242,10 +245,6 @@ def _build_drill_figures(
     if report is None and not settings.enabled:
         return ()
     return (DigestFigure(label="last drill", value=redact(build_standing(report, settings, now).text)),)
-
-
-def _is_resolved_within_day(incident: Incident, now: datetime) -> bool:
-    return incident.state == "resolved" and incident.resolved_at is not None and now - incident.resolved_at <= DAY
 
 
 def _build_links(runs: Sequence[RunFigures], folder: Path) -> tuple[Link, ...]:

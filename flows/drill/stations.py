@@ -112,7 +112,9 @@ async def check_network(drill: DrillContext) -> str:
     if url is None:
         raise NotSetUp("no Slack credentials, so nothing outside is needed")
     host = urlsplit(url).hostname or ""
-    variable = _find_proxy_variable(urlsplit(url).scheme, host)
+    scheme = urlsplit(url).scheme
+    proxied = scheme in getproxies() and not proxy_bypass(host)
+    variable = f"{scheme.upper()}_PROXY" if proxied else None
     if variable is None:
         await _check_name_resolves(host)
     try:
@@ -136,12 +138,6 @@ def _find_slack_url(config: Config, environment: Mapping[str, str]) -> str | Non
         return f"{config.alerts.slack_api_url.rstrip('/')}/{_API_TEST}"
     webhook = urlsplit(environment.get(WEBHOOK_VARIABLE, ""))
     return f"{webhook.scheme}://{webhook.netloc}/" if webhook.netloc else None
-
-
-def _find_proxy_variable(scheme: str, host: str) -> str | None:
-    """Find the variable that sets the proxy for ``host``; ``None`` without a proxy."""
-    proxied = scheme in getproxies() and not proxy_bypass(host)
-    return f"{scheme.upper()}_PROXY" if proxied else None
 
 
 async def _check_name_resolves(host: str) -> None:

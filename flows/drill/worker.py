@@ -49,7 +49,9 @@ async def run_drill_by_worker(
     follower = _DrillFollower(drill, on_station)
     try:
         api = await follower.run_station(DrillStation.PREFECT, lambda: _find_prefect_api(config, environment))
-        _set_prefect_variables(config, api, environment)
+        # Prefect's client reads these when it is imported.
+        for name, value in prefect_server.build_client_settings(api, get_prefect_home(config)).items():
+            environment.setdefault(name, value)
         return await follower.run_to_end(api)
     except StationFailed:
         return await Course(drill, on_station, follower.results).run()
@@ -72,12 +74,6 @@ async def _find_prefect_api(config: Config, environment: Mapping[str, str]) -> s
             "start it; it is named by prefect.api_url",
         ) from error
     return api
-
-
-def _set_prefect_variables(config: Config, api: str, environment: MutableMapping[str, str]) -> None:
-    """Set the variables that Prefect's client reads when it is imported."""
-    for name, value in prefect_server.build_client_settings(api, get_prefect_home(config)).items():
-        environment.setdefault(name, value)
 
 
 class _DrillFollower:

@@ -116,8 +116,11 @@ def _explain_open_in_other_words(case: GoldCase, panel: Sequence[Grader]) -> str
     which may be wrong, only the reason that it may be right counts.
     """
     left_open = _reasons_left_open(case, _UNRELATED_REPLY, panel) & _WORD_FOR_WORD
-    opener, rest = _split_opener(case.gold)
-    figures = _extract_figures(case.gold)
+    opened = _OPENER.match(case.gold)
+    opener, rest = (f"{opened[1]}.", case.gold[opened.end() :]) if opened else ("", case.gold)
+    scanned = scan(case.gold)
+    spans = (scanned.normalised.find_original_span(reading.start, reading.end) for reading in scanned.readings)
+    figures = ", ".join(case.gold[start:end] for start, end in spans)
     if figures:
         left_open |= _reasons_left_open(case, f"{opener} It is {figures}", panel) & {SAYS_MORE}
     if opener and len(rest.split()) >= _MIN_SENTENCE_WORDS:
@@ -132,19 +135,6 @@ _MIN_SENTENCE_WORDS: Final = 3
 def _reasons_left_open(case: GoldCase, reply: str, panel: Sequence[Grader]) -> frozenset[str]:
     grades = assess_reply(case, reply, panel).grades
     return frozenset(grade.reason for grade in grades if isinstance(grade, Abstained))
-
-
-def _split_opener(gold: str) -> tuple[str, str]:
-    """Split a gold into its opening yes or no (empty if there is none) and the rest."""
-    opened = _OPENER.match(gold)
-    return (f"{opened[1]}.", gold[opened.end() :]) if opened else ("", gold)
-
-
-def _extract_figures(gold: str) -> str:
-    """Extract the quantities of a gold, without its other words."""
-    scanned = scan(gold)
-    spans = (scanned.normalised.find_original_span(reading.start, reading.end) for reading in scanned.readings)
-    return ", ".join(gold[start:end] for start, end in spans)
 
 
 def grade_mutants(
@@ -342,7 +332,9 @@ def detect_bad_reply(
     if not bad_reply:
         return _detect_mutants(case, panel)
     assessment = assess_reply(case, bad_reply, panel)
-    failures = _content_failures(assessment) or (_citation_failures(assessment) if kind in CITATION_KINDS else ())
+    failures = _content_failures(assessment) or (
+        _list_failure_reasons(assessment, frozenset({Aspect.CITATION})) if kind in CITATION_KINDS else ()
+    )
     if failures:
         gold = assess_reply(case, case.gold, panel)
         if case.expected_refusal or gold.factual_match is Finding.YES or _is_about_safety(assessment):
@@ -388,10 +380,6 @@ def _list_failure_reasons(assessment: Assessment, aspects: frozenset[Aspect]) ->
 
 def _content_failures(assessment: Assessment) -> tuple[str, ...]:
     return _list_failure_reasons(assessment, CONTENT_ASPECTS)
-
-
-def _citation_failures(assessment: Assessment) -> tuple[str, ...]:
-    return _list_failure_reasons(assessment, frozenset({Aspect.CITATION}))
 
 
 def _is_about_safety(assessment: Assessment) -> bool:

@@ -56,7 +56,10 @@ class PathProofs(Record):
 
 def read_proofs(folder: Path, config: Config, environment: Mapping[str, str]) -> PathProofs:
     """Read the proofs of earlier tests for the delivery paths that are configured now."""
-    paths_sha256 = _hash_paths(config, environment)
+    settings = config.alerts
+    channels = (settings.slack_channel, settings.slack_monitor_channel, settings.slack_fallback_channel)
+    ways = [*(environment.get(name) for name in _PATH_VARIABLES), *channels, settings.slack_api_url]
+    paths_sha256 = hashlib.sha256(json.dumps(ways).encode()).hexdigest()
     try:
         stored = PathProofs.model_validate_json((folder / PROOFS_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -76,13 +79,6 @@ def save_proofs(folder: Path, stored: PathProofs, outcomes: Sequence[PathOutcome
 
 PROOFS_FILE: Final = "doctor/alert_paths.json"
 _PATH_VARIABLES: Final = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL")
-
-
-def _hash_paths(config: Config, environment: Mapping[str, str]) -> str:
-    settings = config.alerts
-    channels = (settings.slack_channel, settings.slack_monitor_channel, settings.slack_fallback_channel)
-    ways = [*(environment.get(name) for name in _PATH_VARIABLES), *channels, settings.slack_api_url]
-    return hashlib.sha256(json.dumps(ways).encode()).hexdigest()
 
 
 class PathOutcome(Record):

@@ -207,7 +207,9 @@ class SourceCensus:
         if offer is Offer.REPLACED:
             self._withdraw(conversation.id)
         place = self.intake.find_position(conversation.id)
-        values = (self._find_stratum_index(verdict.stratum), verdict.graded, verdict.found, *verdict.asked)
+        if verdict.stratum not in self._names:
+            self._names.append(verdict.stratum)
+        values = (self._names.index(verdict.stratum), verdict.graded, verdict.found, *verdict.asked)
         for column, value in zip(
             (self._strata, self._graded, self._found, *self._chunk_count), values, strict=True
         ):
@@ -246,11 +248,6 @@ class SourceCensus:
         self.candidates.withdraw(self._names[self._strata[place]], key)
         for kind, hits in self._examples.items():
             self._examples[kind] = [hit for hit in hits if hit.id != key]
-
-    def _find_stratum_index(self, stratum: str) -> int:
-        if stratum not in self._names:
-            self._names.append(stratum)
-        return self._names.index(stratum)
 
 
 def build_census(

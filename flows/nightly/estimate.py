@@ -179,7 +179,10 @@ class NightlyEstimates:
         A kind that rules check in every conversation has its own exact rate, so that a burst of it must not count
         as drift again.
         """
-        standings = self._assess_sample(_fails_besides(besides), _counts_any_fact)
+        standings = self._assess_sample(
+            lambda assessment: _is_failed(assessment) and not set(assessment.failure_kinds) <= besides,
+            _counts_any_fact,
+        )
         return self._count_by_stratum(
             (result, result.is_safe or result.by_rule, result.by_rule or result.fails) for result in standings
         )
@@ -220,7 +223,9 @@ class NightlyEstimates:
         )
 
     def _estimate_kind_rate(self, kind: FailureKind) -> Rate:
-        standings = list(self._assess_sample(_has_kind(kind), _counts_any_fact, kind))
+        standings = list(
+            self._assess_sample(lambda assessment: kind in assessment.failure_kinds, _counts_any_fact, kind)
+        )
         if not any(result.fails for result in standings):
             return estimate_rate(
                 self._count_by_stratum(
@@ -403,10 +408,6 @@ def _is_failed(assessment: Assessment) -> bool:
     return assessment.outcome is CaseOutcome.FAILED
 
 
-def _fails_besides(kinds: AbstractSet[FailureKind]) -> Fails:
-    return lambda assessment: _is_failed(assessment) and not set(assessment.failure_kinds) <= kinds
-
-
 def _is_severe(assessment: Assessment) -> bool:
     return _is_failed(assessment) and assessment.severity is Severity.CRITICAL
 
@@ -415,10 +416,6 @@ def _is_severe_besides_disclosure(assessment: Assessment) -> bool:
     """Whether rules found a severity-3 failure other than a disclosure, which is counted in every conversation."""
     by_rule = _is_severe(assessment) and _fails_by_rule(assessment, set(assessment.failure_kinds))
     return by_rule and not _fails_by_rule(assessment, {FailureKind.PII_DISCLOSURE})
-
-
-def _has_kind(kind: FailureKind) -> Fails:
-    return lambda assessment: kind in assessment.failure_kinds
 
 
 def _counts_any_fact(_assessment: Assessment) -> bool:

@@ -40,7 +40,6 @@ from monitors.records.grades import (
     CaseOutcome,
     Grade,
     Judged,
-    JudgeLineage,
 )
 from monitors.records.runs import CaseResult, JudgeState, Judging
 from monitors.records.traffic import Conversation
@@ -412,7 +411,10 @@ def _build_judging(
     reasons = [r.reason for group in groups for r in group.rulings if not isinstance(r, PanelRuling)]
     why = plan.why_off or ("; ".join(_deduplicate(unaskable)) if unaskable and not ruled else "")
     voids = [group for group in groups if group.is_void]
-    lineages = {_name_lineage(ruling.lineage): ruling.lineage for ruling in ruled}
+    lineages = {
+        f"{lineage.model}:{lineage.prompt_sha256[:12]}:{lineage.rubric_version}": lineage
+        for lineage in (ruling.lineage for ruling in ruled)
+    }
     return Judging(
         state=JudgeState.ON if groups else JudgeState.OFF,
         why=why,
@@ -448,16 +450,11 @@ def identify_graders(judging: Judging, rules: str) -> str:
     the gold set has the same judge as the run before.
     """
     prompts = "".join(load_instructions(task).sha256 for task in (Task.FACTUAL, Task.GROUNDED))
-    judges = {f"{lineage.model}:{_hash_short(prompts)}:{lineage.rubric_version}" for lineage in judging.lineages}
+    judges = {
+        f"{lineage.model}:{hashlib.sha256(prompts.encode()).hexdigest()[:12]}:{lineage.rubric_version}"
+        for lineage in judging.lineages
+    }
     return "+".join([rules, *sorted(judges)])
-
-
-def _hash_short(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _name_lineage(lineage: JudgeLineage) -> str:
-    return f"{lineage.model}:{lineage.prompt_sha256[:12]}:{lineage.rubric_version}"
 
 
 def _format_void(voids: Sequence[JudgedGroup]) -> str:

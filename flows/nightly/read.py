@@ -81,19 +81,16 @@ class SourceRead:
                 for verdict in verdicts:
                     self.tally.record(*waiting.popleft(), verdict)
 
-    def _note_issue(self, issue: SourceWarning) -> None:
-        """Store a warning, unless it is older than the watermark, since an earlier nightly run has reported it."""
-        if issue.at is None or self._mark is None or issue.at >= self._mark.completed_to:
-            self.issues = _sort_and_limit([*self.issues, issue])
-            self.issue_count += 1
-
     async def _read_chunks(
         self, source: TrafficSource, span: IntakeWindow, waiting: deque[tuple[Conversation, Offer]]
     ) -> AsyncIterator[Sequence[bytes]]:
         chunk: list[bytes] = []
         async for item in source.read(span.since, span.until):
             if isinstance(item, SourceWarning):
-                self._note_issue(item)
+                # Before the watermark: an earlier nightly run has reported it.
+                if item.at is None or self._mark is None or item.at >= self._mark.completed_to:
+                    self.issues = _sort_and_limit([*self.issues, item])
+                    self.issue_count += 1
                 continue
             written = item.model_dump_json().encode()
             offer = self.tally.offer(item, written)

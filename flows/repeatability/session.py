@@ -38,7 +38,6 @@ from monitors.records.self_checks import Repeatability, RepeatabilityRun, Repeat
 from warehouse.database.store import Store
 from warehouse.journal.rows import RepeatabilityRow
 from warehouse.queries.repeatability import (
-    RecordedRepeats,
     find_last_asked,
     load_recorded_repeats,
 )
@@ -281,7 +280,11 @@ def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | N
     """Compute the figures of all recorded repeats that count, and of ``session`` even if it is not loaded yet."""
     _load_journal(context.store)
     repeats = load_recorded_repeats(context.store, context.scope)
-    if session is not None and not session.void and not _has_run(repeats, session.run_id):
+    if (
+        session is not None
+        and not session.void
+        and not any(ask.run_id == session.run_id for case in repeats.of_sessions for ask in case.asks)
+    ):
         repeats = repeats._replace(
             of_sessions=(*repeats.of_sessions, *session.cases), sessions=repeats.sessions + 1
         )
@@ -312,7 +315,3 @@ def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | N
         void_sessions=repeats.void_sessions,
         free_pairs=len(pair_repeats(repeats.of_runs)),
     )
-
-
-def _has_run(repeats: RecordedRepeats, run_id: str) -> bool:
-    return any(ask.run_id == run_id for case in repeats.of_sessions for ask in case.asks)

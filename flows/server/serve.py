@@ -50,7 +50,10 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
     config = load_config(config_path)
     is_local = config.prefect.api_url is None and "PREFECT_API_URL" not in get_environment()
     connect_prefect(config)
-    _change_to_own_folder(config)
+    # Prefect first imports flows from the current folder.
+    own = next((folder for folder in (get_prefect_home(config), config.data_folder) if folder.is_dir()), None)
+    if own is not None:
+        os.chdir(own)
     if is_local:
         threading.Thread(target=_end_when_moved, args=(config,), name="moved-server", daemon=True).start()
     from flows.server.registration import serve_all  # Prefect reads its settings at import, so it must be connected
@@ -63,13 +66,6 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
         f"{plural(len(planned), 'deployment')}: {', '.join(deployment.full_name for deployment in planned)}\n"
     )
     asyncio.run(serve_all(planned, build_slack_endpoint(config, get_environment()), utc_now, log_line))
-
-
-def _change_to_own_folder(config: Config) -> None:
-    """Change to our own folder, because Prefect first imports flows from the current folder."""
-    own = next((folder for folder in (get_prefect_home(config), config.data_folder) if folder.is_dir()), None)
-    if own is not None:
-        os.chdir(own)
 
 
 async def _send_undelivered(config: Config) -> None:

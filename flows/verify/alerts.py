@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urlsplit
 
-from flows.alerting.faults import Fault, fault_from_error
+from flows.alerting.faults import fault_from_error
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
 from flows.verify.run_state import LiveRun
@@ -146,7 +146,7 @@ def observe_run(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
         observations.append(observe_void_judge(observed_in, detail=run.judge_void))
     observations.extend(
         observe_monitor_fault(observed_in, fault_name=name, detail=detail)
-        for name, detail in _deduplicate_faults(run.faults)
+        for name, detail in {fault.name: fault for fault in reversed(run.faults)}.values()
     )
     if not run.graded and not any(observation.kind in EXPLAINING_KINDS for observation in observations):
         observations.append(
@@ -173,11 +173,6 @@ def _find_notified_cases(run: LiveRun) -> frozenset[str]:
 def format_flaky_notes(report: RunReport) -> Mapping[str, str]:
     """Format, by case id, how often a flaky case was right."""
     return {case.case_id: case.text for case in report.flaky}
-
-
-def _deduplicate_faults(faults: Sequence[Fault]) -> Sequence[Fault]:
-    """Return the first fault of each name."""
-    return tuple({fault.name: fault for fault in reversed(faults)}.values())
 
 
 def _format_nothing_graded(run: LiveRun) -> str:
@@ -325,20 +320,15 @@ def build_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionScope:
 def build_observation_context(run: LiveRun) -> ObservationContext:
     """Build the context of the run's observations: target, time, commit and address."""
     context = run.context
+    parsed = urlsplit(context.target.address)
     return ObservationContext(
         target=context.target.name,
         run_id=context.run_id,
         seen_at=context.now(),
         commit=run.commit,
         account_patterns=context.configured.graders.account_patterns,
-        address=_extract_origin(context.target.address),
+        address=f"{parsed.scheme}://{parsed.netloc.rpartition('@')[2]}",
     )
-
-
-def _extract_origin(address: str) -> str:
-    """Extract ``http://host:port`` from an address, without credentials and path."""
-    parsed = urlsplit(address)
-    return f"{parsed.scheme}://{parsed.netloc.rpartition('@')[2]}"
 
 
 REASON_WORDS: Final[dict[NotifyReason, str]] = {

@@ -159,7 +159,10 @@ class JudgeStage:
         )
 
     async def __aenter__(self) -> Self:
-        self._account.total = _compute_earlier_cost(self._run.results)
+        # What the grades of a stopped process have cost counts too.
+        grades = (grade for result in self._run.results for grade in result.assessment.grades)
+        spent = [grade.cost_usd for grade in grades if isinstance(grade, Judged) and grade.grader == JUDGE]
+        self._account.total = Cost(calls=len(spent), usd=sum(spent, Decimal(0)))
         context, settings = self._run.context, self._plan.settings
         if settings is not None and not self._plan.why_off:
             judge = await self._stack.enter_async_context(
@@ -302,13 +305,6 @@ def add_grade(grades: Sequence[Grade], added: Judged | Abstained) -> tuple[Grade
 
 def _drop_judge_grades(result: CaseResult) -> Sequence[Grade]:
     return [grade for grade in result.assessment.grades if grade.grader != JUDGE]
-
-
-def _compute_earlier_cost(results: Sequence[CaseResult]) -> Cost:
-    """Compute the cost of the judge's grades that a stopped process had stored."""
-    grades = (grade for result in results for grade in result.assessment.grades)
-    spent = [grade.cost_usd for grade in grades if isinstance(grade, Judged) and grade.grader == JUDGE]
-    return Cost(calls=len(spent), usd=sum(spent, Decimal(0)))
 
 
 def _format_void(voids: Sequence[JudgedGroup]) -> str:

@@ -177,7 +177,10 @@ def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, c
     for step in missing:
         _apply(connection, step, clock)
     if missing or _views_differ(connection, schema):
-        _replace_views(connection, schema)
+        with transaction(connection):
+            connection.execute(schema.views)
+            connection.execute("delete from view_set")
+            connection.execute("insert into view_set values (?)", [_hash_views(schema)])
     return [step.number for step in missing]
 
 
@@ -204,13 +207,6 @@ def _apply(connection: duckdb.DuckDBPyConnection, step: Migration, clock: Clock)
         connection.execute(
             "insert into lookout_migrations values (?, ?, ?, ?)", [step.number, step.name, step.sha256, clock()]
         )
-
-
-def _replace_views(connection: duckdb.DuckDBPyConnection, schema: Schema) -> None:
-    with transaction(connection):
-        connection.execute(schema.views)
-        connection.execute("delete from view_set")
-        connection.execute("insert into view_set values (?)", [_hash_views(schema)])
 
 
 def _views_differ(connection: duckdb.DuckDBPyConnection, schema: Schema) -> bool:
@@ -348,17 +344,14 @@ class Database:
             return
         self._refuse_other_files()
         if not get_ledger_path(self.file).exists():
-            self._refuse_foreign(deadline)
+            # Opening another application's database for writing could change it.
+            with open_connection(self.file, deadline, read_only=True) as connection:
+                read_schema_number(connection, self.file)
 
     def _refuse_other_files(self) -> None:
         """DuckDB would fetch an extension for some files of others (SQLite's): so it never gets to see them."""
         if not is_duckdb(self.file):
             raise build_not_duckdb_error(self.file)
-
-    def _refuse_foreign(self, deadline: Deadline) -> None:
-        """Read before writing: opening another application's database for writing could change it."""
-        with open_connection(self.file, deadline, read_only=True) as connection:
-            read_schema_number(connection, self.file)
 
 
 def is_duckdb(file: Path) -> bool:

@@ -143,7 +143,10 @@ class Snapshot:
         except OSError as error:
             remove_database(beside)
             raise build_unwritable_error(beside, error) from error
-        _remove_old_copies(self.folder, goal)
+        # One that is still open is freed when its readers close it.
+        for old in self.folder.glob(_COPY_PATTERN):
+            if old != goal:
+                old.unlink(missing_ok=True)
         return goal
 
     def _open_copy(self, file: Path) -> bool:
@@ -169,13 +172,6 @@ def _lock_folder(folder: Path) -> Generator[None]:
         except BlockingIOError:
             raise WarehouseBusy("another process is making a copy of the warehouse") from None
         yield
-
-
-def _remove_old_copies(folder: Path, newest: Path) -> None:
-    """Remove all older copies; open ones are freed when their readers close them."""
-    for old in folder.glob(_COPY_PATTERN):
-        if old != newest:
-            old.unlink(missing_ok=True)
 
 
 def discard_snapshots(data_folder: Path) -> None:

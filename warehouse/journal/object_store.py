@@ -26,7 +26,9 @@ class ObjectSegments:
     def __init__(self, url: str, options: Mapping[str, object] | None = None) -> None:
         self._safe_url = _remove_credentials(url)
         try:
-            self._files, root = _open_file_system(url, dict(options or {}))
+            # The functions of fsspec have no types.
+            core = cast("Any", fsspec.core)
+            self._files, root = core.url_to_fs(url, **dict(options or {}))
         except (ImportError, ValueError) as error:
             raise WarehouseUnwritable(f"the journal's place {self._safe_url} cannot be used: {error}") from error
         self._root = root.rstrip("/")
@@ -116,12 +118,6 @@ class ObjectSegments:
             f"{self.place(name)} cannot be reached ({type(error).__name__}): "
             "check the bucket, its permissions and the credentials in the environment"
         )
-
-
-def _open_file_system(url: str, options: dict[str, object]) -> tuple[Any, str]:
-    """Fsspec's file system and the path inside it; its functions have no types."""
-    core = cast("Any", fsspec.core)
-    return core.url_to_fs(url, **options)
 
 
 def _remove_credentials(url: str) -> str:

@@ -156,7 +156,10 @@ def decode_segment(data: bytes, *, where: str, segment_id: str, run_id: str | No
     lines = tuple(_split_lines(body, where))
     if Counter(line.table for line in lines) != header.rows:
         raise _build_damaged_error(where, "its row counts are not those of its header")
-    _refuse_newer(header, where)
+    unknown = header.rows.keys() - set(get_args(TableName))
+    if header.lookout_segment > FORMAT_VERSION or unknown:
+        difference = f"tables {', '.join(sorted(unknown))}" if unknown else f"format {header.lookout_segment}"
+        raise SchemaTooNew(f"the segment {where} was written by a newer Lookout ({difference}): update Lookout")
     return Segment(header, lines, len(data))
 
 
@@ -166,13 +169,6 @@ def _parse_header(head: bytes, where: str) -> SegmentHeader:
     except ValidationError as error:
         first_error = error.errors(include_url=False, include_input=False, include_context=False)[0]
         raise _build_damaged_error(where, f"its header cannot be read ({first_error['msg']})") from None
-
-
-def _refuse_newer(header: SegmentHeader, where: str) -> None:
-    unknown = header.rows.keys() - set(get_args(TableName))
-    if header.lookout_segment > FORMAT_VERSION or unknown:
-        difference = f"tables {', '.join(sorted(unknown))}" if unknown else f"format {header.lookout_segment}"
-        raise SchemaTooNew(f"the segment {where} was written by a newer Lookout ({difference}): update Lookout")
 
 
 def _split_lines(body: bytes, where: str) -> Iterator[SegmentLine]:

@@ -101,16 +101,12 @@ def load_story(store: Store, incident: Incident) -> Story:
         messages=messages,
         last_alert=_load_alert(store, messages[-1].alert_id) if messages else None,
         done=_list_actions(store, incident, messages),
+        # What a silence covers is asked at a time at which it is active.
         silences=tuple(
-            silence for silence in list_silences(store) if silence.is_muting(incident, _pick_active_time(silence))
+            silence for silence in list_silences(store) if silence.is_muting(incident, silence.starts_at)
         ),
         evidence=_list_evidence(store, incident),
     )
-
-
-def _pick_active_time(silence: Silence) -> datetime:
-    """Return a time at which the silence is active, to check what it covers."""
-    return silence.starts_at
 
 
 _MESSAGES = """

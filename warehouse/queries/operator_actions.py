@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from monitors.errors import MonitorError
 from monitors.records.cases import DraftOutcome
-from monitors.records.exchanges import Exchange, NoAnswer, Origin
+from monitors.records.exchanges import Exchange, Origin
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import ActionKind, Alert, AlertItem, Incident
 from monitors.records.operator_actions import (
@@ -70,12 +70,8 @@ def _read_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tup
     """Read a conversation from the journal, for a run that is not loaded yet."""
     for row in journal.read_run(run_id):
         if isinstance(row, ResultRow) and row.row.case_id == case_id:
-            return row.row.turns, _get_reply_text(row.row)
+            return row.row.turns, row.row.graded_text if isinstance(row.row, Exchange) else row.row.partial_text
     return (), ""
-
-
-def _get_reply_text(result: Exchange | NoAnswer) -> str:
-    return result.graded_text if isinstance(result, Exchange) else result.partial_text
 
 
 ResolveAction = Callable[[ActionSubject], ActionChanges]
@@ -115,7 +111,12 @@ def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *,
         load_journal(connection, journal, store.database.scratch, OUTBOX)
         for action_id, record in connection.execute(_WAITING).fetchall():
             try:
-                done.append(_carry_out_action(connection, journal, resolve, str(record)))
+                with transaction(connection):
+                    changes = resolve(
+                        _build_subject(connection, journal, PersonAction.model_validate_json(str(record)))
+                    )
+                    save_rows(connection, journal, _build_rows(changes, compute_next_sequence(connection)))
+                done.append(changes)
             except (MonitorError, duckdb.Error):
                 raise
             except Exception as error:  # noqa: BLE001 - what one action trips over must not hold back an alert
@@ -123,15 +124,6 @@ def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *,
         silences = _list_silences(connection)
         store.save_ledger(connection)
     return ActionResults(tuple(done), silences, tuple(failed))
-
-
-def _carry_out_action(
-    connection: duckdb.DuckDBPyConnection, journal: Journal, resolve: ResolveAction, record: str
-) -> ActionChanges:
-    with transaction(connection):
-        changes = resolve(_build_subject(connection, journal, PersonAction.model_validate_json(record)))
-        save_rows(connection, journal, _build_rows(changes, compute_next_sequence(connection)))
-    return changes
 
 
 _WAITING = """

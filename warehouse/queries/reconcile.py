@@ -219,7 +219,9 @@ def count_for_reconciliation(
     whole time. Only entries of which people were notified count: what stood in the log before is of no known time.
     Raises `WarehouseDamaged` for a nightly run's report of another form.
     """
-    nightly_runs, left_out = _select_nightly_reports(store, target, since, until, wait_s)
+    reports = list_recent_nightly_reports(store, target, MAX_NIGHTS, wait_s=wait_s)
+    overlapping = [report for report in reports if report.since < until and since < report.until]
+    nightly_runs = list(takewhile(lambda report: report.graded_by == overlapping[0].graded_by, overlapping))
     if nightly_runs:
         since = max(since, min(nightly.since for nightly in nightly_runs))
         until = min(until, max(nightly.until for nightly in nightly_runs))
@@ -237,18 +239,8 @@ def count_for_reconciliation(
         guard=_count_guard(entries),
         nightly=_count_nightly(nightly_runs, count_by_stratum(store, span, wait_s=wait_s), sampled, held_back),
         overlap=_count_overlap(len(pairs), sampled, held_back),
-        runs_left_out=left_out,
+        runs_left_out=len(overlapping) - len(nightly_runs),
     )
-
-
-def _select_nightly_reports(
-    store: Store, target: str, since: datetime, until: datetime, wait_s: float
-) -> tuple[Sequence[NightlyReport], int]:
-    """Select the newest consecutive nightly runs with the same graders; also return how many others there are."""
-    reports = list_recent_nightly_reports(store, target, MAX_NIGHTS, wait_s=wait_s)
-    overlapping = [report for report in reports if report.since < until and since < report.until]
-    same_grader = list(takewhile(lambda report: report.graded_by == overlapping[0].graded_by, overlapping))
-    return same_grader, len(overlapping) - len(same_grader)
 
 
 def _count_guard(entries: Sequence[GuardEntry]) -> GuardCounts:

@@ -38,9 +38,17 @@ def find_last_accepted(
     ``None`` when there is no accepted run at all.
     """
     runs = [
-        run for run in _list_accepted(store, target, environment, before, wait_s) if _is_of_commits(run, commits)
+        run
+        for run in _list_accepted(store, target, environment, before, wait_s)
+        if commits is None or run.commit in commits
     ]
-    comparable = (run for run in runs if run.suite_sha256 == suite_sha256 and _is_comparable(run.judges, lineages))
+    # A run that needed no judge compares with any.
+    comparable = (
+        run
+        for run in runs
+        if run.suite_sha256 == suite_sha256
+        and (not run.judges or not lineages or run.judges == frozenset(lineages))
+    )
     chosen = next(comparable, runs[0] if runs else None)
     report = store.report(chosen.run_id, wait_s=wait_s) if chosen else None
     return Baseline(report=report, asked=_list_results(store, report.run_id, wait_s)) if report else None
@@ -88,15 +96,6 @@ def _list_accepted(
 
 def _parse_judges(written: object) -> frozenset[JudgeLineage]:
     return frozenset(_LINEAGES.validate_json(written)) if isinstance(written, str) else frozenset()
-
-
-def _is_of_commits(run: _AcceptedRun, commits: Collection[str] | None) -> bool:
-    return commits is None or run.commit in commits
-
-
-def _is_comparable(judges: frozenset[JudgeLineage], lineages: Collection[JudgeLineage]) -> bool:
-    """A run that needed no judge compares with any."""
-    return not judges or not lineages or judges == frozenset(lineages)
 
 
 def _list_results(store: Store, run_id: str, wait_s: float) -> tuple[BaselineResult, ...]:
