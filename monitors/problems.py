@@ -31,7 +31,7 @@ def explain_error(
     if detail["type"] == "extra_forbidden" and (new := find_new_key(key, renamed or {})):
         return f"{key}: renamed to {new}"
     if detail["type"] == "extra_forbidden":
-        accepted_keys = _list_keys(root, place[:-1])
+        accepted_keys = [name for model in _find_models(root, place[:-1]) for name in model.model_fields]
         suggestion = suggest_nearest(str(place[-1]), accepted_keys)
         accepted = f"; accepted: {', '.join(accepted_keys)}" if accepted_keys and not suggestion else ""
         return f"{key}: unknown key{suggestion}{accepted}"
@@ -80,10 +80,6 @@ def suggest_nearest(name: str, candidates: Sequence[str] | Mapping[str, object])
     """Suggest the most similar name, in brackets; empty if none is similar."""
     close = difflib.get_close_matches(name, list(candidates), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def _list_keys(root: type[BaseModel], place: Place) -> list[str]:
-    return [name for model in _find_models(root, place) for name in model.model_fields]
 
 
 def _list_tags(root: type[BaseModel], place: Place, name: str) -> list[str]:

@@ -187,18 +187,14 @@ def build_request_headers(
         named=tuple(named),
         missing=_format_missing_token(token_variable, environment, key)
         if token_variable
-        else _format_missing_bearer_key(key, bearer_key),
+        else (
+            f"{bearer_key} names no environment variable that holds one: set it, or name in {key} the header that "
+            f"is wanted, such as {_EXAMPLE}"
+        ),
     )
 
 
 _EXAMPLE: Final = '{ "X-Api-Key" = { env = "VARIABLE" } }'
-
-
-def _format_missing_bearer_key(key: str, bearer_key: str) -> str:
-    return (
-        f"{bearer_key} names no environment variable that holds one: set it, or name in {key} the header that is "
-        f"wanted, such as {_EXAMPLE}"
-    )
 
 
 def _format_missing_token(variable: str, environment: Mapping[str, str], key: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -38,12 +38,13 @@ def find_run_causes(results: Iterable[CaseResult], redact: Callable[[str], str])
     look = find_shared_causes(
         [collect_attributes(result) for result in chosen], [not _is_correct(result) for result in chosen]
     )
-    causes = (cause.reword(_redact_conditions(cause.conditions, redact)) for cause in look.causes)
+    causes = (
+        cause.reword(
+            {name: redact(value) if isinstance(value, str) else value for name, value in cause.conditions.items()}
+        )
+        for cause in look.causes
+    )
     return look.replace_causes(tuple(causes))
-
-
-def _redact_conditions(conditions: Mapping[str, Value], redact: Callable[[str], str]) -> dict[str, Value]:
-    return {name: redact(value) if isinstance(value, str) else value for name, value in conditions.items()}
 
 
 def _is_correct(result: CaseResult) -> bool:

@@ -80,22 +80,17 @@ def build_answer_mark(
     document_names = dict.fromkeys(redact(parse_document_name(source)) for source in (*written, *listed))
     cited = tuple(document_names)[:MAX_SOURCES]
     normalised = unicodedata.normalize("NFKC", text)
+    numbers = {number.strip(".,").replace(",", "") for number in _NUMBER.findall(normalised)}
     return AnswerMark(
         case_id=result.case.id,
         document=result.case.provenance.document or next(iter(cited), None),
         cited=cited,
         refused=read_refusal(text).refused,
         text=_hash_text(" ".join(_TOKEN.findall(normalised.casefold()))),
-        figures=_hash_figures(normalised),
+        figures=tuple(sorted(_hash_text(number)[:6] for number in numbers))[:MAX_FIGURES],
         characters=len(text),
         total_ms=round(exchange.timings.total_ms),
     )
-
-
-def _hash_figures(text: str) -> tuple[str, ...]:
-    """Return hashes of a text's numbers, each once, at most `MAX_FIGURES`, sorted for a stable selection."""
-    numbers = {number.strip(".,").replace(",", "") for number in _NUMBER.findall(text)}
-    return tuple(sorted(_hash_text(number)[:6] for number in numbers))[:MAX_FIGURES]
 
 
 def parse_document_name(source: str) -> str:
@@ -133,7 +128,13 @@ class _ValueCounts:
         build = payload.build if payload else None
         self._add("models", (build.model if build else None) or exchange.app_path)
         self._add("fingerprints", build.fingerprint if build else None)
-        self._add_all("versions", {**(build.versions if build else {}), **_name_value("app", exchange.app_version)})
+        self._add_all(
+            "versions",
+            {
+                **(build.versions if build else {}),
+                **({"app": exchange.app_version} if exchange.app_version else {}),
+            },
+        )
         for name, version in payload.document_versions.items() if payload else ():
             self._add_all("document_versions", {self._redact(parse_document_name(name)): version})
         for document in cited:
@@ -154,7 +155,3 @@ class _ValueCounts:
     def _add_all(self, field: str, values: Mapping[str, str]) -> None:
         for name, value in values.items():
             self._named[field].setdefault(name[:MAX_VALUE_CHARACTERS], Counter())[value[:MAX_VALUE_CHARACTERS]] += 1
-
-
-def _name_value(name: str, value: str | None) -> dict[str, str]:
-    return {name: value} if value else {}

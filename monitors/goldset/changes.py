@@ -167,7 +167,9 @@ def describe_dataset_diff(diff: DatasetDiff, *, max_entries: int) -> list[str]:
     lines += _format_group("Only in the suite", [_format_case(case) for case in diff.added], max_entries)
     lines += _format_group("Only in the dataset", [_format_case(entry.case) for entry in diff.removed], max_entries)
     lines += _format_group(
-        "Added by people in the dataset", [_format_entry(entry) for entry in diff.people], max_entries
+        "Added by people in the dataset",
+        [f"{entry.id} · {format_value(entry.inputs)}" for entry in diff.people],
+        max_entries,
     )
     lines += _format_group("Copies of cases, made in the dataset: delete them there", diff.copies, max_entries)
     same = plural(diff.same, "case")
@@ -194,7 +196,3 @@ def _format_change(changed: ChangedEntry) -> str:
 def _format_case(case: GoldCase) -> str:
     expects = "a refusal" if case.expected_refusal else format_value(case.gold)
     return f"{case.id} · severity {int(case.severity)} · {case.type} · {format_value(case.question)} → {expects}"
-
-
-def _format_entry(example: Example) -> str:
-    return f"{example.id} · {format_value(example.inputs)}"

@@ -52,7 +52,7 @@ def example_from_case(
         inputs = {_MESSAGES: [{"role": "user", "content": turn} for turn in case.turns], **inputs}
     rest: Json = {key: value for key, value in fields.items() if key not in _INPUT_KEYS | _OUTPUT_KEYS}
     rest[PUSHED] = hash_case(case)
-    metadata = _strip_own_metadata(existing.metadata) if existing else {}
+    metadata = {key: value for key, value in existing.metadata.items() if key != METADATA_KEY} if existing else {}
     metadata[METADATA_KEY] = rest
     return Example(
         id=existing.id if existing else make_example_id(dataset_id, case.id),
@@ -104,10 +104,6 @@ def case_from_example(example: Example) -> GoldCase | Unusable:
 def _read_own_metadata(example: Example) -> Mapping[str, JsonValue] | None:
     own = example.metadata.get(METADATA_KEY)
     return own if isinstance(own, dict) else None
-
-
-def _strip_own_metadata(metadata: Mapping[str, JsonValue]) -> Json:
-    return {key: value for key, value in metadata.items() if key != METADATA_KEY}
 
 
 def _parse_turns(messages: JsonValue) -> tuple[list[JsonValue], list[str]]:

@@ -275,13 +275,11 @@ def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -
     if 2 * languages.count(Language.OTHER) <= len(languages):
         return list(cases)
     return [
-        case.model_copy(update={"language": Language.OTHER}) if is_guess and _is_unsure(case) else case
+        case.model_copy(update={"language": Language.OTHER})
+        if is_guess and find_language_evidence(f"{case.question}\n{case.gold}") is not LanguageEvidence.READ
+        else case
         for case, is_guess in zip(cases, guessed, strict=True)
     ]
-
-
-def _is_unsure(case: GoldCase) -> bool:
-    return find_language_evidence(f"{case.question}\n{case.gold}") is not LanguageEvidence.READ
 
 
 def _is_reported(problem: str, problems: list[str]) -> bool:

@@ -55,8 +55,11 @@ async def fetch_hub_account(token: str, *, hub_url: str | None, deadline_s: floa
         raise ReadinessUnknown(f"the Hub answered HTTP {status}") from None
     except (TimeoutError, HubHTTPError) as error:
         raise ReadinessUnknown(f"the Hub: {type(error).__name__}") from None
+    auth = cast("dict[str, Any]", identity.get("auth") or {})
+    access_token = cast("dict[str, Any]", auth.get("accessToken") or {})
     return HubAccount(
-        name=replace_surrogates(str(identity.get("name", "?"))), role=replace_surrogates(_parse_role(identity))
+        name=replace_surrogates(str(identity.get("name", "?"))),
+        role=replace_surrogates(str(access_token.get("role") or "unknown")),
     )
 
 
@@ -64,12 +67,6 @@ def _fetch_identity(token: str, hub_url: str | None) -> dict[str, Any]:
     from huggingface_hub import HfApi  # 0.5 s
 
     return cast("dict[str, Any]", HfApi(endpoint=hub_url).whoami(token=token))  # pyright: ignore[reportUnknownMemberType] - typed as a bare dict
-
-
-def _parse_role(identity: dict[str, Any]) -> str:
-    auth = cast("dict[str, Any]", identity.get("auth") or {})
-    access_token = cast("dict[str, Any]", auth.get("accessToken") or {})
-    return str(access_token.get("role") or "unknown")
 
 
 Seconds = Annotated[float, Field(ge=0)]

@@ -82,11 +82,12 @@ def read_documents(rule: WireRule, url: str, documents: list[Any]) -> WirePayloa
     ]
     if not pieces:
         return None
+    values = _collect_values(documents, rule.app_path)
     return WirePayload(
         url=url,
         text="".join(pieces) if rule.joins else pieces[-1],
         citations=tuple(name for document in documents for name in _sources(document, rule.citations)),
-        app_path=_find_last_text(_collect_values(documents, rule.app_path)),
+        app_path=join_text_parts(values[-1]) if values else None,
         app_latency_ms=_find_last_number(_collect_values(documents, rule.latency_ms)),
     )
 
@@ -125,10 +126,6 @@ def _collect_values(documents: list[Any], path: str | None) -> list[Any]:
 
 def _sources(document: Any, path: str | None) -> tuple[str, ...]:
     return () if path is None else collect_sources(document, path)
-
-
-def _find_last_text(values: list[Any]) -> str | None:
-    return join_text_parts(values[-1]) if values else None
 
 
 def _find_last_number(values: list[Any]) -> float | None:

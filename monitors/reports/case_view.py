@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from monitors.plural import plural
 from monitors.records.base import Blame
-from monitors.records.exchanges import Attempt, Channel, Exchange, NoAnswer
+from monitors.records.exchanges import Channel, Exchange, NoAnswer
 from monitors.records.grades import (
     FAILURE_WORDS,
     Abstained,
@@ -256,6 +256,7 @@ class CaseViewer:
         """Build the view of one case."""
         case, response, assessment = result.case, result.result, result.assessment
         marker = TextMarker(self.redact, collect_secrets(result), self.limit)
+        views = (_build_grade_view(grade, marker) for grade in assessment.grades)
         return CaseView(
             anchor=build_anchor(result),
             id=case.id,
@@ -280,9 +281,14 @@ class CaseViewer:
             answers=_build_answers(response, assessment.grades, marker),
             no_answer=NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "",
             detail=marker.mark_plain(response.detail) if isinstance(response, NoAnswer) else (),
-            grades=_build_grade_views(assessment.grades, marker),
+            grades=tuple(sorted(views, key=lambda view: _GRADE_ORDER.index(view.result))),
             facts=_list_facts(response),
-            attempts=tuple(marker.mark_plain(_format_attempt(attempt)) for attempt in response.failed_attempts),
+            attempts=tuple(
+                marker.mark_plain(
+                    f"{attempt.started_at:%H:%M:%S} {attempt.reason} ({attempt.blame}): {attempt.detail}"
+                )
+                for attempt in response.failed_attempts
+            ),
             console_errors=tuple(marker.mark_plain(text, 400) for text in response.evidence.console_errors[:20]),
             refused=tuple(marker.mark_plain(text, 400) for text in response.evidence.refused[:20]),
             picture=self.album.get_picture(
@@ -340,11 +346,6 @@ def _build_exchange_answers(
     return views[::-1] if wire_graded else views
 
 
-def _build_grade_views(grades: Sequence[Grade], marker: TextMarker) -> tuple[GradeView, ...]:
-    views = (_build_grade_view(grade, marker) for grade in grades)
-    return tuple(sorted(views, key=lambda view: _GRADE_ORDER.index(view.result)))
-
-
 def _build_grade_view(grade: Grade, marker: TextMarker) -> GradeView:
     aspect, grader = grade.aspect.replace("_", " "), f"{grade.grader} {grade.version}"
     reason = marker.mark_plain(grade.reason)
@@ -380,10 +381,6 @@ def _format_lineage(grade: Judged) -> str:
     if grade.cost_usd > Decimal(0):
         parts.append(f"${grade.cost_usd:.4f}")
     return ", ".join(parts)
-
-
-def _format_attempt(attempt: Attempt) -> str:
-    return f"{attempt.started_at:%H:%M:%S} {attempt.reason} ({attempt.blame}): {attempt.detail}"
 
 
 def _list_facts(response: Exchange | NoAnswer) -> tuple[str, ...]:

@@ -248,7 +248,12 @@ class EvidenceMark:
 def collect_marks(grades: Iterable[Grade], where: Channel | str) -> tuple[EvidenceMark, ...]:
     """Collect the evidence of judged grades in one text, without overlap; failing grades have priority."""
     marks = [
-        EvidenceMark(span.start, span.end, _format_label(span, grade), _choose_kind(span, grade))
+        EvidenceMark(
+            span.start,
+            span.end,
+            shorten(show_invisible(span.label), _MAX_LABEL_CHARACTERS) or grade.aspect.replace("_", " "),
+            _choose_kind(span, grade),
+        )
         for grade in grades
         if isinstance(grade, Judged)
         for span in grade.evidence
@@ -271,10 +276,6 @@ def _choose_kind(span: Span, grade: Judged) -> PieceKind:
     if span.where == "gold":
         return PieceKind.WANTED
     return PieceKind.SUPPORTING if grade.passed else PieceKind.AGAINST
-
-
-def _format_label(span: Span, grade: Judged) -> str:
-    return shorten(show_invisible(span.label), _MAX_LABEL_CHARACTERS) or grade.aspect.replace("_", " ")
 
 
 def split_into_pieces(

@@ -142,6 +142,8 @@ class Proof:
 
 def build_proof(report: RunReport, anchors: Mapping[str, str]) -> Proof:
     """Build the sections behind the verdict; ``anchors`` maps case ids to their places on the page."""
+    sentences = [f"The same questions, {format_parity(gap)}." for gap in report.parity]
+    best = format_path(report.metrics)
     return Proof(
         comparison=_build_comparison_view(report.comparison, report.recheck, anchors)
         if report.comparison
@@ -152,14 +154,8 @@ def build_proof(report: RunReport, anchors: Mapping[str, str]) -> Proof:
         flaky_more=max(0, len(report.flaky) - _MAX_LINKS),
         shortfalls=report.balance.shortfalls if report.balance else (),
         balance=build_balance_rows(report.balance) if report.balance else (),
-        beside_metrics=_format_beside_metrics(report),
+        beside_metrics=(*sentences, f"{best[0].upper()}{best[1:]}.") if best else tuple(sentences),
     )
-
-
-def _format_beside_metrics(report: RunReport) -> tuple[str, ...]:
-    sentences = [f"The same questions, {format_parity(gap)}." for gap in report.parity]
-    best = format_path(report.metrics)
-    return (*sentences, f"{best[0].upper()}{best[1:]}.") if best else tuple(sentences)
 
 
 def _build_comparison_view(
@@ -351,7 +347,7 @@ def build_page(
         proof=build_proof(report, anchors),
         mutation_score=build_mutation_view(report),
         histogram=render_latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
-        over_objective=_count_over_objective(report, total_ms),
+        over_objective=sum(value > report.latency.objective_p50_ms for value in total_ms) if report.latency else 0,
         breakdowns=group_breakdowns(report.breakdowns),
     )
 
@@ -364,10 +360,6 @@ def _build_explained(report: RunReport, redact: Redact) -> ExplainedFailures:
         changes=tuple(redact(change) for change in format_changes(report.what_changed)),
         last_pass=redact(format_last_pass(report.what_changed)) if report.what_changed else "",
     )
-
-
-def _count_over_objective(report: RunReport, total_ms: Iterable[float]) -> int:
-    return sum(value > report.latency.objective_p50_ms for value in total_ms) if report.latency else 0
 
 
 def _split_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:

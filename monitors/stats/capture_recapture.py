@@ -199,7 +199,10 @@ def _estimate_recall(held: Figure, served: Figure) -> Figure:
     if not held.value + served.value:
         return Unknown(why="nothing bad was found by either")
     if not (held.value and served.value):
-        value, low, high = (_compute_share(*corner) for corner in _list_corners(held, served))
+        value, low, high = (
+            _compute_share(*corner)
+            for corner in ((held.value, served.value), (held.low, served.high), (held.high, served.low))
+        )
         return _build_interval(value, low, high)
     below = hypot(_compute_log_ratio(held.value, held.low), _compute_log_ratio(served.high, served.value))
     above = hypot(_compute_log_ratio(held.high, held.value), _compute_log_ratio(served.value, served.low))
@@ -209,10 +212,6 @@ def _estimate_recall(held: Figure, served: Figure) -> Figure:
         _compute_share(ratio * exp(-below), 1),
         _compute_share(_scale_ratio(ratio, above), 1),
     )
-
-
-def _list_corners(held: Interval, served: Interval) -> Sequence[tuple[float, float]]:
-    return (held.value, served.value), (held.low, served.high), (held.high, served.low)
 
 
 def _compute_log_ratio(high: float, low: float) -> float:

@@ -91,7 +91,9 @@ def observe(
     evidence = max(longer.log_evidence, compute_log_evidence(longer))
     alarm = longer.alarm
     if alarm is None and evidence >= -log(alpha):
-        alarm = DriftAlarm(raised=count.due_at, since=_find_likeliest_change(longer).at.due_at)
+        alarm = DriftAlarm(
+            raised=count.due_at, since=max(_list_changes(longer), key=lambda change: change.log_weight).at.due_at
+        )
     return longer.add_evidence(evidence, alarm)
 
 
@@ -190,10 +192,6 @@ def _find_change(state: DriftState) -> _Change | None:
     changes = list(_list_changes(state))
     alarm_changes = [change for change in changes if state.alarm and change.at.due_at == state.alarm.since]
     return next(iter(alarm_changes), max(changes, key=lambda change: change.log_weight, default=None))
-
-
-def _find_likeliest_change(state: DriftState) -> _Change:
-    return max(_list_changes(state), key=lambda change: change.log_weight)
 
 
 def _list_changes(state: DriftState) -> Iterator[_Change]:

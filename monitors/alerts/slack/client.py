@@ -144,17 +144,13 @@ def build_refusal_error(status: int, error: object) -> NotifyError:
             f"Slack reports a temporary error ({code}); the message is stored for the next delivery"
         )
     if status >= 500:  # noqa: PLR2004 - HTTP's server errors
-        return _server_error(status)
+        # Slack itself sends 500 and 503; after a gateway's 502 or 504 the message may have arrived.
+        text = f"Slack answers HTTP {status}; the message is stored for the next delivery"
+        return NotifyTransient(text) if status in {500, 503} else NotifyUnsure(text)
     if code == UNREADABLE and status < 400:  # noqa: PLR2004 - HTTP's success and redirects
         return NotifyUnsure("What answered is not Slack (a proxy's page?); the message is stored")
     advice = ADVICE.get(code, "see Slack's documentation of this error")
     return NotifyRejected(f"Slack refuses the message (HTTP {status}, {code}): {advice}. The message is stored")
-
-
-def _server_error(status: int) -> NotifyError:
-    """Build the error for 5xx. Slack itself sends 500 and 503; after a gateway's 502 or 504 it may have arrived."""
-    text = f"Slack answers HTTP {status}; the message is stored for the next delivery"
-    return NotifyTransient(text) if status in {500, 503} else NotifyUnsure(text)
 
 
 def build_not_sent_error() -> NotifyTransient:

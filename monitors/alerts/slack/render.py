@@ -83,7 +83,10 @@ def build_buttons(alert: Alert) -> Block | None:
 def build_menu(alert: Alert, item: AlertItem) -> Block | None:
     """Build the menu of actions for one of several failures; ``None`` if no action is available."""
     kinds = [kind for kind in BUTTONS.values() if is_action_available(kind, item, alert.marks)]
-    options = [_build_option(kind, f"{kind.value} {alert.id} {item.incident.fingerprint}") for kind in kinds]
+    options = [
+        {"text": _build_plain_text(LABELS[kind]), "value": f"{kind.value} {alert.id} {item.incident.fingerprint}"}
+        for kind in kinds
+    ]
     fits = all(len(str(option["value"])) <= VALUE_CHARACTERS for option in options)
     return {"type": "overflow", "action_id": MENU, "options": options} if options and fits else None
 
@@ -133,10 +136,6 @@ def _build_confirmation() -> Block:
         "confirm": _build_plain_text("It is false"),
         "deny": _build_plain_text("Go back"),
     }
-
-
-def _build_option(kind: ActionKind, value: str) -> Block:
-    return {"text": _build_plain_text(LABELS[kind]), "value": value}
 
 
 def _build_plain_text(text: str) -> Block:

@@ -242,7 +242,7 @@ def phrase_value(value: Single | Several, field: FactField, language: Language) 
     """Phrase the value in a language; empty for a yes or no, which the template phrases."""
     match value:
         case Amount():
-            return _format_amount(value, language)
+            return _BOUNDS[language].get(value.bound, "{}").format(_format_number_with_unit(value, language))
         case ChoiceValue(word):
             return field.choices[word].get(language) or field.choices[word][Language.ENGLISH]
         case TextValue(text):
@@ -252,10 +252,6 @@ def phrase_value(value: Single | Several, field: FactField, language: Language) 
             return f"{', '.join(words[:-1])} {_AND[language]} {words[-1]}"
         case _:
             return ""
-
-
-def _format_amount(amount: Amount, language: Language) -> str:
-    return _BOUNDS[language].get(amount.bound, "{}").format(_format_number_with_unit(amount, language))
 
 
 def _format_number_with_unit(amount: Amount, language: Language) -> str:

@@ -118,9 +118,12 @@ class LangfuseExperiments:
         pending = {_make_id(json.dumps(body, sort_keys=True), moment): body for body in bodies}
 
         async def write_pending() -> None:
-            batch = [_build_event(identity, moment, body) for identity, body in pending.items()]
+            batch: list[JsonValue] = [
+                {"id": identity, "type": "score-create", "timestamp": moment, "body": body}
+                for identity, body in pending.items()
+            ]
             reply = await self._client.request(
-                "POST", f"{API}/ingestion", _Ingested, "writing scores", json={"batch": list[JsonValue](batch)}
+                "POST", f"{API}/ingestion", _Ingested, "writing scores", json={"batch": batch}
             )
             failed = {error.id: error for error in reply.errors}
             for identity in [event_id for event_id in pending if event_id not in failed]:
@@ -246,7 +249,3 @@ def _build_score(experiment: Experiment, row: ExperimentRow, score: Score) -> Js
         "comment": score.comment or None,
         "environment": ENVIRONMENT,
     }
-
-
-def _build_event(identity: str, moment: str, body: Json) -> Json:
-    return {"id": identity, "type": "score-create", "timestamp": moment, "body": body}

@@ -70,12 +70,13 @@ def example_from_item(item: DatasetItem) -> Example:
     own = own if isinstance(own, dict) else {}
     stored = {"input": item.input, "expectedOutput": item.expected_output, "metadata": metadata}
     restored = {name: _restore_exact(own.get("exact"), name, part) for name, part in stored.items()}
+    splits = _parse_json_text(own.get("splits"))
     return Example(
         id=item.id,
         inputs=to_json_object(restored["input"], "input"),
         outputs=_parse_outputs(restored["expectedOutput"], absent=bool(own.get("no_outputs"))),
         metadata=to_json_object(restored["metadata"], "metadata"),
-        splits=_parse_splits(own.get("splits")),
+        splits=tuple(split for split in splits if isinstance(split, str)) if isinstance(splits, list) else (),
         source_trace=None if own.get("no_trace") else item.source_trace_id or None,
         modified_at=item.updated_at,
     )
@@ -92,11 +93,6 @@ def to_json_object(value: JsonValue, name: str) -> Json:
     if value is None:
         return {}
     return dict(value) if isinstance(value, dict) else {name: value}
-
-
-def _parse_splits(text: JsonValue) -> tuple[str, ...]:
-    splits = _parse_json_text(text)
-    return tuple(split for split in splits if isinstance(split, str)) if isinstance(splits, list) else ()
 
 
 def _restore_exact(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:

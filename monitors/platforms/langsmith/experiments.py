@@ -62,11 +62,8 @@ class LangSmithExperiments:
                 f"{self._client.name}: {name!r} is a project already, and no experiment on {dataset.name!r}"
             )
         self._metadata[str(project.id)] = dict(metadata)
-        return Experiment(id=str(project.id), name=name, url=self._build_comparison_url(project, dataset))
-
-    def _build_comparison_url(self, project: Any, dataset: Dataset) -> str:
         place = f"{self._client.web_url}/o/{project.tenant_id}/datasets/{dataset.id}"
-        return f"{place}/compare?selectedSessions={project.id}"
+        return Experiment(id=str(project.id), name=name, url=f"{place}/compare?selectedSessions={project.id}")
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
         """See `Experiments.write`. A few rows at once; a row's run comes before its scores."""

@@ -98,7 +98,8 @@ class LangSmithTraces:
         remaining_s, previous = self._patience.patience_s, list[Any]()
         while True:
             runs = await self._query_runs(trace_id)
-            if _is_complete(runs) and _sort_runs(runs) == previous:
+            # Runs arrive in parts: it is complete when its root has ended and two readings agree.
+            if any(run.get("is_root") and run.get("end_time") for run in runs) and _sort_runs(runs) == previous:
                 return runs, True
             if remaining_s <= 0:
                 return runs, False
@@ -128,11 +129,6 @@ _LANDED: Final = (
 def _sort_runs(runs: Sequence[Any]) -> list[Any]:
     """Sort runs by id, so that two readings can be compared."""
     return sorted(runs, key=lambda run: str(run.get("id")))
-
-
-def _is_complete(runs: Sequence[Any]) -> bool:
-    """Whether a trace has a root that has ended: runs arrive in parts."""
-    return any(run.get("is_root") and run.get("end_time") for run in runs)
 
 
 async def _require_project(project_id: Awaitable[str]) -> str:

@@ -26,7 +26,7 @@ from monitors.records.base import Record, UtcTime
 from monitors.storage import OWNER_ONLY_MODE, write_atomically
 
 if TYPE_CHECKING:
-    from playwright.async_api import BrowserContext, Error, Locator, Page, Request, Route, StorageState
+    from playwright.async_api import BrowserContext, Locator, Page, Request, Route, StorageState
 
 
 FOLDER: Final = "sessions"
@@ -312,7 +312,9 @@ class Login:
         except TimeoutError:
             raise LoginFailed(f"{self._form_url}: not signed in within {self.settings.deadline_s:g} s") from None
         except Error as error:
-            raise LoginFailed(f"{self._form_url}: {_format_first_line(error, self.secret_filter)}") from None
+            raise LoginFailed(
+                f"{self._form_url}: {self.secret_filter.redact(error.message.splitlines()[0][:200])}"
+            ) from None
 
 
 class Form:
@@ -333,7 +335,7 @@ class Form:
         response = await self._page.goto(url, wait_until="domcontentloaded", timeout=0)
         if response is not None and response.status >= 500:  # noqa: PLR2004 - where a server's own errors begin
             raise LoginFailed(f"{url}: the login's page answered HTTP {response.status}")
-        first = await self._wait_for_any_field()
+        first = await self._wait_for_visible((*self._list_password_selectors(), *self._list_user_selectors()))
         user = self._values.get("user")
         if user is not None:
             field = await self._find_visible(self._list_user_selectors())
@@ -350,9 +352,6 @@ class Form:
         await self._submit(password)
         await self._wait_for_sign_in(url, before)
         return await self._page.context.storage_state(indexed_db=True)
-
-    async def _wait_for_any_field(self) -> Locator:
-        return await self._wait_for_visible((*self._list_password_selectors(), *self._list_user_selectors()))
 
     def _list_user_selectors(self) -> tuple[str, ...]:
         return (self._settings.user_field,) if self._settings.user_field else USER_FIELDS
@@ -451,7 +450,3 @@ def resolve_secret(key: str, named: FromEnvironment, environment: Mapping[str, s
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
-
-
-def _format_first_line(error: Error, secret_filter: SecretFilter) -> str:
-    return secret_filter.redact(error.message.splitlines()[0][:200])

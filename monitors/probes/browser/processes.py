@@ -31,7 +31,10 @@ def make_folder(inside: Path | None) -> Path:
     """Create a temporary folder in ``inside`` if its path is short enough, else in the system's."""
     if inside is not None and len(str(inside.absolute())) <= MAX_FOLDER_CHARACTERS:
         inside.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned_folders(inside)
+        for folder in inside.glob(f"{FOLDER_PREFIX}*"):
+            pid = folder.name.removeprefix(FOLDER_PREFIX).partition("-")[0]
+            if pid.isdecimal() and not _is_alive(int(pid)):
+                remove_folder(folder)
     else:
         inside = None
     return Path(tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-", dir=inside and inside.absolute()))
@@ -59,13 +62,6 @@ def use_for_driver(folder: Path) -> None:
 
         transport.get_driver_env = with_folder
     _folder.set(str(folder))
-
-
-def _remove_abandoned_folders(inside: Path) -> None:
-    for folder in inside.glob(f"{FOLDER_PREFIX}*"):
-        pid = folder.name.removeprefix(FOLDER_PREFIX).partition("-")[0]
-        if pid.isdecimal() and not _is_alive(int(pid)):
-            remove_folder(folder)
 
 
 def _is_alive(pid: int) -> bool:

@@ -85,7 +85,7 @@ def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tu
             candidate
             for answer_candidates in by_answer
             for candidate in answer_candidates
-            if _is_same(candidate.rule, first.rule)
+            if (candidate.rule.url, candidate.rule.text) == (first.rule.url, first.rule.text)
         ]
         if len(alike) < len(by_answer):
             continue
@@ -106,10 +106,6 @@ def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tu
             )
         )
     return tuple(sorted(shared, key=lambda candidate: (not candidate.hides, -candidate.likeness)))
-
-
-def _is_same(rule: WireRule, other_rule: WireRule) -> bool:
-    return (rule.url, rule.text) == (other_rule.url, other_rule.text)
 
 
 def read_rule_payload(rule: WireRule, received: Iterable[NetworkMessage]) -> WirePayload | None:

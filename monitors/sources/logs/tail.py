@@ -171,7 +171,7 @@ def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -
     current = cursor.current
     if files.newest is not None and current.offset > 0 and is_marked_file(files.newest, current):
         return Plan((*late_stretches, Stretch(files.newest, current.offset, current.generation)))
-    moved_file = _find_moved_file(files, current)
+    moved_file = _find_marked_file(files.rotated, current) if current.offset > 0 else None
     unread_rotated = _list_unread_rotated(files, cursor, moved_file)
     is_missing = files.newest is None and not unread_rotated
     issues: tuple[LogWarning, ...] = ()
@@ -198,11 +198,6 @@ def _find_late_stretches(files: LogFiles, cursor: LogCursor) -> tuple[Stretch, .
         for mark, file in marked_files
         if file is not None and file.size > mark.offset
     )
-
-
-def _find_moved_file(files: LogFiles, current: FileMark) -> LogFile | None:
-    """Find the rotated file that was being read; ``None`` where nothing of it was read."""
-    return _find_marked_file(files.rotated, current) if current.offset > 0 else None
 
 
 def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile | None) -> list[LogFile]:

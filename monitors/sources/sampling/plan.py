@@ -202,7 +202,7 @@ def _forecast_rate(
     expected = [
         ExpectedStratum(
             count.conversations,
-            _count_graded(count.sampled, planned.graded_share),
+            min(count.sampled, max(1, round(count.sampled * planned.graded_share))),
             planned.expected.get(count.stratum, DEFAULT_PRIOR),
         )
         for count in counts
@@ -219,11 +219,6 @@ def _forecast_rate(
         corrected=corrects,
         learnt=planned.learnt,
     )
-
-
-def _count_graded(sampled: int, share: float) -> int:
-    """Return how many of the sampled conversations will be graded, at least one."""
-    return min(sampled, max(1, round(sampled * share)))
 
 
 def _list_notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> tuple[str, ...]:
