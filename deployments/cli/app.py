@@ -295,15 +295,10 @@ class LazyGroup(TyperGroup):
         single.command(name)(getattr(module, f"{name.replace('-', '_')}_command"))
         path = " ".join(part for part in (self._path, name) if part != "lookout")
         command = _escape_help(get_command(single))
-        command.epilog = escape(_format_epilog(path))
+        codes = [f"{int(code)} {meaning}" for code, meaning in SPECIAL_CODES.get(path, {}).items()]
+        code_lines = f"\n\nExit codes: {'; '.join(codes)}." if codes else ""
+        command.epilog = escape(f"Example: lookout {path} {EXAMPLES.get(path, '')}".rstrip() + code_lines)
         return command
-
-
-def _format_epilog(path: str) -> str:
-    """Return the end of a command's help: an example, and its special exit codes."""
-    codes = [f"{int(code)} {meaning}" for code, meaning in SPECIAL_CODES.get(path, {}).items()]
-    code_lines = f"\n\nExit codes: {'; '.join(codes)}." if codes else ""
-    return f"Example: lookout {path} {EXAMPLES.get(path, '')}".rstrip() + code_lines
 
 
 def _escape_help(command: Any) -> Any:
@@ -401,16 +396,12 @@ def _run_app() -> None:
         write_note(f"lookout: {advice}\n" if advice else _format_error(error))
         sys.exit(int(_choose_exit_code(error, is_refused=advice is not None)))
     except BaseException as error:  # SystemExit and KeyboardInterrupt get their exit code here, too
-        if not _is_sigterm(error):
+        # Prefect raises this in a run that got SIGTERM.
+        prefect = sys.modules.get("prefect.exceptions")
+        if not (prefect is not None and isinstance(error, prefect.TerminationSignal)):
             raise
         write_note(f"lookout: ended by SIGTERM. {RESUME_HINT}.\n")
         sys.exit(int(ExitCode.INCONCLUSIVE))
-
-
-def _is_sigterm(error: BaseException) -> bool:
-    """Whether the error is Prefect's for a run that got SIGTERM."""
-    prefect = sys.modules.get("prefect.exceptions")
-    return prefect is not None and isinstance(error, prefect.TerminationSignal)
 
 
 def _choose_exit_code(error: Exception, *, is_refused: bool) -> ExitCode:

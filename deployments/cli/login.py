@@ -68,19 +68,14 @@ async def _sign_in(
 ) -> None:
     if by_person:
         write_note("Sign in in the window that opens. It closes once a chat stands in it; or press Enter here.\n")
-        state = await read_state_from_window(address, settings, login, pressed=_watch_for_enter())
+        pressed = threading.Event()
+        if sys.stdin.isatty():
+            threading.Thread(target=lambda: (sys.stdin.readline(), pressed.set()), daemon=True).start()
+        state = await read_state_from_window(address, settings, login, pressed=pressed.is_set)
         await sign_in(address, settings, login, state=state, by="window")
     else:
         with show_waiting(f"Signing in at {address}"):
             await sign_in(address, settings, login, state=state, by="file" if state is not None else "form")
-
-
-def _watch_for_enter() -> Any:
-    """Return a function that tells whether Enter was pressed since; always false without a terminal."""
-    pressed = threading.Event()
-    if sys.stdin.isatty():
-        threading.Thread(target=lambda: (sys.stdin.readline(), pressed.set()), daemon=True).start()
-    return pressed.is_set
 
 
 def _format_summary(target: str, address: str, login: Login, by_hand: bool) -> str:

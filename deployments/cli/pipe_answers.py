@@ -189,7 +189,9 @@ def grade_line(fields: Fields) -> Fields:
         "citation_present": bool(find_citations(answer)),
         "language": identify_language(answer).value,
         "pii": _list_disclosures(grades),
-        "error_leak": any(_has_failed(grade, Aspect.ERROR_LEAK) for grade in grades),
+        "error_leak": any(
+            isinstance(grade, Judged) and grade.aspect is Aspect.ERROR_LEAK and not grade.passed for grade in grades
+        ),
         "correct": _CORRECT.get(assessment.outcome),
         "grades": [_format_grade(grade) for grade in grades],
     }
@@ -236,10 +238,6 @@ def _build_exchange(case: GoldCase, answer: str) -> Exchange:
         asked_at=_UNTIMED,
         timings=Timings(total_ms=0),
     )
-
-
-def _has_failed(grade: Grade, aspect: Aspect) -> bool:
-    return isinstance(grade, Judged) and grade.aspect is aspect and not grade.passed
 
 
 def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:

@@ -107,7 +107,10 @@ def serve_deploys(
             make_terminal_console(stderr=True).print(
                 "`lookout up` or another `lookout receive` runs over this data folder and verifies all deploys"
             )
-    _prepare_prefect(config, environment)
+    # Prefect's client reads these at import. The API's address is not among them: each call names it.
+    for name, value in prefect_server.build_client_settings("", get_prefect_home(config)).items():
+        if name != "PREFECT_API_URL":
+            environment.setdefault(name, value)
     if api_url is not None and not only:
         _check_registered(api_url, settings.deployment)
     check_port_free(host, port, "the receiver of deploys")
@@ -201,13 +204,6 @@ def _load_secrets(config: Config, settings: DeploySettings, environment: Mapping
     secrets = load_secrets(settings.providers, environment)
     build_parsers(secrets, settings)
     return secrets
-
-
-def _prepare_prefect(config: Config, environment: MutableMapping[str, str]) -> None:
-    """Set what Prefect's client reads at import. The API's address is not part of it: each call names it."""
-    for name, value in prefect_server.build_client_settings("", get_prefect_home(config)).items():
-        if name != "PREFECT_API_URL":
-            environment.setdefault(name, value)
 
 
 def _check_registered(api: str, deployment: str) -> None:

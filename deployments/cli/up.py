@@ -229,7 +229,9 @@ def down_command(
     if as_json:
         write_json(report.model_dump_json(indent=2) + "\n")
     else:
-        for line in _format_shutdown(report, own_process, _find_own_server(config, get_environment())):
+        # A Prefect server of the user's own is never ended.
+        configured = load_config(config).prefect.api_url if config.exists() else None
+        for line in _format_shutdown(report, own_process, configured or get_environment().get("PREFECT_API_URL")):
             print_text(line)
     return ExitCode.PASS
 
@@ -245,12 +247,6 @@ def _refuse_while_used(folder: Path) -> None:
     if locks:
         run_name = locks[0].parent.name if locks[0].parent != runs else "a nightly run"
         raise ConfigError(f"{folder}: {run_name} is going on and needs the server; wait for it, or say --force")
-
-
-def _find_own_server(config: Path, environment: Mapping[str, str]) -> str | None:
-    """Return the address of a Prefect server of the user's own, which is never ended; ``None`` for none."""
-    configured = load_config(config).prefect.api_url if config.exists() else None
-    return configured or environment.get("PREFECT_API_URL")
 
 
 def _format_shutdown(

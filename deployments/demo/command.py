@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -86,7 +86,8 @@ def demo_command(
     from flows.runtime.run import connect_prefect  # duckdb, slack_sdk
     from flows.runtime.slack import console  # duckdb, slack_sdk
 
-    _check_gradio(agent=agent)
+    if not agent and find_spec("gradio") is None:
+        raise ModuleNotFoundError("the demo's page is made with gradio", name="gradio")
     app, rated_by = _choose_app(agent=agent, judge=judge, judge_url=judge_url)
     folder = (data_folder or app.folder).absolute()
     free = find_free_port(HOST, port or app.port)
@@ -110,24 +111,12 @@ def demo_command(
     return code
 
 
-def _check_gradio(*, agent: bool) -> None:
-    if not agent and find_spec("gradio") is None:
-        raise ModuleNotFoundError("the demo's page is made with gradio", name="gradio")
-
-
 def _choose_app(*, agent: bool, judge: bool, judge_url: str | None) -> tuple[DemoApp, JudgeAddress | None]:
     if judge and not agent:
         raise ConfigError("--judge goes with --agent: what the demo's chat page answers is graded without a model")
     if judge_url and not judge:
         raise ConfigError("--judge-url goes with --judge, which has the agent's reports rated")
     return (AGENT if agent else CHAT), (JudgeAddress(judge_url) if judge else None)
-
-
-def _build_command(app: DemoApp, port: int, logs: Path, *, faults: bool) -> Sequence[str]:
-    command = [sys.executable, "-P", "-m", app.module, "--port", str(port)]
-    command += ["--commit", FAULTY if faults else HEALTHY]
-    command += ["--log-folder", str(logs)] if app is CHAT else []
-    return [*command, "--faults"] if faults else command
 
 
 @contextmanager
@@ -139,8 +128,11 @@ def _serve_app(app: DemoApp, port: int, folder: Path, *, faults: bool) -> Genera
         raise WarehouseUnwritable(f"{folder}: cannot be written ({error.strerror}); see --data-folder") from error
     log = logs / "space.log"
     with log.open("wb") as output:
+        command = [sys.executable, "-P", "-m", app.module, "--port", str(port)]
+        command += ["--commit", FAULTY if faults else HEALTHY]
+        command += ["--log-folder", str(logs)] if app is CHAT else []
         process = subprocess.Popen(  # noqa: S603 - our own interpreter
-            _build_command(app, port, logs, faults=faults),
+            [*command, "--faults"] if faults else command,
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,

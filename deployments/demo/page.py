@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from pathlib import Path
 import gradio as gr
 import uvicorn
 from fastapi import FastAPI
-from gradio.themes import Base, Soft
+from gradio.themes import Soft
 
 from deployments.demo.bot import Bot, TurnLog
 from deployments.demo.faults import NoFaults, PlantedFaults
@@ -56,10 +56,6 @@ def _get_message_text(content: object) -> str:
     return ""
 
 
-def _list_earlier_messages(history: Sequence[dict[str, object]]) -> list[str]:
-    return [_get_message_text(message.get("content")) for message in history if message.get("role") == "user"]
-
-
 class Assistant:
     """Streams the bot's replies and logs them."""
 
@@ -77,7 +73,10 @@ class Assistant:
     ) -> AsyncIterator[str]:
         """Yield the growing reply, as ChatInterface expects it."""
         began = self._monotonic()
-        reply = self._bot.reply(message, _list_earlier_messages(history))
+        reply = self._bot.reply(
+            message,
+            [_get_message_text(message.get("content")) for message in history if message.get("role") == "user"],
+        )
         half_s = self._options.delay_s / 2
         # The demo's page takes as long as a real one would.
         await asyncio.sleep(half_s + reply.pause_s)
@@ -96,11 +95,6 @@ class Assistant:
                 reply=reply,
                 latency_ms=latency_ms,
             )
-
-
-def _build_theme() -> Base:
-    plain = ["system-ui", "Segoe UI", "Noto Sans Devanagari", "sans-serif"]
-    return Soft(primary_hue="teal", font=plain, font_mono=["ui-monospace", "monospace"])
 
 
 def _build_chat(assistant: Assistant) -> gr.ChatInterface:
@@ -139,8 +133,15 @@ def build_app(options: PageOptions, *, now: Callable[[], datetime], monotonic: C
     chat = _build_chat(Assistant(bot, options, now, monotonic))
     # An idle queue polls a thousand times a second, 5 % of a core; on Windows Gradio itself takes this pause.
     chat._queue.sleep_when_free = chat._queue.progress_update_sleep_when_free = QUEUE_PAUSE_S  # noqa: SLF001
+    plain = ["system-ui", "Segoe UI", "Noto Sans Devanagari", "sans-serif"]
     return gr.mount_gradio_app(
-        app, chat, path="/", theme=_build_theme(), css=_CSS, ssr_mode=False, run_history=False
+        app,
+        chat,
+        path="/",
+        theme=Soft(primary_hue="teal", font=plain, font_mono=["ui-monospace", "monospace"]),
+        css=_CSS,
+        ssr_mode=False,
+        run_history=False,
     )
 
 

@@ -203,7 +203,12 @@ class QuestionReader:
         topics = tuple(name for name, pattern in self._topics.items() if pattern.search(without_names))
         spans_by_sentence = [self._find_concepts(sentence) for sentence in sentences]
         telling = [spans for spans in spans_by_sentence if spans.names] or spans_by_sentence
-        unknown = dict.fromkeys(token for spans in telling for token in spans.left_over if self._is_unknown(token))
+        unknown = dict.fromkeys(
+            token
+            for spans in telling
+            for token in spans.left_over
+            if not token.isdigit() and token not in self._plain and token.removesuffix("s") not in self._plain
+        )
         concepts = frozenset(name for spans in spans_by_sentence for name in spans.names)
         language = detect_language(text, self._hinglish)
         return ParsedQuestion(text, language, normal, policies, concepts, topics, tuple(unknown))
@@ -226,9 +231,6 @@ class QuestionReader:
         covered = {i for _, start, end in matches for i in range(start, end)}
         rest = "".join(" " if i in covered else character for i, character in enumerate(sentence))
         return _Spans(frozenset(names), tuple(rest.split()))
-
-    def _is_unknown(self, token: str) -> bool:
-        return not token.isdigit() and token not in self._plain and token.removesuffix("s") not in self._plain
 
 
 def _is_inside(start: int, end: int, outer_start: int, outer_end: int) -> bool:

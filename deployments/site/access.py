@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -241,7 +241,10 @@ class AccessControl:
             admitted = self._admit(scope)
         except EntryRefused as refusal:
             request = Request(scope)
-            request.scope.setdefault("state", {}).setdefault("wants_json", _wants_json(scope))
+            request.scope.setdefault("state", {}).setdefault(
+                "wants_json",
+                scope["path"].endswith(".json") or "application/json" in Headers(scope=scope).get("accept", ""),
+            )
             answer = self.refuse(request, refusal.status, refusal.text)
             await answer(scope, receive, _add_security_headers(send, wait_s=refusal.wait_s))
             return
@@ -317,7 +320,8 @@ class AccessControl:
         authorization = headers.get("authorization", "")
         if authorization.lower().startswith("bearer "):
             return self._find_program_visitor(authorization[7:].strip(), client)
-        cookie = _parse_cookies(headers).get(build_cookie_name(self.settings.path_prefix))
+        pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
+        cookie = {name: value for name, _, value in pairs}.get(build_cookie_name(self.settings.path_prefix))
         owner = self.signer.find_owner(cookie, self.now()) if cookie else None
         if owner is not None and cookie is not None:
             return Visitor(owner.name, owner.role, owner.sees_personal_data, cookie)
@@ -393,18 +397,9 @@ def _strip_path(path: str, prefix: str) -> tuple[str, bool]:
     return (path.removesuffix(".json"), as_json) if as_json else (path, False)
 
 
-def _wants_json(scope: Scope) -> bool:
-    return scope["path"].endswith(".json") or "application/json" in Headers(scope=scope).get("accept", "")
-
-
 def _strip_port(host: str) -> str:
     name = host.rpartition(":")[0] if ":" in host and not host.endswith("]") else host
     return name.lower().rstrip(".")
-
-
-def _parse_cookies(headers: Headers) -> Mapping[str, str]:
-    pairs = (part.strip().partition("=") for part in headers.get("cookie", "").split(";"))
-    return {name: value for name, _, value in pairs}
 
 
 def _add_security_headers(send: Send, *, wait_s: int = 0) -> Send:

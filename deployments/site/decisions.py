@@ -21,7 +21,6 @@ from flows.alerting.notifier import apply_actions, store_action
 from monitors.alerts.operator_actions import ID_CHARACTERS, build_action
 from monitors.errors import MonitorError, WarehouseBusy
 from monitors.records.incidents import ActionKind, ActionVia, Incident
-from monitors.records.operator_actions import ActionOutcome
 from warehouse.queries.incidents import list_action_outcomes
 
 WAIT_S: Final = 2.0
@@ -51,21 +50,17 @@ def apply_decision(
     action_outcomes = list_action_outcomes(request.site.store, action_id=action.id)
     if not action_outcomes:
         return PENDING_TEXT
-    _update_slack(request, action_outcomes)
+    # In the background: Slack may be slow, and the next edit makes up for a missed one.
+    bot = request.site.bot
+    if bot is not None:
+        edit = partial(asyncio.run, update_alerts(request.site.people, bot, action_outcomes))
+        Thread(target=edit, daemon=True, name="slack-edit").start()
     return action_outcomes[0].text
 
 
 def build_idempotency_key(*parts: str) -> str:
     """Return an id that is the same for the same form, so that a repeated press counts once."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:ID_CHARACTERS]
-
-
-def _update_slack(request: PageRequest, action_outcomes: Sequence[ActionOutcome]) -> None:
-    """Edit the Slack messages in the background: Slack may be slow, and the next edit makes up for a missed one."""
-    bot = request.site.bot
-    if bot is not None:
-        edit = partial(asyncio.run, update_alerts(request.site.people, bot, action_outcomes))
-        Thread(target=edit, daemon=True, name="slack-edit").start()
 
 
 def renew_copy(request: PageRequest) -> None:

@@ -110,7 +110,10 @@ def export_site(site: Site, renderer: Renderer, folder: Path, max_pages: int = M
     Raises `ConfigError` for a folder with files that no export wrote, and `WarehouseUnwritable`.
     """
     previous = _load_previous_files(folder)
-    files, links, done = dict(_render_figures(site)), FolderLinks(max_pages), 0
+    cards = load_cards(build_export_request(site, StaticAddress("/"), {}))
+    badges = {f"badge/{card.target}.svg": str(render_badge(card.target, format_badge_word(card))) for card in cards}
+    files = {"metrics": format_metrics(cards).decode(), **badges}
+    links, done = FolderLinks(max_pages), 0
     links.note("/", {})
     while done < len(links.noted):
         files |= _render_page_files(site, renderer, links, list(links.noted)[done])
@@ -200,12 +203,6 @@ def build_export_request(
         query=dict(goal.parts),
         static=links,
     )
-
-
-def _render_figures(site: Site) -> dict[str, str]:
-    cards = load_cards(build_export_request(site, StaticAddress("/"), {}))
-    badges = {f"badge/{card.target}.svg": str(render_badge(card.target, format_badge_word(card))) for card in cards}
-    return {"metrics": format_metrics(cards).decode(), **badges}
 
 
 def _load_previous_files(folder: Path) -> tuple[str, ...]:

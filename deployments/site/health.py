@@ -79,13 +79,16 @@ class HealthWatch:
         """Run the checks, unless the last results are recent. Never raises a `MonitorError`."""
         now = site.now()
         if self.slow is None or abs(now - self.slow.asked_at) >= REFRESH_INTERVAL:
-            self.slow = SlowFacts(now, self._load_schedules(site), _count_waiting_segments(site, now))
-
-    def _load_schedules(self, site: Site) -> Mapping[str, ScheduleState] | None:
-        config = site.config
-        api = find_api_url(config.prefect.api_url, get_prefect_home(config), self._environment)
-        states = load_schedule_states(api, self._environment.get("PREFECT_API_AUTH_STRING", "")) if api else None
-        return None if states is None else {state.name: state for state in states}
+            config = site.config
+            api = find_api_url(config.prefect.api_url, get_prefect_home(config), self._environment)
+            states = (
+                load_schedule_states(api, self._environment.get("PREFECT_API_AUTH_STRING", "")) if api else None
+            )
+            self.slow = SlowFacts(
+                now,
+                None if states is None else {state.name: state for state in states},
+                _count_waiting_segments(site, now),
+            )
 
 
 def _count_waiting_segments(site: Site, now: datetime) -> WaitingSegments | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from datetime import datetime
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
@@ -169,7 +168,7 @@ class Renderer:
     def format_json(self, page: Page) -> str:
         """Format a page's record as JSON, with the time when the copy was last up to date."""
         as_of = self.site.snapshot.as_of
-        head = f'"{_format_iso(as_of)}"' if as_of else "null"
+        head = f'"{as_of.isoformat().replace("+00:00", "Z")}"' if as_of else "null"
         return f'{{"as_of":{head},"data":{page.data.model_dump_json()}}}'
 
     def render_refusal(self, request: Request, status: HTTPStatus, text: str, *, go_on: str = "/") -> Response:
@@ -251,7 +250,3 @@ def _build_challenge_headers(status: HTTPStatus) -> dict[str, str]:
             return {"retry-after": "5"}
         case _:
             return {}
-
-
-def _format_iso(when: datetime) -> str:
-    return when.isoformat().replace("+00:00", "Z")

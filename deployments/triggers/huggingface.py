@@ -86,7 +86,10 @@ class HuggingFaceParser:
             return NotForUs(IgnoreReason.EVENT)
         if push.repo.type != "space":
             return NotForUs(IgnoreReason.REPOSITORY)
-        latest = {ref.ref: ref for ref in push.updatedRefs or () if _is_new_commit(ref)}
+        # Not a tag, a pull request or a deletion.
+        latest = {
+            ref.ref: ref for ref in push.updatedRefs or () if is_branch(ref.ref) and not is_null_commit(ref.newSha)
+        }
         parsed_refs = [self._route_ref(push.repo.name, ref, delivery) for ref in latest.values()]
         deploys = tuple(
             deploy for parsed in parsed_refs if isinstance(parsed, Deploys) for deploy in parsed.deploys
@@ -98,8 +101,3 @@ class HuggingFaceParser:
     def _route_ref(self, repository: str, ref: _Ref, delivery: Delivery) -> ParsedDelivery:
         report = DeployClaim(repository, parse_git_commit(str(ref.newSha)), at=None, branch=parse_branch(ref.ref))
         return self._routes.route(report, received_at=delivery.received_at)
-
-
-def _is_new_commit(ref: _Ref) -> bool:
-    """Whether a branch moved: not a tag, a pull request or a deletion."""
-    return is_branch(ref.ref) and not is_null_commit(ref.newSha)

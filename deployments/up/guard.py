@@ -58,7 +58,7 @@ def terminate_descendants(ancestor: int, *, spare: Collection[int] = (), grace_s
     """End all descendants but ``spare`` and theirs: SIGTERM, and SIGKILL to what lives after ``grace_s``."""
     end = time.monotonic() + grace_s
     signal_number, signalled, all_pids = signal.SIGTERM, frozenset[int](), frozenset[int]()
-    while remaining := _exclude_spared(find_descendants(ancestor), spare):
+    while remaining := find_descendants(ancestor).difference(spare, *(find_descendants(pid) for pid in spare)):
         if time.monotonic() > end:
             signal_number, signalled = signal.SIGKILL, frozenset()
         send_signal(remaining - signalled, signal_number)
@@ -75,10 +75,6 @@ def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
         # It ended meanwhile, or its number belongs to another process.
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-
-
-def _exclude_spared(pids: frozenset[int], spare: Collection[int]) -> frozenset[int]:
-    return pids.difference(spare, *(find_descendants(pid) for pid in spare))
 
 
 def _reap_children(pids: Iterable[int]) -> None:

@@ -55,7 +55,7 @@ def build_parts(
         RECEIVER_VARIABLE: f"http://{_to_reachable_host(host)}:{port}",
         **_build_environment(config, environment),
     }
-    is_local = _find_server_url(config, environment) is None
+    is_local = (config.prefect.api_url or environment.get(API_VARIABLE)) is None
     ready = (lambda: find_running_server(get_prefect_home(config)) is not None) if is_local else lambda: True
     python = (sys.executable, "-m")
     address_options = ("--config", str(config_path), "--host", host, "--port")
@@ -176,11 +176,6 @@ def _run_check(check: Callable[[], object]) -> str | None:
     except MonitorError as error:
         return str(error)
     return None
-
-
-def _find_server_url(config: Config, environment: Mapping[str, str]) -> str | None:
-    """Return the address of a Prefect server that is not ours; ``None`` for the local one."""
-    return config.prefect.api_url or environment.get(API_VARIABLE)
 
 
 def _build_environment(config: Config, environment: Mapping[str, str]) -> dict[str, str]:

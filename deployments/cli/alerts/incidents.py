@@ -35,7 +35,7 @@ from monitors.records.base import Severity
 from monitors.records.incidents import ActionKind, ActionVia, Alert, Incident, IncidentState, NotifyReason
 from monitors.records.operator_actions import ActionOutcome, Silence
 from warehouse.database.store import DATABASE_FILE, JOURNAL_FOLDER, Store
-from warehouse.queries.incidents import IncidentAction, IncidentMessage, Story, list_incidents, load_shown_alerts
+from warehouse.queries.incidents import IncidentAction, Story, list_incidents, load_shown_alerts
 
 WAIT_S: Final = 10.0
 
@@ -157,7 +157,10 @@ def build_incident_table(
         message = alerts.get(incident.fingerprint, "")
         table.add_row(
             Text(format_short_id(incident), style="bold"),
-            Text(f"SEV {int(incident.severity)}", style=_choose_colour(incident)),
+            Text(
+                f"SEV {int(incident.severity)}",
+                style="dim" if incident.state is IncidentState.RESOLVED else _COLOURS[incident.severity],
+            ),
             Group(
                 *map(Text, _format_summary_lines(incident)),
                 Text(_format_state(incident, active_silence, now, message), style="dim"),
@@ -256,7 +259,12 @@ def build_story_lines(story: Story) -> Sequence[StoryLine]:
 def _collect_story_lines(story: Story) -> Iterator[StoryLine]:
     yield from _collect_changes(story.versions)
     for printed in story.messages:
-        yield StoryLine(printed.created_at, _format_message(printed), printed.run_id)
+        title = (
+            "recovery sent" if printed.reason is NotifyReason.RECOVERED else f"sent, {REASON_WORDS[printed.reason]}"
+        )
+        status = printed.status.value if printed.status else "waiting to be sent"
+        detail = f": {printed.detail}" if printed.detail else ""
+        yield StoryLine(printed.created_at, f"{title}, {printed.alert_id}, {status}{detail}", printed.run_id)
     for done in story.done:
         yield StoryLine(done.action.at, _format_action(done))
     for silence in story.silences:
@@ -286,13 +294,6 @@ def _find_change_time(version: Incident) -> datetime:
     return version.last_seen_at
 
 
-def _format_message(message: IncidentMessage) -> str:
-    title = "recovery sent" if message.reason is NotifyReason.RECOVERED else f"sent, {REASON_WORDS[message.reason]}"
-    status = message.status.value if message.status else "waiting to be sent"
-    detail = f": {message.detail}" if message.detail else ""
-    return f"{title}, {message.alert_id}, {status}{detail}"
-
-
 def _format_action(done: IncidentAction) -> str:
     title = DONE_WORDS[done.action.kind].lower()
     outcome = done.outcome.text if done.outcome else "waiting to be carried out"
@@ -308,10 +309,6 @@ def _list_evidence(story: Story, runs: Path) -> Iterator[tuple[str, str]]:
         for label, path in (("screenshot", exchange.screenshot), ("trace", exchange.trace)):
             if path:
                 yield label, str(runs / exchange.run_id / path)
-
-
-def _choose_colour(incident: Incident) -> str:
-    return "dim" if incident.state is IncidentState.RESOLVED else _COLOURS[incident.severity]
 
 
 def _shorten_matcher(name: str, wanted: str) -> str:

@@ -33,7 +33,7 @@ from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.probes.browser.login import Login
-from monitors.probes.inspect.findings import AskPermission, PageInspection, PageProblem, Trial
+from monitors.probes.inspect.findings import AskPermission, PageInspection, Trial
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame, Record, Severity
 from monitors.records.cases import GoldCase
@@ -199,7 +199,10 @@ def _inspect_target(
     name, address, settings = _resolve_page(target, loaded, variables)
     configured = loaded.targets.get(name) if loaded else None
     if configured is None and not as_json and (problem := find_api_problem(address, variables, ask=ask_apis)):
-        return _print_api(address, problem)
+        console = make_terminal_console(highlight=False, soft_wrap=True)
+        console.print(f"[bold]{escape(address)}[/]\n\n[bold red]{escape(problem.detail)}[/]")
+        console.print(f"What to do: {escape(problem.to_do)}")
+        return ExitCode.INCONCLUSIVE
     login = _load_login(loaded, name, variables)
     asking = AskPermission.IF_NEEDED if ask is None else AskPermission.ALWAYS if ask else AskPermission.NEVER
     goal = picture or _make_picture_path(loaded, name, utc_now())
@@ -208,16 +211,15 @@ def _inspect_target(
         if inspection.trouble is None and ask_apis:
             update_waiting(f"Asking {address} {TRIALS} questions")
             inspection = add_trials(inspection, address, settings, configured, login)
-    _print_inspection(inspection, _choose_target_name(name, address, loaded), settings, configured, as_json=as_json)
+    # The target's name, or the one that `lookout init` would give it.
+    _print_inspection(
+        inspection,
+        name if loaded is not None and name in loaded.targets else parse_target(address).name,
+        settings,
+        configured,
+        as_json=as_json,
+    )
     return exit_code_from_inspection(inspection)
-
-
-def _print_api(address: str, problem: PageProblem) -> ExitCode:
-    """Print what to do at an address that is not a page."""
-    console = make_terminal_console(highlight=False, soft_wrap=True)
-    console.print(f"[bold]{escape(address)}[/]\n\n[bold red]{escape(problem.detail)}[/]")
-    console.print(f"What to do: {escape(problem.to_do)}")
-    return ExitCode.INCONCLUSIVE
 
 
 def _print_inspection(
@@ -283,11 +285,6 @@ def _find_targets_at(config: Config | None, address: str) -> dict[str, TargetCon
         for name, settings in targets.items()
         if (settings.url or "").rstrip("/") == address.rstrip("/")
     }
-
-
-def _choose_target_name(name: str, address: str, config: Config | None) -> str:
-    """Return the target's name for lookout.toml: the existing one, or the one that `lookout init` gives."""
-    return name if config is not None and name in config.targets else parse_target(address).name
 
 
 def _set_browser_path(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:

@@ -55,7 +55,10 @@ def print_inspection(
 
 
 def _list_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
-    yield "page", _format_page(inspection)
+    status = "no answer" if inspection.http_status is None else f"HTTP {inspection.http_status}"
+    loaded = "" if inspection.loaded_s is None else f", loaded after {inspection.loaded_s} s"
+    usable = "" if inspection.usable_s is None else f", ready to be asked after {inspection.usable_s} s"
+    yield "page", f"{status}{loaded}{usable}"
     if inspection.frame:
         yield "frame", f"the chat is in a frame: {inspection.frame}"
     if inspection.profile:
@@ -175,13 +178,6 @@ def _print_new_chat(console: Console, new_chat: NewChat | None, name: str) -> No
     console.print(f"\n{text}", highlight=False, soft_wrap=True)
     if new_chat.forgotten:
         console.print(escape(f'[targets.{_format_toml_key(name)}.probe]\nisolation = "new-chat"'), highlight=False)
-
-
-def _format_page(inspection: PageInspection) -> str:
-    status = "no answer" if inspection.http_status is None else f"HTTP {inspection.http_status}"
-    loaded = "" if inspection.loaded_s is None else f", loaded after {inspection.loaded_s} s"
-    usable = "" if inspection.usable_s is None else f", ready to be asked after {inspection.usable_s} s"
-    return f"{status}{loaded}{usable}"
 
 
 def _format_element(element: PageElement) -> str:

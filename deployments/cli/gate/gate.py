@@ -282,7 +282,7 @@ def _verify_target(
         target=name,
         config=config,
         commit=options.commit,
-        baseline=_to_absolute_baseline(options.baseline),
+        baseline=str(Path(options.baseline).absolute()) if Path(options.baseline).is_file() else options.baseline,
         pull_request=job.pull_request if job else None,
     )
     with ExitStack() as stack:
@@ -324,11 +324,6 @@ def _build_settings(options: GateOptions, settings: GateSettings) -> GateSetting
         fail_on_regression=options.fail_on_regression,
         strict=options.strict,
     )
-
-
-def _to_absolute_baseline(baseline: str) -> str:
-    """Return a baseline file's absolute path; a run's id unchanged."""
-    return str(Path(baseline).absolute()) if Path(baseline).is_file() else baseline
 
 
 def _reevaluate(

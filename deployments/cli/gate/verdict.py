@@ -7,7 +7,7 @@ detect, what it lacks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +26,6 @@ from monitors.records.runs import (
     CaseResult,
     JudgeState,
     Latency,
-    Metric,
     Ratio,
     ReasonKind,
     RunReport,
@@ -187,7 +186,9 @@ def _list_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator
     if refused and report.verdict is Verdict.INCONCLUSIVE:
         yield f"set {refused}, then `lookout doctor {report.target.name}`"
     elif reasons and report.verdict is Verdict.INCONCLUSIVE:
-        is_api = _is_asked_by_api(report, reasons)
+        # A run whose browser did not start did not ask an API.
+        snapshot = report.snapshot
+        is_api = snapshot is not None and snapshot.browser is None and NoAnswerReason.BROWSER_LOST not in reasons
         yield get_advice(reasons.most_common(1)[0][0], is_api=is_api).replace("NAME", report.target.name)
         if is_api:
             yield f"`lookout doctor {report.target.name}` asks the API one question and shows what comes back"
@@ -208,12 +209,6 @@ def _list_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator
     else:
         yield "see in the report why cases are ungraded"
         yield _ALTERNATIVES
-
-
-def _is_asked_by_api(report: RunReport, reasons: Collection[NoAnswerReason]) -> bool:
-    """Whether the run asked an API; a run whose browser did not start does not count."""
-    snapshot = report.snapshot
-    return snapshot is not None and snapshot.browser is None and NoAnswerReason.BROWSER_LOST not in reasons
 
 
 def _find_refused_variables(cases: Sequence[CaseResult]) -> str:
@@ -315,7 +310,10 @@ def _build_metric_table(report: RunReport) -> Table:
         table.add_column(name, justify="right")
     for metric in report.metrics:
         if metric.total or report.triage is None:  # reports on issues cite nothing and refuse nothing
-            table.add_row(*_format_metric_row(metric))
+            share = f"{metric.passed / metric.total:.3f}" if metric.total else "-"
+            target = "" if metric.target is None else f"≥ {metric.target:.2f}"
+            interval = f"{metric.low:.3f} to {metric.high:.3f}"
+            table.add_row(format_metric(metric.name), share, str(metric.total), interval, target, _MET[metric.met])
     return table
 
 
@@ -325,10 +323,3 @@ _MET: Final = {
     Finding.UNGRADED: "",
     Finding.NOT_NEEDED: "not checked",
 }
-
-
-def _format_metric_row(metric: Metric) -> tuple[str, ...]:
-    share = f"{metric.passed / metric.total:.3f}" if metric.total else "-"
-    target = "" if metric.target is None else f"≥ {metric.target:.2f}"
-    interval = f"{metric.low:.3f} to {metric.high:.3f}"
-    return format_metric(metric.name), share, str(metric.total), interval, target, _MET[metric.met]

@@ -299,7 +299,8 @@ def check_command(
 ) -> ExitCode:
     """Find what makes a suite lie, leak or miss. Exit code 1 when something must be fixed."""
     if accept is not None:
-        _accept_proposals(suite, accept)
+        count = accept_drafts(suite, accept)
+        write_note(f"{suite}: must_say of {plural(count, 'case')} taken over from {accept}\n")
     numbered = read_numbered_suite(suite)
     graders, domain = load_graders(config, target)
     gate = load_gate_settings(config)
@@ -337,11 +338,6 @@ def _write_proposals(path: Path, cases: Sequence[GoldCase]) -> None:
         "A reply that says all of a case's must_say is right: read each, change or delete it, then --accept the "
         "file.\n"
     )
-
-
-def _accept_proposals(suite: Path, path: Path) -> None:
-    count = accept_drafts(suite, path)
-    write_note(f"{suite}: must_say of {plural(count, 'case')} taken over from {path}\n")
 
 
 def list_findings(

@@ -181,18 +181,16 @@ async def _push(request: DatasetRequest, suite: Suite, options: PushOptions) -> 
         if plan.size == 0 and compared.dataset is not None:
             await platform.datasets.tag(compared.dataset, build_dataset_tag(suite))
             return _report_push(request, suite, compared, plan, options)
-        if not _confirm_write(_describe_push(request, compared, plan), yes=options.yes):
+        made = "" if compared.dataset is not None else "make the dataset, "
+        deleted = f" and delete {plural(len(plan.deleted), 'entry', 'entries')}" if plan.deleted else ""
+        if not _confirm_write(
+            f"{made}write {plural(len(plan.cases), 'case')}{deleted} in {request.address}", yes=options.yes
+        ):
             print_text("Nothing was written.", err=options.as_json)
             return ExitCode.PASS
         with _ProgressBar(f"Writing {request.address}", plan.size) as bar:
             written = await push_suite(platform.datasets, compared, suite, plan, bar.advance)
     return _report_push(request, suite, compared._replace(dataset=written), plan, options)
-
-
-def _describe_push(request: DatasetRequest, compared: ComparedDataset, plan: PushPlan) -> str:
-    made = "" if compared.dataset is not None else "make the dataset, "
-    deleted = f" and delete {plural(len(plan.deleted), 'entry', 'entries')}" if plan.deleted else ""
-    return f"{made}write {plural(len(plan.cases), 'case')}{deleted} in {request.address}"
 
 
 def _print_diff(request: DatasetRequest, diff: DatasetDiff, options: PushOptions | PullOptions) -> None:

@@ -25,7 +25,6 @@ from flows.clock import utc_now
 from flows.goldset.drafting import (
     CASES_PER_PROMPT,
     DraftResult,
-    MeteredModel,
     open_metered_model,
     select_model,
     select_untranslated,
@@ -97,7 +96,14 @@ def translate_command(
         async with open_metered_model(chosen, settings, get_environment(), TRANSLATIONS_SCHEMA) as asker:
             for language, open_cases in todo.items():
                 for at in range(0, len(open_cases), CASES_PER_PROMPT):
-                    await _ask_prompt(asker, open_cases[at : at + CASES_PER_PROMPT], language, session, tally)
+                    # Saved after each prompt, so that a later error does not lose its drafts.
+                    cases = open_cases[at : at + CASES_PER_PROMPT]
+                    result = await translate_cases(
+                        asker, cases, language, panel=session.panel, nonce=generate_nonce, now=utc_now
+                    )
+                    tally.asked += len(cases)
+                    tally.added += add_drafts(session.drafts, result.drafts)
+                    tally.result.refused += result.refused
             return tally, f"{format_cost(asker.cost)}, {chosen.model}"
 
     with show_waiting(f"Asking {chosen.model} to translate {plural(sum(map(len, todo.values())), 'case')}"):
@@ -107,20 +113,6 @@ def translate_command(
     else:
         _print_summary(suite, drafts, tally, cost)
     return ExitCode.PASS if tally.added or not tally.asked else ExitCode.INCONCLUSIVE
-
-
-async def _ask_prompt(
-    asker: MeteredModel,
-    cases: Sequence[GoldCase],
-    language: Language,
-    session: _TranslateSession,
-    tally: _TranslateReport,
-) -> None:
-    """Ask one prompt and save its drafts, so that a later error does not lose them."""
-    result = await translate_cases(asker, cases, language, panel=session.panel, nonce=generate_nonce, now=utc_now)
-    tally.asked += len(cases)
-    tally.added += add_drafts(session.drafts, result.drafts)
-    tally.result.refused += result.refused
 
 
 def _select_cases(suite: Path, case_ids: Sequence[str]) -> Sequence[GoldCase]:

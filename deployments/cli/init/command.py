@@ -93,7 +93,8 @@ def init_command(
     }
     options = {flag: answer for flag, answer in flags.items() if answer is not None}
     known_options = _add_stored_answers(config, target, options) if force and target is not None else options
-    answers = _build_prompter(known_options, take_defaults=yes).answers()
+    line, is_typed = sys.stdin.readline, sys.stdin.isatty()
+    answers = Prompter(known_options, take_defaults=yes, say=write_note, line=line, is_typed=is_typed).answers()
     with show_waiting(f"Looking at {answers.target.address}"):
         probe = find_probe(answers.target, variables(), driver=driver, may_ask=ask, say=write_note)
     moved = write_files(config, answers, force=force, probe=probe.table)
@@ -112,11 +113,6 @@ def _add_stored_answers(config: Path, address: str, options: dict[str, str]) -> 
     if taken := [f"{flag} {answer}" for flag, answer in stored.items() if flag not in options]:
         write_note(f"Taken from {config}: {', '.join(taken)}\n")
     return stored | options
-
-
-def _build_prompter(answers: Mapping[str, str], *, take_defaults: bool) -> Prompter:
-    line, is_typed = sys.stdin.readline, sys.stdin.isatty()
-    return Prompter(answers, take_defaults=take_defaults, say=write_note, line=line, is_typed=is_typed)
 
 
 def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:

@@ -71,8 +71,10 @@ def build_label(
 ) -> HumanLabel:
     """Build one person's label of one answer; a second label of that person on it has the same id."""
     answer = check.answer
+    answer_id = answer.answer_id
+    parts = (by, answer.target, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
     return HumanLabel(
-        id=_build_label_id(answer, by),
+        id=f"review-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}",
         at=at,
         by=by,
         target=answer.target,
@@ -144,22 +146,13 @@ def build_draft(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> Case
         turns=tuple(redact(turn) for turn in answer.turns),
         gold=gold,
         bad_reply=None if right else redact(answer.answer),
-        failure_kind=label.failure_kind or (None if right else _find_failure_kind(answer)),
+        failure_kind=label.failure_kind
+        or (None if right else next((grade.failure_kind for grade in answer.grades if not grade.passed), None)),
         language=answer.language,
         suggested_severity=answer.severity,
         severity_reason="the severity of the case that was reviewed",
         finding=redact(f"{describe_verdicts(answer)} A person found it {judgement}{note}"),
     )
-
-
-def _find_failure_kind(answer: GradedAnswer) -> FailureKind | None:
-    return next((grade.failure_kind for grade in answer.grades if not grade.passed), None)
-
-
-def _build_label_id(answer: GradedAnswer, by: str) -> str:
-    answer_id = answer.answer_id
-    parts = (by, answer.target, answer_id.run_id, answer_id.case_id, str(answer_id.repeat))
-    return f"review-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:32]}"
 
 
 KEYS = "[r]ight in every way  [w]rong  [u]nsure  [s]kip for now  [q]uit"

@@ -175,9 +175,12 @@ def build_case_page(request: PageRequest) -> Page:
     data = CaseData(
         case_id=case_id,
         target=target or "",
-        case=_mask_case(request, case, target) if case else None,
+        case=mask_fields(case, request.build_redactor(target), "turns", "gold") if case else None,
         answers=tuple(
-            ShownAnswer(row=_mask_answer(request, answer, target), as_before=_is_unchanged(answer, older))
+            ShownAnswer(
+                row=mask_fields(answer, request.build_redactor(target), "reason", "answer", "detail", "app_path"),
+                as_before=_is_unchanged(answer, older),
+            )
             for answer, older in zip(answers, (*answers[1:], None), strict=True)
         ),
         paging=paging.with_total(total),
@@ -189,11 +192,3 @@ def _is_unchanged(answer: CaseAnswer, older: CaseAnswer | None) -> bool | None:
     if older is None or answer.answer is None or older.answer is None:
         return None
     return answer.answer == older.answer
-
-
-def _mask_answer(request: PageRequest, answer: CaseAnswer, target: str | None) -> CaseAnswer:
-    return mask_fields(answer, request.build_redactor(target), "reason", "answer", "detail", "app_path")
-
-
-def _mask_case(request: PageRequest, case: CaseText, target: str | None) -> CaseText:
-    return mask_fields(case, request.build_redactor(target), "turns", "gold")

@@ -80,6 +80,9 @@ def build_gold_drafts_page(request: PageRequest) -> Page:
     place = request.read_paging().model_copy(update={"rows": 1}).with_total(len(waiting))
     place = place.model_copy(update={"number": min(place.number, place.pages)})
     chosen = waiting[place.number - 1] if waiting and request.static is None else None
+    choice = request.query.get("said")
+    if choice and choice not in set(DraftWord):
+        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={choice[:80]}: it is one of yes, no")
     data = GoldDraftsData(
         queues=count_queues(request),
         person=find_reviewer(request),
@@ -88,7 +91,7 @@ def build_gold_drafts_page(request: PageRequest) -> Page:
         rejected=sum(draft.state is DraftState.REJECTED for draft in drafts),
         paging=place,
         item=_build_shown_draft(request, chosen, target) if chosen else None,
-        said=_read_choice(request),
+        said=DraftWord(choice) if choice else None,
         target=target,
         targets=request.site.targets,
         suite=request.site.config.targets[target].suite.name if target else "",
@@ -102,13 +105,6 @@ def _choose_target(request: PageRequest, chosen: str | None) -> str:
     """Return the target whose suite an accepted draft joins: the chosen or the only one; empty if not chosen."""
     targets = request.site.targets
     return chosen or (targets[0] if len(targets) == 1 else "")
-
-
-def _read_choice(request: PageRequest) -> DraftWord | None:
-    choice = request.query.get("said")
-    if choice and choice not in set(DraftWord):
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={choice[:80]}: it is one of yes, no")
-    return DraftWord(choice) if choice else None
 
 
 def _build_shown_draft(request: PageRequest, draft: GoldDraft, target: str) -> DraftShown:

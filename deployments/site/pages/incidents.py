@@ -171,11 +171,14 @@ def build_incident_page(request: PageRequest) -> Page:
     known_runs = select_stored_runs(site.store, runs - {""})
     now, mask = site.now(), request.build_redactor(incident.target)
     fault = mask(format_fault(incident))
+    newest = f"{story_so_far[-1].at.isoformat()} {story_so_far[-1].text}" if story_so_far else ""
+    report = request.site.store.report(incident.last_run_id) if incident.case_id else None
+    text = format_recheck_briefly(report.recheck, [incident.case_id or ""]) if report else ""
     data = IncidentData(
         incident=mask_fields(incident, mask, "title"),
         fault=fault,
         evidence=_build_evidence(request, item, known_runs) if item else None,
-        asked_again=_format_recheck_of(request, incident),
+        asked_again=request.redact_text(text, incident.target),
         story=tuple(_build_story_entry(request, incident, line, known_runs) for line in lines),
         earlier=len(story_so_far) - len(lines),
         silences=tuple(
@@ -186,14 +189,9 @@ def build_incident_page(request: PageRequest) -> Page:
         decisions=tuple(silence for silence in _DECISIONS if _is_applicable(silence.kind, incident, item)),
         can_be_silenced=item is None or item.incident.failure_kind not in GRAVE_KINDS,
         has_run_page=incident.last_run_id in known_runs,
-        as_shown=_build_story_key(story_so_far, incident),
+        as_shown=build_idempotency_key(incident.fingerprint, incident.state, str(len(story_so_far)), newest),
     )
     return Page("incident.html.j2", f"{fault}, {incident.target}", data)
-
-
-def _build_story_key(story: Sequence[StoryLine], incident: Incident) -> str:
-    newest = f"{story[-1].at.isoformat()} {story[-1].text}" if story else ""
-    return build_idempotency_key(incident.fingerprint, incident.state, str(len(story)), newest)
 
 
 def _load_requested_incident(request: PageRequest) -> Incident:
@@ -238,12 +236,6 @@ def _build_evidence(request: PageRequest, item: AlertItem, known_runs: frozenset
     )
 
 
-def _format_recheck_of(request: PageRequest, incident: Incident) -> str:
-    report = request.site.store.report(incident.last_run_id) if incident.case_id else None
-    text = format_recheck_briefly(report.recheck, [incident.case_id or ""]) if report else ""
-    return request.redact_text(text, incident.target)
-
-
 def _is_applicable(kind: ActionKind, incident: Incident, item: AlertItem | None) -> bool:
     """Whether a decision is still possible, by the same rule as for message buttons."""
     match kind:
@@ -283,7 +275,10 @@ def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
             key = build_idempotency_key(matchers.author, incident.fingerprint, lasting, until, shown)
             silence = silence.model_copy(update={"id": f"S-{key}"})
     except ConfigError as error:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, _remove_option_names(str(error))) from None
+        # The command's error names its options, which a form does not have.
+        raise PageRefused(
+            HTTPStatus.BAD_REQUEST, str(error).replace("--for ", "lasting ").replace("--until ", "until ")
+        ) from None
     _store_silence(request, silence)
     return Done(_build_address(request, incident), format_record(silence))
 
@@ -327,8 +322,3 @@ def _read_note(form: Mapping[str, str]) -> str:
             HTTPStatus.BAD_REQUEST, f"The note is too long: at most {MAX_NOTE_CHARACTERS} characters."
         )
     return note
-
-
-def _remove_option_names(text: str) -> str:
-    """Return the command's error text without the names of its options."""
-    return text.replace("--for ", "lasting ").replace("--until ", "until ")

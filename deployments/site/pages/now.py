@@ -138,7 +138,12 @@ def _build_card(site: Site, name: str, now: datetime, stored: _StoredState) -> T
         command=f"lookout verify {name}" if state in {CardState.NONE, CardState.OLD} else "",
         last=last,
         arithmetic=_format_arithmetic(last) if last else "",
-        unfinished=tuple(run for run in stored.unfinished if run.target == name and _is_relevant(run, last)),
+        unfinished=tuple(
+            run
+            for run in stored.unfinished
+            if run.target == name
+            and (run.state is not RunState.STOPPED or last is None or run.started_at > last.finished_at)
+        ),
         incidents=tuple(opened),
         scores=tuple(map(_build_score_point, runs)),
         score_floor=site.config.gate.min_weighted_score,
@@ -173,11 +178,6 @@ def _judge_state(
     if last.verdict is Verdict.PASS and last.graded:
         return CardState.RIGHT, "PASS", ""
     return CardState.UNSURE, last.verdict.value, ""
-
-
-def _is_relevant(run: RunProgress, last: RunPoint | None) -> bool:
-    """Whether to show a run without a report: not if it was stopped and a later run has finished."""
-    return run.state is not RunState.STOPPED or last is None or run.started_at > last.finished_at
 
 
 def _format_arithmetic(run: RunPoint) -> str:
