@@ -13,7 +13,7 @@ from aiohttp import web
 
 from monitors.config.file import load_config
 from tests.conftest import ROOT
-from tests.deployments.site.browser_pages import DESKTOP, PHONE, RULES, opened
+from tests.deployments.site.browser_pages import DESKTOP, PHONE, find_broken_rules, opened
 from tests.deployments.site.site_server import serving_site
 from tests.flows.chat import RIGHT, Chat, watched
 from warehouse.database.store import Store
@@ -107,7 +107,7 @@ async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, w
         failures = await page.locator("tbody tr").all_inner_texts()
         assert len(failures) == 1
         assert "waiting-0" in failures[0]
-        assert await page.evaluate(RULES) == []
+        assert await find_broken_rules(page) == []
         chat.release()
         await page.locator("h1", has_text="FAIL").wait_for(timeout=SOON_MS)
         assert await page.locator("#cases tbody tr").count() == CASES

@@ -10,7 +10,7 @@ from monitors.goldset.drafts import read_drafts
 from monitors.goldset.versions import read_cases
 from monitors.records.incidents import IncidentState
 from tests.deployments.cli.test_review_ratings import RATINGS, useful
-from tests.deployments.site.browser_pages import DESKTOP, PHONE, broken_rules, opened
+from tests.deployments.site.browser_pages import DESKTOP, PHONE, find_broken_rules_everywhere, opened
 from tests.deployments.site.people_server import fingerprint, wanted_case, with_drafts, with_people, with_reports
 from tests.deployments.site.site_server import config_of, serving_site
 from warehouse.queries.incidents import list_silences
@@ -268,5 +268,5 @@ async def test_every_screen_can_be_read_and_used(chromium, shown, path):
     """With texts in it, in both colours, at every width, and with its folded parts open."""
     async with opened(chromium, shown.address + path) as (page, heard):
         await page.evaluate("() => document.querySelectorAll('details').forEach(one => one.open = true)")
-        assert await broken_rules(page) == []
+        assert await find_broken_rules_everywhere(page) == []
         assert heard == []

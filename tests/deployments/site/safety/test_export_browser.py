@@ -21,7 +21,7 @@ from deployments.site.export import MANIFEST, STAGED, export_site
 from deployments.site.serve import SiteEnvironment, open_site
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError
-from tests.deployments.site.browser_pages import broken_rules, opened
+from tests.deployments.site.browser_pages import find_broken_rules_everywhere, opened
 from tests.deployments.site.page_text import page_text
 from tests.deployments.site.safety.texts_from_outside import HOSTILE, fingerprint, store_of
 from tests.deployments.site.site_server import config_of, filled, run_rows
@@ -97,7 +97,7 @@ async def test_a_page_from_disk_can_be_read_and_asks_for_nothing(chromium, copy,
     _, goal = copy
     address = (goal / path).as_uri()
     async with opened(chromium, address) as (page, heard):
-        assert await broken_rules(page) == []
+        assert await find_broken_rules_everywhere(page) == []
         assert await page.evaluate("() => [window.ran, document.styleSheets.length]") == [None, 1]
         styled = await page.evaluate("() => getComputedStyle(document.querySelector('header.bar')).display")
         assert styled == "flex"

@@ -11,7 +11,7 @@ import pytest
 from deployments.site.application import PAGES
 from monitors.alerts.redact import redact
 from monitors.reports.invisible import show_invisible
-from tests.deployments.site.browser_pages import DESKTOP, PHONE, RULES, opened
+from tests.deployments.site.browser_pages import DESKTOP, PHONE, find_broken_rules, opened
 from tests.deployments.site.safety.texts_from_outside import HOSTILE, fingerprint, plain, store_of
 from tests.deployments.site.site_server import config_of, serving_site
 
@@ -66,7 +66,7 @@ async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chrom
         await page.evaluate("() => document.querySelectorAll('main details').forEach(one => one.open = true)")
         await page.locator("main").hover(position={"x": 5, "y": 5})
         assert await page.evaluate("() => [window.ran, document.title.includes('Lookout')]") == [None, True]
-        assert await page.evaluate(RULES) == []
+        assert await find_broken_rules(page) == []
         assert heard == []
         if with_policy:
             await page.goto(harmless.address + path)

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from deployments.site.access import _PROXY_HEADERS as FORWARDED
-from tests.deployments.site.browser_pages import PHONE, RULES, opened
+from tests.deployments.site.browser_pages import PHONE, find_broken_rules, opened
 from tests.deployments.site.safety.guarded_site import FORMS, INCIDENT, address_of, guarded_site, routes_of
 from tests.deployments.site.safety.proxy_server import ProxyWay, reverse_proxy
 
@@ -110,7 +110,7 @@ async def test_a_person_works_behind_the_proxy(chromium, behind):
         await page.get_by_label("Your token").fill(guarded.tokens["operate"])
         await page.get_by_role("button", name="Log in").click()
         await page.wait_for_url(address)
-        assert await page.evaluate(RULES) == []
+        assert await find_broken_rules(page) == []
         await page.get_by_role("button", name="Add to gold").click()
         await page.locator(".flash").wait_for()
         (cookie,) = await page.context.cookies()
