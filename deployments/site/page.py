@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, Self
 from urllib.parse import urlencode
 
 from deployments.site.access import Visitor
@@ -96,6 +96,10 @@ class FilterField(Record):
     value: str
     options: tuple[str, ...] = ()
 
+    def select(self, value: str | None) -> Self:
+        """Return the field with a value that the page has chosen, such as the newest run; ``None`` is empty."""
+        return self.model_copy(update={"value": value or ""})
+
 
 class Paging(Record):
     """The shown page of a table. ``number`` counts from 1; ``total`` is set by `with_total`."""
@@ -126,7 +130,11 @@ class Paging(Record):
 
     def with_total(self, total: int) -> Paging:
         """Return this page with the total number of rows."""
-        return self.model_copy(update={"total": total})
+        return Paging(number=self.number, rows=self.rows, total=total)
+
+    def with_one_row(self, total: int) -> Paging:
+        """Return a page of one row, such as the next draft, out of ``total``: the last one beyond the end."""
+        return Paging(number=min(self.number, max(1, total)), rows=1, total=total)
 
 
 @dataclass

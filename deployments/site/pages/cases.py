@@ -95,24 +95,24 @@ def read_target(request: PageRequest) -> str | None:
     store = request.site.store
     requested = request.read_choice("target", "Target", list_known_targets(store, request.site.targets))
     target = requested or find_newest_target(store)
-    request.fields[-1] = request.fields[-1].model_copy(update={"value": target or ""})
+    request.fields[-1] = request.fields[-1].select(target)
     return target
 
 
 def _read_filter(request: PageRequest, target: str) -> GridFilter:
     store = request.site.store
     suite = request.read_choice("suite", "Suite", list_suites(store))
-    grid_filter = GridFilter(target=target, suite=suite, runs=MAX_RUNS)
-    options = load_grid_options(store, grid_filter)
+    options = load_grid_options(store, GridFilter(target=target, suite=suite, runs=MAX_RUNS))
     severity = request.read_choice("severity", "Severity", ("3", "2", "1"))
-    return grid_filter.model_copy(
-        update={
-            "severity": int(severity) if severity else None,
-            "type": request.read_choice("type", "Type", options.types),
-            "language": request.read_choice("language", "Language", options.languages),
-            "outcome": request.read_choice("outcome", "Newest outcome", OUTCOMES),
-            "course": request.read_choice("course", "Course", tuple(CaseCourse)),
-        }
+    return GridFilter(
+        target=target,
+        suite=suite,
+        severity=int(severity) if severity else None,
+        type=request.read_choice("type", "Type", options.types),
+        language=request.read_choice("language", "Language", options.languages),
+        outcome=request.read_choice("outcome", "Newest outcome", OUTCOMES),
+        course=request.read_choice("course", "Course", tuple(CaseCourse)),
+        runs=MAX_RUNS,
     )
 
 

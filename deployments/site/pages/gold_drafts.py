@@ -77,12 +77,8 @@ def build_gold_drafts_page(request: PageRequest) -> Page:
     kind = request.read_choice("kind", "Made of", tuple(DraftKind))
     drafts = [draft for draft in everything or () if kind in {None, classify_draft(draft)}]
     waiting = [draft for draft in drafts if draft.state is DraftState.DRAFTED]
-    place = request.read_paging().model_copy(update={"rows": 1}).with_total(len(waiting))
-    place = place.model_copy(update={"number": min(place.number, place.pages)})
+    place = request.read_paging().with_one_row(len(waiting))
     chosen = waiting[place.number - 1] if waiting and request.static is None else None
-    choice = request.query.get("said")
-    if choice and choice not in set(DraftWord):
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={choice[:80]}: it is one of yes, no")
     data = GoldDraftsData(
         queues=count_queues(request),
         person=find_reviewer(request),
@@ -91,7 +87,7 @@ def build_gold_drafts_page(request: PageRequest) -> Page:
         rejected=sum(draft.state is DraftState.REJECTED for draft in drafts),
         paging=place,
         item=_build_shown_draft(request, chosen, target) if chosen else None,
-        said=DraftWord(choice) if choice else None,
+        said=read_draft_word(request),
         target=target,
         targets=request.site.targets,
         suite=request.site.config.targets[target].suite.name if target else "",
@@ -105,6 +101,14 @@ def _choose_target(request: PageRequest, chosen: str | None) -> str:
     """Return the target whose suite an accepted draft joins: the chosen or the only one; empty if not chosen."""
     targets = request.site.targets
     return chosen or (targets[0] if len(targets) == 1 else "")
+
+
+def read_draft_word(request: PageRequest) -> DraftWord | None:
+    """Return what was said about the last draft, from the address; ``None`` without it. Raises `PageRefused`."""
+    word = request.query.get("said")
+    if word and word not in set(DraftWord):
+        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={word[:80]}: it is one of yes, no")
+    return DraftWord(word) if word else None
 
 
 def _build_shown_draft(request: PageRequest, draft: GoldDraft, target: str) -> DraftShown:

@@ -23,7 +23,7 @@ from deployments.cli.gold.grow import (
 )
 from deployments.site.decisions import WAIT_S, renew_copy
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, build_not_found_error
-from deployments.site.pages.gold_drafts import MAX_NOTE_CHARACTERS, DraftWord
+from deployments.site.pages.gold_drafts import MAX_NOTE_CHARACTERS, DraftWord, read_draft_word
 from deployments.site.pages.queues import QueueCounts, count_queues
 from deployments.site.pages.review import TextRow, find_reviewer
 from flows.goldset.mutation_testing import MutationVerdict
@@ -63,18 +63,14 @@ def build_grown_drafts_page(request: PageRequest) -> Page:
     """Build the page of the severest undecided draft, or of the one whose position the address names."""
     target = request.read_choice("target", "Target", request.site.targets)
     waiting = find_candidates(load_waiting_drafts(request.site.store, request.site.config.data_folder, target), ())
-    place = request.read_paging().model_copy(update={"rows": 1}).with_total(len(waiting))
-    place = place.model_copy(update={"number": min(place.number, place.pages)})
+    place = request.read_paging().with_one_row(len(waiting))
     chosen = waiting[place.number - 1] if waiting and request.static is None else None
-    choice = request.query.get("said")
-    if choice and choice not in set(DraftWord):
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={choice[:80]}: it is one of yes, no")
     data = GrownDraftsData(
         queues=count_queues(request),
         person=find_reviewer(request),
         paging=place,
         item=_build_shown_draft(request, chosen) if chosen else None,
-        said=DraftWord(choice) if choice else None,
+        said=read_draft_word(request),
         kind=TYPE,
     )
     return Page("review/grown_drafts.html.j2", "Drafts of incidents", data)

@@ -138,8 +138,7 @@ def build_review_page(request: PageRequest) -> Page:
     sampled = _MEMORY.sample(request, target)
     left = select_unreviewed(request.site.store, sampled, person or None)
     asks_name = not person or (request.query.get("who") == "change" and not request.site.needs_login)
-    place = request.read_paging().model_copy(update={"rows": 1}).with_total(len(left))
-    place = place.model_copy(update={"number": min(place.number, place.pages)})
+    place = request.read_paging().with_one_row(len(left))
     chosen = left[place.number - 1 : place.number] if not asks_name and request.static is None else []
     checks = load_spot_checks(request.site.store, chosen) if chosen else ()
     data = ReviewData(
