@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,7 +55,7 @@ def login_command(
     if by_person and sys.platform == "linux" and not any(variables.get(screen) for screen in SCREENS):
         raise ConfigError(NO_SCREEN.format(screens=" and ".join(SCREENS), target=target))
     address = build_target_record(target, configured).address
-    settings = _set_browser_path(configured.probe, variables)
+    settings = configured.probe.use_browser(variables)
     state = import_state(from_file) if from_file is not None else None
     asyncio.run(_sign_in(address, settings, login, state=state, by_person=by_person))
     write_text(f"{_format_summary(target, address, login, state is not None or by_person)}\n")
@@ -88,8 +87,3 @@ def _format_summary(target: str, address: str, login: Login, by_hand: bool) -> s
         else (f"When it ends, an alert says so, and {login.command} renews it.")
     )
     return f"{summary} The session is in {login.file.path}, which only its owner can read. {again}"
-
-
-def _set_browser_path(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
-    path = environment.get("CHROMIUM_PATH")
-    return settings if settings.browser_path or not path else settings.model_copy(update={"browser_path": path})

@@ -446,7 +446,7 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
         settings = config.target(target)
         if suite is not None:
             settings = settings.model_copy(update={"suite": suite.absolute()})
-        return target, config.model_copy(update={"targets": {**config.targets, target: settings}})
+        return target, config.replace_target(target, settings)
     configured_pages = {
         name: settings for name, settings in (config.targets if config else {}).items() if settings.url == target
     }
@@ -461,7 +461,7 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
     page = TargetConfig(url=target, suite=suite.absolute())
     if config is None:
         return name, Config(data_folder=Path(".lookout").absolute(), targets={name: page})
-    return name, config.model_copy(update={"targets": {**config.targets, name: page}})
+    return name, config.replace_target(name, page)
 
 
 def is_address(target: str) -> bool:
@@ -478,5 +478,4 @@ def name_from_address(address: str) -> str:
 def _set_concurrency(config: Config, name: str, *, concurrency: int) -> Config:
     target = config.targets[name]
     probe = target.probe.model_copy(update={"concurrency": concurrency})
-    changed = target.model_copy(update={"probe": probe})
-    return config.model_copy(update={"targets": {**config.targets, name: changed}})
+    return config.replace_target(name, target.model_copy(update={"probe": probe}))

@@ -106,28 +106,20 @@ class Course:
             found=redact(finding),
             to_do=to_do,
         )
-        self._update_report(stations=(*self._report.stations, result))
-        self._on_station(result)
-
-    def _update_report(self, **changes: object) -> None:
-        """Update the report and write it to the file.
-
-        A data folder that cannot be written is reported by a station.
-        """
         page = self._answer.page
-        self._report = self._report.model_copy(
-            update={
-                "finished_at": self._drill.now(),
-                "fault": page.fault if page else "",
-                "message_after_s": self._answer.message_after_s,
-                **changes,
-            }
+        self._report = self._report.proceed(
+            (*self._report.stations, result),
+            fault=page.fault if page else "",
+            message_after_s=self._answer.message_after_s,
+            at=self._drill.now(),
         )
+        # A data folder that cannot be written is reported by a station.
         store_report(self._drill.config.data_folder, self._report)
+        self._on_station(result)
 
     async def _store_and_notify(self) -> DrillReport:
         """Store the report, notify people of a failure, and write the finished report to the file last."""
-        self._report = self._report.model_copy(update={"finished": True, "finished_at": self._drill.now()})
+        self._report = self._report.finish(self._drill.now())
         try:
             async with asyncio.timeout(STATION_TIMEOUT_S):
                 await asyncio.to_thread(self._store)
@@ -229,9 +221,7 @@ async def _send_directly(drill: DrillContext, report: DrillReport) -> tuple[str,
 
 def _list_delivery_paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
     """List every delivery path: to the monitor's owners, the fallbacks, and the channel for application alerts."""
-    alerts = drill.config.alerts.model_copy(update={"slack_monitor_channel": None})
-    config = drill.config.model_copy(update={"alerts": alerts})
-    elsewhere = build_delivery_paths(config, drill.environment, now=drill.now)[:1]
+    elsewhere = build_delivery_paths(drill.config.use_main_channel(), drill.environment, now=drill.now)[:1]
     paths = (*build_delivery_paths(drill.config, drill.environment, now=drill.now), *elsewhere)
     return paths or (DeliveryPath("terminal", build_terminal_sender(drill.config)),)
 

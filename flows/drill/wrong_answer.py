@@ -24,7 +24,7 @@ from flows.data_folder import open_store
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.maintenance.self_test import try_judges
 from flows.runtime.judge import plan_judge
-from flows.runtime.probe import BROWSER_VARIABLE, format_browser, open_driver
+from flows.runtime.probe import format_browser, open_driver
 from flows.runtime.slack import (
     TOKEN_VARIABLE,
     WEBHOOK_VARIABLE,
@@ -45,7 +45,7 @@ from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.probes.runner import Question, probe_questions
-from monitors.probes.settings import CapturePolicy, ProbeSettings
+from monitors.probes.settings import BROWSER_VARIABLE, CapturePolicy, ProbeSettings
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase, Suite
 from monitors.records.exchanges import Exchange, NoAnswer, ProbeResult
@@ -129,7 +129,7 @@ async def start_page(drill: DrillContext, answer: WrongAnswer) -> str:
     answer.page = ShadowPage.model_validate(json.loads(line))
     whole = await asyncio.to_thread(load_suite, answer.page.suite)
     chosen = {case.id: case for case in whole.cases if case.id in (answer.page.wrong, answer.page.right)}
-    wrong = chosen[answer.page.wrong].model_copy(update={"severity": Severity.CRITICAL})
+    wrong = chosen[answer.page.wrong].set_severity(Severity.CRITICAL)
     answer.suite = whole.model_copy(update={"cases": (wrong, chosen[answer.page.right])})
     return f"planted: {answer.page.fault}"
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from flows.runtime.probe import apply_browser_path, build_local_pace, build_login_at, build_script, open_driver
+from flows.runtime.probe import build_local_pace, build_login_at, build_script, open_driver
 from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
@@ -100,9 +100,8 @@ async def open_case_asker(
     """
     configured = config.target(target)
     own_address = build_target_record(target, configured).address
-    settings = apply_browser_path(
-        build_repeat_settings(move_settings(configured.probe, own_address, address)), environment
-    )
+    moved_settings = move_settings(configured.probe, own_address, address)
+    settings = build_repeat_settings(moved_settings).use_browser(environment)
     driver_opening = open_driver(
         address,
         settings,

@@ -19,7 +19,6 @@ from flows.nightly.checkpoint import READING_FILE
 from flows.nightly.grading import TrafficGrader
 from flows.nightly.read import LookbackWindow
 from flows.runtime.judge import JudgePlan, plan_judge
-from flows.runtime.probe import BROWSER_VARIABLE
 from flows.runtime.secrets import AGE_KEY_VARIABLE, generate_key, generate_nonce, get_environment, load_age_key
 from flows.runtime.slack import build_alert_sender, build_notifier
 from monitors.config.file import Config, TargetConfig, build_target_record
@@ -29,6 +28,7 @@ from monitors.graders.panel import build_default_panel
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser.page_reader import PageReader
+from monitors.probes.settings import BROWSER_VARIABLE
 from monitors.records.cases import GoldCase
 from monitors.records.incidents import Capability
 from monitors.sources.privacy import PrivacyMode

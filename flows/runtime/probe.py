@@ -21,19 +21,11 @@ from monitors.probes.settings import ProbeSettings
 from monitors.records.cases import GoldCase
 from monitors.request_headers import API_TOKEN_VARIABLE, RequestHeaders, build_request_headers
 
-BROWSER_VARIABLE = "CHROMIUM_PATH"
-
 
 def format_browser(driver: ChatDriver) -> str | None:
     """Format the name and version of a driver's browser; ``None`` for a driver without one."""
     version = driver.chromium.version if isinstance(driver, BrowserDriver) else None
     return f"Chromium {version}" if version else None
-
-
-def apply_browser_path(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
-    """Return the settings with the browser path from the environment, if they have none."""
-    named = environment.get(BROWSER_VARIABLE)
-    return settings if settings.browser_path or not named else settings.model_copy(update={"browser_path": named})
 
 
 def open_driver(

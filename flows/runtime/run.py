@@ -19,7 +19,7 @@ from flows.alerting.notifier import Notifier
 from flows.clock import Clock, utc_now
 from flows.data_folder import get_prefect_home, get_runs_folder, open_store
 from flows.runtime.judge import JudgePlan, plan_judge, refuse_rating_without_judge
-from flows.runtime.probe import apply_browser_path, build_login, build_probe_headers, build_script, open_driver
+from flows.runtime.probe import build_login, build_probe_headers, build_script, open_driver
 from flows.runtime.secrets import HUB_VARIABLE, generate_nonce
 from flows.runtime.slack import build_alert_sender, build_notifier, log_line
 from flows.server import prefect_server
@@ -225,7 +225,7 @@ def get_lookout_version() -> str:
 @asynccontextmanager
 async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
     """Open the driver that asks the target, by ``probe.driver``. Raises if the browser is missing."""
-    settings = apply_browser_path(context.configured.probe, os.environ)
+    settings = context.configured.probe.use_browser(os.environ)
     login = build_login(context.config, context.target.name, os.environ)
     address, folder = context.target.address, context.folder
     script = build_script(context.suite.cases)

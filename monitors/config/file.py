@@ -135,6 +135,10 @@ class TargetConfig(BaseModel):
         except ConfigError as error:
             raise ValueError(f"the address of a dataset: {error}") from None
 
+    def move_to(self, address: str) -> Self:
+        """Return the target as it is served at another address, without its Space."""
+        return self.model_copy(update={"url": address, "space": None})
+
     @model_validator(mode="after")
     def _check_login(self) -> Self:
         if self.login is not None and self.probe.driver != "browser":
@@ -228,6 +232,14 @@ class Config(BaseModel):
         """Return a target's tracing settings: its own table over `[langsmith]`; ``None`` without its own table."""
         own = self.target(target).langsmith
         return None if own is None else own.merge_defaults(self.langsmith)
+
+    def replace_target(self, name: str, target: TargetConfig) -> Self:
+        """Return the configuration with ``target`` under this name, added where it has none."""
+        return self.model_copy(update={"targets": {**self.targets, name: target}})
+
+    def use_main_channel(self) -> Self:
+        """Return the configuration whose alerts all go to the application's channel, none to the monitor's."""
+        return self.model_copy(update={"alerts": self.alerts.model_copy(update={"slack_monitor_channel": None})})
 
     def target(self, name: str) -> TargetConfig:
         """Return the target of this name. Raises `ConfigError` with the existing names."""

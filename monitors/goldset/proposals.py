@@ -321,9 +321,7 @@ def translation_from_proposal(
             "must_say": (),  # its words are of the original's language
             "language": language,
             "pair": original.pair or original.id,
-            "provenance": original.provenance.model_copy(
-                update={"pipeline": Pipeline.BILINGUAL, "reviewed_by": None, "reviewed_at": None}
-            ),
+            "provenance": original.provenance.derive(Pipeline.BILINGUAL),
         }
     )
 

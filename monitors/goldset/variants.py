@@ -375,9 +375,7 @@ def _make_variant(
                 "turns": (*case.turns[:-1], text),
                 "language": language,
                 "pair": None,
-                "provenance": case.provenance.model_copy(
-                    update={"pipeline": Pipeline.ADVERSARIAL, "reviewed_by": None, "reviewed_at": None}
-                ),
+                "provenance": case.provenance.derive(Pipeline.ADVERSARIAL),
             }
         )
     return None

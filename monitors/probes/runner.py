@@ -22,7 +22,7 @@ from monitors.probes.pace import Pace
 from monitors.probes.settings import CapturePolicy, ProbeSettings
 from monitors.records.base import Blame, Record, Severity
 from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Attempt, Exchange, NoAnswer, NoAnswerReason, ProbeResult
+from monitors.records.exchanges import Attempt, Evidence, Exchange, NoAnswer, NoAnswerReason, ProbeResult
 
 
 class Question(Record):
@@ -151,15 +151,23 @@ class QuestionAttempt:
 
     def build_no_answer(self, error: ProbeError) -> NoAnswer:
         """Build the record of a question whose last try failed."""
-        return self._create_no_answer(error.reason, error.blame, str(error)).model_copy(
-            update={"partial_text": error.partial_text, "evidence": error.evidence}
+        return self._create_no_answer(
+            error.reason, error.blame, str(error), partial_text=error.partial_text, evidence=error.evidence
         )
 
     def build_not_asked(self, breaker: CircuitBreaker) -> NoAnswer:
         """Build the record of a question that was skipped because the circuit is open."""
         return self._create_no_answer(NoAnswerReason.CIRCUIT_OPEN, breaker.blame, breaker.why)
 
-    def _create_no_answer(self, reason: NoAnswerReason, blame: Blame, detail: str) -> NoAnswer:
+    def _create_no_answer(
+        self,
+        reason: NoAnswerReason,
+        blame: Blame,
+        detail: str,
+        *,
+        partial_text: str = "",
+        evidence: Evidence | None = None,
+    ) -> NoAnswer:
         return NoAnswer(
             run_id=self.run_id,
             case_id=self.question.case.id,
@@ -168,7 +176,9 @@ class QuestionAttempt:
             reason=reason,
             blame=blame,
             detail=detail,
+            partial_text=partial_text,
             asked_at=self.asked_at,
+            evidence=evidence or Evidence(),
             failed_attempts=self.failed,
             concurrency=self.concurrency,
         )

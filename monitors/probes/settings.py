@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -18,6 +18,8 @@ from monitors.probes.wire import WireRule
 from monitors.records.base import Identifier, Record
 from monitors.records.targets import HttpUrl
 from monitors.request_headers import API_TOKEN_VARIABLE, HeaderTable
+
+BROWSER_VARIABLE: Final = "CHROMIUM_PATH"
 
 JobSeconds = Annotated[float, Field(gt=0, le=86_400)]
 Address = Annotated[str, Field(min_length=1)]
@@ -445,6 +447,11 @@ class ProbeSettings(Record):
     wire: WireRule | None = Field(
         default=None, description="the response that carries the answer, where the page hides part"
     )
+
+    def use_browser(self, environment: Mapping[str, str]) -> Self:
+        """Return the settings with the environment's browser, unless they name one."""
+        path = environment.get(BROWSER_VARIABLE)
+        return self if self.browser_path or not path else self.model_copy(update={"browser_path": path})
 
 
 def compute_concurrency(settings: ProbeSettings, cores: int) -> int:

@@ -76,6 +76,10 @@ class Provenance(Record):
     )
     reviewed_at: UtcTime | None = Field(default=None, description="When that person confirmed it.")
 
+    def derive(self, pipeline: Pipeline) -> Self:
+        """Return the provenance of a case that ``pipeline`` makes of this one, which nobody has reviewed yet."""
+        return self.model_copy(update={"pipeline": pipeline, "reviewed_by": None, "reviewed_at": None})
+
 
 class ScriptedAnswer(Record):
     """What an agent hears when it stops its work to ask."""
@@ -161,6 +165,20 @@ class GoldCase(Record):
         description="An issue that an agent writes a report about, see [agents that triage issues](triage.md): the "
         "reply is graded as a report, and not as an answer.",
     )
+
+    def replace_turns(self, turns: tuple[str, ...]) -> Self:
+        """Return the case with other questions, such as fewer of them."""
+        return self.model_copy(update={"turns": turns})
+
+    def set_severity(self, severity: Severity) -> Self:
+        """Return the case with another severity."""
+        return self.model_copy(update={"severity": severity})
+
+    def mark_reviewed(self, by: str, at: datetime) -> Self:
+        """Return the case with its reviewer's name and the time."""
+        return self.model_copy(
+            update={"provenance": self.provenance.model_copy(update={"reviewed_by": by, "reviewed_at": at})}
+        )
 
     @property
     def right_answer_sha256(self) -> str:
@@ -255,7 +273,7 @@ class GoldDraft(Record):
 
     def set_severity(self, severity: Severity, why: str) -> Self:
         """Return the draft with a severity that a person has chosen."""
-        return self.model_copy(update={"case": self.case.model_copy(update={"severity": severity}), "why": why})
+        return self.model_copy(update={"case": self.case.set_severity(severity), "why": why})
 
     def accept(self, case: GoldCase, *, by: str, at: datetime) -> Self:
         """Return the accepted draft: ``case`` joined the suite."""

@@ -5,7 +5,7 @@ They are durable and name the person. A silence says that a fault is known, and 
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Self
 
@@ -47,6 +47,11 @@ class Silence(Record):
                 "a silence needs one of fingerprint, target, kind, case_id, failure_kind: never everything"
             )
         return self
+
+    def end(self, at: datetime, by: str) -> Self:
+        """Return the silence as ended at ``at``, or as soon as it has started, by this person."""
+        ends_at = max(at, self.starts_at + timedelta(milliseconds=1))
+        return self.model_copy(update={"ends_at": ends_at, "ended_by": by})
 
     def list_matchers(self) -> dict[str, str]:
         """List the values that an incident must have, by the field's name."""

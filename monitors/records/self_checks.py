@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Final, Self
@@ -97,6 +98,22 @@ class DrillReport(Record):
     finished: bool = False
     """False while it is running: then nothing is proved yet."""
     version: str
+
+    def proceed(
+        self, stations: tuple[StationResult, ...], *, fault: str, message_after_s: float | None, at: datetime
+    ) -> Self:
+        """Return the report with the stations so far, and what is known of the fault and its message."""
+        return self.model_copy(
+            update={"stations": stations, "fault": fault, "message_after_s": message_after_s, "finished_at": at}
+        )
+
+    def finish(self, at: datetime) -> Self:
+        """Return the report as finished."""
+        return self.model_copy(update={"finished": True, "finished_at": at})
+
+    def put_before(self, stations: tuple[StationResult, ...]) -> Self:
+        """Return the report with these stations before its own."""
+        return self.model_copy(update={"stations": (*stations, *self.stations)})
 
     @property
     def failed(self) -> StationResult | None:

@@ -29,12 +29,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from flows.runtime.probe import BROWSER_VARIABLE
 from flows.runtime.slack import TOKEN_VARIABLE
 from flows.server import prefect_server
 from monitors.goldset.load import load_suite
 from monitors.probes.browser.driver import BrowserDriver
-from monitors.probes.settings import CapturePolicy, ProbeSettings
+from monitors.probes.settings import BROWSER_VARIABLE, CapturePolicy, ProbeSettings
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
 from tests.bench.measured import Figure, report

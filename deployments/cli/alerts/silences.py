@@ -72,16 +72,10 @@ def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silenc
     if silence is None or silence.ends_at <= now:
         running = ", ".join(silence.id for silence in silences.values() if silence.ends_at > now) or "there is none"
         raise ConfigError(f"no silence {silence_id} is in force: {running}")
-    ended = build_ended_silence(silence, now, by)
+    ended = silence.end(now, by)
     append_silence(session.store.journal, ended)
     _apply_pending(session)
     return ended
-
-
-def build_ended_silence(silence: Silence, now: datetime, by: str) -> Silence:
-    """Return the silence with its end set to now, by the person who ended it."""
-    ends_at = max(now, silence.starts_at + timedelta(milliseconds=1))
-    return silence.model_copy(update={"ends_at": ends_at, "ended_by": by})
 
 
 def compute_silence_end(now: datetime, *, lasting: str | None, until: str | None) -> datetime:

@@ -260,12 +260,12 @@ def _resolve_page(
     if is_address(target):
         targets = _find_targets_at(config, target)
         if not targets:
-            return name_from_address(target), target, _set_browser_path(ProbeSettings(), environment)
+            return name_from_address(target), target, ProbeSettings().use_browser(environment)
         target = next(iter(targets))
     if config is None:
         raise ConfigError(f"no target {target!r}: there is no configuration")
     configured = config.target(target)
-    return target, build_target_record(target, configured).address, _set_browser_path(configured.probe, environment)
+    return target, build_target_record(target, configured).address, configured.probe.use_browser(environment)
 
 
 def _find_api_target(target: str, config: Config | None) -> tuple[str, TargetConfig] | None:
@@ -285,11 +285,6 @@ def _find_targets_at(config: Config | None, address: str) -> dict[str, TargetCon
         for name, settings in targets.items()
         if (settings.url or "").rstrip("/") == address.rstrip("/")
     }
-
-
-def _set_browser_path(settings: ProbeSettings, environment: Mapping[str, str]) -> ProbeSettings:
-    path = environment.get("CHROMIUM_PATH")
-    return settings if settings.browser_path or not path else settings.model_copy(update={"browser_path": path})
 
 
 def _make_picture_path(config: Config | None, name: str, now: datetime) -> Path:

@@ -15,10 +15,10 @@ from deployments.cli.doctor.services import DoctorContext, Health, HealthCheck
 from flows.terminal import redirect_output_to_notes
 from monitors.errors import MonitorError
 from monitors.plural import plural
+from monitors.probes.settings import BROWSER_VARIABLE
 from monitors.records.base import Record
 
 LOCK_WAIT_S: Final = 10.0
-BROWSER_VARIABLE: Final = "CHROMIUM_PATH"
 
 BY_HAND: Final = (
     "none could be installed that starts: install your distribution's chromium-headless-shell or chromium package, "

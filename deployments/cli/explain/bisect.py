@@ -161,8 +161,7 @@ def refuse_production_addresses(config: Config, target: str, addresses: Iterable
     configured = config.target(target)
     notes: dict[str, None] = {}
     for address in addresses:
-        moved_target = configured.model_copy(update={"url": address, "space": None})
-        moved_config = config.model_copy(update={"targets": {**config.targets, target: moved_target}})
+        moved_config = config.replace_target(target, configured.move_to(address))
         refuse_production(moved_config, target, get_environment())
         if note := check_ci(moved_config, target, get_environment(), allowed=allowed):
             notes[note] = None

@@ -94,7 +94,7 @@ def shrink_command(
     configured = load_config(config)
     name, gold_case = find_target_with_case(configured, case, target)
     if turn:
-        gold_case = gold_case.model_copy(update={"turns": tuple(turn)})
+        gold_case = gold_case.replace_turns(tuple(turn))
     address = url or build_target_record(name, configured.target(name)).address
     plan = ShrinkPlan(config, configured, name, gold_case, address, right_at)
     refuse_production_addresses(configured, name, plan.addresses, allow_production)

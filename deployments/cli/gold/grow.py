@@ -22,7 +22,7 @@ from rich.text import Text
 from deployments.cli.alerts.incidents import WAIT_S, open_alerts_session
 from deployments.cli.data_folder import find_data_folder, load_pending
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.gold.review import NO_CASE, WHY_NOT, ByOption, format_cut_off, mark_reviewed
+from deployments.cli.gold.review import NO_CASE, WHY_NOT, ByOption, format_cut_off
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from deployments.cli.reviews.answers import DRAFTS_FILE
 from deployments.cli.reviews.session import (
@@ -245,7 +245,7 @@ def join_draft_case(
 
     It joins the suite before its outcome is stored: after a kill between the two, the next session finds it.
     """
-    append_case(suite, mark_reviewed(case, by, at))
+    append_case(suite, case.mark_reviewed(by, at))
     detected = outcome.detection is MutationVerdict.DETECTED
     store_outcome(store, suite, candidate, joined=True, by=by, at=at, note="" if detected else "undecidable")
 

@@ -153,7 +153,7 @@ def accept_draft(drafts: Path, suite: Path, draft: GoldDraft, *, by: str, at: da
 
     False where another person has decided the draft meanwhile.
     """
-    case = mark_reviewed(draft.case, by, at)
+    case = draft.case.mark_reviewed(by, at)
     append_case(suite, case, paired_with=draft.original.id if draft.original else None)
     return store_decision(drafts, draft.accept(case, by=by, at=at))
 
@@ -227,13 +227,6 @@ def review_command(
 def format_cut_off(count: int, suite: object) -> str:
     """Format the note on cases that joined in a session which was killed before it marked them."""
     return f"{count} joined {suite} before a session was cut off; that is noted now."
-
-
-def mark_reviewed(case: GoldCase, by: str, at: datetime) -> GoldCase:
-    """Return the case with its reviewer's name and the time."""
-    return case.model_copy(
-        update={"provenance": case.provenance.model_copy(update={"reviewed_by": by, "reviewed_at": at})}
-    )
 
 
 def find_problem(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:

@@ -10,7 +10,6 @@ from typing import Final
 from deployments.cli.alerts.incidents import StoryLine, build_story_lines
 from deployments.cli.alerts.silences import (
     SilenceMatchers,
-    build_ended_silence,
     build_silence,
     compute_silence_end,
     format_record,
@@ -297,7 +296,7 @@ def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done
     )
     if silence is None:
         raise build_not_found_error(f"No silence {key[:80]} is in force.")
-    ended = build_ended_silence(silence, now, request.visitor.name)
+    ended = silence.end(now, request.visitor.name)
     _store_silence(request, ended)
     return Done(_build_address(request, incident), format_record(ended))
 
