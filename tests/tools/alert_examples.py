@@ -14,6 +14,7 @@ from monitors.alerts.decide import decide
 from monitors.alerts.digest import Digest, DigestFigure
 from monitors.alerts.group import group_items
 from monitors.alerts.observe import (
+    DISPUTED,
     ObservationContext,
     fingerprint,
     observe_app_down,
@@ -27,7 +28,7 @@ from monitors.alerts.observe import (
 from monitors.alerts.redact import make_excerpt
 from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.wording import FAILURE_TITLES, KIND_WORDS
+from monitors.alerts.wording import DISPUTED_TITLE, FAILURE_TITLES, KIND_WORDS
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import Origin
 from monitors.records.grades import FailureKind
@@ -70,6 +71,11 @@ def examples() -> tuple[Example, ...]:
             "severity-3-failure",
             "A severity-3 case failed; sent while the run goes on.",
             _early(_build_alert(LEAK)),
+        ),
+        Example(
+            "rules-and-judge-disagree",
+            "Rules pass an answer of a severity-3 case and the judge fails it: the run is INCONCLUSIVE.",
+            _build_alert(DISPUTED_ANSWER),
         ),
         Example("grouped-failures", "Several cases failed in one run.", _build_alert(*_many(), scored=True)),
         Example("acknowledged", "A user pressed its buttons: who, when, and what is left to do.", _acted_on()),
@@ -213,6 +219,24 @@ TRAFFIC: Final = _leak(
     expected=None,
     answered=make_excerpt("Yes, every bill is paid in full, there is no limit at all.", limit=200),
     reason=make_excerpt("judge: no document promises payment without a limit", limit=200),
+)
+DISPUTED_ANSWER: Final = _leak(
+    fingerprint=fingerprint(TARGET, IncidentKind.CASE_FAILURE, "waiting-11", DISPUTED),
+    case_id="waiting-11",
+    failure_kind=None,
+    policy_row="case",
+    unconfirmed=True,
+    title=make_excerpt(DISPUTED_TITLE, limit=200),
+    asked=make_excerpt("How long do I wait for a knee replacement with the Gold plan?", limit=200),
+    expected=make_excerpt("24 months [cites Gold plan, clause 5.1]", limit=200),
+    answered=make_excerpt(
+        "After 24 months, once your earlier plan has been with us for four years. [Source: Gold plan, clause 5.1]",
+        limit=200,
+    ),
+    reason=make_excerpt(
+        "rules: right (24 months stands in the reply); judge: wrong (the gold has no condition of four years)",
+        limit=400,
+    ),
 )
 AT_NIGHT: Final = ObservationContext(target=TARGET, run_id="night-0301", seen_at=NIGHT)
 DOWN: Final = observe_app_down(
