@@ -31,6 +31,7 @@ from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mar
 from monitors.facts.claims.wording import describe_figure
 from monitors.facts.language import LanguageEvidence, find_language_evidence, find_spoken_language
 from monitors.facts.quantities.fact import Bound
+from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, build_locale
 from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import read_refusal
@@ -699,6 +700,8 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     stated_days, gold_days = find_day_stretches(text), find_day_stretches(gold_text)
     if stated_days and gold_days and stated_days.isdisjoint(gold_days):
         return OTHER_DAYS
+    if _stands_on_another_day(asked, reply, decisions):
+        return OTHER_DAYS
     days = any(decision.gold is not None and decision.gold.low.original_unit == "day" for decision in decisions)
     if days:
         sentence = _find_sentence(decisions, reply)
@@ -747,6 +750,23 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     ):
         return SAYS_MORE
     return ""
+
+
+def _stands_on_another_day(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision]) -> bool:
+    """Whether the clause of a stated figure names other days than the gold: "rabbits Tuesdays 3 to 5 pm"."""
+    expected = {word for word in _collect_words(asked.gold) if word.startswith("weekday")}
+    if not expected:
+        return False
+    for decision in decisions:
+        clause = reply.find_clause(decision.stated) if decision.stated is not None else None
+        named = {word for word in clause.words if word.startswith("weekday")} if clause is not None else set[str]()
+        if named and not named & expected:
+            return True
+    return False
+
+
+def _collect_words(passage: Passage) -> Words:
+    return frozenset[str]().union(*(clause.words for clause in passage.clauses))
 
 
 MIN_LIST: Final = 3
@@ -849,11 +869,18 @@ def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
     telling = [word for word in keys if word not in asked_terms] or list(keys)
     if any(word in reply_words or (len(word) > 3 and word[:4] in stems) for word in telling):  # noqa: PLR2004 - shorter words have no stem
         return ClaimDecision(None, "the reply shares words with the gold, but not the phrase")
-    if len(keys) > MAX_NAME_TERMS or not is_proper_name(text) or not has_other_names(reply, question):
+    is_name = len(keys) <= MAX_NAME_TERMS and is_proper_name(text) and not _may_be_other_days(keys, reply)
+    if not is_name or not has_other_names(reply, question):
         return ClaimDecision(None, STATEMENT)
     return ClaimDecision(
         False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT
     )
+
+
+def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:
+    """Whether a reply may name a gold's days by the others: "open from Monday to Saturday"."""
+    has_day = any(WEEKDAYS.get(key, WEEKDAYS.get(key.removesuffix("s"))) is not None for key in keys)
+    return has_day and bool(find_day_stretches(reply.scan.normalised.text))
 
 
 def _spans_lines(reply: Passage, place: Phrase) -> bool:

@@ -429,6 +429,7 @@ _DATES: Final = frozenset(STEMS[word] for word in ("तारीख", "tareekh",
 _PER: Final = frozenset({"per", "प्रति", "prati", "/"})
 _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
+_GERMAN_PER: Final = frozenset({"im", "am"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
 _MAX_PER: Final = 7
 _MAX_PER_BEFORE: Final = 10
@@ -469,8 +470,9 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
                 and (reader.token(at + 1).key in PERIODS or not (stems or end.kind is FactKind.DURATION))
             )
             or (
-                token.key == "the" != token.text.lower() and reader.token(at + 1).key in PERIODS
-            )  # "190 € la journée"
+                (token.key == "the" != token.text.lower() or token.text in _GERMAN_PER)
+                and reader.token(at + 1).key in PERIODS
+            )  # "190 € la journée", "9 € im Monat"
         ):
             leads = True
         elif token.key in PERIODS and not stems and not leads and token.key.endswith("ly"):

@@ -365,13 +365,21 @@ def _remove_weekdays(terms: Words) -> Words:
 
 
 def _find_verb(question: Passage) -> Words:
-    """Return the stem of the verb in "Who built …?"; empty where the question has another form."""
+    """Return the stem of the verb in "Who built …?"; empty where the question has another form.
+
+    An empty verb says nothing: of "Who gave the rose its name?" all words behind it count.
+    """
     tokens = question.scan.reader.tokens
-    if len(tokens) < 3 or tokens[0].key not in _WHO or tokens[1].key in LIGHT:  # noqa: PLR2004 - Who, a verb and an object
+    if len(tokens) < 3 or tokens[0].key not in _WHO:  # noqa: PLR2004 - Who, a verb and an object
+        return frozenset()
+    if tokens[1].text in _EMPTY_VERBS:
+        return frozenset(STEMS[token.key] for token in tokens[2:] if token.kind == WORD)
+    if tokens[1].key in LIGHT:
         return frozenset()
     return frozenset({STEMS[tokens[1].key]})
 
 
+_EMPTY_VERBS: Final = frozenset({"gave", "gives", "made", "makes", "took", "takes", "did", "does"})
 _JOINTS: Final = parse_keys("and und et y और aur but")
 
 
