@@ -56,8 +56,8 @@ def check_command(
     else:
         state = "sound" if report.sound else "NOT SOUND"
         print_text(f"{state}: {plural(report.loaded, 'segment')} loaded, {report.pending} waiting to be loaded")
-        for trouble in report.troubles:
-            print_text(f"  {trouble.kind}: {trouble.text}")
+        for problem in report.problems:
+            print_text(f"  {problem.kind}: {problem.text}")
     return ExitCode.PASS if report.sound else ExitCode.MONITOR
 
 

@@ -18,7 +18,7 @@ How a page is made
    invisible characters visible. No ``|safe``, no inline style, no inline script: the policy in `access.py` forbids
    both.
 5. **Its template** is in `templates/`, extends ``base.html.j2``, and uses ``ui.html.j2``: times, severities,
-   verdicts, empty states, filters, pager, the forms of actions. Charts are drawn in it from values of the record
+   verdicts, empty states, filters, pager, the forms of actions. The page draws charts from values of the record
    (`render_trend_line`, `render_trend_bars` of `monitors/reports/charts.py`, also usable by the report). A
    link is ``{{ request.link("/runs", verdict="FAIL") }}``: it knows the prefix of a proxy.
 6. **An empty state** (``ui.empty``) says what is missing and which command creates it. "No data" has its own word
@@ -205,8 +205,8 @@ def _build_page_request(site: Site, request: Request) -> PageRequest:
 
 def _build_health_endpoint(refresher: Refresher) -> Answer:
     async def answer(_request: Request) -> Response:
-        trouble = refresher.trouble
-        return PlainTextResponse(f"ok, but {trouble}\n" if trouble else "ok\n")
+        problem = refresher.problem
+        return PlainTextResponse(f"ok, but {problem}\n" if problem else "ok\n")
 
     return answer
 

@@ -20,11 +20,11 @@ class Refresher:
     """Renew ``snapshot`` every ``every_s`` seconds if the warehouse has changed, and at once after `wake`.
 
     Copying takes at most a tenth of the time, so a large warehouse is copied less often. ``afterwards`` is called
-    each time, also in a thread. ``trouble`` says why there is no newer copy; empty without an error.
+    each time, also in a thread. ``problem`` says why there is no newer copy; empty without an error.
     """
 
     def __init__(self, snapshot: Snapshot, every_s: float, afterwards: Callable[[], None] = lambda: None) -> None:
-        self.trouble = ""
+        self.problem = ""
         self._snapshot = snapshot
         self._afterwards = afterwards
         self._every_s = every_s
@@ -70,16 +70,16 @@ class Refresher:
         """Renew the copy and return the seconds it took. An error is logged once, and the copy is tried again."""
         loop = asyncio.get_running_loop()
         started = loop.time()
-        trouble = ""
+        problem = ""
         try:
             await asyncio.to_thread(self._snapshot.refresh, WAIT_S)
         except WarehouseBusy as error:
-            trouble = f"the copy is not renewed: {error}"
+            problem = f"the copy is not renewed: {error}"
         except MonitorError as error:
-            trouble = f"the copy cannot be renewed: {error}"
-        if trouble and trouble != self.trouble:
-            log.warning("%s", trouble)
-        self.trouble = trouble
+            problem = f"the copy cannot be renewed: {error}"
+        if problem and problem != self.problem:
+            log.warning("%s", problem)
+        self.problem = problem
         if self._task is not None:  # after the site has started: this may take seconds
             await asyncio.to_thread(self._afterwards)
         return loop.time() - started

@@ -145,7 +145,7 @@ def end_hung_process(notifier: Notifier, beat: Heartbeat, *, after_s: float, sto
 async def _report_hang(notifier: Notifier, beat: Heartbeat, after_s: float) -> None:
     detail = (
         f"The run was not over after {after_s:g} s and did not react: its process was ended. "
-        "What was answered is kept, and the next run within the hour goes on from there."
+        "Answers that arrived are stored, and the next run within the hour continues from there."
     )
     await asyncio.gather(
         notify_fault(notifier, Fault(HUNG_RUN, detail)),

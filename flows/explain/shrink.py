@@ -73,7 +73,7 @@ class CaseShrinker:
     """Shrinks one case at the address of ``asker``; ``control`` asks where it is right, if anywhere.
 
     After `run`, ``mark`` is the failure that was followed, ``failing`` the last result that had it for each
-    question, and ``trouble`` why the last question without a graded answer had none.
+    question, and ``problem`` why the last question without a graded answer had none.
     """
 
     case: GoldCase

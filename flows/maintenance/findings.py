@@ -113,7 +113,7 @@ def build_load_faults(report: LoadReport) -> list[Fault]:
 def build_check_faults(report: CheckReport) -> list[Fault]:
     """Build one fault for each kind of problem, with the text of the first one."""
     kinds: dict[str, list[str]] = {}
-    for problem in report.troubles:
+    for problem in report.problems:
         kinds.setdefault(problem.kind.value, []).append(problem.text)
     return [Fault(kind, _format_first(texts)) for kind, texts in kinds.items()]
 

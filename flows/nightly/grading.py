@@ -235,7 +235,7 @@ def _build_exchange(
 
 
 NO_KNOWN_REPORT: Final = "the suite has no issue whose report is known, by which a rating could be believed"
-NO_PASSAGES: Final = "the passages that the reply was made from were not kept"
+NO_PASSAGES: Final = "the passages that the reply was made from were not stored"
 
 
 class NightlyJudging(Record):

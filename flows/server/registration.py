@@ -5,7 +5,7 @@ missing runs, and for runs whose process is gone:
 
     no run of a deployment has completed in time ─────▶ a message
     a run's heartbeats stop before it reports an end ──▶ the run is marked Crashed
-    a run is Crashed, whoever marked it ───────────────▶ a message
+    a run is Crashed, by any process ────────────────▶ a message
     a run could not begin, so it could notify nobody ──▶ a message
 
 The messages go from Prefect's server directly to Slack, because the process that would send them may be gone.
@@ -125,7 +125,7 @@ def build_missing_run_automation(expectation: Expectation, block: UUID, channel:
     """Build the automation that sends a message when no run of a deployment completed in time; repeats."""
     hours = expectation.within_s / 3600
     text = (
-        f"🛠️ Lookout itself is in trouble · no run of {expectation.deployment} has completed for {hours:g} hours. "
+        f"🛠️ Lookout itself has a fault · no run of {expectation.deployment} has completed for {hours:g} hours. "
         "Look whether its schedule is on and whether a worker is alive."
     )
     return AutomationCore(
@@ -152,10 +152,11 @@ def build_crashed_run_automation(flows: Sequence[str], block: UUID, channel: str
     """
     text = (
         f'(("🛠️ A run was stopped · run " if flow_run.state.message in {STOPPED_MESSAGES} else '
-        '"🛠️ Lookout itself is in trouble · run ") ~ flow_run.name ~ " of " ~ flow.name ~ '
+        '"🛠️ Lookout itself has a fault · run ") ~ flow_run.name ~ " of " ~ flow.name ~ '
         f'(" was ended from outside: by Ctrl-C, or as its machine was shut down. " if flow_run.state.message in '
         f'{STOPPED_MESSAGES} else " crashed: its process is gone. ") ~ '
-        '"What was answered is kept, and the next run within the hour goes on from there. " ~ (flow_run | ui_url))'
+        '"Answers that arrived are stored, and the next run within the hour continues from there. " '
+        "~ (flow_run | ui_url))"
     )
     return AutomationCore(
         name=f"{AUTOMATION_PREFIX}a run crashed",
@@ -183,7 +184,7 @@ def build_unstarted_run_automation(flows: Sequence[str], block: UUID, channel: s
     long.
     """
     text = (
-        '("🛠️ Lookout itself is in trouble · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
+        '("🛠️ Lookout itself has a fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
         'so nothing was asked: its configuration or its parameters are wrong. Its page says which. " '
         "~ (flow_run | ui_url))"
     )

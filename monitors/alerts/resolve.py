@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Final
 
 from monitors.alerts.redact import redact
-from monitors.alerts.wording import ABOUT_THE_MONITOR, KIND_WORDS, KINDS_WITH_OWN_TITLE, format_ids
+from monitors.alerts.wording import ABOUT_THE_MONITOR, format_ids, has_own_title
 from monitors.records.base import Blame, Identifier, Record, Sha256, UtcTime
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import CaseOutcome
@@ -162,7 +162,7 @@ def _format_ending(incident: Incident, scope: ResolutionScope) -> str:
         right_now = f" ({format_ids(right)} {'is' if len(right) == 1 else 'are'} right now)" if right else ""
         edited = [case for case in right if _has_another_gold(incident, case, scope)]
         return f"The gate passes again{right_now}.{_format_edited_gold(edited)}"
-    if incident.kind in KINDS_WITH_OWN_TITLE and incident.title != KIND_WORDS[incident.kind]:
+    if has_own_title(incident):
         return ANSWERS_AGAIN
     if incident.kind is not IncidentKind.CASE_FAILURE:
         return CLEARED_WORDS[incident.kind]

@@ -25,7 +25,7 @@ KIND_WORDS: dict[IncidentKind, str] = {
     IncidentKind.GATE_FAIL: "Gate FAIL",
     IncidentKind.DRIFT: "Quality drifts",
     IncidentKind.JUDGE_VOID: "Judge's grades do not count",
-    IncidentKind.MONITOR_FAULT: "Lookout itself is in trouble",
+    IncidentKind.MONITOR_FAULT: "Lookout itself has a fault",
     IncidentKind.DRILL: "Drill",
 }
 
@@ -80,8 +80,11 @@ RECOVERED_MARK = "✅"
 UNKNOWN_MARK = "❔"
 MONITOR_MARK = "🛠️"
 
-KINDS_WITH_OWN_TITLE = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
-"""Kinds whose title says more than the kind: for example that Lookout cannot ask, not that the app is down."""
+_KINDS_WITH_OWN_TITLE = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
+"""Kinds whose title can say more than the kind: for example that Lookout cannot ask, not that the app is down."""
+
+_FORMER_KIND_WORDS = frozenset({"Lookout itself is in trouble"})
+"""Words for kinds in incidents that an earlier version opened: they say no more than the kind."""
 
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
 """Kinds about faults of the monitor itself: they say nothing about the application."""
@@ -100,9 +103,16 @@ def format_fault(incident: Incident) -> str:
     """Format the fault in a few words: the failure's name if it has one, else its title or the incident's kind."""
     if incident.kind is IncidentKind.CASE_FAILURE:
         return FAILURE_TITLES[incident.failure_kind] if incident.failure_kind else incident.title
-    if incident.kind in KINDS_WITH_OWN_TITLE:
-        return incident.title
-    return KIND_WORDS[incident.kind]
+    return incident.title if has_own_title(incident) else KIND_WORDS[incident.kind]
+
+
+def has_own_title(incident: Incident) -> bool:
+    """Whether the incident's title says more than the words for its kind, those of earlier versions included."""
+    return (
+        incident.kind in _KINDS_WITH_OWN_TITLE
+        and incident.title != KIND_WORDS[incident.kind]
+        and incident.title not in _FORMER_KIND_WORDS
+    )
 
 
 def format_to_do(item: AlertItem) -> str:
@@ -112,7 +122,7 @@ def format_to_do(item: AlertItem) -> str:
         if incident.failure_kind:
             return FAILURE_TO_DO[incident.failure_kind]
         return DISPUTED_TO_DO if is_disputed(item.observation) else ""
-    return "" if format_fault(incident) != KIND_WORDS[incident.kind] else KIND_TO_DO.get(incident.kind, "")
+    return "" if has_own_title(incident) else KIND_TO_DO.get(incident.kind, "")
 
 
 def format_doubt(observation: Observation) -> str:

@@ -2,7 +2,7 @@
 
 A clarifying question is short, and ends by asking for something of the user's: which plan, what policy number.
 A courtesy ("anything else?"), an offer ("shall I explain?"), a greeting ("how can I help?") and an instruction that
-is the answer ("please show your card at the desk") ask for nothing that the answer needs.
+is the answer ("please show your card at the counter") ask for nothing that the answer needs.
 """
 
 from __future__ import annotations

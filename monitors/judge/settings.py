@@ -1,7 +1,7 @@
 """`[judge]` and `[review]`: the judging models, their budget, and which answers people review.
 
 The models judge what the plain graders leave open, and by default confirm severity-3 cases that these pass. People
-review a share of each stratum of graded answers, the same answers whoever asks and whenever. Answers are sampled
+review a share of each stratum of graded answers, the same answers on every call. Answers are sampled
 run by run, from strata by which graders passed or failed them, what came of them, and whether their case is of
 severity 3. Each stratum gives its share and at least one, so that every grader is reviewed and the rare failure
 too. How likely an answer was to be sampled is stored with its label; every rate is weighted by that.

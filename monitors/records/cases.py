@@ -34,7 +34,7 @@ class Pipeline(StrEnum):
 
 PIPELINE_MEANINGS: Final[Mapping[Pipeline, str]] = {
     Pipeline.MANUAL: "written by hand",
-    Pipeline.TEMPLATE: "made of facts and templates by `lookout gold build`, which writes it anew each time",
+    Pipeline.TEMPLATE: "made of facts and templates by `lookout gold build`, which writes it again each time",
     Pipeline.DRAFT: "proposed by a model that read a document (`lookout gold draft`)",
     Pipeline.ADVERSARIAL: "an attack (`lookout gold starter adversarial`), or a case in other words or with typing "
     "errors (`lookout gold vary`)",

@@ -31,7 +31,7 @@ class TrendPoint(NamedTuple):
 
 
 class ChartScale(NamedTuple):
-    """The range of a chart's height, and the value at which a limit is drawn."""
+    """The range of a chart's height, and the value of the limit line."""
 
     bottom: float = 0.0
     top: float = 1.0

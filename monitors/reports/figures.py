@@ -30,7 +30,7 @@ _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22
 _BOX, _BOX_HEIGHT, _HOP_ABOVE, _ARCS = 30, 22, 5, 22
 _MAX_ARCS = 12
-"""With more repeats no arcs are drawn, because they would be unreadable; the boxes' colour shows the repeats."""
+"""With more repeats the chart has no arcs (they would be unreadable); the boxes' colour shows the repeats."""
 _RANGE_WIDTH, _RANGE_HEIGHT, _EDGE = 220, 18, 4
 
 
@@ -117,7 +117,7 @@ def find_range_floor(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """The steps after which a line is drawn: the end of the shortest path, and the limit."""
+    """The steps that have a line after them: the end of the shortest path, and the limit."""
 
     shortest: int | None
     limit: int | None

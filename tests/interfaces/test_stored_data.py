@@ -74,7 +74,7 @@ def rows(folder: Path, query: str) -> list[str]:
 
 
 def test_the_warehouse_is_sound_and_can_be_rebuilt_from_the_journal(installation):
-    sound = {"loaded": 52, "pending": 0, "troubles": []}
+    sound = {"loaded": 52, "pending": 0, "problems": []}
     assert json.loads(run(installation, "warehouse", "check", "--json")) == sound
     run(installation, "warehouse", "rebuild")
     assert json.loads(run(installation, "warehouse", "check", "--json")) == sound

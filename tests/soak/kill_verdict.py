@@ -115,4 +115,4 @@ def _of_warehouse(story: Story, run: str) -> Iterator[str]:
         found = {str(case): times for case, times in query.rows}
         yield from (f"{case} is {times} times in {table}" for case, times in found.items() if times != 1)
         yield from (f"{case} is not in {table}" for case in _expected(story) - set(found))
-    yield from (f"warehouse: {problem.text}" for problem in check_database(store, wait_s=30).troubles)
+    yield from (f"warehouse: {problem.text}" for problem in check_database(store, wait_s=30).problems)

@@ -165,7 +165,7 @@ def survivors(plan: Plan, acknowledged: set[str], *, thorough: bool = True) -> l
     When ``thorough``, the check must be content before and after loading. Loading twice must change nothing.
     """
     store = open_store(plan)
-    before = check_database(store, wait_s=WAIT_S).troubles if thorough else ()
+    before = check_database(store, wait_s=WAIT_S).problems if thorough else ()
     wrong = [f"before loading: {problem.text}" for problem in before]
     report = store.load_pending(WAIT_S)
     wrong += [f"damaged: {each.error}" for each in report.damaged]
@@ -173,7 +173,7 @@ def survivors(plan: Plan, acknowledged: set[str], *, thorough: bool = True) -> l
         wrong.append("a second load found something to load")
     if thorough:
         after = check_database(store, wait_s=WAIT_S)
-        wrong += [f"after loading: {problem.text}" for problem in after.troubles]
+        wrong += [f"after loading: {problem.text}" for problem in after.problems]
         wrong += [f"{after.pending} segments are still pending"] if after.pending else []
     return wrong + _cases_wrong(store, acknowledged) + _decisions_wrong(store, acknowledged)
 

@@ -188,12 +188,12 @@ class CheckReport(Record):
 
     loaded: int
     pending: int
-    troubles: tuple[CheckProblem, ...]
+    problems: tuple[CheckProblem, ...]
 
     @property
     def sound(self) -> bool:
         """Whether there is no problem: every stored row is there once, as it was written."""
-        return not self.troubles
+        return not self.problems
 
 
 def check_database(store: Store, *, wait_s: float) -> CheckReport:
@@ -210,7 +210,7 @@ def check_database(store: Store, *, wait_s: float) -> CheckReport:
             return _compare_with_journal(store, deadline)
     except WarehouseDamaged as error:
         problem = CheckProblem(kind=CheckProblemKind.FILE_DAMAGED, text=str(error))
-        return CheckReport(loaded=0, pending=len(store.journal.segments.names()), troubles=(problem,))
+        return CheckReport(loaded=0, pending=len(store.journal.segments.names()), problems=(problem,))
 
 
 def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
@@ -221,17 +221,17 @@ def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
         missing = store.count_missing(live)
     with build_database(database.file, deadline, database.schema, database.clock) as (fresh, beside):
         copies = load_copies(fresh, store.journal, database.scratch, entries, archives)
-        troubles = [
+        problems = [
             *_report_lost_rows(missing),
             *_report_missing(entries, copies.ids),
             *_report_set_aside(store),
             *copies.problems,
         ]
         fresh.execute(f"attach '{_quote_path(database.file)}' as live (read_only)")
-        troubles += _find_differences(fresh, database.file)
+        problems += _find_differences(fresh, database.file)
         fresh.execute("detach live")
     remove_database(beside)
-    return CheckReport(loaded=len(entries), pending=len(copies.ids - entries.keys()), troubles=tuple(troubles))
+    return CheckReport(loaded=len(entries), pending=len(copies.ids - entries.keys()), problems=tuple(problems))
 
 
 def _find_differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> Iterator[CheckProblem]:

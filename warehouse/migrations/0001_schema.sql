@@ -387,7 +387,7 @@ create table receipts (
 comment on table receipts is 'What became of each message, one row per try.';
 comment on column receipts.alert_id is 'The message.';
 comment on column receipts.tried_at is 'When it was tried (UTC).';
-comment on column receipts.status is 'sent, printed, failed (kept for the next try) or rejected.';
+comment on column receipts.status is 'sent, printed, failed (stored for the next try) or rejected.';
 comment on column receipts.channel is 'Where it went.';
 comment on column receipts.thread is 'The message''s place in the channel, for replies.';
 comment on column receipts.detail is 'What the service said, without addresses or tokens.';
@@ -512,7 +512,7 @@ create table case_drafts (
   record json not null,
   segment_id varchar not null
 );
-comment on table case_drafts is 'Cases that somebody wants, redacted. Nothing of it is gold before a person has reviewed it.';
+comment on table case_drafts is 'Proposed cases, redacted. Nothing here is gold before a person has reviewed it.';
 comment on column case_drafts.id is 'The draft.';
 comment on column case_drafts.made_at is 'When it was drafted (UTC).';
 comment on column case_drafts.done_by is 'Who wants it.';
@@ -581,7 +581,7 @@ create table hallucinations (
 );
 comment on table hallucinations is 'Replies that the application held back, as its own log says, each line once.';
 comment on column hallucinations.log is 'The log that it stands in.';
-comment on column hallucinations.id is 'Its place in the log: how often the log had started anew, byte, digest of the line.';
+comment on column hallucinations.id is 'Its place in the log: how often the log had started again, byte, digest of the line.';
 comment on column hallucinations.target is 'The application.';
 comment on column hallucinations.fingerprint is 'The incident that tells of it.';
 comment on column hallucinations.logged_at is 'When the application wrote it (UTC), if it says so.';
@@ -609,10 +609,10 @@ create table quarantined_lines (
   segment_id varchar not null,
   primary key (log, id)
 );
-comment on table quarantined_lines is 'Lines of a log that are no entries; nothing of their text is kept.';
+comment on table quarantined_lines is 'Lines of a log that are not entries; their text is not stored.';
 comment on column quarantined_lines.log is 'The log.';
 comment on column quarantined_lines.id is 'Its place in the log, as for an entry.';
-comment on column quarantined_lines.generation is 'How often the log had started anew.';
+comment on column quarantined_lines.generation is 'How often the log had started again, as after a rotation.';
 comment on column quarantined_lines.byte_offset is 'Where the line starts, in bytes.';
 comment on column quarantined_lines.length is 'Bytes of the line.';
 comment on column quarantined_lines.sha256 is 'Digest of the line, to find it in a copy of the log.';
@@ -632,7 +632,7 @@ create table log_cursors (
 comment on table log_cursors is 'Where reading of each log stood, written in one segment with what had been read.';
 comment on column log_cursors.log is 'The log.';
 comment on column log_cursors.sequence is 'Counts the steps of reading; the largest is where reading stands.';
-comment on column log_cursors.generation is 'How often the log had started anew.';
+comment on column log_cursors.generation is 'How often the log had started again, as after a rotation.';
 comment on column log_cursors.byte_offset is 'Read up to here, in bytes of the newest file.';
 comment on column log_cursors.record is 'The whole cursor as JSON.';
 comment on column log_cursors.segment_id is 'The segment it came from.';

@@ -82,7 +82,7 @@ def _select_cases(target: TargetConfig | None) -> list[GoldCase]:
 
 
 def _grade_trial(trial: Trial, case: GoldCase, panel: tuple[Grader, ...]) -> Trial:
-    if trial.trouble is not None:
+    if trial.problem is not None:
         return trial
     by_wire = None if trial.sent is None else _describe_failure(trial, case, panel, Channel.WIRE)
     return trial.model_copy(
@@ -208,7 +208,7 @@ def _inspect_target(
     goal = picture or _make_picture_path(loaded, name, utc_now())
     with show_waiting(f"Looking at {address}"):
         inspection = asyncio.run(_inspect(address, settings, goal, asking, login))
-        if inspection.trouble is None and ask_apis:
+        if inspection.problem is None and ask_apis:
             update_waiting(f"Asking {address} {TRIALS} questions")
             inspection = add_trials(inspection, address, settings, configured, login)
     # The target's name, or the one that `lookout init` would give it.
@@ -239,9 +239,9 @@ def _print_inspection(
 
 def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
     """Return PASS when the page can be asked, FAIL when the application prevents it, else INCONCLUSIVE."""
-    trouble = inspection.trouble or next((trial.trouble for trial in inspection.trials if trial.trouble), None)
-    if trouble is not None:
-        return ExitCode.FAIL if trouble.blame is Blame.APP else ExitCode.INCONCLUSIVE
+    problem = inspection.problem or next((trial.problem for trial in inspection.trials if trial.problem), None)
+    if problem is not None:
+        return ExitCode.FAIL if problem.blame is Blame.APP else ExitCode.INCONCLUSIVE
     doubtful = any(trial.doubt for trial in inspection.trials) and not inspection.small_talk_falls_back
     return ExitCode.INCONCLUSIVE if doubtful else ExitCode.PASS
 

@@ -36,10 +36,10 @@ def print_inspection(
     """Print one inspection. ``name`` is the target's, ``configured`` and ``graders`` its settings."""
     console.print(f"[bold]{escape(inspection.address)}[/]  {escape(inspection.overview.title)}", highlight=False)
     console.print(_build_grid(_list_rows(inspection)))
-    if inspection.trouble is not None:
+    if inspection.problem is not None:
         console.print(_build_grid(_list_overview(inspection)))
-        console.print(f"\n[bold red]{escape(inspection.trouble.detail)}[/]", highlight=False, soft_wrap=True)
-        console.print(f"What to do: {escape(inspection.trouble.to_do)}", highlight=False, soft_wrap=True)
+        console.print(f"\n[bold red]{escape(inspection.problem.detail)}[/]", highlight=False, soft_wrap=True)
+        console.print(f"What to do: {escape(inspection.problem.to_do)}", highlight=False, soft_wrap=True)
     if inspection.picture:
         console.print(
             f"\nPicture with what was found outlined: {escape(os.path.relpath(inspection.picture))}", soft_wrap=True
@@ -86,8 +86,8 @@ def _list_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
 
 
 def _format_trial(trial: Trial) -> str:
-    if trial.trouble is not None:
-        return f"“{trial.question}”: no answer, {trial.trouble.detail}"
+    if trial.problem is not None:
+        return f"“{trial.question}”: no answer, {trial.problem.detail}"
     reply = _shorten(trial.text)
     if trial.doubt:
         return f"“{trial.question}”: doubtful, {trial.doubt}: {reply}"
@@ -106,7 +106,7 @@ def _list_conclusions(inspection: PageInspection, configured: ProbeSettings) -> 
     if not trials:
         yield "No question was asked, so nothing is proved: look again with --ask before you rely on it."
         return
-    bad = [trial for trial in trials if trial.doubt or trial.trouble]
+    bad = [trial for trial in trials if trial.doubt or trial.problem]
     if inspection.small_talk_falls_back:
         yield (
             "The page was read right. Your bot gave the same answer to all three questions: it may know no small "
@@ -130,7 +130,7 @@ def _list_conclusions(inspection: PageInspection, configured: ProbeSettings) -> 
 
 def _print_citations(console: Console, inspection: PageInspection, name: str, graders: GraderSettings) -> None:
     """Print the lines that make a source required, where most answers name one and none is required."""
-    read = [trial for trial in inspection.trials if trial.trouble is None]
+    read = [trial for trial in inspection.trials if trial.problem is None]
     citing = sum(_has_citation(trial, graders) for trial in read)
     if graders.citation_required or 2 * citing <= len(read):
         return
@@ -212,7 +212,7 @@ def _build_grid(rows: Iterable[tuple[str, str]]) -> Table:
 def _format_pins_title(inspection: PageInspection, pinned: Selectors) -> str:
     if inspection.selectors == pinned:
         return "\nIt is pinned already:"
-    if inspection.trouble is not None:
+    if inspection.problem is not None:
         return "\nWhat was found, as it would be pinned in lookout.toml:"
     return "\nNothing needs to be pinned. To pin what was found, in lookout.toml:"
 

@@ -139,10 +139,10 @@ def _ask_api(address: str, environment: Mapping[str, str], driver: str, say: Say
         tried = "".join(f"\n  {line}" for line in discovery.tried)
         tried = f" Tried:{tried}\n" if tried else "\n"
         if discovery.asks_for_other_body:
-            say(f"{address}: {discovery.trouble}.{tried}{FILL_IN}")
-            return Probe(_format_unknown_table(driver, "", discovery.trouble), is_api=True, is_known=False)
+            say(f"{address}: {discovery.problem}.{tried}{FILL_IN}")
+            return Probe(_format_unknown_table(driver, "", discovery.problem), is_api=True, is_known=False)
         raise ConfigError(
-            f"{address}: {discovery.trouble}; nothing was written.{tried}"
+            f"{address}: {discovery.problem}; nothing was written.{tried}"
             "write probe.api by hand (docs/configuration.md), or say --no-ask for a table to fill in"
         )
     reply = " ".join(discovery.answer.split())

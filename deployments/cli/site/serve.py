@@ -30,5 +30,5 @@ def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
 def build_site_environment() -> SiteEnvironment:
     """Return the real clock and the local user's name."""
     variables = get_environment()
-    name = next((variables[key] for key in LOCAL_NAMES if variables.get(key)), "somebody on this machine")
+    name = next((variables[key] for key in LOCAL_NAMES if variables.get(key)), "a user of this machine")
     return SiteEnvironment(now=utc_now, local_name=name)

@@ -41,7 +41,7 @@ COURSE_LABELS: Final = {
     CaseCourse.BROKE: ("Broke", "Right before, wrong ever since: the marked run is the change point"),
     CaseCourse.FAILING: ("Failing", "Wrong in every run shown that graded it"),
     CaseCourse.UNSTEADY: ("Unsteady", "Flipped more than once, each time with another deploy or suite"),
-    CaseCourse.MENDED: ("Mended", "Wrong before, right ever since: the marked run is the change point"),
+    CaseCourse.FIXED: ("Fixed", "Wrong before, right ever since: the marked run is the change point"),
     CaseCourse.FLAKY: ("Flaky", "Flipped more than once with the same suite and commit, or within one run"),
     CaseCourse.UNGRADED: ("Could not tell", "No run shown could grade it"),
     CaseCourse.RIGHT: ("Right", "Right in every run shown that graded it"),

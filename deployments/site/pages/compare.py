@@ -27,7 +27,7 @@ from warehouse.queries.site.compared import (
     load_run_side,
 )
 
-FLIP_DIRECTIONS: Final = ("broke", "mended")
+FLIP_DIRECTIONS: Final = ("broke", "fixed")
 TOO_FEW: Final = "too few pairs to tell"
 MIN_SHOWN_CHANCE: Final = 1e-6
 
@@ -50,7 +50,7 @@ class PairSums(Record):
     severity: Severity | None
     pairs: int
     broke: int
-    mended: int
+    fixed: int
     p_value: float
     smallest_drop: float | None
     says: str
@@ -143,7 +143,7 @@ def _summarize_group(severity: Severity | None, pairs: Sequence[Pair], matters: 
         severity=severity,
         pairs=len(pairs),
         broke=sum(pair.difference > 0 for pair in pairs),
-        mended=sum(pair.difference < 0 for pair in pairs),
+        fixed=sum(pair.difference < 0 for pair in pairs),
         p_value=compute_p_value(pairs),
         smallest_drop=compute_min_detectable_drop(len(pairs)),
         says=format_conclusion(pairs, matters),
@@ -155,7 +155,7 @@ def format_conclusion(pairs: Sequence[Pair], matters: float) -> str:
     drop, chance = compute_min_detectable_drop(len(pairs)), compute_p_value(pairs)
     if drop is None:
         return (
-            f"{TOO_FEW}: {compute_min_detectable_breaks()} must break, with none mended, and there are {len(pairs)}"
+            f"{TOO_FEW}: {compute_min_detectable_breaks()} must break, with none fixed, and there are {len(pairs)}"
         )
     if chance < ALPHA:
         way = "better" if find_direction(pairs) is Direction.BETTER else "worse"

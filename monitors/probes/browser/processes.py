@@ -154,7 +154,7 @@ class BrowserWatch:
                 )
             elif process.is_page and self._measure_busy_s(process, now_s) > self.limits.spinning_s:
                 offenders.append(
-                    (process, f"the page kept a core busy for {self.limits.spinning_s:g} s without a pause")
+                    (process, f"the page used a whole core for {self.limits.spinning_s:g} s without a pause")
                 )
         total_mb = sum(process.rss_mb for process in tree)
         pages = [process for process in tree if process.is_page]

@@ -96,7 +96,7 @@ class AddressResponse(Record):
 
 
 class ApiDiscovery(Record):
-    """How to ask an API. Without ``probe`` no way was found, and ``trouble`` says why.
+    """How to ask an API. Without ``probe`` no way was found, and ``problem`` says why.
 
     ``tried`` are the request bodies with their results. ``refused`` is a 401 or 403, ``header`` the one that the
     API then named. ``answer`` is its last answer.
@@ -105,7 +105,7 @@ class ApiDiscovery(Record):
     probe: ProbeSettings | None = None
     answer: str = ""
     tried: tuple[str, ...] = ()
-    trouble: str = ""
+    problem: str = ""
     refused: int | None = None
     header: str | None = None
     asks_for_other_body: bool = False
@@ -198,7 +198,7 @@ async def discover_api(address: str, settings: ProbeSettings, headers: RequestHe
         async with clients.lend() as client:
             discovery = await search.run(client)
     except (TimeoutError, httpx.HTTPError, ProbeError) as error:
-        discovery = ApiDiscovery(trouble=f"it does not answer: {error or type(error).__name__}")
+        discovery = ApiDiscovery(problem=f"it does not answer: {error or type(error).__name__}")
     finally:
         await clients.aclose()
     discovery = discovery.model_copy(update={"tried": tuple(search.tried)})
@@ -212,8 +212,8 @@ async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: Req
         async with ApiDriver(address, discovery.probe, headers=headers) as driver:
             answer = await driver.ask((HARMLESS,))
     except ProbeError as error:
-        trouble = f"{discovery.probe.api.request} is answered, but asking once more as a run does failed: {error}"
-        update = {"probe": None, "trouble": headers.hide_secrets(trouble), "asks_for_other_body": True}
+        problem = f"{discovery.probe.api.request} is answered, but asking once more as a run does failed: {error}"
+        update = {"probe": None, "problem": headers.hide_secrets(problem), "asks_for_other_body": True}
         return discovery.model_copy(update=update)
     return discovery.model_copy(update={"answer": headers.hide_secrets(answer.visible_text)})
 
@@ -247,8 +247,8 @@ class _Search:
                 return discovery
             await self._queue_completed_body(body, reply, client)
         note = "; every request got the same answer, an empty one too" if self._answer_to_empty_body else ""
-        trouble = f"no usual request body returned a text that Lookout can read{note}"
-        return ApiDiscovery(trouble=trouble, asks_for_other_body=True)
+        problem = f"no usual request body returned a text that Lookout can read{note}"
+        return ApiDiscovery(problem=problem, asks_for_other_body=True)
 
     def _read_answer(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
         try:
@@ -291,11 +291,11 @@ def _find_final_error(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
     if reply.status in REFUSED_STATUSES:
         match = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
         header = match.group() if match and "-" in match.group() else None
-        return ApiDiscovery(trouble=f"HTTP {reply.status}", refused=reply.status, header=header)
+        return ApiDiscovery(problem=f"HTTP {reply.status}", refused=reply.status, header=header)
     if reply.status in WALL_STATUSES:
-        return ApiDiscovery(trouble=f"HTTP {reply.status}: a login or quota wall")
+        return ApiDiscovery(problem=f"HTTP {reply.status}: a login or quota wall")
     if reply.status in _NO_POST_STATUSES and is_first:
-        return ApiDiscovery(trouble=f"HTTP {reply.status} to a POST of JSON")
+        return ApiDiscovery(problem=f"HTTP {reply.status} to a POST of JSON")
     return None
 
 

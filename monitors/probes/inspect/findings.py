@@ -394,7 +394,7 @@ class Trial(Record):
     text: str = ""
     sent: WirePayload | None = None
     doubt: str = ""
-    trouble: PageProblem | None = None
+    problem: PageProblem | None = None
     by_page: str | None = None
     by_wire: str | None = None
 
@@ -445,7 +445,7 @@ class PageInspection(Record):
     refused: tuple[str, ...] = ()
     overview: Overview = Overview()
     picture: str | None = None
-    trouble: PageProblem | None = None
+    problem: PageProblem | None = None
     trials: tuple[Trial, ...] = ()
     new_chat: NewChat | None = None
 
@@ -453,7 +453,7 @@ class PageInspection(Record):
     def small_talk_falls_back(self) -> bool:
         """Whether all harmless questions got one same answer without other faults: a bot without small talk."""
         asked = tuple(trial.question for trial in self.trials)
-        same = all(trial.doubt == SAME_ANSWER and trial.trouble is None for trial in self.trials)
+        same = all(trial.doubt == SAME_ANSWER and trial.problem is None for trial in self.trials)
         return asked == QUESTIONS and same
 
 

@@ -120,7 +120,7 @@ async def _inspect_signed_in(
             except LoginWall as wall:
                 await pages.renew_session(tab, wall)
     except LoginFailed as error:
-        return inspection.model_copy(update={"trouble": build_page_problem(error)})
+        return inspection.model_copy(update={"problem": build_page_problem(error)})
     except ProbeError:
         pass  # the inspection itself reports it
     return await _inspect_on_new_tab(pages, settings, inspection, asking, goal)
@@ -152,7 +152,7 @@ class PageInspector:
             await self._note_chat(conversation.chat)
             await self._note_answer(conversation)
         except ProbeError as error:
-            self._update(trouble=build_page_problem(error))
+            self._update(problem=build_page_problem(error))
         self._update(
             http_status=self._listener.status,
             loaded_s=self._listener.loaded_s,
@@ -456,7 +456,7 @@ def _build_trial(
     if trial_answer.seen is None:
         return Trial(
             question=trial_answer.question,
-            trouble=None if trial_answer.error is None else build_page_problem(trial_answer.error),
+            problem=None if trial_answer.error is None else build_page_problem(trial_answer.error),
         )
     sent = read_rule_payload(rule, trial_answer.received) if rule is not None else None
     others = [

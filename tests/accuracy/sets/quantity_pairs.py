@@ -58,5 +58,5 @@ def _build_figures(group: tuple[str, str], tally: Counter[str]) -> list[Figure]:
             baseline=BASELINE.get(source),
         ),
         build_share(NAME, f"{source}: equal pairs found", tally["True-True"], equal),
-        build_share(NAME, f"{source}: unequal pairs kept apart", tally["False-False"], unequal),
+        build_share(NAME, f"{source}: unequal pairs distinguished", tally["False-False"], unequal),
     ]

@@ -34,7 +34,7 @@ def measure(data: Path) -> Measured:
         refused = refusal.refused
         right = refused == row["refused"]
         labels[row["label"], right] += 1
-        tally["found" if refused and right else "false" if refused else "missed" if not right else "kept"] += 1
+        tally["found" if refused and right else "false" if refused else "missed" if not right else "answered"] += 1
         if not right:
             what = "taken for a refusal" if refused else "not seen as a refusal"
             errors.append(TellingError(NAME, row["id"], f"{row['label']}: {what}", TEACHES[row["label"]]))

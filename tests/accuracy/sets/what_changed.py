@@ -64,11 +64,11 @@ class Planted:
 def _build_applications() -> Iterator[Planted]:
     newer = Setup(commit="bbb")
     yield Planted("another commit", APPLICATION, setup_now=newer)
-    yield Planted("another commit, worded anew", APPLICATION, WORDED, WORDED, setup_now=newer)
+    yield Planted("another commit, reworded", APPLICATION, WORDED, WORDED, setup_now=newer)
     yield Planted("version header", APPLICATION, now=replace(PLAIN, headers={"X-App-Version": "1.5.0"}))
     yield Planted("server header", APPLICATION, SILENT, replace(SILENT, headers={"Server": "gunicorn"}))
     yield Planted("400 ms slower", APPLICATION, now=replace(PLAIN, delay_ms=460))
-    yield Planted("six times slower, worded anew", APPLICATION, WORDED, replace(WORDED, delay_ms=400))
+    yield Planted("six times slower, reworded", APPLICATION, WORDED, replace(WORDED, delay_ms=400))
     long = " This is general information about our products and no offer; ask our service desk for advice."
     yield Planted("a sentence behind each answer", APPLICATION, WORDED, replace(WORDED, suffix=long))
     yield Planted("no citations", APPLICATION, now=replace(PLAIN, cites=False))
@@ -81,7 +81,7 @@ def _build_applications() -> Iterator[Planted]:
 def _build_models() -> Iterator[Planted]:
     other = {"model": "small-2026-03"}
     yield Planted("another model", MODEL, now=replace(PLAIN, **other))
-    yield Planted("another model, worded anew", MODEL, WORDED, replace(WORDED, **other))
+    yield Planted("another model, reworded", MODEL, WORDED, replace(WORDED, **other))
     nested = ({"meta": {"model": name}} for name in ("a-1", "a-2"))
     yield Planted("deeper in the payload", MODEL, *(replace(SILENT, more=more) for more in nested))
     yield Planted("fingerprint", MODEL, now=replace(PLAIN, more={"system_fingerprint": "fp_71"}))
@@ -94,7 +94,7 @@ def _build_models() -> Iterator[Planted]:
     yield Planted("a rollout of 30 %", MODEL, now=rollout)
     yield Planted("declines a third", MODEL, SILENT, replace(SILENT, declines=0.35))
     silent_worded = replace(SILENT, wording=True)
-    yield Planted("declines a third, worded anew", MODEL, silent_worded, replace(silent_worded, declines=0.35))
+    yield Planted("declines a third, reworded", MODEL, silent_worded, replace(silent_worded, declines=0.35))
     yield Planted("another model, and slower", MODEL, now=replace(PLAIN, delay_ms=460, **other))
 
 
@@ -105,16 +105,16 @@ def _build_contents() -> Iterator[Planted]:
     first, second = with_policy(BOOK, 0, other_amounts), with_policy(BOOK, 1, other_amounts)
     yield Planted("hash of a source", CONTENT, HASHED, replace(HASHED, book=first))
     hashed = replace(HASHED, wording=True)
-    yield Planted("hash of a source, worded anew", CONTENT, hashed, replace(hashed, book=second))
+    yield Planted("hash of a source, reworded", CONTENT, hashed, replace(hashed, book=second))
     dated = [
         replace(PLAIN, versions=lambda _policy, on=on: on, version_key="updated_at") for on in ("2026", "2027")
     ]
     yield Planted("date of all sources", CONTENT, *dated)
     yield Planted("figures of a document", CONTENT, now=replace(PLAIN, book=first))
-    yield Planted("figures of a document, worded anew", CONTENT, WORDED, replace(WORDED, book=second))
+    yield Planted("figures of a document, reworded", CONTENT, WORDED, replace(WORDED, book=second))
     yield Planted("a document is gone", CONTENT, now=replace(PLAIN, book=with_policy(BOOK, 0, lambda _one: None)))
     gone = with_policy(BOOK, 2, lambda _one: None)
-    yield Planted("a document is gone, worded anew", CONTENT, WORDED, replace(WORDED, book=gone))
+    yield Planted("a document is gone, reworded", CONTENT, WORDED, replace(WORDED, book=gone))
     yield Planted("a document is renamed", CONTENT, now=replace(PLAIN, book=with_policy(BOOK, 0, renamed)))
     some = with_policy(BOOK, 1, lambda policy: other_amounts(policy, most=6))
     yield Planted("six facts of a document", CONTENT, now=replace(PLAIN, book=some))
@@ -156,7 +156,7 @@ def measure(data: Path) -> Measured:
     figures = [
         *_build_figures(found),
         _build_control_figure("answers repeat", plain),
-        _build_control_figure("answers are worded anew", worded),
+        _build_control_figure("answers are reworded", worded),
     ]
     errors = [
         TellingError(

@@ -325,7 +325,7 @@ broken  alerts, bot  the test did not arrive
 → Slack refuses the message (HTTP 200, channel_not_found): check `slack_channel`
   in lookout.toml (a private channel is only found once the bot is in it)""",
             code=4,
-            to_do="Mend `alerts.slack_channel`, and type `/invite @lookout` in the channel.",
+            to_do="Fix `alerts.slack_channel`, and type `/invite @lookout` in the channel.",
             files={"lookout.toml": ON_SLACK},
             variables=BOT_TOKEN,
             part=True,
@@ -484,7 +484,7 @@ report and of `lookout doctor` says what to do next; `LOOKOUT_DEBUG=1` before a 
 | --- | --- |
 | 2 | the command or the configuration is wrong; nothing was asked |
 | 3 | no verdict was possible: the app was down, or too little could be graded |
-| 4 | Lookout itself, or what it needs on this machine, is in trouble |
+| 4 | Lookout itself, or something that it needs on this machine, does not work |
 """
 
 

@@ -59,7 +59,7 @@ def test_decisions_of_one_machine_are_known_to_another(tmp_path, lookout, bucket
     done("alerts", "silence", "--target", "bot", "--for", "4h", "--reason", "moving house", "--by", "Ada", cwd=one)
     done("warehouse", "load", cwd=other)
     assert "moving house" in done("alerts", "silences", "--json", cwd=other)
-    assert json.loads(done("warehouse", "check", "--json", cwd=other))["troubles"] == []
+    assert json.loads(done("warehouse", "check", "--json", cwd=other))["problems"] == []
     done("warehouse", "rebuild", cwd=other)
     assert "moving house" in done("alerts", "silences", "--json", cwd=other)
     assert not (one / "data" / "journal").exists()

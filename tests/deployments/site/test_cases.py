@@ -26,7 +26,7 @@ COURSES = {
     "always": ("rrrrrr", "right"),
     "never": ("wwwwww", "failing"),
     "down": ("rrrrww", "broke"),
-    "up": ("wrrrrr", "mended"),
+    "up": ("wrrrrr", "fixed"),
     "both": ("rwrrrr", "flaky"),
     "silent": ("rrrrrn", "broke"),
     "unknown": ("uuuuuu", "ungraded"),
@@ -91,7 +91,7 @@ def test_each_case_has_the_course_that_its_answers_had(site):
     assert {row["case_id"]: row["course"] for row in data["cases"]} == {
         name: course for name, (_, course) in COURSES.items()
     }
-    assert data["courses"] == {"right": 3, "failing": 2, "broke": 2, "mended": 1, "flaky": 1, "ungraded": 1}
+    assert data["courses"] == {"right": 3, "failing": 2, "broke": 2, "fixed": 1, "flaky": 1, "ungraded": 1}
 
 
 def test_the_flip_is_marked_in_the_run_that_brought_it(site):
@@ -179,6 +179,6 @@ def plain(letters: str) -> tuple[str, int]:
     if not flips:
         return ("right" if graded[0][1] else "failing"), 0
     if flips == 1:
-        return ("mended" if graded[-1][1] else "broke"), 1
+        return ("fixed" if graded[-1][1] else "broke"), 1
     unlike = any({True, False} <= {right for at, right in graded if at == deploy} for deploy, _ in graded)
     return ("flaky" if unlike else "unsteady"), flips

@@ -73,7 +73,7 @@ def test_the_flips_stand_first_and_mcnemar_says_what_they_show(site, snapshot):
     data = compared(site, "before=run-0&now=run-1")
     assert [flip["case_id"] for flip in data["flips"]] == [f"case-{number:02}" for number in range(8)]
     everything = data["sums"][0]
-    assert (everything["pairs"], everything["broke"], everything["mended"]) == (39, 8, 0)
+    assert (everything["pairs"], everything["broke"], everything["fixed"]) == (39, 8, 0)
     assert everything["p_value"] == pytest.approx(2 / 2**8)
     assert everything["says"].startswith("worse")
     assert everything["says"] == snapshot

@@ -52,7 +52,7 @@ async def test_each_decision_is_one_press(chromium, site, width, button, state):
     """From the list to the incident, the reason, the press; what came of it stands there and in the story."""
     async with opened(chromium, f"{site.address}/incidents", width=width) as (page, heard):
         await page.locator("tbody a").first.click()
-        await page.get_by_label("Why, for whoever asks later").fill("looked at it")
+        await page.get_by_label("Reason, for later readers").fill("looked at it")
         await page.get_by_role("button", name=button, exact=True).click()
         await page.locator(".flash").wait_for()
         assert "looked at it" in await page.locator(".story").inner_text()
@@ -221,7 +221,7 @@ async def shows(page, text: str) -> None:
 async def test_everything_is_decided_without_script(chromium, site):
     """Links and buttons do what the keys do."""
     async with opened(chromium, f"{site.address}/review", script=False) as (page, _):
-        await page.get_by_role("link", name="somebody else?").click()
+        await page.get_by_role("link", name="not you?").click()
         await page.get_by_label("Who reviews?").fill("bina")
         await page.get_by_role("button", name="Begin").click()
         await page.get_by_role("link", name="Wrong").click()

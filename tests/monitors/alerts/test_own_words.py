@@ -73,7 +73,7 @@ def test_every_message_of_ours_survives(package):
 
 
 def test_a_message_that_would_be_masked_is_found():
-    (_, parts), *_ = own_texts('raise ConfigError(f"{name}: the password is Mango#4471, mend it")')
+    (_, parts), *_ = own_texts('raise ConfigError(f"{name}: the password is Mango#4471, change it")')
     assert masked_words(parts) == {"Mango", "4471"}
 
 

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import pytest
+
 from monitors.alerts.observe import ObservationContext, observe_monitor_fault
-from monitors.alerts.resolve import build_scope
+from monitors.alerts.resolve import ANSWERS_AGAIN, CLEARED_WORDS, build_recovery, build_scope
+from monitors.alerts.wording import KIND_WORDS, format_fault
 from monitors.gate.assess import assess
 from monitors.records.base import Severity
 from monitors.records.grades import Aspect, FailureKind
-from monitors.records.incidents import Capability, IncidentKind
+from monitors.records.incidents import Capability, IncidentKind, IncidentState
 from monitors.records.runs import CaseResult
 from tests.builders import NOON, case_result, gold_case, no_answer
 from tests.monitors.alerts.sample_observations import NIGHT, items, observation, outage
@@ -53,6 +56,31 @@ def test_a_fault_of_the_monitor_is_ended_only_by_the_part_that_opened_it():
     found = of(case_result(gold_case()), cleared=[IncidentKind.MONITOR_FAULT])
     assert not found.can_resolve(crash)
     assert found.model_copy(update={"owner": Capability.NIGHTLY}).can_resolve(crash)
+
+
+@pytest.mark.parametrize(
+    "title", ["Lookout itself has a fault", "Lookout itself is in trouble"], ids=["now", "before"]
+)
+def test_a_fault_that_an_earlier_version_opened_ends_like_one_of_this_version(title: str):
+    at = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
+    (item,) = items(observe_monitor_fault(at, fault_name="DiskFull", detail="no space left"))
+    incident = item.incident.model_copy(update={"title": title})
+    scope = of(case_result(gold_case()), cleared=[IncidentKind.MONITOR_FAULT])
+    recovery = build_recovery(incident, scope)
+    assert scope.can_resolve(incident)
+    assert recovery.incident.state is IncidentState.RESOLVED
+    assert recovery.observation.reason == CLEARED_WORDS[IncidentKind.MONITOR_FAULT]
+    assert format_fault(incident) == KIND_WORDS[IncidentKind.MONITOR_FAULT]
+
+
+def test_a_title_of_its_own_stays():
+    at = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
+    (item,) = items(
+        observe_monitor_fault(at, fault_name="LoginWall", detail="a login page", title="Cannot sign in")
+    )
+    scope = of(case_result(gold_case()), cleared=[IncidentKind.MONITOR_FAULT])
+    assert build_recovery(item.incident, scope).observation.reason == ANSWERS_AGAIN
+    assert format_fault(item.incident) == "Cannot sign in"
 
 
 def test_another_targets_run_resolves_nothing():

@@ -51,7 +51,7 @@ def leak() -> CaseResult:
             "disclosure",
             Aspect.DISCLOSURE,
             FailureKind.PII_DISCLOSURE,
-            "an account number and a postal address of somebody else",
+            "an account number and a postal address of another person",
             span(text, LEAK_ACCOUNT, "account number"),
             span(text, LEAK_ADDRESS, "postal address"),
         ),

@@ -1,4 +1,4 @@
-"""Small real PNG files: a chat window in flat colours, drawn by hand."""
+"""Small real PNG files: a chat window in flat colours, from code."""
 
 from __future__ import annotations
 

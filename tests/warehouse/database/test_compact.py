@@ -110,7 +110,7 @@ def test_a_damaged_archive_is_noticed_and_the_rest_goes_on(store):
     data[len(data) // 2] ^= 1
     parquet.write_bytes(data)
     append_run(store, "run-2")
-    kinds = {problem.kind for problem in check_database(store, wait_s=1).troubles}
+    kinds = {problem.kind for problem in check_database(store, wait_s=1).problems}
     assert CheckProblemKind.SEGMENT_DAMAGED in kinds
     report = rebuild_database(store, wait_s=1)
     assert len(report.loaded.damaged) == 1

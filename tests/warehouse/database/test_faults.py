@@ -74,7 +74,7 @@ def test_f77_checkpoint_aborted(tmp_path, step):
     store.load_pending(1)
     assert count(store, "results") == 3
     assert count(store, "grades") == 9
-    assert check_database(store, wait_s=1).troubles == ()
+    assert check_database(store, wait_s=1).problems == ()
 
 
 def leave_log_behind(store: Store) -> Path:
@@ -118,11 +118,11 @@ def test_f78_log_tail_damaged(tmp_path, damage, seed):
     append(store, "c")
     damage(leave_log_behind(store), random.Random(seed))
     report = check_database(store, wait_s=1)
-    assert {problem.kind for problem in report.troubles} & {
+    assert {problem.kind for problem in report.problems} & {
         CheckProblemKind.LOADED_ROWS_LOST,
         CheckProblemKind.FILE_DAMAGED,
     }
-    if report.troubles[0].kind is CheckProblemKind.LOADED_ROWS_LOST:
+    if report.problems[0].kind is CheckProblemKind.LOADED_ROWS_LOST:
         assert store.load_pending(1).restored == 1
     else:
         with pytest.raises(WarehouseDamaged, match="lookout warehouse rebuild"):

@@ -63,7 +63,7 @@ def test_a_damaged_segment_is_set_aside_and_reported_and_the_rest_loaded(tmp_pat
     assert "set aside" in str(error)
     assert Path(report.damaged[0].stored_at).read_bytes() == damaged
     assert store.load_pending(1).damaged == (), "reported once"
-    assert [problem.kind for problem in check_database(store, wait_s=1).troubles] == [CheckProblemKind.SET_ASIDE]
+    assert [problem.kind for problem in check_database(store, wait_s=1).problems] == [CheckProblemKind.SET_ASIDE]
 
 
 def test_a_segment_of_a_newer_version_waits_where_it_is(tmp_path):
@@ -107,7 +107,7 @@ def test_the_check_sees_rows_that_were_changed_behind_its_back(tmp_path, snapsho
     with store.database.open_for_writing(1) as connection:
         connection.execute("update grades set passed = not passed where case_id = 'case-1' and position = 0")
         connection.execute("delete from results where case_id = 'case-2'")
-    problems = check_database(store, wait_s=1).troubles
+    problems = check_database(store, wait_s=1).problems
     assert [problem.kind for problem in problems] == [CheckProblemKind.TABLE_DIFFERS] * 2
     assert [problem.text.replace(str(tmp_path), "FOLDER") for problem in problems] == snapshot
 
@@ -122,7 +122,7 @@ def test_the_check_sees_segments_that_were_lost_or_replaced(tmp_path):
     second = first_file(store)
     header = json.loads(change.split(b"\n", 1)[0]) | {"id": second.stem}
     second.write_bytes(json.dumps(header).encode() + b"\n" + change.split(b"\n", 1)[1])
-    kinds = {problem.kind for problem in check_database(store, wait_s=1).troubles}
+    kinds = {problem.kind for problem in check_database(store, wait_s=1).problems}
     assert {
         CheckProblemKind.SEGMENT_MISSING,
         CheckProblemKind.SEGMENT_CHANGED,

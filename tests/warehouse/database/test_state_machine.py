@@ -186,7 +186,7 @@ class Warehouse(RuleBasedStateMachine):
     @step()
     def the_check_agrees(self) -> None:
         report = check_database(self.store, wait_s=9)
-        assert report.troubles == ()
+        assert report.problems == ()
         assert report.pending == 0
 
 

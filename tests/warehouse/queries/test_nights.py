@@ -183,7 +183,7 @@ def test_a_row_that_was_changed_is_found(store):
     with store.database.open_for_writing(1) as connection:
         connection.execute("update conversations set stratum = 'rest' where id = 'talk-1'")
         connection.execute("update nightly_runs set severe_rate = 0")
-    texts = [problem.text for problem in check_database(store, wait_s=1).troubles]
+    texts = [problem.text for problem in check_database(store, wait_s=1).problems]
     assert ["table conversations" in texts[0], "table nightly_runs" in texts[1], len(texts)] == [True, True, 2]
 
 

@@ -24,7 +24,7 @@ class CaseCourse(StrEnum):
     FAILING = "failing"
     UNSTEADY = "unsteady"
     """It flipped more than once, with another deploy or suite each time."""
-    MENDED = "mended"
+    FIXED = "fixed"
     """Wrong, then right ever since."""
     FLAKY = "flaky"
     """It flipped more than once, also with the same suite and commit, or came out both ways within one run."""
@@ -151,7 +151,7 @@ _GRID = f"""{_SHOWN_SQL}, asked as (
     count(*) filter (where is_right <> was_right) as flips,
     case when bool_or(both_ways) or (flips > 1 and bool_or(unlike)) then 'flaky'
       when count(is_right) = 0 then 'ungraded'
-      when flips > 1 then 'unsteady' when flips = 1 then if(arg_min(is_right, place), 'mended', 'broke')
+      when flips > 1 then 'unsteady' when flips = 1 then if(arg_min(is_right, place), 'fixed', 'broke')
       when bool_and(is_right) then 'right' else 'failing' end as course,
     list({{'place': place, 'outcome': outcome, 'flipped': coalesce(is_right <> was_right, false)}} order by place)
       as cells
@@ -161,7 +161,7 @@ _GRID = f"""{_SHOWN_SQL}, asked as (
   where ($severity is null or severity = $severity) and ($type is null or type = $type)
     and ($language is null or language = $language) and ($outcome is null or outcome = $outcome)
 )"""  # noqa: S608 - ours
-_ORDER = "array_position(['broke', 'failing', 'unsteady', 'mended', 'flaky', 'ungraded', 'right'], course)"
+_ORDER = "array_position(['broke', 'failing', 'unsteady', 'fixed', 'flaky', 'ungraded', 'right'], course)"
 
 
 def find_newest_target(store: Store) -> str | None:

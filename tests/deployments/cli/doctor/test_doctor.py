@@ -100,7 +100,7 @@ def test_findings_are_shown_with_confidence_and_escaped(snapshot: SnapshotAssert
 def test_a_page_without_a_chat_is_described_with_what_to_do(snapshot: SnapshotAssertion) -> None:
     seen = Overview(title="Company", headings=("About us",), boxes=('input "Search"',), dialogs=("Cookies?",))
     problem = build_page_problem(PageNotUnderstood("no usable message box"))
-    text = printed(PageInspection(address="http://host/", overview=seen, trouble=problem, picture="look.png"))
+    text = printed(PageInspection(address="http://host/", overview=seen, problem=problem, picture="look.png"))
     assert text == snapshot
 
 
@@ -114,7 +114,7 @@ ERRORS = [(None, ExitCode.PASS), (AnswerTimeout("x"), ExitCode.FAIL), (AccessDen
 @pytest.mark.parametrize(("error", "code"), ERRORS, ids=["found", "the app's", "ours"])
 def test_the_exit_code_says_whose_fault_it_is(error: AnswerTimeout | None, code: ExitCode) -> None:
     assert (
-        exit_code_from_inspection(PageInspection(address="x", trouble=build_page_problem(error) if error else None))
+        exit_code_from_inspection(PageInspection(address="x", problem=build_page_problem(error) if error else None))
         is code
     )
 
@@ -200,4 +200,4 @@ def test_the_command_looks_at_a_page(pages: str, tmp_path: Path, page: str, code
     look = json.loads(done.stdout)
     assert (tmp_path / look["picture"]).read_bytes().startswith(b"\x89PNG")
     assert look["asked"] is None
-    assert bool(look["trouble"]) is bool(code)
+    assert bool(look["problem"]) is bool(code)

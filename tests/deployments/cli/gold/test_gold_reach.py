@@ -21,7 +21,7 @@ ROWS = (
     {
         "id": "dogs",
         "question": "May I bring my dog?",
-        "gold": "Dogs are welcome in the garden, if they are kept on a lead of at most 2 metres.",
+        "gold": "Dogs are welcome in the garden, if they are on a lead of at most 2 metres.",
         "severity": 2,
     },
     {"id": "hours", "question": "When is the caf\u00c3\u00a9 open?", "gold": "9 am", "severity": 1},

@@ -54,7 +54,7 @@ FILTERS: dict[str, dict[str, Filtered]] = {
         "type": Filtered("renewal", "renewal-grace", "room-rent"),
         "language": Filtered("hi", "hi-cataract", "room-rent"),
         "outcome": Filtered("failed", "room-rent", "ayush"),
-        "course": Filtered("mended", "co-payment", "room-rent"),
+        "course": Filtered("fixed", "co-payment", "room-rent"),
     },
     "/cases/{case}": {
         "target": Filtered("claims-chat", "Answers, newest first 4"),
@@ -63,7 +63,7 @@ FILTERS: dict[str, dict[str, Filtered]] = {
     "/compare": {
         "before": Filtered("run-03", "run-03"),
         "now": Filtered("run-12", "run-12", "run-13"),
-        "way": Filtered("mended", "No case is like that"),
+        "way": Filtered("fixed", "No case is like that"),
     },
     "/nightly": {
         "target": Filtered("claims-chat", "No night is like that", "nights"),

@@ -138,7 +138,7 @@ def test_each_kind_is_found_where_it_stands(text: str, kind: DisclosureKind, wha
         "version 10.2.31.4 is out",
         "at 12:34:56 on 2024-05-17",
         "std::vector and a :: b",
-        "the key's print is 43:51:43:a1:b5:fc:8b:b7 as told",
+        "the key's print is 43:51:43:a1:b5:fc:8b:b7 as written",
         "list::1st and x::1, at 7::1",
         "::add-mask::hunter",
         "::error::x, ::debug::ab, ::add-path::/bin",

@@ -33,9 +33,9 @@ SCRIPTS = {
 CHAT = """<!doctype html><meta charset=utf-8><div id=log></div><form><textarea aria-label="Message"></textarea>
 <button>Send</button></form><script>
 const log = document.querySelector("#log"), box = document.querySelector("textarea");
-const kept = [], heard = () => { kept.heard = (kept.heard || 0) + 1; };
-const worker = (script) => { kept.unshift(new Worker(script)); kept[0].onmessage = heard; };
-const shared = (script) => { kept.unshift(new SharedWorker(script)); kept[0].port.onmessage = heard; kept[0].port.start(); };
+const workers = [], heard = () => { workers.heard = (workers.heard || 0) + 1; };
+const worker = (script) => { workers.unshift(new Worker(script)); workers[0].onmessage = heard; };
+const shared = (script) => { workers.unshift(new SharedWorker(script)); workers[0].port.onmessage = heard; workers[0].port.start(); };
 const flood = {
   PAGE: () => { POUR },
   SERVICE: () => { navigator.serviceWorker?.register("/worker.js").catch(() => 0); },

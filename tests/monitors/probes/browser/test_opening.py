@@ -58,7 +58,7 @@ async def test_the_doctor_proposes_what_to_press_and_a_run_presses_it(
     look = await inspect_page(
         f"{zoo}/topics.html", settings, picture=tmp_path / "look.png", asking=AskPermission.ALWAYS
     )
-    assert look.trouble is None
+    assert look.problem is None
     assert look.open[0] == "#fab"
     assert len(look.open) == 3
     lines = f"[targets.page]\nurl = '{look.address}'\nsuite = 's.jsonl'\n{format_selectors_toml(look, 'page')}\n"

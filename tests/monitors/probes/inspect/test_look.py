@@ -56,7 +56,7 @@ async def test_detected_selectors_are_reported_configured_and_used(
     wired: str, settings: ProbeSettings, driver_for: MakeDriver, tmp_path: Path
 ) -> None:
     look = await looked(f"{wired}/json", settings, tmp_path)
-    assert look.trouble is None
+    assert look.problem is None
     assert look.box is not None
     assert (look.box.role, look.box.name, look.box.selector) == ("textbox", "Your message", "#box")
     assert look.send is not None
@@ -120,7 +120,7 @@ async def test_gradio_tells_where_answers_stand_and_is_asked_nothing(
     gradio: str, settings: ProbeSettings, tmp_path: Path
 ) -> None:
     look = await looked(gradio, settings, tmp_path)
-    assert (look.profile, look.asked, look.trouble) == ("gradio", None, None)
+    assert (look.profile, look.asked, look.problem) == ("gradio", None, None)
     assert "none was needed" in look.why_asked
     assert look.answer is not None
     assert look.answer.selector == "[data-testid=bot]"
@@ -142,9 +142,9 @@ async def test_f90_the_picture_is_for_its_owner_alone(zoo: str, settings: ProbeS
 
 async def test_a_page_without_a_chat_is_described(zoo: str, settings: ProbeSettings, tmp_path: Path) -> None:
     look = await looked(f"{zoo}/nothing.html", settings, tmp_path, page_deadline_s=4)
-    assert look.trouble is not None
-    assert (look.trouble.reason, look.trouble.blame) == (NoAnswerReason.PAGE_NOT_UNDERSTOOD, Blame.MONITOR)
-    assert "selectors" in look.trouble.to_do
+    assert look.problem is not None
+    assert (look.problem.reason, look.problem.blame) == (NoAnswerReason.PAGE_NOT_UNDERSTOOD, Blame.MONITOR)
+    assert "selectors" in look.problem.to_do
     assert look.overview.title == "Our company"
     assert "About us" in look.overview.headings
 

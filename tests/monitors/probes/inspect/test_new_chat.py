@@ -89,7 +89,7 @@ async def test_a_bot_s_memory_shows_what_the_button_does(
     bots: str, settings: ProbeSettings, bot: str, forgotten: bool | None
 ) -> None:
     tried = await try_page(f"{bots}/{bot}", settings, questions=["Hello?"])
-    assert all(trial.trouble is None for trial in tried.trials)
+    assert all(trial.problem is None for trial in tried.trials)
     assert tried.new_chat is not None
     assert tried.new_chat.recalled == (forgotten is not None)
     assert tried.new_chat.forgotten == forgotten
