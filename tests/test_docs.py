@@ -27,7 +27,7 @@ PAGES = [
     *sorted((ROOT / "examples").rglob("*.md")),
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-SMALLEST = '[targets.bot]\nurl = "https://bot.example.com"\nsuite = "suite.jsonl"\n'
+MINIMAL_CONFIG = '[targets.bot]\nurl = "https://bot.example.com"\nsuite = "suite.jsonl"\n'
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 
 
@@ -44,7 +44,7 @@ def blocks(kind: str) -> list[pytest.param]:
 
 @pytest.mark.parametrize("block", blocks("toml"))
 def test_a_configuration_in_the_documents_is_accepted(block):
-    before = SMALLEST if block.startswith("# at the end of lookout.toml") else ""
+    before = MINIMAL_CONFIG if block.startswith("# at the end of lookout.toml") else ""
     parse_config(tomllib.loads(before + block), "the document")
 
 

@@ -90,7 +90,7 @@ def count_words(turns: Iterable[str]) -> int:
 class ShrinkEnd(StrEnum):
     """Why the search ended."""
 
-    SMALLEST = "smallest"
+    MINIMAL = "smallest"
     """Nothing more can be left out without a pass."""
     BUDGET = "budget"
     """The budget of probes was used."""
@@ -144,7 +144,7 @@ async def shrink_question(turns: Sequence[str], ask: Ask, *, budget: int) -> Shr
     search = _QuestionSearch(tuple(split_words(turns)), ask, budget)
     try:
         await search.run()
-        end = ShrinkEnd.SMALLEST
+        end = ShrinkEnd.MINIMAL
     except _Stop as stop:
         end = stop.end
     return search.build_result(end)

@@ -19,7 +19,7 @@ print("begun", flush=True)
 connect(None, Path(sys.argv[1]), environment=dict(os.environ), start_timeout_s=180, say=lambda line: print(line, flush=True))
 print("connected", flush=True)
 """
-LONGEST_S = 3.0
+MAX_S = 3.0
 """From the starter's first line about a server to its end."""
 
 
@@ -47,7 +47,7 @@ def kill_while_it_starts(home: Path, kills: int, seed: int) -> list[list[int]]:
                 assert starter.stdout.readline() == "begun\n"
                 starter.stdout.readline()
                 try:
-                    starter.wait(timeout=moments.uniform(0, LONGEST_S))
+                    starter.wait(timeout=moments.uniform(0, MAX_S))
                 except subprocess.TimeoutExpired:
                     starter.kill()
             after.append(servers_of(home))

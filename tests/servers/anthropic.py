@@ -25,7 +25,7 @@ from tests.servers.anthropic_verdicts import RuleJudge
 from tests.servers.threaded import ThreadedServer
 
 KEY = "sk-ant-api03-a-key-for-tests"
-MOST_BYTES = 32 * 2**20
+MAX_BYTES = 32 * 2**20
 """A request may have 32 MB: docs.anthropic.com, api/errors."""
 
 
@@ -101,7 +101,7 @@ class AnthropicServer(ThreadedServer):
 
     def application(self) -> web.Application:
         """The routes of both APIs, and the control of the faults."""
-        app = web.Application(client_max_size=2 * MOST_BYTES)
+        app = web.Application(client_max_size=2 * MAX_BYTES)
         app.router.add_post("/v1/messages", self._messages)
         app.router.add_post("/v1/messages/count_tokens", self._count_tokens)
         app.router.add_post("/v1/messages/batches", self._create_batch)
@@ -135,7 +135,7 @@ class AnthropicServer(ThreadedServer):
             return Refusal("authentication_error", "invalid x-api-key")
         if "anthropic-version" not in request.headers:
             return Refusal("invalid_request_error", "anthropic-version: header is required")
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_BYTES:
             return Refusal("request_too_large", "Request exceeds the maximum size")
         return None
 

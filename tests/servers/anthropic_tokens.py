@@ -12,7 +12,7 @@ import hashlib
 import json
 from typing import Any, NamedTuple
 
-SMALLEST_PREFIX = {"haiku": 4096, "sonnet": 2048, "opus": 4096}
+MIN_PREFIX_TOKENS = {"haiku": 4096, "sonnet": 2048, "opus": 4096}
 """Tokens below which nothing is cached: docs.anthropic.com, prompt-caching, for the 4.5 and 4.6 families."""
 
 BYTES_PER_TOKEN = 4
@@ -85,8 +85,8 @@ class PromptCache:
 
     def _through_cache(self, prompt: Prompt, body: dict[str, Any], *, early: bool) -> tuple[int, int, str]:
         prefixes = prompt.cacheable()
-        family = next((name for name in SMALLEST_PREFIX if name in body["model"]), "opus")
-        if prefixes is None or prefixes[1] < SMALLEST_PREFIX[family]:
+        family = next((name for name in MIN_PREFIX_TOKENS if name in body["model"]), "opus")
+        if prefixes is None or prefixes[1] < MIN_PREFIX_TOKENS[family]:
             return 0, 0, "5m"
         key, length, ttl = prefixes
         if (body["model"], key) in self._known and not early:

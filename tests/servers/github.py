@@ -34,7 +34,7 @@ STRANGER = {"login": "mallory", "type": "User"}
 OTHER_BOT = {"login": "helpful-app[bot]", "type": "Bot"}
 AUTHORS = {WORKFLOW_TOKEN: BOT, READING_TOKEN: BOT, PERSON_TOKEN: PERSON}
 
-LONGEST_BODY = 65_536
+MAX_BODY_CHARACTERS = 65_536
 STATES = ("error", "failure", "pending", "success")
 
 Fault = Callable[[web.Request], web.StreamResponse]
@@ -196,8 +196,8 @@ class GitHub(ThreadedServer):
 
     async def _create(self, request: web.Request) -> web.Response:
         body = (await request.json())["body"]
-        if len(body) > LONGEST_BODY:
-            return _no(422, f"Body is too long (maximum is {LONGEST_BODY} characters)")
+        if len(body) > MAX_BODY_CHARACTERS:
+            return _no(422, f"Body is too long (maximum is {MAX_BODY_CHARACTERS} characters)")
         return web.json_response(self._shown(self.says(body, _author(request))), status=201)
 
     async def _change(self, request: web.Request) -> web.Response:
@@ -205,8 +205,8 @@ class GitHub(ThreadedServer):
         body = (await request.json())["body"]
         if comment is None:
             return _no(404, "Not Found")
-        if len(body) > LONGEST_BODY:
-            return _no(422, f"Body is too long (maximum is {LONGEST_BODY} characters)")
+        if len(body) > MAX_BODY_CHARACTERS:
+            return _no(422, f"Body is too long (maximum is {MAX_BODY_CHARACTERS} characters)")
         comment.body, comment.edits = body, comment.edits + 1
         return web.json_response(self._shown(comment))
 

@@ -14,7 +14,7 @@ from tests.servers.anthropic_verdicts import RuleJudge, as_text
 from tests.servers.threaded import ThreadedServer
 
 KEY = "sk-a-key-for-tests"
-SMALLEST_PREFIX, PREFIX_STEP = 1_024, 128
+MIN_PREFIX_TOKENS, PREFIX_STEP = 1_024, 128
 """OpenAI caches by itself what stands in front, from so many tokens on, in steps: its guide on prompt caching."""
 
 
@@ -103,4 +103,4 @@ class OpenAIServer(ThreadedServer):
         last = hashlib.sha256(json.dumps(body["messages"][-1]).encode()).digest()[0]
         is_known = before in self._known and last / 256 < share
         self._known.add(before)
-        return prefix // PREFIX_STEP * PREFIX_STEP if is_known and prefix >= SMALLEST_PREFIX else 0
+        return prefix // PREFIX_STEP * PREFIX_STEP if is_known and prefix >= MIN_PREFIX_TOKENS else 0

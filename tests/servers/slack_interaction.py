@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SIGNING_SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 FORM = "application/x-www-form-urlencoded"
-MOST_ANSWERS = 5
+MAX_ANSWERS = 5
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Answers:
         if early := await self.server.apply_next_fault(request, "response_url"):
             return early
         ts, used = self._given.get(token), self._used.get(token, 0)
-        if ts is None or used >= MOST_ANSWERS:
+        if ts is None or used >= MAX_ANSWERS:
             return web.Response(text="expired_url", status=404)
         if wrong_with(body):
             return web.Response(text="invalid_payload", status=400)

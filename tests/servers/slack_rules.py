@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-MOST_BLOCKS = 50
-MOST_TEXT = 40_000
-MOST_IN_BLOCKS = 13_200
+MAX_BLOCKS = 50
+MAX_TEXT = 40_000
+MAX_BLOCKS_TEXT = 13_200
 LIVE_MENTION = re.compile(r"<(?:!(?:channel|here|everyone|subteam\^)|@[UW])|(?<![\w<])@(?:channel|here|everyone)\b")
 LIVE_LINK = re.compile(r"<(?:https?|mailto|tel|slack):?[^>|]*(?:\|([^>]*))?>")
 
@@ -34,13 +34,13 @@ def wrong_with(message: dict[str, Any]) -> str | None:
     text = message.get("text") or ""
     if not text and not blocks:
         return "no_text"
-    if not isinstance(text, str) or len(text) > MOST_TEXT:
+    if not isinstance(text, str) or len(text) > MAX_TEXT:
         return "msg_too_long"
-    if not isinstance(blocks, list) or len(blocks) > MOST_BLOCKS:
+    if not isinstance(blocks, list) or len(blocks) > MAX_BLOCKS:
         return "invalid_blocks"
     if not all(_is_block(block) for block in blocks):
         return "invalid_blocks"
-    if sum(len(shown) for shown in texts(blocks)) > MOST_IN_BLOCKS:
+    if sum(len(shown) for shown in texts(blocks)) > MAX_BLOCKS_TEXT:
         return "msg_blocks_too_long"
     return None
 

@@ -20,7 +20,7 @@ from aiohttp import web
 
 from tests.servers.threaded import ThreadedServer
 
-MOST_ACTIVE = 10
+MAX_ACTIVE = 10
 GITHUB_ISSUE = re.compile(r"https://github\.com/[^/]+/[^/]+/issues/\d+")
 JOB_QUERY = re.compile(
     r'\bjob\s*\(\s*jobId:\s*(?:"(?P<id>(?:[^"\\]|\\.)*)"|\$(?P<name>\w+))\s*\)\s*\{(?P<fields>[^}]*)\}'
@@ -114,7 +114,7 @@ class TriageAgent(ThreadedServer):
         if job_id is not None:
             return web.json_response({"job_id": job_id, "status": "queued"}, status=202)
         active = sum(not job.done for job in self.jobs.values())
-        if self.busy or active >= MOST_ACTIVE:
+        if self.busy or active >= MAX_ACTIVE:
             self.busy = max(0, self.busy - 1)
             return web.json_response({"detail": "Active job limit (10) exceeded"}, status=429)
         name = str(uuid.uuid4())

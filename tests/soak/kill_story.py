@@ -24,10 +24,10 @@ from tests.soak.plans import write_suite
 from warehouse.journal.rows import ResultRow
 
 ROOT = Path(__file__).parents[2]
-LONGEST_OUTAGE_S = 6.0
+MAX_OUTAGE_S = 6.0
 """An orchestrator starts a fallen app again within seconds."""
 
-MOST_FAILURES = 5
+MAX_FAILURES = 5
 """A Lookout that ends by itself before the run is done is started again, as a scheduler would, but not for ever."""
 
 WATCHING_S = 0.02
@@ -129,7 +129,7 @@ class App:
         self._process.kill()
         self._process.wait()
         self._process = None
-        self._down_until = time.monotonic() + self._story.chance.uniform(0.1, LONGEST_OUTAGE_S)
+        self._down_until = time.monotonic() + self._story.chance.uniform(0.1, MAX_OUTAGE_S)
         return True
 
 
@@ -143,7 +143,7 @@ def live_through(story: Story) -> None:
     try:
         while time.monotonic() - began < PATIENCE_S * max(1, story.cases / 100):
             app.look_after()
-            if not _one_process(story, app) and (_is_done(story) or len(story.exit_codes) > MOST_FAILURES):
+            if not _one_process(story, app) and (_is_done(story) or len(story.exit_codes) > MAX_FAILURES):
                 break
     finally:
         app.kill()

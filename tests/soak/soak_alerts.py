@@ -40,7 +40,7 @@ from warehouse.database.store import Store
 
 FAULTS = ("ok", "ok", "ok", "429:0", "429:3600", "500", "503", "502", "lost", "slow", "hang", "reset", "html",
           "internal_error")  # fmt: skip
-LONGEST_LIFE_S = 0.6
+MAX_LIFE_S = 0.6
 """A visit takes about 0.3 s on an idle machine: most kills fall into it."""
 SEND_TIMEOUT_S = 1.0
 GIVE_UP_AFTER = 12
@@ -72,7 +72,7 @@ def schedule(seed: int) -> tuple[Visit, ...]:
     return tuple(
         Visit(
             faults=tuple(chance.choice(FAULTS) for _ in range(4)),
-            killed_after_s=chance.choice([None, chance.uniform(0.0, LONGEST_LIFE_S)]),
+            killed_after_s=chance.choice([None, chance.uniform(0.0, MAX_LIFE_S)]),
             killed_at_request=chance.random() < 0.3,
             pause=timedelta(seconds=chance.choice([7, 40, 100, 3600])),
         )

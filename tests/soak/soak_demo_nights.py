@@ -19,8 +19,8 @@ from time import monotonic
 from tests.flows.nights_of_the_demo import DemoNights
 from tests.monitors.sources.night_traffic import simple, stratified
 
-LEAST_COVERED = 0.93
-MOST_OFF = 0.20
+MIN_COVERED = 0.93
+MAX_OFF = 0.20
 WARM = 5
 """Nights whose plan knows next to nothing of the rates yet: they count for the cover, not for the width."""
 DESIGNS = {
@@ -44,7 +44,7 @@ def main() -> int:
         width = fmean(one.estimate.width for one in found[WARM:])
         planned = fmean(one.planned_width for one in found[WARM:])
         off = planned / width - 1
-        is_met = covered >= LEAST_COVERED and abs(off) <= MOST_OFF
+        is_met = covered >= MIN_COVERED and abs(off) <= MAX_OFF
         broken += not is_met
         print(
             f"{name}: {asked.nights} nights, {sum(one.covered for one in found)} hold the truth of"

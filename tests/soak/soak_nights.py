@@ -17,8 +17,8 @@ from statistics import fmean
 
 from tests.monitors.sources.simulated_nights import DESIGNS, PLANTED, Design, planned_width, simulate
 
-LEAST_COVERED = 0.93
-MOST_OFF = 0.20
+MIN_COVERED = 0.93
+MAX_OFF = 0.20
 PLANS = 12
 """Plans that a design's width is averaged over: a draw by rate has another size, a judge another record, each night."""
 
@@ -42,7 +42,7 @@ def report(design: Design, nights: int, seed: int) -> tuple[bool, str]:
     planned = fmean(planned_width(design, design.rates, number) for number in range(PLANS))
     off = planned / width - 1
     mean_sampled = fmean(each.estimate.sampled for each in found)
-    is_met = covered >= LEAST_COVERED and abs(off) <= MOST_OFF
+    is_met = covered >= MIN_COVERED and abs(off) <= MAX_OFF
     rate = fmean(each.estimate.rate for each in found)
     line = f"{mean_sampled:6.0f} {100 * rate:8.2f} {100 * covered:8.1f} {100 * width:8.2f} {100 * planned:8.2f} {100 * off:+7.1f}"
     return is_met, line

@@ -42,7 +42,7 @@ TURNS = ("append", "load", "checkpoint", "compact", "migrate", "export") * 2 + (
 """Whose turn it is to be killed: the steps that move what was acknowledged twice as often."""
 
 FIRST_GUESS_S = 0.2
-LONGEST_WAIT_S = 60.0
+MAX_WAIT_S = 60.0
 """For the step to begin, on a machine that does much else."""
 
 BETWEEN_STEPS = "between steps"
@@ -84,7 +84,7 @@ def kill_once(plan: Plan, step: str, tally: Tally, rng: random.Random) -> set[st
 
 
 def _until_begun(worker: Child, step: str) -> Iterator[str]:
-    end = time.monotonic() + LONGEST_WAIT_S
+    end = time.monotonic() + MAX_WAIT_S
     while time.monotonic() < end:
         line = worker.line(end - time.monotonic())
         if line is None:

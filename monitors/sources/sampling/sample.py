@@ -89,16 +89,16 @@ def _update_prior(prior: ExpectedRate, failures: int, graded: int) -> ExpectedRa
 class StratumTurn(StrEnum):
     """Which stratum is next."""
 
-    FEWEST = "fewest"
-    """The one with the fewest so far."""
+    EQUAL = "equal"
+    """The one with the fewest so far, so that all get the same number."""
     SIZE = "size"
     """The one that is furthest behind its share of all conversations."""
     CLAIM = "claim"
     """One that is wanted whole, then the one that is furthest behind its claim."""
 
 
-BY_RISK: Final = (StratumTurn.FEWEST, StratumTurn.SIZE, StratumTurn.CLAIM, StratumTurn.SIZE)
-BY_SPREAD: Final = (StratumTurn.FEWEST, StratumTurn.CLAIM, StratumTurn.CLAIM, StratumTurn.CLAIM)
+BY_RISK: Final = (StratumTurn.EQUAL, StratumTurn.SIZE, StratumTurn.CLAIM, StratumTurn.SIZE)
+BY_SPREAD: Final = (StratumTurn.EQUAL, StratumTurn.CLAIM, StratumTurn.CLAIM, StratumTurn.CLAIM)
 """For a claim of size times spread, which minimises the interval itself."""
 
 
@@ -159,7 +159,7 @@ class _Queue:
 
 def _compute_rank(turn: StratumTurn, claim: StratumDemand, count: int) -> float:
     """Return a stratum's rank in a turn's queue, the lowest first."""
-    if turn is StratumTurn.FEWEST:
+    if turn is StratumTurn.EQUAL:
         return count
     if turn is StratumTurn.CLAIM and claim.whole:
         return -inf

@@ -15,7 +15,7 @@ from typing import Final
 
 from tests.monitors.explain.planted import Planted, descriptions, holding
 
-FEWEST: Final = 4
+MIN_CASES: Final = 4
 """Of fewer failures nobody could say why."""
 HIGHEST_SHARE: Final = 0.5
 BASES: Final = (0.0, 0.01, 0.03, 0.06, 0.1, 0.15)
@@ -110,7 +110,7 @@ def _causes(random: Random, cases: list[dict[str, int]], count: int) -> _Chosen 
         conditions = {name: example[name] for name in names}
         inside = holding(cases, conditions)
         narrower = all(len(holding(cases, {name: example[name]})) >= 1.2 * len(inside) for name in names)
-        if not FEWEST <= len(inside) <= HIGHEST_SHARE * len(cases) or (len(names) > 1 and not narrower):
+        if not MIN_CASES <= len(inside) <= HIGHEST_SHARE * len(cases) or (len(names) > 1 and not narrower):
             return None
         found.append((conditions, inside))
     apart = all(len(a & b) <= 0.6 * min(len(a), len(b)) for (_, a), (_, b) in combinations(found, 2))
@@ -121,7 +121,7 @@ def _usable(failed: list[bool], chosen: _Chosen) -> bool:
     alone = [inside - set().union(*(other for _, other in chosen if other is not inside)) for _, inside in chosen]
     return (
         5 <= sum(failed) <= HIGHEST_SHARE * len(failed)
-        and all(sum(failed[at] for at in inside) >= FEWEST for _, inside in chosen)
+        and all(sum(failed[at] for at in inside) >= MIN_CASES for _, inside in chosen)
         and all(sum(failed[at] for at in inside) >= 2 for inside in alone)
     )
 

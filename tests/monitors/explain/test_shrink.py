@@ -47,7 +47,7 @@ def test_a_shrunk_question_fails_and_is_minimal(turns, data):
         return all(word in left for word in wanted)
 
     result, asked = found(turns, fails, budget=300)
-    assert result.end is ShrinkEnd.SMALLEST
+    assert result.end is ShrinkEnd.MINIMAL
     assert [word.text for word in split_words(result.turns)] == wanted
     repeated = {one for one in asked if asked.count(one) > 1}
     assert all(fails(one) for one in repeated)

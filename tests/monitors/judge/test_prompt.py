@@ -8,7 +8,7 @@ from monitors.judge.prompt import Task, build_prompt, build_subject, load_instru
 from tests.builders import exchange, gold_case
 from tests.monitors.asking import GOLD, NONCE, RIGHT, ask
 from tests.servers.anthropic_rules import CUSTOM_ID
-from tests.servers.anthropic_tokens import SMALLEST_PREFIX, Prompt
+from tests.servers.anthropic_tokens import MIN_PREFIX_TOKENS, Prompt
 from tests.servers.anthropic_verdicts import read_prompt
 from tests.tools.fences import unfenced
 
@@ -70,7 +70,7 @@ def test_the_instructions_are_long_enough_to_be_cached_by_the_default_model():
     }
     found = Prompt.of(body).cacheable()
     assert found is not None
-    assert found[1] + 300 > SMALLEST_PREFIX["sonnet"]
+    assert found[1] + 300 > MIN_PREFIX_TOKENS["sonnet"]
 
 
 def test_the_id_is_one_that_a_batch_takes():

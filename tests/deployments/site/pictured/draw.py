@@ -18,7 +18,7 @@ from tests.deployments.site.site_server import ServedSite, serving_site
 
 PICTURES: Final = Path(__file__).resolve().parents[4] / "docs" / "pictures"
 COLOURS: Final = 64
-MOST_BYTES: Final = 150_000
+MAX_BYTES: Final = 150_000
 
 
 class Picture(NamedTuple):

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.conftest import ROOT
-from tests.deployments.site.pictured.draw import MOST_BYTES, PICTURED_PAGES, PICTURES, pictured_site
+from tests.deployments.site.pictured.draw import MAX_BYTES, PICTURED_PAGES, PICTURES, pictured_site
 
 
 @pytest.fixture(scope="module")
@@ -31,5 +31,5 @@ def test_a_page_says_what_its_picture_shows(site, one):
 def test_each_picture_is_shown_and_small(one, page):
     """The pages about the site show it, and a clone stays small."""
     file = PICTURES / f"{one.name}.png"
-    assert 5_000 < file.stat().st_size < MOST_BYTES
+    assert 5_000 < file.stat().st_size < MAX_BYTES
     assert f"pictures/{one.name}.png" in (ROOT / page).read_text(encoding="utf-8")

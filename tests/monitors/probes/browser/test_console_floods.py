@@ -57,7 +57,7 @@ document.querySelector("form").onsubmit = (event) => {
   for (const [word, begin] of Object.entries(flood)) if (said.includes(word)) begin();
 };</script>""".replace("POUR", POUR)
 BULK = b"x" * 1_000_000
-MOST_MB, MOST_WITHOUT_END_MB = 400, 1_200
+MAX_MB, MAX_ENDLESS_MB = 400, 1_200
 """What is stored of a flood; of a worker's console, which nothing stops before it gives way or its page is ended."""
 
 
@@ -116,7 +116,7 @@ async def test_a_flood_costs_no_answer_and_little_memory(driver_for: MakeDriver,
             before_mb = memory_mb()
             assert "24 months" in (await driver.ask((f"{word}, {QUESTION}",))).visible_text
             assert "24 months" in (await driver.ask((QUESTION,))).visible_text
-            assert memory_mb() - before_mb < MOST_MB
+            assert memory_mb() - before_mb < MAX_MB
             assert driver.chromium.starts == 1
 
 
@@ -136,5 +136,5 @@ async def test_a_flood_without_end_costs_its_own_question_at_most(driver_for: Ma
                 came = str(lost)
             assert re.search(r"24 months|took [\d,]+ MB|hung:", came)
             assert "24 months" in (await driver.ask((QUESTION,))).visible_text
-            assert memory_mb() - before_mb < MOST_WITHOUT_END_MB
+            assert memory_mb() - before_mb < MAX_ENDLESS_MB
             assert driver.chromium.starts == 1

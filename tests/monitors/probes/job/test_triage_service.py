@@ -22,7 +22,7 @@ from monitors.records.base import Blame
 from monitors.records.triage import IssueSeverity
 from monitors.request_headers import build_request_headers
 from tests.monitors.probes.scripted import Ticking
-from tests.servers.triage_agent import MOST_ACTIVE, TriageAgent
+from tests.servers.triage_agent import MAX_ACTIVE, TriageAgent
 
 ISSUE = "https://github.com/acme/jobs/issues/{}"
 REPORT = {
@@ -135,7 +135,7 @@ async def test_a_service_that_is_busy_is_waited_for(agent: TriageAgent, tmp_path
 
 async def test_more_than_ten_active_jobs_are_refused(agent: TriageAgent, tmp_path: Path) -> None:
     agent.breaks = set(agent.reports)
-    for number in range(MOST_ACTIVE):
+    for number in range(MAX_ACTIVE):
         async with asking(agent, tmp_path, events_url=None, deadline_s=0.001) as driver:
             with pytest.raises(Exception, match="did not finish"):
                 await driver.ask((ISSUE.format(number),))
