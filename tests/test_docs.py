@@ -6,6 +6,8 @@ import json
 import re
 import shlex
 import tomllib
+from importlib import import_module
+from inspect import isclass
 from pathlib import Path
 from typing import get_args
 
@@ -28,6 +30,7 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MINIMAL_CONFIG = '[targets.bot]\nurl = "https://bot.example.com"\nsuite = "suite.jsonl"\n'
+GLOSSARY_ROW = re.compile(r"^\| ([^|`]+?) \| [^|]+ \| (`[^|]+`) \|$", re.MULTILINE)
 LINK = re.compile(r"\]\((?!https?://|#)([^)#]+)")
 
 
@@ -99,3 +102,14 @@ def test_the_configuration_page_names_every_key_of_every_kind_of_source():
 def test_links_lead_somewhere(page):
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+def test_the_glossary_names_each_noun_once_with_a_class_that_exists():
+    table = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8").partition("\n## Glossary\n")[2]
+    rows = GLOSSARY_ROW.findall(table)
+    assert len(rows) == table.count("\n|") - 2, "a row of the glossary lacks its word, meaning or class"
+    nouns = [noun for words, _ in rows for noun in words.split(", ")]
+    assert len(nouns) == len(set(nouns))
+    for path in re.findall(r"`([\w.]+)`", "".join(classes for _, classes in rows)):
+        module, _, name = path.rpartition(".")
+        assert isclass(getattr(import_module(module), name, None)), path

@@ -104,7 +104,8 @@ class Calibration(Record):
 class ErrorRate(Record):
     """How often a grader errs on answers of one kind: ``errors`` of ``reviewed`` are plain counts.
 
-    ``rate`` is weighted by how likely each answer was to be sampled; absent with fewer than `MIN_RATE_REVIEWS` reviewed.
+    ``rate`` is weighted by how likely each answer was to be sampled; absent with
+    fewer than `MIN_RATE_REVIEWS` reviewed.
     """
 
     errors: Count
