@@ -26,6 +26,7 @@ from monitors.stats.ratings import Rated, compute_rating_mean
 
 MIN_REVIEWS = 30
 """With fewer answers reviewed, every interval is too wide to steer by; the figures say so."""
+_FEW_REVIEWS = f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
 
 Count = Annotated[int, Field(ge=0)]
 _HASH_SHOWN = 8
@@ -89,11 +90,13 @@ class Calibration(Record):
             return head, f"{plural(self.judged, 'answer')}, none reviewed yet: `lookout review` asks for some"
         corrected = _format_percent(self.corrected_pass_rate, "unknown: these reviews are too few")
         few = (
-            f"; fewer than {MIN_REVIEWS}: take no figure here at its word" if self.both_graded < MIN_REVIEWS else ""
+            f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
+            if self.both_graded < MIN_REVIEWS
+            else ""
         )
         return (
             head,
-            f"people and judge say the same of {self.agreed} of {plural(self.both_graded, 'answer')}{few}",
+            f"people and judge agree on {self.agreed} of {plural(self.both_graded, 'answer')}{few}",
             f"kappa {_format_interval(self.kappa)}",
             f"passes wrong answers: {_format_percent(self.false_pass_rate, 'no wrong answer was reviewed')}",
             f"fails right answers: {_format_percent(self.false_fail_rate, 'no right answer was reviewed')}",
@@ -244,7 +247,11 @@ class RatingCalibration(Record):
         rated = f"{plural(self.judged, 'report')} rated, {self.average:.2f} of 5 on average"
         if not self.ratings:
             return head, f"{rated}; people rated none yet: `lookout review` asks for some"
-        few = f"; fewer than {MIN_REVIEWS}: take no figure here at its word" if self.reports < MIN_REVIEWS else ""
+        few = (
+            f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
+            if self.reports < MIN_REVIEWS
+            else ""
+        )
         reports = plural(self.reports, "report")
         return (
             head,
@@ -336,7 +343,7 @@ def _to_interval(estimate: Estimate | None) -> RateInterval | None:
 
 def _format_interval(interval: RateInterval | None) -> str:
     if interval is None:
-        return "is not defined: one of them only ever said one thing"
+        return "is not defined: people or judge gave only one verdict"
     return f"{interval.value:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 

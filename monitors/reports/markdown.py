@@ -107,7 +107,7 @@ def format_detectable_drops(report: RunReport) -> Iterator[str]:
     if report.comparison is None:
         yield escape_markdown(format_no_baseline(report))
         yield ""
-    yield "Cases stand by the severity that they were written with."
+    yield "Cases count under their severity in the suite."
     yield ""
     yield "| severity | graded | not correct | may still fail, 95 % | shared cases | smallest detectable drop |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
@@ -331,7 +331,7 @@ def _format_unanswered(unanswered: Sequence[CaseResult], redact: Redact, limit: 
         return
     yield f"## No answer: {len(unanswered)}"
     yield ""
-    yield "| because of | sev | what | case | detail |"
+    yield "| caused by | sev | what | case | detail |"
     yield "| --- | --- | --- | --- | --- |"
     for result in unanswered[:limit]:
         response, assessment = result.result, result.assessment

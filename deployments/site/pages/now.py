@@ -163,7 +163,7 @@ def _judge_state(
         return (
             CardState.NONE,
             "no data",
-            "No run of this target has finished yet. This makes the first:",
+            "No run of this target has finished yet. To make the first:",
         )
     severe = sum(incident_count.open for incident_count in opened if incident_count.severity == WORST_SEVERITY)
     if last.verdict is Verdict.FAIL:

@@ -165,7 +165,7 @@ def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, snapsho
 @pytest.mark.parametrize(
     ("started_before", "shown", "hidden"),
     [
-        (timedelta(seconds=40), "starting", "not well: schedule"),
+        (timedelta(seconds=40), "starting", "Lookout itself has faults: schedule"),
         (timedelta(minutes=20), "`lookout up` runs, but not its runner", "This does:"),
     ],
     ids=["just started", "its runner is away"],
@@ -184,7 +184,7 @@ def test_now_never_names_lookout_up_as_the_remedy_while_it_runs(
 
 def test_without_lookout_up_its_command_is_named(tmp_path, monkeypatch):
     page = now_page(tmp_path, monkeypatch, ())
-    assert "not well: schedule" in page
+    assert "Lookout itself has faults: schedule" in page
     assert "nobody runs it. <span" in page
 
 

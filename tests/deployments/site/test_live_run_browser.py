@@ -103,7 +103,7 @@ async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, w
         await page.goto(f"{site.address}/runs")
         assert f"2 of {CASES} answered" in await page.locator("[aria-labelledby=unfinished]").inner_text()
         await page.locator("[aria-labelledby=unfinished] a").click()
-        assert await page.locator("h1").inner_text() == "Going on"
+        assert await page.locator("h1").inner_text() == "Running"
         failures = await page.locator("tbody tr").all_inner_texts()
         assert len(failures) == 1
         assert "waiting-0" in failures[0]

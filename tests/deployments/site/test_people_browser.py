@@ -66,8 +66,8 @@ async def test_each_decision_is_one_press(chromium, site, width, button, state):
 async def test_a_silence_is_made_and_ended(chromium, site, width):
     """Both without leaving the incident."""
     async with opened(chromium, site.address + INCIDENT, width=width) as (page, _):
-        await page.get_by_text("Silence it until a time").click()
-        await page.get_by_label("Send nothing about it for").select_option("7d")
+        await page.get_by_text("Silence it for a time").click()
+        await page.get_by_label("Send no alerts about it for").select_option("7d")
         await page.get_by_role("button", name="Silence", exact=True).click()
         await page.get_by_role("button", name="End this silence").click()
         assert "ended by me" in await page.locator(".flash").inner_text()
@@ -90,12 +90,12 @@ async def test_an_answer_is_reviewed_by_keys(chromium, site, width):
         await page.keyboard.press("ArrowLeft")
         await page.wait_for_url("**/review")
         await page.keyboard.press("y")
-        await page.get_by_text("You say right").wait_for()
+        await page.get_by_text("Your verdict: right").wait_for()
         await page.keyboard.press("z")
         await page.wait_for_url("**/review")
         assert labels(site) == []
         await page.keyboard.press("n")
-        await page.get_by_text("You say wrong").wait_for()
+        await page.get_by_text("Your verdict: wrong").wait_for()
         await page.keyboard.press("2")
         assert await page.get_by_role("radio", name="needed fact missing").is_checked()
         assert JUDGES_WORD not in await page.content()
@@ -140,7 +140,7 @@ async def test_a_report_is_rated_by_its_digit(chromium, tmp_path, key):
             reason = useful(RATINGS[0]).reason
             assert reason not in await page.content()
             await page.keyboard.press("u")
-            await page.get_by_text("You say unsure").wait_for()
+            await page.get_by_text("Your verdict: unsure").wait_for()
             await page.keyboard.press(key)
             await page.keyboard.press("Enter")
             await page.locator(".before").wait_for()
@@ -153,11 +153,11 @@ async def test_drafts_are_decided_by_keys(chromium, site, width, tmp_path):
     """Yes with a severity, then no; both can be taken back until they are stored."""
     async with opened(chromium, f"{site.address}/review/drafts", width=width) as (page, heard):
         await page.keyboard.press("y")
-        await page.get_by_text("You say yes").wait_for()
+        await page.get_by_text("Your decision: yes").wait_for()
         await page.keyboard.press("z")
         await page.wait_for_url("**/review/drafts")
         await page.keyboard.press("y")
-        await page.get_by_text("You say yes").wait_for()
+        await page.get_by_text("Your decision: yes").wait_for()
         await page.keyboard.press("3")
         await page.keyboard.press("e")
         assert await page.get_by_label("Question").is_visible()
@@ -165,7 +165,7 @@ async def test_drafts_are_decided_by_keys(chromium, site, width, tmp_path):
         await page.keyboard.press("Enter")
         await page.locator(".flash").wait_for()
         await page.keyboard.press("n")
-        await page.get_by_text("You say no").wait_for()
+        await page.get_by_text("Your decision: no").wait_for()
         await page.keyboard.press("Enter")
         await page.get_by_text("2 of 3 decided: 1 gold, 1 rejected").wait_for()
         assert heard == []
@@ -186,11 +186,11 @@ async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tm
     async with opened(chromium, f"{site.address}/review/incidents", width=width) as (page, heard):
         await shows(page, "1 of 2 left")
         await page.keyboard.press("y")
-        await page.get_by_text("You say yes").wait_for()
+        await page.get_by_text("Your decision: yes").wait_for()
         await page.keyboard.press("z")
         await page.wait_for_url("**/review/incidents")
         await page.keyboard.press("y")
-        await page.get_by_text("You say yes").wait_for()
+        await page.get_by_text("Your decision: yes").wait_for()
         await page.keyboard.press("3")
         await page.get_by_label("The right answer").fill("It is ₹90,000 per year.")
         await page.get_by_role("button", name="Make it gold").click()
@@ -202,9 +202,9 @@ async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tm
         await page.get_by_role("button", name="Make it gold").click()
         await page.get_by_text("Gold: it joined suite.jsonl").wait_for()
         await page.keyboard.press("n")
-        await page.get_by_text("You say no").wait_for()
+        await page.get_by_text("Your decision: no").wait_for()
         await page.keyboard.press("Enter")
-        await page.get_by_text("No draft waits").wait_for()
+        await page.get_by_text("No draft is waiting").wait_for()
         assert [line for line in heard if "409" not in line] == []
     (case,) = read_cases(tmp_path / "suite.jsonl")
     assert (int(case.severity), case.gold, case.provenance.reviewed_by) == (3, right, "asha")
@@ -222,8 +222,8 @@ async def test_everything_is_decided_without_script(chromium, site):
     """Links and buttons do what the keys do."""
     async with opened(chromium, f"{site.address}/review", script=False) as (page, _):
         await page.get_by_role("link", name="not you?").click()
-        await page.get_by_label("Who reviews?").fill("bina")
-        await page.get_by_role("button", name="Begin").click()
+        await page.get_by_label("Your name").fill("bina")
+        await page.get_by_role("button", name="Start").click()
         await page.get_by_role("link", name="Wrong").click()
         await page.get_by_role("link", name="Undo").click()
         await page.get_by_role("link", name="Right").click()

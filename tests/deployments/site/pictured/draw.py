@@ -33,7 +33,9 @@ class Picture(NamedTuple):
 
 PICTURED_PAGES: Final = (
     Picture("site-now", "/", 1120, 1020, ("FAIL", "going on", "5 of 13 answered", "no data", "The monitor itself")),
-    Picture("site-incident", f"/incidents/{LEAK}", 1120, 1000, ("Personal data disclosed", "Acknowledge", "Story")),
+    Picture(
+        "site-incident", f"/incidents/{LEAK}", 1120, 1000, ("Personal data disclosed", "Acknowledge", "History")
+    ),
     Picture("site-cases", f"/cases?target={TARGET}", 1120, 980, ("Broke", "Flaky", "other-customers-account")),
     Picture("site-review", f"/review?target={TARGET}", 390, 800, ("Right", "Wrong", "Unsure", "reviewed by asha")),
 )

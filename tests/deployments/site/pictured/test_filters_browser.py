@@ -44,7 +44,7 @@ FILTERS: dict[str, dict[str, Filtered]] = {
         "target": Filtered("claims-chat", "claims-3", "run-13"),
         "verdict": Filtered("FAIL", "run-13", "run-11"),
         "suite": Filtered("policy-gold", "run-13"),
-        "commit": Filtered("nothing-has-this", "No run is like that", "run-13"),
+        "commit": Filtered("nothing-has-this", "No run matches these filters", "run-13"),
     },
     "/runs/{run}": {"outcome": Filtered("failed", "room-rent", "ayush")},
     "/cases": {
@@ -63,10 +63,10 @@ FILTERS: dict[str, dict[str, Filtered]] = {
     "/compare": {
         "before": Filtered("run-03", "run-03"),
         "now": Filtered("run-12", "run-12", "run-13"),
-        "way": Filtered("fixed", "No case is like that"),
+        "way": Filtered("fixed", "No case matches these filters"),
     },
     "/nightly": {
-        "target": Filtered("claims-chat", "No night is like that", "nights"),
+        "target": Filtered("claims-chat", "No night matches these filters", "nights"),
         "drift": Filtered("worse", "1–1 of 1"),
     },
     "/judge": {"target": Filtered("claims-chat", "on claims-chat", "on policy-chat")},
@@ -75,14 +75,14 @@ FILTERS: dict[str, dict[str, Filtered]] = {
         "suite": Filtered("policy-gold", "policy-gold"),
     },
     "/incidents": {
-        "target": Filtered("claims-chat", "No incident is like that", "room-rent"),
+        "target": Filtered("claims-chat", "No incident matches these filters", "room-rent"),
         "state": Filtered("open", "room-rent"),
         "severity": Filtered("3", "An account number", "room-rent"),
         "kind": Filtered("drift", "More conversations", "room-rent"),
     },
     "/incidents/{incident}": {},
     "/hallucinations": {
-        "target": Filtered("claims-chat", "No entry is like that", "robotic"),
+        "target": Filtered("claims-chat", "No entry matches these filters", "robotic"),
         "since": Filtered("2026-03-02T00:00", "robotic", "dental"),
         "until": Filtered("2026-03-01T00:00", "dental", "robotic"),
     },
