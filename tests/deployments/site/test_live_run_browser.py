@@ -99,7 +99,7 @@ async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, w
         process = verify()
         going = page.locator(".card .going")
         await going.get_by_text(f"2 of {CASES} answered, 2 graded, 1 failed").wait_for(timeout=SOON_MS)
-        assert "going on" in await going.inner_text()
+        assert "running" in await going.inner_text()
         await page.goto(f"{site.address}/runs")
         assert f"2 of {CASES} answered" in await page.locator("[aria-labelledby=unfinished]").inner_text()
         await page.locator("[aria-labelledby=unfinished] a").click()

@@ -71,7 +71,7 @@ FILTERS: dict[str, dict[str, Filtered]] = {
     },
     "/judge": {"target": Filtered("claims-chat", "on claims-chat", "on policy-chat")},
     "/suite": {
-        "target": Filtered("claims-chat", "as run claims-3 had it", "run-13"),
+        "target": Filtered("claims-chat", "in run claims-3", "run-13"),
         "suite": Filtered("policy-gold", "policy-gold"),
     },
     "/incidents": {
@@ -88,10 +88,10 @@ FILTERS: dict[str, dict[str, Filtered]] = {
     },
     "/review": {"target": Filtered("policy-chat", "policy-chat", "claims-chat")},
     "/review/drafts": {
-        "target": Filtered(TARGET, "Yes, it is gold", "Choose the target"),
+        "target": Filtered(TARGET, "Yes, it is gold", "Choose above the target"),
         "kind": Filtered("translation", "मोतियाबिंद", "number 1 under"),
     },
-    "/review/incidents": {"target": Filtered("claims-chat", "No draft waits", "neighbour")},
+    "/review/incidents": {"target": Filtered("claims-chat", "No draft is waiting", "neighbour")},
 }
 """Each page with each filter of its form. A page, or a filter, that is not here fails a test."""
 
