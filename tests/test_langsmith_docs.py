@@ -16,7 +16,7 @@ from tests import fork_server
 from tests.builders import gold_case
 from tests.servers.langsmith_datasets import LangSmithDatasetServer
 from tests.servers.langsmith_experiments import LangSmithExperimentServer
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 from tests.stable_text import replace_volatile
 
 PAGE = (Path(__file__).parent.parent / "docs" / "langsmith.md").read_text(encoding="utf-8")

@@ -38,8 +38,8 @@ SLICES: Final[Mapping[str, int]] = {
     "deployments/cli/test_login.py": 3,
     "deployments/cli/test_triage_staging.py": 2,
     "flows/alerting/test_gate_cases.py": 4,
-    "flows/alerting/test_open_before.py": 3,
-    "flows/alerting/test_people.py": 7,
+    "flows/alerting/test_undelivered_alerts.py": 3,
+    "flows/alerting/test_operator_actions.py": 7,
     "flows/alerting/test_slack_outage.py": 2,
     "flows/deploys/test_runs.py": 3,
     "flows/digest/test_night_digest.py": 5,
@@ -54,9 +54,9 @@ SLICES: Final[Mapping[str, int]] = {
     "monitors/probes/browser/test_greetings.py": 2,
     "monitors/probes/browser/test_login.py": 2,
     "monitors/probes/browser/test_rendered.py": 3,
-    "monitors/probes/inspect/test_look.py": 3,
+    "monitors/probes/inspect/test_page_inspection.py": 3,
     "monitors/probes/test_gradio.py": 2,
-    "monitors/probes/test_walls.py": 4,
+    "monitors/probes/test_unusable_pages.py": 4,
     "warehouse/database/test_faults.py": 8,
 }
 """How many tests of a file the quick tier takes: whole ways, each of which takes ten seconds to a minute."""

@@ -2,7 +2,7 @@
 
     python -m tests.bench [--only probe,help] [--minutes 40] [--write docs/performance.md]
 
-Each bench reports its figures through `tests.bench.measured`. The exit code is the number of benches that missed a
+Each bench reports its figures through `tests.bench.measurements`. The exit code is the number of benches that missed a
 goal, left a figure out, or broke, so 0 means that every figure was taken and every goal met. Times are of an idle
 machine; the load before each bench stands in its rows, because others' work makes times longer.
 """
@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench.measured import FIGURES_VARIABLE, Figure
+from tests.bench.measurements import FIGURES_VARIABLE, Figure
 from tests.bench.summary import BENCHES, BenchRun, build_summary, count_failures
 from tests.figures import measured_where, write_section
 
@@ -63,7 +63,7 @@ def run_all(names: Sequence[str], minutes: float) -> list[BenchRun]:
 def run_bench(name: str, folder: Path, most_s: float, *, module: str = "") -> BenchRun:
     """One bench in a process and a process group of its own, for at most so long."""
     load, began, file = os.getloadavg()[0], time.monotonic(), folder / f"{name}.jsonl"
-    command = [sys.executable, "-m", "tests.bench.one", module or f"tests.bench.{name}"]
+    command = [sys.executable, "-m", "tests.bench.run_one_bench", module or f"tests.bench.{name}"]
     environment = os.environ | {FIGURES_VARIABLE: str(file)}
     with subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True) as process:
         try:

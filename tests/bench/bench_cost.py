@@ -46,10 +46,10 @@ from monitors.records.cases import GoldCase
 from monitors.records.runs import Judging
 from monitors.records.traffic import Conversation, Turn
 from tests.bench.judging import LengthyJudge, NoCache
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 from tests.builders import exchange
 from tests.figures import table, write_section
-from tests.flows.nights_of_the_demo import SUITE, replies
+from tests.flows.demo_nightly_runs import SUITE, replies
 from tests.servers import anthropic, openai_chat
 from tests.servers.anthropic_tokens import PromptCache
 

@@ -20,11 +20,11 @@ import time
 import tracemalloc
 from pathlib import Path
 
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 from tests.conftest import ROOT
 from tests.monitors.platforms.langsmith.pushes import KEY, NAME, opened
 from tests.servers.langsmith_datasets import LangSmithDatasetServer
-from tests.soak.plans import write_suite
+from tests.soak.soak_plans import write_suite
 
 MAX_RATIO = 1.5
 CONFIG = """

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 from tests.deployments.deploy_to_page import Way, followed
 from tests.flows.few_cases import few_cases
 

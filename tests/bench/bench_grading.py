@@ -33,7 +33,7 @@ from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.records.base import Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 
 SEED = 20261122
 MEDIAN_LIMIT_MS = 1.0

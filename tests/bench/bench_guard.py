@@ -29,7 +29,7 @@ from monitors.probes.browser.proxy import GuardedProxy
 from monitors.probes.browser.visit import Visit
 from monitors.probes.settings import CapturePolicy, ProbeSettings
 from tests.bench.bench_probe import run_cases, serve_gradio
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser

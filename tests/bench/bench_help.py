@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from flows.data_folder import open_store_in
-from tests.bench.measured import Figure, report
-from tests.bench.verified import ROOT, write_configuration
+from tests.bench.measurements import Figure, report
+from tests.bench.verify_measurements import ROOT, write_configuration
 
 LOOKOUT = ("-m", "deployments.cli.app")
 TYPER = "import typer.main, rich.console; typer.main.get_command(typer.Typer(callback=lambda: None))"

@@ -36,7 +36,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.retry import RetryPolicy
 from tests.bench.judging import LengthyJudge, NoCache
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 from tests.builders import exchange, gold_case
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.anthropic_tokens import PromptCache

@@ -33,7 +33,7 @@ from flows.hallucination_log.line_encoder import LineSettings
 from monitors.sources.logs.entries import is_whole_entry
 from monitors.sources.logs.files import LocalLog
 from monitors.sources.logs.tail import read_new_batches
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 from tests.conftest import ROOT
 
 MB = 1_000_000

@@ -18,8 +18,8 @@ import time
 from pathlib import Path
 
 from flows.server import prefect_server
-from tests.bench.measured import Figure, report
-from tests.bench.verified import KILOBYTES, Ended, run_verify, serve_app, write_configuration
+from tests.bench.measurements import Figure, report
+from tests.bench.verify_measurements import KILOBYTES, Ended, run_verify, serve_app, write_configuration
 
 MAX_GROWTH = 1.3
 LIMIT = (

@@ -25,7 +25,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 from tests.process_tree import all_processes, descendants
 
 WHOLE = 1_000_000

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import duckdb
 
 from flows.nightly.checkpoint import ROWS_PER_SEGMENT
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 from tests.warehouse.crash_worker import Plan, open_store
 from tests.warehouse.sample_nights import night_report, seen
 from tests.warehouse.sample_rows import NOON, assessment, exchange

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from monitors.alerts.redact import redact
 from monitors.facts.quantities.scan import read_facts
 from tests.bench.bench_grading import HOSTILE, build_panel_work, variants
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 
 PERSONAL = (
     "a.b@example.com ", "x@y.in", "info@x.com, ", "a@b.com.2024 ", "asha@okaxis ", "a dot b at c dot com ",

@@ -43,7 +43,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
 from monitors.request_headers import NO_HEADERS
 from tests.bench.cpu_meter import CpuMeter
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 from tests.monitors.probes.scripted import case
 from tests.tools.probe_cases import probe_cases
 

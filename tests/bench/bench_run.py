@@ -36,10 +36,17 @@ from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.settings import BROWSER_VARIABLE, CapturePolicy, ProbeSettings
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
-from tests.bench.measured import Figure, report
-from tests.bench.verified import Ended, read_noted, run_verify, serve_app, start_verify, write_configuration
+from tests.bench.measurements import Figure, report
+from tests.bench.verify_measurements import (
+    Ended,
+    read_noted,
+    run_verify,
+    serve_app,
+    start_verify,
+    write_configuration,
+)
 from tests.servers.slack import TOKEN, SlackServer
-from tests.soak.plans import question_on, write_suite
+from tests.soak.soak_plans import question_on, write_suite
 from tests.tools.probe_cases import probe_cases
 
 BOT_S = "1"

@@ -33,7 +33,7 @@ from monitors.records.incidents import Redacted
 from monitors.records.operator_actions import HumanLabel
 from monitors.records.reviews import AnswerVerdict, LabelSource
 from monitors.stats.intervals import compute_percentile
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 from tests.bench.warehouse_archives import CASES, GRADES_EACH, build_six_grades, write_archives
 from tests.deployments.site.site_server import EXAMPLES
 from tests.figures import measured_where, table, write_section

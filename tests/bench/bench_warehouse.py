@@ -29,7 +29,7 @@ from statistics import median
 
 import duckdb
 
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 from tests.bench.warehouse_archives import CASES, GRADES_EACH, build_six_grades, write_archives, write_others
 from tests.figures import measured_where, table, write_section
 from tests.warehouse.crash_worker import Plan, open_store

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deployments.demo.configuration import find_free_port
-from tests.bench.measured import Figure, report
+from tests.bench.measurements import Figure, report
 from tests.deployments.triggers.senders import deployed, github_headers, raw
 from tests.process_tree import all_processes, descendants
 

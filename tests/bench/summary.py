@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from monitors.records.base import Record
-from tests.bench.measured import Figure
-from tests.bench.one import CRASHED
+from tests.bench.measurements import Figure
+from tests.bench.run_one_bench import CRASHED
 from tests.figures import table
 
 BENCHES: Final[dict[str, tuple[str, ...]]] = {

@@ -29,7 +29,7 @@ from tests.deployments.triggers.senders import (
     standard,
     standard_headers,
 )
-from tests.warehouse.places import store_in
+from tests.warehouse.temporary_stores import store_in
 
 DEPLOYMENT = "nobody/registered"
 

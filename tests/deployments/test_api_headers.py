@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests import fork_server
-from tests.servers.keyed import Keyed
+from tests.servers.api_key_check import Keyed
 
 TOKEN = "t0ken-of-the-app-1234567890"
 KEY = 'key/of"the\\app-0987654321'

@@ -18,7 +18,7 @@ from monitors.records.incidents import Alert, Capability
 from tests.flows.messages import load_alerts
 from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.slack import TOKEN, SlackServer
-from tests.warehouse.places import store_in
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.store import Store
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 RIGHT = "The waiting period is 24 months. [Source: Gold, clause 4.2]"
 ASKED_ONCE = "[recheck]\ntimes = 0\n"

@@ -14,7 +14,7 @@ from monitors.alerts.slack.client import SlackBot
 from monitors.alerts.terminal import TerminalSender
 from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.slack import TOKEN, SlackServer
-from tests.warehouse.places import store_in
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.store import Store
 
 

@@ -18,9 +18,9 @@ from aiohttp import web
 from tests import fork_server
 from tests.deployments.cli.test_nightly import UNTIL, question
 from tests.flows.chat import Chat, watched
+from tests.flows.demo_nightly_runs import SUITE
 from tests.flows.nightly.test_night_kills import PASSAGE
-from tests.flows.nights_graded import PLAIN_REPLY
-from tests.flows.nights_of_the_demo import SUITE
+from tests.flows.nightly_runs import PLAIN_REPLY
 from tests.polling import wait_until
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.slack import TOKEN, SlackServer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.flows.nights_of_the_demo import DemoNights
+from tests.flows.demo_nightly_runs import DemoNights
 from tests.monitors.sources.night_traffic import simple
 
 

@@ -20,10 +20,10 @@ from tests import fork_server
 from tests.conftest import ROOT
 from tests.deployments.cli.test_nightly import UNTIL, question
 from tests.flows.chat import RIGHT, Chat, watched
-from tests.flows.logs_followed import entry
+from tests.flows.demo_nightly_runs import SUITE
+from tests.flows.followed_logs import entry
 from tests.flows.nightly.test_night_kills import PASSAGE
-from tests.flows.nights_graded import PLAIN_REPLY
-from tests.flows.nights_of_the_demo import SUITE
+from tests.flows.nightly_runs import PLAIN_REPLY
 from tests.polling import wait_until
 from tests.prefect_home import with_tables
 from tests.servers.anthropic import KEY, AnthropicServer

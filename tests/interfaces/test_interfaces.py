@@ -22,7 +22,7 @@ from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.reports.results_json import HallucinationLine, Results
 from tests import fork_server
-from tests.interfaces.described import (
+from tests.interfaces.describe_interfaces import (
     command_lines,
     configuration_keys,
     deployment_lines,
@@ -32,7 +32,7 @@ from tests.interfaces.described import (
     text_of,
     view_lines,
 )
-from tests.warehouse.places import bare_store_in
+from tests.warehouse.temporary_stores import bare_store_in
 
 TARGET = {"url": "https://bot.example.com", "suite": "suite.jsonl"}
 

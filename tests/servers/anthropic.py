@@ -22,7 +22,7 @@ from tests.servers.anthropic_replies import OVERLOADED, Replies
 from tests.servers.anthropic_rules import CONTEXT_TOKENS, TYPE_OF, Refusal, wrong_with, wrong_with_batch
 from tests.servers.anthropic_tokens import Prompt, PromptCache
 from tests.servers.anthropic_verdicts import RuleJudge
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 KEY = "sk-ant-api03-a-key-for-tests"
 MAX_BYTES = 32 * 2**20

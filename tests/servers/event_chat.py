@@ -6,7 +6,7 @@ import json
 
 from aiohttp import web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 PATH = "/v2/dialog/turn"
 

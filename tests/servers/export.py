@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 Answer = Callable[[web.Request], web.StreamResponse]
 

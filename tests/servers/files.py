@@ -6,7 +6,7 @@ import re
 
 from aiohttp import web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 
 class FileServer(ThreadedServer):

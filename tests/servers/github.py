@@ -17,7 +17,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 WORKFLOW_TOKEN = "ghs_" + "w" * 36
 """As a workflow has one: a bot that may not ask who it is."""

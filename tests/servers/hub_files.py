@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 COMMIT = "1" * 40
 

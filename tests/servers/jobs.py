@@ -22,7 +22,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 STEPS = [
     {"name": "grep", "args": {"pattern": "NullPointer"}},

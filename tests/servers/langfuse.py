@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from tests.servers.fates import Handler, fated
-from tests.servers.threaded import ThreadedServer
+from tests.servers.response_faults import Handler, fated
+from tests.servers.threaded_server import ThreadedServer
 
 PROJECT_ID: Final = "clangfuse0staging"
 PUBLIC, SECRET = "pk-lf-1111", "sk-lf-hush-hush"

@@ -14,7 +14,7 @@ from typing import Any
 from aiohttp import web
 from langsmith.schemas import FeedbackCreate
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 PROJECT = uuid.UUID("11111111-2222-4333-8444-555555555555")
 PRODUCTION = uuid.UUID("99999999-2222-4333-8444-555555555555")

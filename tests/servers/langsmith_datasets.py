@@ -17,7 +17,7 @@ from typing import Any
 from aiohttp import web
 from langsmith import schemas
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 TENANT = "11111111-2222-4333-8444-555555555555"
 PROJECT_NAME = "bot"

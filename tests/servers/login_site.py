@@ -8,7 +8,7 @@ import secrets
 
 from aiohttp import web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 from tests.zoo.server import PAGES, reply
 
 USER, PASSWORD = "lookout@bots.example", "correct horse 7&battery"

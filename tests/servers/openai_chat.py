@@ -11,7 +11,7 @@ from aiohttp import web
 
 from tests.servers.anthropic_tokens import tokens
 from tests.servers.anthropic_verdicts import RuleJudge, as_text
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 KEY = "sk-a-key-for-tests"
 MIN_PREFIX_TOKENS, PREFIX_STEP = 1_024, 128

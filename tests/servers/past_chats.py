@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 FRAME = """<!doctype html><title>Past chats</title>
 <header><a href="/">Home</a> <a href="/about">About us</a> <a href="/terms">Terms</a></header>

@@ -22,7 +22,7 @@ from aiohttp import web
 from tests.servers import slack_uploads
 from tests.servers.slack_interaction import Answers
 from tests.servers.slack_rules import mentions, wrong_with
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 TOKEN = "xoxb-1111-2222-a-token-for-tests"
 WEBHOOK_PATH = "/services/T0TEST/B0TEST/a-secret-for-tests"

@@ -18,7 +18,7 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 MAX_ACTIVE = 10
 GITHUB_ISSUE = re.compile(r"https://github\.com/[^/]+/[^/]+/issues/\d+")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 CHECK = "/ping/a-secret-check"
 

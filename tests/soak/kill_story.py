@@ -20,7 +20,7 @@ from flows.data_folder import open_store_in
 from flows.verify.run_folder import DONE_FILE
 from monitors.records.exchanges import Exchange
 from tests.process_tree import all_processes, descendants
-from tests.soak.plans import write_suite
+from tests.soak.soak_plans import write_suite
 from warehouse.journal.rows import ResultRow
 
 ROOT = Path(__file__).parents[2]

@@ -34,7 +34,7 @@ from monitors.alerts.slack.client import SlackBot
 from monitors.alerts.terminal import TerminalSender
 from tests.monitors.alerts.sample_observations import observation
 from tests.servers.slack import TOKEN, SlackServer
-from tests.warehouse.places import REAL_PATIENCE, empty_warehouse
+from tests.warehouse.temporary_stores import REAL_PATIENCE, empty_warehouse
 from warehouse.database.database import Ledger, write_ledger
 from warehouse.database.store import Store
 

@@ -27,7 +27,7 @@ import duckdb
 
 from monitors.errors import WarehouseDamaged
 from tests.figures import measured_where, table, write_section
-from tests.soak.forked import forked
+from tests.soak.forked_process import forked
 from tests.warehouse.crash_worker import Plan, open_store, survivors
 from tests.warehouse.sample_rows import assessment, exchange
 from warehouse.database.check import DERIVED_TABLES, check_database

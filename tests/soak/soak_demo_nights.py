@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from time import monotonic
 
-from tests.flows.nights_of_the_demo import DemoNights
+from tests.flows.demo_nightly_runs import DemoNights
 from tests.monitors.sources.night_traffic import simple, stratified
 
 MIN_COVERED = 0.93

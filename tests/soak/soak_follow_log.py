@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from monitors.records.incidents import Alert, IncidentKind
 from tests.flows.alerting_testbed import AlertingTestbed
-from tests.flows.logs_followed import Followed, entry
+from tests.flows.followed_logs import Followed, entry
 from tests.servers.slack import SlackServer
 
 LOOKS_LIVED = 1.5

@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 from deployments.demo.configuration import find_free_port
 from deployments.up.guard import find_descendants
 from flows.data_folder import open_store_in
-from tests.flows.logs_followed import entry
+from tests.flows.followed_logs import entry
 from tests.process_tree import all_processes
 from tests.servers.slack import TOKEN, SlackServer
 

@@ -11,7 +11,7 @@ from collections import Counter
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.monitors.sources.logs.test_log_machine import LogStory
+from tests.monitors.sources.logs.test_tail_state_machine import LogStory
 
 COUNTED: Counter[str] = Counter()
 

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from statistics import fmean
 
-from tests.monitors.sources.simulated_nights import DESIGNS, PLANTED, Design, planned_width, simulate
+from tests.monitors.sources.simulated_nightly_runs import DESIGNS, PLANTED, Design, planned_width, simulate
 
 MIN_COVERED = 0.93
 MAX_OFF = 0.20

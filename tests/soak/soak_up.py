@@ -30,10 +30,10 @@ from monitors.records.incidents import Alert, IncidentKind
 from tests.deployments.up.test_guard import wait_until_gone
 from tests.deployments.up_process import Up, up
 from tests.flows.chat import RIGHT, Chat, watched
-from tests.flows.logs_followed import entry
+from tests.flows.followed_logs import entry
 from tests.process_tree import descendants
 from tests.servers.slack import TOKEN, SlackServer
-from tests.warehouse.places import store_in
+from tests.warehouse.temporary_stores import store_in
 
 SCHEDULES = """
 [schedules]

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.figures import measured_where, write_section
-from tests.soak.forked import Child, forked
+from tests.soak.forked_process import Child, forked
 from tests.warehouse.crash_worker import Plan, survivors, work
 
 KILLS_PER_FOLDER = 25

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from tests.bench.measured import FIGURES_VARIABLE, Figure, format_line, report
+from tests.bench.measurements import FIGURES_VARIABLE, Figure, format_line, report
 
 
 def figure(**changed):

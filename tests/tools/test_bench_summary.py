@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.bench.__main__ import run_bench
-from tests.bench.measured import Figure
-from tests.bench.one import CRASHED
+from tests.bench.measurements import Figure
+from tests.bench.run_one_bench import CRASHED
 from tests.bench.summary import BENCHES, HEAD, BenchRun, build_summary, count_failures
 
 ROOT = Path(__file__).parents[2]
@@ -140,7 +140,7 @@ def planted(tmp_path, monkeypatch):
 
 
 REPORTS = (
-    "from tests.bench.measured import Figure, report\n"
+    "from tests.bench.measurements import Figure, report\n"
     "report(Figure(id='P3', what='x', unit='ms', values=(1.0,), goal=2.0))\n"
 )
 

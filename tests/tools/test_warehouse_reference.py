@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from tests.tools.warehouse_reference import describe
-from tests.warehouse.places import bare_store_in
+from tests.warehouse.temporary_stores import bare_store_in
 
 PAGE = Path(__file__).parents[2] / "docs" / "warehouse.md"
 MARK = "<!-- from here on written by the database: python -m tests.tools.test_warehouse_reference -->\n"

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from monitors.records.incidents import Incident
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.places import REAL_PATIENCE
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, run_report
+from tests.warehouse.temporary_stores import REAL_PATIENCE
 from warehouse.database.check import check_database
 from warehouse.database.database import Migration, Schema, load_bundled_schema
 from warehouse.database.load import load_journal

@@ -34,7 +34,7 @@ from tests.polling import wait_until
 from tests.servers import anthropic
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.drafter import RuleDrafter
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 COMMAND_S = 600
 """A server's start on a busy machine takes minutes."""

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from monitors.probes.browser.chromium import find_browser
 from tests import fork_server
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 SHELL = "chrome-headless-shell"
 

@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 
 from tests import fork_server
-from tests.servers.keyed import Keyed
-from tests.servers.threaded import ThreadedServer
+from tests.servers.api_key_check import Keyed
+from tests.servers.threaded_server import ThreadedServer
 from tests.stable_text import replace_volatile
 
 QUESTIONS = 9

@@ -32,9 +32,9 @@ from tests.deployments.gold_process import gold
 from tests.flows.operator_actions import Clock, build_notifier, build_operator_actions
 from tests.monitors.alerts.sample_observations import NIGHT, observation
 from tests.servers.slack import SlackServer
-from tests.warehouse.places import store_in
-from tests.warehouse.queries.test_drafts import case_draft
+from tests.warehouse.queries.test_operator_actions_drafts import case_draft
 from tests.warehouse.sample_rows import assessment, exchange, run_report
+from tests.warehouse.temporary_stores import store_in
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 from warehouse.queries.operator_actions import append_draft, list_waiting_drafts
 

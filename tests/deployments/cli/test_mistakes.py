@@ -24,7 +24,7 @@ from tests.deployments.cli.mistakes import DOCUMENT, GROUPS, HUB, NOBODY, PAGE, 
 from tests.in_process import run_in_process
 from tests.servers.hub import Hub
 from tests.servers.slack import SlackServer
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 ROWS = [row for rows in GROUPS.values() for row in rows]
 USAGE_ERRORS = [row for row in ROWS if row.code == 2 and not row.set_up]

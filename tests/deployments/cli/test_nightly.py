@@ -11,7 +11,7 @@ import pytest
 
 from deployments.demo.bot import TURNS, TurnLog
 from tests import fork_server
-from tests.flows.nights_of_the_demo import SUITE, replies
+from tests.flows.demo_nightly_runs import SUITE, replies
 from tests.in_process import run_in_process
 from tests.servers.export import ExportServer, document
 from tests.stable_text import replace_volatile

@@ -15,11 +15,11 @@ from monitors.records.estimates import RateUnknown
 from monitors.records.reconciliation import Interval, Reconciliation, Unknown
 from monitors.records.reviews import AnswerVerdict
 from tests.stable_text import replace_volatile
-from tests.warehouse.places import store_in
 from tests.warehouse.queries.test_reconcile import BLOCKED, draft, entry, label, night, talk
 from tests.warehouse.queries.test_reviews import judged
 from tests.warehouse.queries.test_reviews import label as reviewed_as
 from tests.warehouse.sample_rows import NOON, exchange, run_report, suite
+from tests.warehouse.temporary_stores import store_in
 from warehouse.journal.rows import AssessmentRow, LabelRow, ResultRow, RunRow
 
 SINCE_NOON = (datetime.now(UTC) - NOON).days + 3

@@ -22,9 +22,9 @@ from tests import fork_server
 from tests.flows.chat import Chat, watched
 from tests.in_process import run_in_process
 from tests.stable_text import replace_volatile
-from tests.warehouse.places import store_in
 from tests.warehouse.queries.test_reviews import judged
 from tests.warehouse.sample_rows import NOON, exchange, run_report, suite
+from tests.warehouse.temporary_stores import store_in
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
 ROOT = Path(__file__).parents[3]

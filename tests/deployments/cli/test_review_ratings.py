@@ -17,9 +17,9 @@ from monitors.goldset.load import build_suite
 from monitors.records.cases import GoldCase, Suite
 from monitors.records.grades import Aspect, Judged
 from tests.deployments.cli.gate.test_triage_gate import issue, reports
-from tests.warehouse.places import store_in
 from tests.warehouse.queries.test_reviews import LINEAGE
 from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report
+from tests.warehouse.temporary_stores import store_in
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
 SINCE_NOON = (datetime.now(UTC) - NOON).days + 2

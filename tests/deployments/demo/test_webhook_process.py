@@ -24,7 +24,7 @@ from tests.deployments.triggers.senders import (
     github_headers,
     raw,
 )
-from tests.flows.deploys.deploys import commits, registered
+from tests.flows.deploys.sample_deploys import commits, registered
 from tests.stable_text import replace_volatile
 
 START_S = 120

@@ -21,7 +21,7 @@ from tests.deployments.triggers.senders import (
     space_pushed,
     trigger,
 )
-from tests.flows.deploys.deploys import commits, registered
+from tests.flows.deploys.sample_deploys import commits, registered
 from tests.flows.operator_actions import Clock
 
 DELIVERIES = 1_000

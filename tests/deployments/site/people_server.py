@@ -23,9 +23,9 @@ from tests.deployments.cli.gate.test_triage_gate import reports
 from tests.deployments.cli.test_review_ratings import RATINGS, issues, useful
 from tests.deployments.gold_drafts import gold_draft
 from tests.deployments.site.site_server import HOSTILE
-from tests.warehouse.places import store_in
 from tests.warehouse.queries.test_reviews import judged
 from tests.warehouse.sample_rows import alert, assessment, exchange, incident, receipt, run_report, suite
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.store import Store
 from warehouse.journal.rows import (
     AlertRow,

@@ -18,8 +18,8 @@ from monitors.config.file import Config, parse_config
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import Incident
 from monitors.records.runs import Verdict
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import assessment, exchange, incident, run_report
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, IncidentRow, IncidentVersion, ResultRow, RunRow
 

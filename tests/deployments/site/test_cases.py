@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from monitors.records.base import Blame
 from monitors.records.grades import CaseOutcome, FailureKind
 from tests.deployments.site.site_server import HOSTILE, config_of, serving_site
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 from warehouse.queries.site.cases import GridFilter, list_grid_runs, load_grid_page

@@ -14,8 +14,8 @@ from monitors.records.runs import JudgeState, Judging
 from monitors.records.snapshots import RunSnapshot
 from tests.deployments.site.site_server import config_of, serving_site
 from tests.deployments.site.test_cases import run_rows
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import grades, suite
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.store import Store
 from warehouse.journal.rows import CaseRow, RunRow, SuiteCase
 

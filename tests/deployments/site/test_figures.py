@@ -8,7 +8,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from monitors.reports.badge import render_badge
 from tests.deployments.site.site_server import config_of, filled, serving_site
-from tests.warehouse.places import store_in
+from tests.warehouse.temporary_stores import store_in
 
 
 def figures(site):

@@ -21,12 +21,12 @@ from monitors.records.reviews import AnswerVerdict, LabelSource
 from monitors.records.runs import JudgeState, Judging, MutantCount, MutationScores
 from tests.deployments.site.page_text import page_text
 from tests.deployments.site.site_server import config_of, serving_site
-from tests.warehouse.places import store_in
 from tests.warehouse.queries.test_reviews import judged_store, label
 from tests.warehouse.sample_nights import night_report
 from tests.warehouse.sample_repeats import session as repeats_session
 from tests.warehouse.sample_repeats import some_figures
 from tests.warehouse.sample_rows import NOON, assessment, exchange, grades, run_report, suite
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.snapshot import build_snapshot_store
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, RepeatabilityRow, ResultRow, RunRow

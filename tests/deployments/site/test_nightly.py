@@ -10,9 +10,9 @@ import pytest
 from monitors.records.estimates import RateUnknown
 from monitors.records.grades import FailureKind
 from tests.deployments.site.site_server import HOSTILE, config_of, serving_site
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_nights import drift_reading, night_report, rate
 from tests.warehouse.sample_rows import assessment, exchange
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, NightlyRunRow, ResultRow
 

@@ -18,7 +18,7 @@ from monitors.records.targets import PullRequest
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.chat import Chat, watched
-from tests.flows.deploys.deploys import queued
+from tests.flows.deploys.sample_deploys import queued
 from tests.servers.github import BOT, HEAD, PULL, READING_TOKEN, REPOSITORY, WORKFLOW_TOKEN, GitHub
 
 pytestmark = pytest.mark.prefect

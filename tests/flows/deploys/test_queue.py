@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from flows.deploys.queue import DeployOutcome, DeployQueue
 from monitors.errors import WarehouseUnwritable
 from tests.deployments.triggers.senders import COMMIT, NOW, OTHER_COMMIT
-from tests.flows.deploys.deploys import queued
+from tests.flows.deploys.sample_deploys import queued
 
 DONE = DeployOutcome(run_id="run-1", at=NOW)
 

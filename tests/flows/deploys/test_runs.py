@@ -11,8 +11,8 @@ from flows.deploys.queue import DeployQueue
 from flows.deploys.runs import RunNotMade, RunPlan, build_run_key, ensure_run, start_waiting_deploys
 from monitors.records.targets import PullRequest
 from tests.deployments.triggers.senders import COMMIT, NOW
-from tests.flows.deploys.deploys import commits, queued, registered, reported
-from tests.warehouse.places import count, store_in
+from tests.flows.deploys.sample_deploys import commits, queued, registered, reported
+from tests.warehouse.temporary_stores import count, store_in
 
 pytestmark = pytest.mark.prefect
 

@@ -26,7 +26,7 @@ from monitors.records.incidents import IncidentKind, IncidentState
 from tests.conftest import ROOT
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.messages import format_stable_messages
-from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, talk
+from tests.flows.nightly_runs import LEAK, PLAIN_REPLY, Nights, talk
 from tests.monitors.alerts.sample_observations import NIGHT, observation, scope
 from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.sample_repeats import session as repeats_session

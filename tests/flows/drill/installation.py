@@ -15,7 +15,7 @@ from tests import fork_server
 from tests.deployments.triggers.senders import GITHUB_SECRET
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.slack import TOKEN, SlackServer
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 from tests.servers.watchdog import Watchdog
 
 OURS = ("LOOKOUT_", "PREFECT_", "SLACK_", "ANTHROPIC_", "AWS_", "CHROMIUM_")

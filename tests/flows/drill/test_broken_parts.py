@@ -34,8 +34,8 @@ from tests.servers.anthropic import AnthropicServer
 from tests.servers.slack import SlackServer
 from tests.servers.watchdog import Watchdog
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import alert, incident
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.store import Store
 
 Break = Callable[[Installation, ExitStack], None]

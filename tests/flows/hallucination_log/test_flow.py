@@ -18,7 +18,7 @@ from flows.data_folder import open_store_in
 from monitors.records.incidents import Alert
 from tests import fork_server
 from tests.conftest import ROOT
-from tests.flows.logs_followed import entry
+from tests.flows.followed_logs import entry
 from tests.polling import wait_until
 from tests.servers.slack import TOKEN, SlackServer
 

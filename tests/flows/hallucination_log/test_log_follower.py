@@ -12,7 +12,7 @@ from flows.alerting.faults import Fault, notify_fault
 from monitors.errors import SourceUnavailable, WarehouseBusy
 from monitors.records.incidents import Capability, IncidentKind, NotifyReason
 from tests.flows.alerting_testbed import AlertingTestbed
-from tests.flows.logs_followed import Followed, entry
+from tests.flows.followed_logs import Followed, entry
 from tests.flows.messages import ALERT_ID
 from tests.servers.slack import Posted, SlackServer
 from tests.servers.slack_rules import texts

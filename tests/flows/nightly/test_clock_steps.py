@@ -12,7 +12,7 @@ from monitors.records.incidents import NotifyReason
 from monitors.records.nightly import NightlyReport
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.messages import format_messages
-from tests.flows.nights_graded import Nights, talk
+from tests.flows.nightly_runs import Nights, talk
 from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.slack import SlackServer
 

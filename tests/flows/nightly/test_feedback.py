@@ -12,7 +12,7 @@ import pytest
 from monitors.sources.traffic.langsmith import LangSmithTrafficSource
 from monitors.sources.traffic.settings import LangSmithTraffic
 from tests.flows.alerting_testbed import AlertingTestbed
-from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, file_source, talk
+from tests.flows.nightly_runs import LEAK, PLAIN_REPLY, Nights, file_source, talk
 from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.langsmith import LangSmithServer
 from tests.servers.slack import SlackServer

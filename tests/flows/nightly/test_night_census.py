@@ -11,7 +11,7 @@ from monitors.records.incidents import NotifyReason
 from monitors.records.nightly import CensusKind
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.messages import format_messages
-from tests.flows.nights_graded import LEAK, LEAKED, PLAIN_REPLY, Nights, file_source, stable_report, talk
+from tests.flows.nightly_runs import LEAK, LEAKED, PLAIN_REPLY, Nights, file_source, stable_report, talk
 from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.slack import SlackServer
 

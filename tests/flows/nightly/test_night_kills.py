@@ -15,11 +15,11 @@ from flows.nightly.run import NightlyRun
 from monitors.records.estimates import RateEstimate
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.judged_run import judge_at, with_key
-from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, talk
+from tests.flows.nightly_runs import LEAK, PLAIN_REPLY, Nights, talk
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.slack import SlackServer
-from tests.soak.forked import forked
-from tests.warehouse.places import store_in
+from tests.soak.forked_process import forked
+from tests.warehouse.temporary_stores import store_in
 
 KILLS = 5
 """At least so many in each story."""

@@ -20,7 +20,7 @@ from monitors.records.runs import JudgeState
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.judged_run import HOME_RIGHT, home, judge_at, with_key
 from tests.flows.messages import format_messages
-from tests.flows.nights_graded import LEAK, PLAIN_REPLY, Nights, stable_report, talk
+from tests.flows.nightly_runs import LEAK, PLAIN_REPLY, Nights, stable_report, talk
 from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.anthropic_verdicts import RuleJudge

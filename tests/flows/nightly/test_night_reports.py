@@ -18,7 +18,7 @@ from monitors.records.grades import Abstained, Aspect, FailureKind
 from monitors.records.runs import JudgeState
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.judged_run import judge_at, with_key
-from tests.flows.nights_graded import PLAIN_REPLY, Nights, stable_report, talk
+from tests.flows.nightly_runs import PLAIN_REPLY, Nights, stable_report, talk
 from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.export import ExportServer

@@ -17,7 +17,7 @@ from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.sources.privacy import PrivacyMode
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.messages import format_messages
-from tests.flows.nights_graded import LEAK, LEAKED, PLAIN_REPLY, Nights, file_source, stable_report, talk
+from tests.flows.nightly_runs import LEAK, LEAKED, PLAIN_REPLY, Nights, file_source, stable_report, talk
 from tests.servers.slack import SlackServer
 from tests.stable_text import replace_volatile
 from warehouse.journal.journal import Journal

@@ -17,7 +17,7 @@ from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from tests.monitors.alerts.sample_observations import observation
 from tests.servers.slack import TOKEN
-from tests.warehouse.places import REAL_PATIENCE
+from tests.warehouse.temporary_stores import REAL_PATIENCE
 from warehouse.database.store import Store
 from warehouse.queries.outbox import claim_alerts, open_incident_book, record_receipt
 

@@ -32,7 +32,7 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
 from monitors.records.grades import JudgeLineage
 from monitors.records.runs import JudgeState, Judging, RunReport
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 DECLINE = "I'm sorry, but I can't help with that request."
 OPENINGS = (

@@ -9,7 +9,7 @@ from monitors.facts.similarity import find_typo_pairs, is_one_typo
 from monitors.goldset.drafts import find_candidates
 from monitors.goldset.load import load_suite
 from monitors.goldset.variants import VariantKind, make_variants
-from tests.warehouse.queries.test_drafts import case_draft
+from tests.warehouse.queries.test_operator_actions_drafts import case_draft
 
 SUITE = load_suite(HERE / "suraksha.jsonl").cases
 OURS = tuple(

@@ -18,9 +18,9 @@ from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.langsmith.project import open_langsmith
 from monitors.platforms.platform import Platform
 from monitors.platforms.settings import LangSmithSettings
-from tests.servers.fates import Handler, fated
 from tests.servers.langfuse import PUBLIC, SECRET, LangfuseServer
 from tests.servers.langsmith_experiments import LangSmithExperimentServer
+from tests.servers.response_faults import Handler, fated
 
 LANGSMITH_KEY = "lsv2_pt_hush_hush"
 

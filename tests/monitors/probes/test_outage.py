@@ -10,7 +10,7 @@ from monitors.probes.readiness import wait_until_back
 from monitors.probes.settings import ProbeSettings
 from monitors.records.targets import Target
 from tests.builders import TARGET
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 SETTINGS = ProbeSettings(outage_patience_s=30)
 

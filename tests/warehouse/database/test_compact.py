@@ -6,8 +6,8 @@ import pytest
 
 from monitors.errors import WarehouseUnwritable
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.places import SteppingClock, count, store_in
 from tests.warehouse.sample_rows import NOON, assessment, exchange, incident, run_report, suite
+from tests.warehouse.temporary_stores import SteppingClock, count, store_in
 from warehouse.database.check import CheckProblemKind, check_database
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import compact_segments

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from monitors.errors import WarehouseBusy
-from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_rows import exchange
+from tests.warehouse.temporary_stores import count, store_in
 from warehouse.database.connection import Deadline, WaitPolicy, acquire_lock
 from warehouse.journal.rows import ResultRow
 
@@ -125,7 +125,7 @@ def test_readers_who_follow_each_other_do_not_bar_a_writer(tmp_path):
 READ = """
 import os, sys
 from pathlib import Path
-from tests.warehouse.places import bare_store_in
+from tests.warehouse.temporary_stores import bare_store_in
 store = bare_store_in(Path(sys.argv[1]))
 if os.getuid() == 0:
     os.setgid(65534)

@@ -7,8 +7,8 @@ import duckdb
 import pytest
 
 from monitors.errors import ConfigError, WarehouseUnwritable
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import NOON, assessment, deploy, exchange, run_report, suite
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.check import DERIVED_TABLES
 from warehouse.database.parquet import DAY_EXPRESSIONS, export_parquet
 from warehouse.database.store import Store

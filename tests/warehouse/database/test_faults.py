@@ -17,8 +17,8 @@ import pytest
 
 from monitors.errors import SchemaTooNew, WarehouseBusy, WarehouseDamaged, WarehouseError, WarehouseUnwritable
 from tests.warehouse.crash_worker import longer_schema
-from tests.warehouse.places import bare_store_in, count, store_in
 from tests.warehouse.sample_rows import assessment, exchange
+from tests.warehouse.temporary_stores import bare_store_in, count, store_in
 from warehouse.database.check import CheckProblemKind, check_database
 from warehouse.database.load import load_journal
 from warehouse.database.rebuild import rebuild_database

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from monitors.errors import WarehouseDamaged
-from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_rows import assessment, exchange
+from tests.warehouse.temporary_stores import count, store_in
 from warehouse.database.check import CheckProblemKind, check_database
 from warehouse.journal.rows import AssessmentRow, ResultRow
 

@@ -4,8 +4,8 @@ import duckdb
 import pytest
 
 from monitors.errors import WarehouseError
-from tests.warehouse.places import SteppingClock, bare_store_in, count
 from tests.warehouse.sample_rows import run_report
+from tests.warehouse.temporary_stores import SteppingClock, bare_store_in, count
 from warehouse.database.check import DERIVED_TABLES
 from warehouse.database.database import Migration, Schema, load_bundled_schema, migrate
 from warehouse.journal.rows import RunRow

@@ -11,8 +11,8 @@ from monitors.records.exchanges import Attempt, Evidence, Exchange, Origin, Wire
 from monitors.records.incidents import Alert, Incident
 from monitors.records.operator_actions import CaseDraft, HumanLabel
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.places import bare_store_in, count, store_in
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, no_answer, run_report
+from tests.warehouse.temporary_stores import bare_store_in, count, store_in
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import compact_segments, remove_personal_data

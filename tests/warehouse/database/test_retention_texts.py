@@ -10,9 +10,9 @@ import duckdb
 import pytest
 
 from monitors.records.logs import BlockedReply, HallucinationEntry, LoggedHallucination
-from tests.warehouse.places import SteppingClock, bare_store_in, store_in
 from tests.warehouse.sample_nights import night_report, seen
 from tests.warehouse.sample_rows import NOON
+from tests.warehouse.temporary_stores import SteppingClock, bare_store_in, store_in
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import compact_segments, remove_personal_data

@@ -7,8 +7,8 @@ import threading
 import pytest
 
 from monitors.errors import WarehouseBusy, WarehouseUnwritable
-from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_rows import assessment
+from tests.warehouse.temporary_stores import count, store_in
 from warehouse.database.snapshot import build_snapshot_store, discard_snapshots
 from warehouse.journal.rows import AssessmentRow
 

@@ -20,8 +20,8 @@ from monitors.records.incidents import DeliveryStatus
 from tests.warehouse.crash_worker import longer_schema, once_more
 from tests.warehouse.database.test_faults import flip, leave_log_behind, tear
 from tests.warehouse.decisions import decide
-from tests.warehouse.places import SteppingClock, bare_store_in, store_in
 from tests.warehouse.sample_rows import assessment, exchange, receipt, run_report
+from tests.warehouse.temporary_stores import SteppingClock, bare_store_in, store_in
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import compact_segments

@@ -6,7 +6,6 @@ import pytest
 
 from monitors.errors import QueryInvalid
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind
-from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_rows import (
     NOON,
     SUITE_SHA,
@@ -17,6 +16,7 @@ from tests.warehouse.sample_rows import (
     run_report,
     suite,
 )
+from tests.warehouse.temporary_stores import count, store_in
 from warehouse.journal.rows import AssessmentRow, DeployRow, ResultRow, RunRow
 
 

@@ -14,8 +14,8 @@ from monitors.records.grades import Aspect, Assessment, CaseOutcome, FailureKind
 from monitors.records.incidents import DeliveryStatus, IncidentState
 from monitors.records.runs import RunReport
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.places import SteppingClock, store_in
 from tests.warehouse.sample_rows import alert, assessment, exchange, grades, incident, receipt, run_report
+from tests.warehouse.temporary_stores import SteppingClock, store_in
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, JournalRow, ResultRow, RunRow
 from warehouse.queries.outbox import record_receipt

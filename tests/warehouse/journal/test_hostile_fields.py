@@ -10,7 +10,6 @@ import pytest
 from pydantic import ValidationError
 
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_drills import drill
 from tests.warehouse.sample_nights import night_report, seen
 from tests.warehouse.sample_repeats import session
@@ -25,6 +24,7 @@ from tests.warehouse.sample_rows import (
     run_report,
     suite,
 )
+from tests.warehouse.temporary_stores import count, store_in
 from warehouse.journal.rows import (
     ANY_ROW,
     AssessmentRow,

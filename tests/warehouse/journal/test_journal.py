@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from monitors.errors import ConfigError, WarehouseUnwritable
-from tests.warehouse.places import SteppingClock, seeded_entropy
 from tests.warehouse.sample_rows import NOON, assessment, deploy, exchange, suite
+from tests.warehouse.temporary_stores import SteppingClock, seeded_entropy
 from warehouse.journal.journal import Journal
 from warehouse.journal.rows import AssessmentRow, CaseRow, DeployRow, ResultRow
 

@@ -10,8 +10,8 @@ from moto.server import ThreadedMotoServer
 
 from monitors.errors import WarehouseUnwritable
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.places import REAL_PATIENCE, SteppingClock, count, seeded_entropy
 from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, run_report, suite
+from tests.warehouse.temporary_stores import REAL_PATIENCE, SteppingClock, count, seeded_entropy
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import compact_segments

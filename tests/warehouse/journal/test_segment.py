@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.errors import SchemaTooNew, WarehouseDamaged
-from tests.warehouse.places import SteppingClock, seeded_entropy
 from tests.warehouse.sample_rows import (
     NOON,
     alert,
@@ -20,6 +19,7 @@ from tests.warehouse.sample_rows import (
     run_report,
     suite,
 )
+from tests.warehouse.temporary_stores import SteppingClock, seeded_entropy
 from warehouse.journal.rows import (
     AlertRow,
     AssessmentRow,

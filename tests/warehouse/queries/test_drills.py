@@ -8,8 +8,8 @@ from itertools import permutations
 import pytest
 
 from monitors.records.self_checks import DrillStation, StationState
-from tests.warehouse.places import count, store_in
 from tests.warehouse.sample_drills import BEGAN, drill, station
+from tests.warehouse.temporary_stores import count, store_in
 from warehouse.journal.rows import DrillRow
 from warehouse.queries.drills import find_last_drill
 

@@ -5,8 +5,8 @@ import pytest
 from monitors.records.base import Severity
 from monitors.records.incidents import DeliveryStatus, IncidentState
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.places import SteppingClock, count, store_in
 from tests.warehouse.sample_rows import alert, incident, receipt
+from tests.warehouse.temporary_stores import SteppingClock, count, store_in
 from warehouse.queries.outbox import claim_alerts, record_receipt
 
 

@@ -17,9 +17,9 @@ from monitors.records.reconciliation import FoundReply, GuardCounts, Reconciliat
 from monitors.records.reviews import AnswerVerdict
 from monitors.records.runs import JudgeState, Judging
 from monitors.records.traffic import Conversation, SampledConversation, Turn
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_nights import night_report
 from tests.warehouse.sample_rows import NOON, assessment
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.store import Store
 from warehouse.journal.rows import (
     AssessmentRow,

@@ -10,9 +10,9 @@ from monitors.errors import WarehouseDamaged
 from monitors.records.cases import Suite
 from monitors.records.snapshots import RunSnapshot
 from monitors.records.targets import Environment
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_repeats import BY, GRADERS, SETTINGS, session
 from tests.warehouse.sample_rows import NOON, SUITE_SHA, assessment, run_report, suite
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
 from warehouse.journal.rows import AssessmentRow, CaseRow, RepeatabilityRow, RunRow, SuiteCase

@@ -12,9 +12,9 @@ from monitors.records.grades import Aspect, FailureKind, Judged, JudgeLineage, S
 from monitors.records.incidents import Redacted
 from monitors.records.operator_actions import HumanLabel
 from monitors.records.reviews import AnswerId, AnswerVerdict, LabelSource, SampledAnswer
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_nights import night_report
 from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report, suite
+from tests.warehouse.temporary_stores import store_in
 from warehouse.journal.rows import AssessmentRow, LabelRow, NightlyRunRow, ResultRow, RunRow
 from warehouse.queries.reviews import (
     count_verdicts,

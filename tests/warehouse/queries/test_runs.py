@@ -8,8 +8,8 @@ from monitors.errors import WarehouseDamaged
 from monitors.records.grades import CaseOutcome, FailureKind, JudgeLineage
 from monitors.records.runs import JudgeState, Judging, Verdict
 from monitors.records.targets import Environment, PullRequest, Target
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import SUITE_SHA, assessment, run_report
+from tests.warehouse.temporary_stores import store_in
 from warehouse.journal.rows import AssessmentRow, RunRow
 from warehouse.queries.runs import find_failed_since, find_last_accepted
 

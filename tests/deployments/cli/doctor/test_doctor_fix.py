@@ -17,7 +17,7 @@ from flows.data_folder import open_store_in
 from monitors.probes.browser.chromium import find_browser
 from tests import fork_server
 from tests.in_process import run_in_process
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 from tests.warehouse.sample_rows import run_report
 from warehouse.journal.rows import RunRow
 

@@ -16,10 +16,10 @@ from monitors.records.targets import Target
 from tests import fork_server
 from tests.flows.explain.demo_builds import CASE, DemoBuild, demo_builds, written_target
 from tests.in_process import run_in_process
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 from tests.stable_text import replace_volatile
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import NOON, assessment, run_report
+from tests.warehouse.temporary_stores import store_in
 from warehouse.journal.rows import AssessmentRow, RunRow
 
 COMMITS = [f"{number}f2a91c" for number in range(8)]

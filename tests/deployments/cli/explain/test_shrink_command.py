@@ -15,7 +15,7 @@ from tests.flows.chat import RIGHT, Chat, watched
 from tests.flows.explain.demo_builds import CASE, DemoBuild, written_target
 from tests.in_process import run_in_process
 from tests.stable_text import replace_volatile
-from tests.warehouse.places import store_in
+from tests.warehouse.temporary_stores import store_in
 from warehouse.queries.operator_actions import list_waiting_drafts
 
 WRONG = "₹80,000"

@@ -16,7 +16,7 @@ from tests import fork_server
 from tests.deployments.cli.test_bare_commands import Installation
 from tests.in_process import run_in_process
 from tests.servers.event_chat import PATH, EventChat
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 from tests.stable_text import replace_volatile
 
 TOKEN = "t0ken-of-the-app-1234567890"

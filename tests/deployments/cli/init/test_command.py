@@ -16,7 +16,7 @@ from monitors.config.file import load_config
 from tests import fork_server
 from tests.flows.few_cases import BY_API
 from tests.in_process import run_in_process
-from tests.servers.keyed import Keyed
+from tests.servers.api_key_check import Keyed
 
 WRITTEN = ("lookout.toml", "suite.jsonl", "webhooks.md")
 END_S = 60

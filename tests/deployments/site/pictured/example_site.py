@@ -27,9 +27,9 @@ from monitors.records.reviews import AnswerVerdict, LabelSource
 from monitors.records.runs import Coverage, JudgeState, Judging, Ratio, Scores, SeverityTally, Verdict
 from monitors.records.targets import Target
 from tests.deployments.gold_drafts import gold_draft
-from tests.warehouse.places import REAL_PATIENCE, seeded_entropy
 from tests.warehouse.sample_nights import drift_reading, night_report, rate
 from tests.warehouse.sample_rows import alert, assessment, exchange, receipt, run_report
+from tests.warehouse.temporary_stores import REAL_PATIENCE, seeded_entropy
 from warehouse.database.store import Store
 from warehouse.journal.rows import (
     AlertRow,

@@ -19,8 +19,8 @@ from deployments.demo.configuration import find_free_port
 from monitors.goldset.drafts import read_drafts
 from monitors.records.cases import DraftState
 from tests.deployments.site.people_server import fingerprint, with_drafts, with_people
-from tests.soak.forked import Child, forked
-from tests.warehouse.places import store_in
+from tests.soak.forked_process import Child, forked
+from tests.warehouse.temporary_stores import store_in
 
 START_S = 120
 KINDS = ("add_to_gold", "acknowledge", "silence", "review", "draft")

@@ -25,9 +25,9 @@ from tests.deployments.site.browser_pages import find_broken_rules_everywhere, o
 from tests.deployments.site.page_text import page_text
 from tests.deployments.site.safety.texts_from_outside import HOSTILE, fingerprint, store_of
 from tests.deployments.site.site_server import config_of, filled, run_rows
-from tests.soak.forked import forked
-from tests.warehouse.places import store_in
+from tests.soak.forked_process import forked
 from tests.warehouse.sample_rows import run_report
+from tests.warehouse.temporary_stores import store_in
 from warehouse.journal.rows import RunRow
 
 OUTSIDE = SiteEnvironment(lambda: datetime.now(UTC), "me")

@@ -31,9 +31,9 @@ from monitors.records.targets import Target
 from tests.deployments.gold_drafts import draft_case, gold_draft
 from tests.monitors.reports.hostile_rows import OWN
 from tests.monitors.reports.hostile_run import hostile_cases, hostile_report
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_nights import night_report
 from tests.warehouse.sample_rows import SUITE_SHA, alert, assessment, exchange, grades, incident, receipt
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.store import Store
 from warehouse.journal.rows import (
     ActionRow,

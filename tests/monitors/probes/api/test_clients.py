@@ -9,7 +9,7 @@ from aiohttp import web
 from monitors.probes.api.driver import Clients
 from monitors.probes.settings import ProbeSettings
 from monitors.request_headers import NO_HEADERS, RequestHeaders
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 
 class Remembering(ThreadedServer):

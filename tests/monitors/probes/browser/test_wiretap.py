@@ -9,7 +9,7 @@ import pytest
 from monitors.errors import PageNotUnderstood
 from monitors.records.exchanges import Channel
 from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
-from tests.servers.wired import Wired, sent, shown
+from tests.servers.wire_api import Wired, sent, shown
 
 pytestmark = ONE_BROWSER
 

@@ -17,7 +17,7 @@ from monitors.probes.inspect.findings import NewChat, PageElement, PageInspectio
 from monitors.probes.inspect.page import try_page
 from monitors.probes.settings import Isolation, ProbeSettings
 from tests.monitors.probes.conftest import ONE_BROWSER
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 from tests.stable_text import replace_volatile
 
 pytestmark = ONE_BROWSER

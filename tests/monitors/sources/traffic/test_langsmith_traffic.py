@@ -18,7 +18,7 @@ from monitors.platforms.platform import Score
 from monitors.records.traffic import Feedback, Thumb
 from monitors.sources.traffic.langsmith import LangSmithTrafficSource
 from monitors.sources.traffic.settings import LangSmithTraffic
-from tests.monitors.sources.traffic.stored import NOON, read_all
+from tests.monitors.sources.traffic.read_source import NOON, read_all
 from tests.servers.langsmith import LangSmithServer
 
 KEY = "lsv2_pt_hush"

@@ -16,7 +16,7 @@ from monitors.probes.browser.page_reader import PageReader
 from monitors.records.traffic import SourceWarningKind, Thumb
 from monitors.sources.traffic.pages import PageTrafficSource, ScriptRunner
 from monitors.sources.traffic.settings import PageTraffic
-from tests.monitors.sources.traffic.stored import NOON, read_all
+from tests.monitors.sources.traffic.read_source import NOON, read_all
 from tests.servers.past_chats import PastChats
 
 pytestmark = pytest.mark.browser

@@ -20,7 +20,7 @@ from tests.conftest import COMMAND_S
 from tests.deployments.deploy_receiver import receiver
 from tests.deployments.triggers.senders import COMMIT, OTHER_COMMIT, space_pushed
 from tests.flows.alerting_testbed import AlertingTestbed
-from tests.flows.deploys.deploys import queued, registered
+from tests.flows.deploys.sample_deploys import queued, registered
 from tests.flows.messages import format_messages
 from tests.servers.hub import Hub
 from tests.servers.slack import SlackServer

@@ -25,7 +25,7 @@ from monitors.records.traffic import SourceWarningKind
 from monitors.request_headers import build_request_headers
 from monitors.sources.traffic.files import FileTrafficSource, detect_format, read_lines, strip_secrets
 from monitors.sources.traffic.settings import FileFormat, FileTraffic
-from tests.monitors.sources.traffic.stored import NOON, as_lines, read_all, stored
+from tests.monitors.sources.traffic.read_source import NOON, as_lines, read_all, stored
 from tests.servers.files import FileServer
 from tests.servers.hub_files import HubFiles
 from tests.stable_text import replace_volatile

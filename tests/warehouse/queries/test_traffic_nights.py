@@ -11,9 +11,9 @@ import pytest
 from monitors.errors import WarehouseDamaged
 from monitors.records.estimates import RateUnknown
 from monitors.sources.intake import KnownIds
-from tests.warehouse.places import SteppingClock, count, store_in
 from tests.warehouse.sample_nights import drift_reading, night_report, seen
 from tests.warehouse.sample_rows import NOON
+from tests.warehouse.temporary_stores import SteppingClock, count, store_in
 from warehouse.database.check import check_database
 from warehouse.database.parquet import export_parquet
 from warehouse.database.rebuild import rebuild_database

@@ -14,8 +14,8 @@ from monitors.records.logs import (
     QuarantineReason,
 )
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import NOON, incident
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.retention import remove_personal_data
 from warehouse.journal.rows import CursorRow, HallucinationRow, QuarantineRow
 from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_unnotified_entries

@@ -15,7 +15,7 @@ from monitors.records.traffic import SourceWarningKind
 from monitors.request_headers import build_request_headers
 from monitors.sources.traffic.http_export import HttpTrafficSource
 from monitors.sources.traffic.settings import HttpTraffic
-from tests.monitors.sources.traffic.stored import NOON, Read, read_all, stored
+from tests.monitors.sources.traffic.read_source import NOON, Read, read_all, stored
 from tests.servers.export import Answer, ExportServer, body, cut_off, document, status
 
 SECRET = "hush-hush"

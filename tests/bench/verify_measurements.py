@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from monitors.records.base import Record
-from tests.soak.plans import write_suite
+from tests.soak.soak_plans import write_suite
 
 ROOT = Path(__file__).parents[2]
 START_S = 30.0

@@ -18,7 +18,7 @@ from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame
 from monitors.records.exchanges import NoAnswerReason
 from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
-from tests.servers.wired import Wired, sent, shown
+from tests.servers.wire_api import Wired, sent, shown
 from tests.zoo.server import reply
 
 pytestmark = ONE_BROWSER

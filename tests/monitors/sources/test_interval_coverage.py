@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from tests.monitors.sources.simulated_nights import DESIGNS, PLANTED, Design, planned_width, simulate
+from tests.monitors.sources.simulated_nightly_runs import DESIGNS, PLANTED, Design, planned_width, simulate
 
 
 @pytest.mark.parametrize("judged", [False, True], ids=["graded", "judge"])

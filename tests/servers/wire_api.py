@@ -16,7 +16,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
-from tests.servers.threaded import ThreadedServer
+from tests.servers.threaded_server import ThreadedServer
 
 WAYS = ("json", "lines", "text", "stream", "source", "named", "standing", "socket", "open", "binary")
 

@@ -26,7 +26,7 @@ from monitors.sources.privacy import PrivacyMode, protect_conversation
 from monitors.sources.sampling.plan import SEVERE_RATE_NAME, Grading, PlannedRate, plan_nightly
 from monitors.sources.sampling.sample import Seed, compute_expected_rates, sample_strata, stratify
 from monitors.sources.sampling.strata import TargetFacts
-from tests.flows.nights_graded import KEY_OF_NAMES, file_source
+from tests.flows.nightly_runs import KEY_OF_NAMES, file_source
 
 FIRST = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
 SUITE = Path(__file__).parents[2] / "deployments" / "demo" / "suraksha.jsonl"

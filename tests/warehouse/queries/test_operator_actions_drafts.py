@@ -8,8 +8,8 @@ from monitors.records.cases import DraftOutcome
 from monitors.records.exchanges import Origin
 from monitors.records.operator_actions import CaseDraft
 from tests.builders import NOON
-from tests.warehouse.places import store_in
 from tests.warehouse.sample_rows import assessment, exchange, run_report
+from tests.warehouse.temporary_stores import store_in
 from warehouse.database.check import check_database
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 from warehouse.queries.operator_actions import (

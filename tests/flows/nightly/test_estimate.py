@@ -20,7 +20,7 @@ from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.estimates import GradedStratum, RateEstimate
 from monitors.records.nightly import Rate
 from monitors.records.traffic import Conversation, SampledConversation, StratumCount, Turn
-from tests.flows.nights_graded import LEAK, PLAIN_REPLY
+from tests.flows.nightly_runs import LEAK, PLAIN_REPLY
 from tests.monitors.alerts.sample_observations import NIGHT
 
 ERROR = "Error code: 429 - rate limit reached"
