@@ -26,7 +26,7 @@ from monitors.stats.ratings import Rated, compute_rating_mean
 
 MIN_REVIEWS = 30
 """With fewer answers reviewed, every interval is too wide to steer by; the figures say so."""
-_FEW_REVIEWS = f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
+_UNRELIABLE_NOTE = f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
 
 Count = Annotated[int, Field(ge=0)]
 _HASH_SHOWN = 8
