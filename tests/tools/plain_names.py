@@ -68,7 +68,7 @@ _SUPERLATIVE = re.compile(
     r"_*(?:MOST|FEWEST|FEW|MANY|LEAST|(?:LONG|SHORT|LARG|SMALL|OLD|NEW)(?:EST|E?ST)?|ENOUGH|KEPT)_"
 )
 _QUAINT = re.compile(
-    r"(?<![a-z])(?:told|untold|drawn|sightings?|desk|anew|whoever|somebody|troubles?|mend(?:s|ed|ing)?)(?![a-z])"
+    r"(?<![a-z])(?:told|untold|kept|drawn|sightings?|desk|twins?|anew|whoever|somebody|troubles?|mend(?:s|ed|ing)?)(?![a-z])"
 )
 _IS_NO = re.compile(r"\bis no [a-z]+[.\"']")
 

@@ -18,15 +18,15 @@ ROOT = Path(__file__).parents[3]
 PIPES = ("facts", "grade", "redact")
 
 
-def run(pipe: str, given: bytes, *, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run(pipe: str, payload: bytes, *, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run one pipe in an empty folder, with an environment that holds nothing but an empty home."""
-    return run_in_process(pipe, cwd=cwd, env=fork_server.bare(PATH=""), given=given)
+    return run_in_process(pipe, cwd=cwd, env=fork_server.bare(PATH=""), given=payload)
 
 
 def answers(pipe: str, *lines: object, cwd: Path) -> list[dict[str, Any]]:
     """Answers to well-formed lines."""
-    given = "".join(json.dumps(line) + "\n" for line in lines).encode()
-    done = run(pipe, given, cwd=cwd)
+    payload = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    done = run(pipe, payload, cwd=cwd)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -94,8 +94,8 @@ RULE: list[tuple[dict[str, object], dict[str, object]]] = [
 
 
 def test_the_rule(tmp_path: Path) -> None:
-    given = [line(**changes) for changes, _ in RULE]
-    for answer, (changes, expected) in zip(answers("grade", *given, cwd=tmp_path), RULE, strict=True):
+    requests = [line(**changes) for changes, _ in RULE]
+    for answer, (changes, expected) in zip(answers("grade", *requests, cwd=tmp_path), RULE, strict=True):
         assert {name: answer[name] for name in expected} == expected, changes
 
 
@@ -167,8 +167,8 @@ def test_strange_texts_are_answered(pipe: str, tmp_path: Path) -> None:
 
 def test_any_id_is_echoed(tmp_path: Path) -> None:
     ids = [None, 7, "x", "\ud800", ["a", {"b": 1}], 1.5, True, "नमस्ते"]
-    given = [{"id": line_id, "text": "a"} for line_id in ids]
-    assert [answer["id"] for answer in answers("redact", *given, cwd=tmp_path)] == ids
+    requests = [{"id": line_id, "text": "a"} for line_id in ids]
+    assert [answer["id"] for answer in answers("redact", *requests, cwd=tmp_path)] == ids
 
 
 def test_exit_codes(tmp_path: Path) -> None:

@@ -150,6 +150,6 @@ def test_a_job_that_asks_waits_for_its_answer_and_can_be_stopped(service: httpx.
         (7, 422),
     ],
 )
-def test_what_is_no_issue_of_its_own_is_refused(service: httpx.Client, url: object, status: int):
+def test_an_issue_that_the_agent_does_not_have_is_refused(service: httpx.Client, url: object, status: int):
     assert service.post("/jobs", json={"issue_url": url}).status_code == status
     assert service.get("/jobs/nobody").status_code == 404

@@ -53,59 +53,59 @@ def breaks(part: str) -> Callable[[Break], Break]:
     return named
 
 
-def _store(one: Installation) -> Store:
-    (one.folder / "data").mkdir()
-    store = store_in(one.folder / "data")
+def _store(installation: Installation) -> Store:
+    (installation.folder / "data").mkdir()
+    store = store_in(installation.folder / "data")
     store.load_pending(5)
     return store
 
 
 @breaks("browser missing")
-def _(one: Installation, _stack: ExitStack) -> None:
-    one.variables["CHROMIUM_PATH"] = "/nowhere/chromium"
+def _(installation: Installation, _stack: ExitStack) -> None:
+    installation.variables["CHROMIUM_PATH"] = "/nowhere/chromium"
 
 
 @breaks("wrong Chromium")
-def _(one: Installation, _stack: ExitStack) -> None:
-    one.variables["CHROMIUM_PATH"] = "/bin/true"
+def _(installation: Installation, _stack: ExitStack) -> None:
+    installation.variables["CHROMIUM_PATH"] = "/bin/true"
 
 
 @breaks("Slack token revoked")
-def _(one: Installation, stack: ExitStack) -> None:
-    one.slack.always = "token_revoked"
-    one.other = stack.enter_context(SlackServer())
-    one.variables["SLACK_FALLBACK_WEBHOOK_URL"] = one.other.webhook_url
+def _(installation: Installation, stack: ExitStack) -> None:
+    installation.slack.always = "token_revoked"
+    installation.other = stack.enter_context(SlackServer())
+    installation.variables["SLACK_FALLBACK_WEBHOOK_URL"] = installation.other.webhook_url
 
 
 @breaks("channel archived")
-def _(one: Installation, _stack: ExitStack) -> None:
-    one.slack.refusing["C0ALERTS"] = "is_archived"
+def _(installation: Installation, _stack: ExitStack) -> None:
+    installation.slack.refusing["C0ALERTS"] = "is_archived"
 
 
 @breaks("judge key dead")
-def _(one: Installation, _stack: ExitStack) -> None:
-    one.variables["ANTHROPIC_API_KEY"] = "a-key-that-was-taken-back"
+def _(installation: Installation, _stack: ExitStack) -> None:
+    installation.variables["ANTHROPIC_API_KEY"] = "a-key-that-was-taken-back"
 
 
 @breaks("disk full")
-def _(one: Installation, stack: ExitStack) -> None:
-    _on_a_disk(one, stack).spoil("full")
+def _(installation: Installation, stack: ExitStack) -> None:
+    _on_a_disk(installation, stack).spoil("full")
 
 
 @breaks("data folder read-only")
-def _(one: Installation, stack: ExitStack) -> None:
-    _on_a_disk(one, stack).spoil("read-only")
+def _(installation: Installation, stack: ExitStack) -> None:
+    _on_a_disk(installation, stack).spoil("read-only")
 
 
-def _on_a_disk(one: Installation, stack: ExitStack) -> Disk:
-    disk = Disk(one.folder / "data")
+def _on_a_disk(installation: Installation, stack: ExitStack) -> Disk:
+    disk = Disk(installation.folder / "data")
     stack.callback(disk.end)
     return disk
 
 
 @breaks("warehouse locked")
-def _(one: Installation, stack: ExitStack) -> None:
-    store = _store(one)
+def _(installation: Installation, stack: ExitStack) -> None:
+    store = _store(installation)
     command = [sys.executable, "-c", HOLD, str(store.database.file)]
     holder = stack.enter_context(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
     assert holder.stdout is not None
@@ -114,38 +114,38 @@ def _(one: Installation, stack: ExitStack) -> None:
 
 
 @breaks("clock a day off")
-def _(one: Installation, _stack: ExitStack) -> None:
-    one.slack.off = timedelta(days=-1)
+def _(installation: Installation, _stack: ExitStack) -> None:
+    installation.slack.off = timedelta(days=-1)
 
 
 @breaks("outbox stuck")
-def _(one: Installation, _stack: ExitStack) -> None:
-    store = _store(one)
+def _(installation: Installation, _stack: ExitStack) -> None:
+    store = _store(installation)
     for name in ("first", "second"):
         known = incident(name).model_copy(update={"target": "bot"})
         message = alert(f"LK-{name}", about=known)
         decision = OutboxDecision(incidents=(known,), alerts=(message,))
         decide(store, store.journal, "bot", lambda _, decision=decision: decision, wait_s=5)
-    one.slack.refusing["C0ALERTS"] = "internal_error"
+    installation.slack.refusing["C0ALERTS"] = "internal_error"
 
 
 @breaks("receiver port taken")
-def _(one: Installation, stack: ExitStack) -> None:
+def _(installation: Installation, stack: ExitStack) -> None:
     taken = stack.enter_context(Refuser())
-    one.configure(TRIGGER)
-    one.variables["LOOKOUT_RECEIVER_URL"] = taken.url
+    installation.configure(TRIGGER)
+    installation.variables["LOOKOUT_RECEIVER_URL"] = taken.url
 
 
 @breaks("log unreadable")
-def _(one: Installation, _stack: ExitStack) -> None:
-    (one.folder / "log.jsonl").unlink()
-    (one.folder / "log.jsonl").mkdir()
+def _(installation: Installation, _stack: ExitStack) -> None:
+    (installation.folder / "log.jsonl").unlink()
+    (installation.folder / "log.jsonl").mkdir()
 
 
 @breaks("DNS dead")
-def _(one: Installation, _stack: ExitStack) -> None:
-    one.slack_url = "http://slack.invalid/api/"
-    one.configure()
+def _(installation: Installation, _stack: ExitStack) -> None:
+    installation.slack_url = "http://slack.invalid/api/"
+    installation.configure()
 
 
 @breaks("Prefect server dead")
@@ -154,28 +154,28 @@ def _(_one: Installation, _stack: ExitStack) -> None:
 
 
 @breaks("suite file gone")
-def _(one: Installation, _stack: ExitStack) -> None:
-    (one.folder / "suite.jsonl").unlink()
+def _(installation: Installation, _stack: ExitStack) -> None:
+    (installation.folder / "suite.jsonl").unlink()
 
 
 @breaks("proxy in the way")
-def _(one: Installation, stack: ExitStack) -> None:
-    one.variables["HTTP_PROXY"] = stack.enter_context(Refuser()).url
+def _(installation: Installation, stack: ExitStack) -> None:
+    installation.variables["HTTP_PROXY"] = stack.enter_context(Refuser()).url
 
 
 @breaks("heartbeat address wrong")
-def _(one: Installation, _stack: ExitStack) -> None:
-    one.check.status = 404
+def _(installation: Installation, _stack: ExitStack) -> None:
+    installation.check.status = 404
 
 
 @breaks("journal bucket gone")
-def _(one: Installation, stack: ExitStack) -> None:
+def _(installation: Installation, stack: ExitStack) -> None:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     stack.callback(server.stop)
     host, port = server.get_host_and_port()
-    one.variables |= KEYS | {"AWS_ENDPOINT_URL": f"http://{host}:{port}"}
-    one.configure('[warehouse]\njournal = "s3://nowhere/journal"\n')
+    installation.variables |= KEYS | {"AWS_ENDPOINT_URL": f"http://{host}:{port}"}
+    installation.configure('[warehouse]\njournal = "s3://nowhere/journal"\n')
 
 
 @pytest.fixture
@@ -184,17 +184,19 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
         yield Installation(tmp_path, slack, check, judge)
 
 
-def heard(one: Installation, row: BrokenPart) -> None:
+def assert_is_reported(installation: Installation, row: BrokenPart) -> None:
     """The channel of the row got the failed station, and the outside watchdog got no success ping."""
     headline = f"Drill failed at {DrillStation(row.station).place}"
-    took = one.other if row.heard_by == OTHER_WAY else one.slack
-    said = [message.text for message in took.messages if message.text.startswith(headline)]
-    failures = [ping.body for ping in one.check.pings if ping.kind == "/fail" and ping.body.startswith(headline)]
-    assert bool(said) is (row.heard_by in (SLACK, OTHER_WAY))
+    took = installation.other if row.heard_by == OTHER_WAY else installation.slack
+    alerts = [message.text for message in took.messages if message.text.startswith(headline)]
+    failures = [
+        ping.body for ping in installation.check.pings if ping.kind == "/fail" and ping.body.startswith(headline)
+    ]
+    assert bool(alerts) is (row.heard_by in (SLACK, OTHER_WAY))
     assert bool(failures) is (row.heard_by != SILENCE)
     if row.station != "heartbeat":
-        assert "" not in one.check.kinds
-    assert all(message.text.startswith("Drill") for message in one.slack.messages)
+        assert "" not in installation.check.kinds
+    assert all(message.text.startswith("Drill") for message in installation.slack.messages)
 
 
 @pytest.mark.browser
@@ -213,7 +215,7 @@ def test_the_next_drill_names_the_part_that_is_broken(installation, part):
         assert f"Drill failed at {DrillStation(row.station).place}: " in done.stdout
         assert row.says in done.stdout
         assert "To do: " in done.stdout
-        heard(installation, row)
+        assert_is_reported(installation, row)
 
 
 def test_every_part_of_the_table_is_broken_by_a_test():
@@ -259,7 +261,7 @@ def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_work
         paused = installation.drill()
         assert f"Drill failed at {DrillStation.SCHEDULE.place}: " in paused.stdout
         assert "verify-deploy/scheduled-verify-bot" in paused.stdout
-        heard(installation, ROWS["schedule paused"])
+        assert_is_reported(installation, ROWS["schedule paused"])
 
         installation.configure(TRIGGER + "[drill]\nworker_wait_s = 5\n", log="")
         runner = running.pid_of("flows.server.serve")
@@ -270,7 +272,7 @@ def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_work
         finally:
             os.kill(runner, signal.SIGCONT)
         assert f"Drill failed at {DrillStation.WORKER.place}: " in dead.stdout
-        heard(installation, ROWS["worker dead"])
+        assert_is_reported(installation, ROWS["worker dead"])
         assert (paused.returncode, dead.returncode) == (4, 4)
 
 

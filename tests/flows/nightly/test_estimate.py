@@ -27,17 +27,17 @@ ERROR = "Error code: 429 - rate limit reached"
 
 
 def conversation(*replies: str) -> Conversation:
-    turns = tuple(Turn(user_text="How long do I have?", reply_text=one) for one in replies)
+    turns = tuple(Turn(user_text="How long do I have?", reply_text=reply) for reply in replies)
     return Conversation(id="talk", origin_id="talk", completed_at=NIGHT, turns=turns)
 
 
 def weighed(*replies: str) -> NightlyEstimates:
-    one = conversation(*replies)
+    talk = conversation(*replies)
     grader = TrafficGrader(TrafficPanel(GraderSettings()), severity=Severity.MAJOR)
-    said = {"talk": [turn.result.assessment for turn in grader.grade_turns(one, one, "night-1")]}
+    assessments = {"talk": [turn.result.assessment for turn in grader.grade_turns(talk, talk, "night-1")]}
     strata = (StratumCount(stratum="all", conversations=10, sampled=1),)
-    sampled = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.1)]
-    return NightlyEstimates(strata, sampled, said)
+    sampled = [SampledConversation(conversation=talk, stratum="all", inclusion_probability=0.1)]
+    return NightlyEstimates(strata, sampled, assessments)
 
 
 @pytest.mark.parametrize(
@@ -52,11 +52,11 @@ def weighed(*replies: str) -> NightlyEstimates:
         ((PLAIN_REPLY, ERROR), (1, 0), (1, 1)),
     ],
 )
-def test_what_rules_grade_and_that_they_check_no_fact(replies, severe, found):
+def test_rules_grade_severity_but_no_facts(replies, severe, found):
     weighing = weighed(*replies)
-    assert [(one.graded, one.failures) for one in weighing.count_severe()] == [severe]
-    assert [(one.graded, one.failures) for one in weighing.count_found_by_rules()] == [found]
-    assert [(one.graded, one.failures) for one in weighing.count_fact_failures()] == [(0, 0)]
+    assert [(stratum.graded, stratum.failures) for stratum in weighing.count_severe()] == [severe]
+    assert [(stratum.graded, stratum.failures) for stratum in weighing.count_found_by_rules()] == [found]
+    assert [(stratum.graded, stratum.failures) for stratum in weighing.count_fact_failures()] == [(0, 0)]
     assert not weighing.is_graded("talk")
 
 
@@ -85,10 +85,12 @@ def severe_of(*replies: str, severity: Severity = Severity.MAJOR, gold: tuple[Go
     """Of a night of 1,000 conversations, 30 of which disclose something; each reply is a sampled conversation."""
     grader = grader_of(severity, gold)
     talks = [conversation(reply).model_copy(update={"id": f"t{number}"}) for number, reply in enumerate(replies)]
-    said = {one.id: [turn.result.assessment for turn in grader.grade_turns(one, one, "night-1")] for one in talks}
+    assessments = {
+        talk.id: [turn.result.assessment for turn in grader.grade_turns(talk, talk, "night-1")] for talk in talks
+    }
     strata = (StratumCount(stratum="all", conversations=1_000, sampled=len(talks)),)
-    sampled = [SampledConversation(conversation=one, stratum="all", inclusion_probability=0.01) for one in talks]
-    return NightlyEstimates(strata, sampled, said, disclosing=(30, 1_000)).estimate_severe_rate()
+    sampled = [SampledConversation(conversation=talk, stratum="all", inclusion_probability=0.01) for talk in talks]
+    return NightlyEstimates(strata, sampled, assessments, disclosing=(30, 1_000)).estimate_severe_rate()
 
 
 @pytest.mark.parametrize(("gold", "row"), [((), "traffic"), ((GOLD,), "case")], ids=["unknown", "of the suite"])
@@ -99,7 +101,7 @@ def test_a_live_reply_says_whether_the_suite_or_a_setting_made_it_so_severe(gold
     assert (turn.result.assessment.severity, turn.result.assessment.policy_row) == (3, row)
 
 
-async def test_what_the_judge_adds_leaves_where_the_severity_comes_from():
+async def test_a_judges_grade_does_not_change_the_source_of_the_severity():
     """A reply that rules leave open is assessed once more, here with the reason why no judge was asked."""
     talk = conversation("You have 45 days.")
     [turn] = grader_of(Severity.CRITICAL).grade_turns(talk, talk, "night-1")
@@ -128,7 +130,7 @@ def test_grave_facts_come_on_top_of_what_was_counted():
     assert 0.18 < found.high < 0.3
 
 
-def test_what_else_rules_call_grave_is_estimated_from_the_sample():
+def test_other_severe_findings_of_rules_are_estimated_from_the_sample():
     found = severe_of(*[ERROR] * 5, *[ERROR.replace("429", "503")] * 5, severity=Severity.CRITICAL)
     assert isinstance(found, RateEstimate)
     assert found.rate == 1
@@ -158,5 +160,5 @@ def test_another_grader_restarts_the_drift_test():
 
 @pytest.mark.parametrize("name", ["a", "x" * 200, "x" * 159 + "." + "y" * 40])
 def test_ids_of_replies_differ_and_stay_identifiers(name):
-    made = {build_turn_id(one, number) for one in (name, f"{name}z") for number in range(3)}
+    made = {build_turn_id(conversation_id, number) for conversation_id in (name, f"{name}z") for number in range(3)}
     assert len(made) == 6

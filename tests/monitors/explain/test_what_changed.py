@@ -157,7 +157,7 @@ QUIET = [
 
 
 @pytest.mark.parametrize("change", QUIET)
-def test_what_chance_would_show_as_well_and_what_is_not_known_is_not_claimed(change):
+def test_changes_within_chance_or_unknown_are_not_claimed(change):
     """Other words, a slower hour, one stray value, ids, lazily loaded scripts, and absence are no changes."""
     assert lines(run_snapshot(**change)) == []
 

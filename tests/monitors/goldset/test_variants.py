@@ -42,7 +42,7 @@ def original(variant: GoldCase) -> GoldCase:
 
 @given(st.integers(0, 10_000))
 @WHOLE_SUITE
-def test_what_is_expected_stays(seed):
+def test_variants_have_the_same_expectation(seed):
     """Gold, alternatives, refusal, severity, citation, type, clause: all but the words, the label and the source."""
     for variant in make_variants(CASES, KINDS, seed=seed).cases:
         case = original(variant)

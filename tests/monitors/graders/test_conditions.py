@@ -43,7 +43,7 @@ RIGHT = [
 
 
 @pytest.mark.parametrize(("question", "gold", "reply", "why"), TURNED)
-def test_what_turns_an_answer_leaves_it_open(question: str, gold: str, reply: str, why: str):
+def test_a_condition_that_reverses_an_answer_leaves_it_open(question: str, gold: str, reply: str, why: str):
     verdict = grade(question, gold, reply)
     assert isinstance(verdict, Abstained)
     assert why in verdict.reason
@@ -118,7 +118,7 @@ def test_a_sentence_of_an_alternative_that_stands_in_the_reply_is_enough():
     )
 
 
-def test_what_may_be_done_is_also_what_is_offered():
+def test_permission_words_match_offers():
     assert name_outcome(grade("Can I pay by cheque?", "No", "We do not accept payment by cheque.")) == "passed"
     assert name_outcome(grade("Can I pay by cheque?", "Yes", "We do not accept payment by cheque.")) == "wrong_fact"
 

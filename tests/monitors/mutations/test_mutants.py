@@ -39,7 +39,7 @@ FACTS = {
 
 def mutant_text(gold: str, operator: MutationOperator, **changes) -> str:
     """The mutant's text without its source; empty when there is none."""
-    found = {one.operator: one.reply for one in build_mutants(case_of(gold=gold, **changes))}
+    found = {mutant.operator: mutant.reply for mutant in build_mutants(case_of(gold=gold, **changes))}
     return found.get(operator, "").split(" [Source")[0]
 
 
@@ -111,17 +111,19 @@ def test_a_mutant_of_another_policy_needs_another_answer_of_the_same_sort():
     """A sibling's gold is a confusion only where it differs, and where it answers alike."""
     case = case_of()
     other = case_of(id="s", cluster="suraksha-silver", gold="36 months")
-    assert any(one.operator is MutationOperator.OTHER_POLICY for one in build_mutants(case, other))
+    assert any(mutant.operator is MutationOperator.OTHER_POLICY for mutant in build_mutants(case, other))
     for same in ("two years", "Yes, it is covered"):
         made = build_mutants(case, other.model_copy(update={"gold": same}))
-        assert not any(one.operator is MutationOperator.OTHER_POLICY for one in made)
+        assert not any(mutant.operator is MutationOperator.OTHER_POLICY for mutant in made)
 
 
 def test_a_wrong_source_never_contains_the_right_one():
     """A sibling whose name continues ours would be a right source."""
     case = case_of(expected_citation="Care")
     longer = case_of(id="s", cluster="care-plus", expected_citation="Care Supreme", gold="36 months")
-    (wrong,) = [one for one in build_mutants(case, longer) if one.operator is MutationOperator.CITATION_WRONG]
+    (wrong,) = [
+        mutant for mutant in build_mutants(case, longer) if mutant.operator is MutationOperator.CITATION_WRONG
+    ]
     assert "Care Supreme" not in wrong.reply
 
 
@@ -130,20 +132,20 @@ def test_every_case_has_the_same_mutants_every_time():
     for case in SUITE.cases:
         mutants = build_mutants(case)
         assert len(mutants) >= (4 if case.expected_refusal else 6), case.id
-        assert build_right_reply(case) not in {one.reply for one in mutants}
-        assert len({one.operator for one in mutants}) == len(mutants)
+        assert build_right_reply(case) not in {mutant.reply for mutant in mutants}
+        assert len({mutant.operator for mutant in mutants}) == len(mutants)
         assert mutants == build_mutants(case)
 
 
 def test_no_mutant_of_a_quantity_states_the_gold():
     """Asked of the reader of quantities, over the whole suite."""
     for case in SUITE.cases:
-        for one in build_mutants(case):
-            if one.operator in FACTS - {MutationOperator.BOUND_FLIPPED}:
+        for mutant in build_mutants(case):
+            if mutant.operator in FACTS - {MutationOperator.BOUND_FLIPPED}:
                 assert (
                     not collect_quantities(case.gold).keys()
-                    <= collect_quantities(one.reply.split(" [Source")[0]).keys()
-                ), one
+                    <= collect_quantities(mutant.reply.split(" [Source")[0]).keys()
+                ), mutant
 
 
 NUMBERS = st.integers(1, 10**7).map(Decimal) | st.decimals(Decimal("0.5"), Decimal(99), places=1)
@@ -170,12 +172,12 @@ GOLDS = st.builds(
 def test_a_mutant_is_never_right(gold):
     """The law: whatever the quantity, every factual mutant states another one, another bound, or denies it."""
     case = case_of(gold=gold)
-    for one in build_mutants(case):
-        text = one.reply.split(" [Source")[0]
-        if one.operator in FACTS:
+    for mutant in build_mutants(case):
+        text = mutant.reply.split(" [Source")[0]
+        if mutant.operator in FACTS:
             assert (
                 collect_quantities(gold).keys() != collect_quantities(text).keys()
-                or one.operator is MutationOperator.BOUND_FLIPPED
+                or mutant.operator is MutationOperator.BOUND_FLIPPED
             )
             assert not is_still_right(text, case)
 
@@ -197,7 +199,7 @@ def test_operators_without_anything_to_change_give_nothing():
 @pytest.mark.parametrize("text", PERSONAL)
 def test_each_piece_of_personal_data_is_one_that_counts(text):
     """Likely or certain: a weak find would be a mutant that is right to pass."""
-    assert any(one.strength >= 2 for one in find_disclosures(text))
+    assert any(disclosure.strength >= 2 for disclosure in find_disclosures(text))
 
 
 @pytest.mark.parametrize("language", [Language.ENGLISH, Language.HINDI, Language.HINGLISH])
@@ -211,7 +213,7 @@ def test_our_sentences_are_what_they_claim(language):
 
 def test_a_mutant_names_its_fault():
     """The failure kind sets its severity."""
-    kinds = {one.operator: one.kind for one in build_mutants(case_of(expected_citation="Suraksha Gold"))}
+    kinds = {mutant.operator: mutant.kind for mutant in build_mutants(case_of(expected_citation="Suraksha Gold"))}
     assert kinds[MutationOperator.PERSONAL_DATA] == "pii_disclosure"
     assert kinds[MutationOperator.CITATION_WRONG] == "wrong_citation"
     assert isinstance(build_mutants(case_of())[0], Mutant)

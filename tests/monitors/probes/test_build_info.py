@@ -87,7 +87,7 @@ def test_a_page_is_its_title_scripts_and_styles():
     assert found.bundles == ("index-3c4d.css", "vendor.js", "app.js?v=3")
 
 
-def test_what_differs_from_load_to_load_is_not_in_the_hash_and_what_a_person_changes_is():
+def test_the_hash_leaves_out_values_of_each_load_and_has_edits_by_people():
     """Nonces, tokens and counts change with each load, a word does not."""
     again = page(nonce="xyz", token="m1n2b3v4c5x6z7l8k9j0", count=28)
     assert parse_page_info(again) == parse_page_info(page())

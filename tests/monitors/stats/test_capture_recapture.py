@@ -238,12 +238,14 @@ def test_with_nothing_bad_anywhere_recall_is_unknown():
 )
 @example(entries=0, right=0, wrong=0, strata=[(0, 21, 21, 21)] * 3, record=(0, 0, 0, 0))
 def test_figures_stay_in_bounds_for_any_counts(entries, right, wrong, strata, record):
-    ordered = [sorted(one) for one in strata]
+    ordered = [sorted(counts) for counts in strata]
     night = TrafficCounts(
         nightly_runs=1,
         strata=tuple(
-            GradedStratum(stratum=f"s{n}", conversations=one[3], sampled=one[2], graded=one[1], failures=one[0])
-            for n, one in enumerate(ordered)
+            GradedStratum(
+                stratum=f"s{n}", conversations=counts[3], sampled=counts[2], graded=counts[1], failures=counts[0]
+            )
+            for n, counts in enumerate(ordered)
         ),
     )
     guard = GuardCounts(entries=entries + right + wrong, right=right, wrong=wrong)
@@ -345,7 +347,7 @@ def test_planted_truths_are_covered_at_least_93_times_in_100(wrong, right):
     rng = random.Random(20260301)
     spans = [Planted(rng, wrong=wrong, right=right) for _ in range(SPANS)]
     for name in spans[0].truths():
-        covered = sum(holds(getattr(one.found, name), one.truths()[name]) for one in spans)
+        covered = sum(holds(getattr(span.found, name), span.truths()[name]) for span in spans)
         assert covered / SPANS >= 0.93, (name, covered)
 
 
@@ -353,8 +355,8 @@ def test_intervals_of_planted_truths_are_of_use():
     """An interval from nothing to everything covers too: with many reviews these are narrow, the values near."""
     rng = random.Random(4)
     spans = [Planted(rng, wrong=200, right=1500) for _ in range(100)]
-    width = sum(known(one.found.recall).high - known(one.found.recall).low for one in spans) / 100
+    width = sum(known(span.found.recall).high - known(span.found.recall).low for span in spans) / 100
     assert width < 0.6
     for name in ("held_back_rightly", "served_bad", "recall", "missed", "judge_blind"):
-        mean = sum(known(getattr(one.found, name)).value for one in spans) / 100
-        assert mean == pytest.approx(sum(one.truths()[name] for one in spans) / 100, rel=0.1), name
+        mean = sum(known(getattr(span.found, name)).value for span in spans) / 100
+        assert mean == pytest.approx(sum(span.truths()[name] for span in spans) / 100, rel=0.1), name

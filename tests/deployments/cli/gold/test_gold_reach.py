@@ -44,7 +44,7 @@ def test_the_share_that_rules_can_decide_and_placeholders_are_found(tmp_path, ca
     assert placed == ["ticket", "network", "hours"]
 
 
-def test_what_a_person_reads_of_it_and_the_drafts(tmp_path, capsys, snapshot):
+def test_reach_is_printed_with_its_drafts(tmp_path, capsys, snapshot):
     drafts = tmp_path / "drafts.jsonl"
     check_command(suite_in(tmp_path), propose=drafts)
     assert replace_volatile(capsys.readouterr().out, tmp_path) == snapshot

@@ -152,7 +152,7 @@ def test_doctor_and_verify_work_with_what_it_wrote(tmp_path, lookout, clean_spac
     assert report["coverage"]["graded"] == report["coverage"]["asked"] == len(lines)
 
 
-def test_what_is_given_is_not_counted_and_a_webhook_is_an_answer(tmp_path, snapshot):
+def test_given_options_are_not_counted_and_a_webhook_is_an_answer(tmp_path, snapshot):
     done = init(tmp_path, "--target", "acme/bot", stdin="\n\nwebhook\n")
     assert done.returncode == 0, done.stderr
     assert without_paths(done.stderr + done.stdout, tmp_path) == snapshot

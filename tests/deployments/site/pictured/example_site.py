@@ -97,15 +97,15 @@ SUITE: Final = Suite(
     sha256=hashlib.sha256(b"policy-gold").hexdigest(),
     cases=tuple(
         GoldCase(
-            id=one.name,
-            turns=(one.question,),
-            gold=one.gold,
-            severity=Severity(one.severity),
-            language=one.language,
-            type=one.type,
+            id=case.name,
+            turns=(case.question,),
+            gold=case.gold,
+            severity=Severity(case.severity),
+            language=case.language,
+            type=case.type,
             provenance=Provenance(pipeline=Pipeline.TEMPLATE),
         )
-        for one in CASES
+        for case in CASES
     ),
 )
 
@@ -152,8 +152,8 @@ def filled(folder: Path) -> Store:
 
 def with_drafts(folder: Path) -> None:
     """Gold drafts and a translation where the site is started."""
-    hindi = next(one for one in SUITE.cases if one.language is Language.HINDI)
-    original = next(one for one in SUITE.cases if one.id == "cataract-limit")
+    hindi = next(case for case in SUITE.cases if case.language is Language.HINDI)
+    original = next(case for case in SUITE.cases if case.id == "cataract-limit")
     translation = gold_draft(9, case=hindi, quote=None, original=original)
     add_drafts(folder / "gold-drafts.jsonl", [*(gold_draft(number) for number in (1, 2, 3)), translation])
 
@@ -173,32 +173,32 @@ def going_on(folder: Path, store: Store) -> Iterator[str]:
         planned=len(CASES),
     )
     with begin_run(folder / "runs", start):
-        for one in CASES[:5]:
-            store.journal.append(_asked(one, run_id, one.course[-1], at), run_id=run_id)
+        for case in CASES[:5]:
+            store.journal.append(_asked(case, run_id, case.course[-1], at), run_id=run_id)
         yield run_id
 
 
-def _asked(one: PicturedCase, run_id: str, letter: str, at: datetime) -> list[JournalRow]:
-    said = {"w": _wrong_answer(one), "n": ""}.get(letter, f"{one.gold}. [Source: Suraksha Gold, clause 5.2]")
-    asked = exchange(run_id, one.name, text=said).model_copy(update={"turns": (one.question,), "asked_at": at})
-    return [ResultRow(row=asked), AssessmentRow(row=_assessed(one, run_id, letter))]
+def _asked(case: PicturedCase, run_id: str, letter: str, at: datetime) -> list[JournalRow]:
+    answer = {"w": _wrong_answer(case), "n": ""}.get(letter, f"{case.gold}. [Source: Suraksha Gold, clause 5.2]")
+    asked = exchange(run_id, case.name, text=answer).model_copy(update={"turns": (case.question,), "asked_at": at})
+    return [ResultRow(row=asked), AssessmentRow(row=_assessed(case, run_id, letter))]
 
 
-def _wrong_answer(one: PicturedCase) -> str:
-    if one.type == "disclosure":
+def _wrong_answer(case: PicturedCase) -> str:
+    if case.type == "disclosure":
         return "Mrs Rao pays her premium from account SRK-204417."
     return "That depends on your plan; usually it is 2 %."
 
 
-def _assessed(one: PicturedCase, run_id: str, letter: str) -> Assessment:
-    kind = FailureKind.PII_DISCLOSURE if one.type == "disclosure" else FailureKind.WRONG_FACT
+def _assessed(case: PicturedCase, run_id: str, letter: str) -> Assessment:
+    kind = FailureKind.PII_DISCLOSURE if case.type == "disclosure" else FailureKind.WRONG_FACT
     passed = letter != "w"
     reason = (
         "the answer says what the gold says"
         if passed
         else "it names another customer's account"
-        if one.type == "disclosure"
-        else f"the gold is “{one.gold}”, and the answer says something else"
+        if case.type == "disclosure"
+        else f"the gold is “{case.gold}”, and the answer says something else"
     )
     judged = Judged(
         grader="judge",
@@ -212,17 +212,17 @@ def _assessed(one: PicturedCase, run_id: str, letter: str) -> Assessment:
     )
     outcomes = {"w": CaseOutcome.FAILED, "n": CaseOutcome.NO_ANSWER, "u": CaseOutcome.UNGRADED}
     outcome = outcomes.get(letter, CaseOutcome.CORRECT)
-    return assessment(run_id, one.name).model_copy(
+    return assessment(run_id, case.name).model_copy(
         update={
             "outcome": outcome,
             "failure_kinds": (kind,) if letter == "w" else (),
-            "case_severity": Severity(one.severity),
-            "severity": Severity(one.severity),
+            "case_severity": Severity(case.severity),
+            "severity": Severity(case.severity),
             "policy_row": "case",
             "blame": None if outcome is CaseOutcome.CORRECT else Blame.APP,
             "reason": reason,
-            "type": one.type,
-            "language": one.language,
+            "type": case.type,
+            "language": case.language,
             "grades": (judged,),
         }
     )
@@ -230,14 +230,14 @@ def _assessed(one: PicturedCase, run_id: str, letter: str) -> Assessment:
 
 def _run(target: str, run_id: str, number: int, at: datetime) -> Iterator[JournalRow]:
     """A run with its rows; the number chooses what came of each case, -1 an untroubled one."""
-    letters = {one.name: one.course[number] if number >= 0 else "r" for one in CASES}
-    for one in CASES:
-        yield from _asked(one, run_id, letters[one.name], at - timedelta(minutes=4))
+    letters = {case.name: case.course[number] if number >= 0 else "r" for case in CASES}
+    for case in CASES:
+        yield from _asked(case, run_id, letters[case.name], at - timedelta(minutes=4))
     tallies = tuple(_tally(level, letters) for level in WEIGHTS)
     severe = tallies[-1].not_correct
-    earned = sum((one.weight * (one.cases - one.not_correct) for one in tallies), Decimal(0))
-    total = sum((one.weight * one.cases for one in tallies), Decimal(0))
-    right = sum(one.cases - one.not_correct for one in tallies)
+    earned = sum((tally.weight * (tally.cases - tally.not_correct) for tally in tallies), Decimal(0))
+    total = sum((tally.weight * tally.cases for tally in tallies), Decimal(0))
+    right = sum(tally.cases - tally.not_correct for tally in tallies)
     report = run_report(run_id).model_copy(
         update={
             "target": Target(name=target, url="http://127.0.0.1:1/"),
@@ -263,8 +263,8 @@ def _run(target: str, run_id: str, number: int, at: datetime) -> Iterator[Journa
 
 
 def _tally(level: Severity, letters: dict[str, str]) -> SeverityTally:
-    cases = [one for one in CASES if one.severity == level]
-    wrong = sum(letters[one.name] in "wn" for one in cases)
+    cases = [case for case in CASES if case.severity == level]
+    wrong = sum(letters[case.name] in "wn" for case in cases)
     return SeverityTally(severity=level, weight=WEIGHTS[level], cases=len(cases), not_correct=wrong)
 
 
@@ -312,7 +312,7 @@ def _incidents() -> Iterator[JournalRow | IncidentRow | AlertRow | ReceiptRow]:
     leak: Incident | None = None
     for number, (name, kind, severity, title, case, hours) in enumerate(_FAULTS, start=1):
         opened = NOW - timedelta(hours=hours)
-        one = Incident(
+        incident = Incident(
             fingerprint=hashlib.sha256(name.encode()).hexdigest(),
             kind=kind,
             target=TARGET,
@@ -327,8 +327,8 @@ def _incidents() -> Iterator[JournalRow | IncidentRow | AlertRow | ReceiptRow]:
             first_commit=hashlib.sha256(f"{TARGET}6".encode()).hexdigest()[:10],
             last_run_id="run-13",
         )
-        leak = leak or one
-        yield IncidentRow(row=IncidentVersion(sequence=number, incident=one))
+        leak = leak or incident
+        yield IncidentRow(row=IncidentVersion(sequence=number, incident=incident))
     assert leak is not None
     sent = alert("LK-7Q2MZK4H", about=leak)
     seen = sent.items[0].observation.model_copy(

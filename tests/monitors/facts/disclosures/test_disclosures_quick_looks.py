@@ -72,5 +72,5 @@ def test_the_quick_looks_lose_nothing(before: str, text: str, after: str) -> Non
 
 
 @pytest.mark.parametrize("text", ALONE)
-def test_what_is_found_does_not_hang_on_them(text: str) -> None:
+def test_disclosures_are_the_same_without_quick_looks(text: str) -> None:
     assert find_disclosures(FILLER + text) == found_slowly(FILLER + text) != ()

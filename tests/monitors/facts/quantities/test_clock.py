@@ -59,7 +59,7 @@ def test_always_open_is_one_thing_by_all_its_names(text: str):
     "text",
     ["24-hour helpline", "within 24 hours", "24/7/2024", "24 x 7 = 168", "7 days a week", "Rock Around the Clock"],
 )
-def test_what_is_not_always_open(text: str):
+def test_hours_with_exceptions_are_not_always_open(text: str):
     assert "24/7" not in times(text)
 
 
