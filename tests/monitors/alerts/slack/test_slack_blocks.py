@@ -89,6 +89,12 @@ def test_a_report_is_named_as_such_with_how_the_dimensions_moved(snapshot):
     assert "*Asked*" not in shown
 
 
+@pytest.mark.parametrize("length", range(80, 112))
+def test_f82_a_cut_makes_no_mention_of_a_longer_word(length):
+    sent = payload(alert(said_by_the_app("y" * length + " @everyonexyz @channelxyz")))
+    assert mentions(sent) == []
+
+
 @given(hostile_text)
 def test_f82_nothing_an_answer_says_rings_links_or_breaks_out(text):
     sent = payload(alert(said_by_the_app(text)))
