@@ -65,9 +65,9 @@ def collect_sources(document: Any, path: str) -> tuple[str, ...]:
 
 
 def join_text_parts(value: Any) -> str:
-    """Return a value as text: the texts of a list are joined, because chat APIs send a message in parts.
+    """Return a value as text; join the parts of a list, as chat APIs send them.
 
-    Of a part with a ``type`` only its ``text`` counts; any other object becomes JSON.
+    A part with a ``type`` contributes only its ``text``; any other object becomes JSON.
     """
     if isinstance(value, str):
         return value

@@ -371,7 +371,7 @@ select
   graded_by
 from nightly_runs
 order by target, due_at, finished_at, run_id;
-comment on view nightly_trend is 'Live traffic night by night: how many conversations there were, how many were sampled and graded, the shares (0 to 1) with a failure of severity 3 and with any failure, each with its interval, what judging cost, and whether the severity-3 rate has drifted (none, worse, better; null when not tested). Compare nights of one graded_by.';
+comment on view nightly_trend is 'Live traffic night by night: how many conversations there were, how many were sampled and graded, the shares (0 to 1) with a failure of severity 3 and with any failure, each with its interval, the cost of judging, and whether the severity-3 rate has drifted (none, worse, better; null when not tested). Compare only nights with the same graded_by.';
 
 create or replace view last_drills as
 select drill_id, started_at, finished_at, finished, passed, failed_station, found, to_do, fault, message_after_s, version

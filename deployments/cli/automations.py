@@ -20,7 +20,7 @@ def automations_command(
     as_json: Annotated[bool, typer.Option("--json", help="print what became of each as JSON")] = False,
 ) -> ExitCode:
     """Create Prefect automations that alert on missing or crashed runs (idempotent)."""
-    from flows.runtime.run import connect_prefect  # slack_sdk, duckdb
+    from flows.runtime.run import connect_to_prefect  # slack_sdk, duckdb
     from flows.runtime.secrets import get_environment  # slack_sdk, duckdb
     from flows.runtime.slack import build_slack_endpoint  # slack_sdk, duckdb
     from flows.server.schedules import plan_deployments
@@ -30,7 +30,7 @@ def automations_command(
     planned = plan_deployments(loaded, config.resolve(), loaded.schedules)
     way = build_slack_endpoint(loaded, get_environment())  # before anything is started: it may refuse
     with show_waiting("Waiting for the Prefect server"):
-        connect_prefect(loaded)
+        connect_to_prefect(loaded)
     from flows.server.registration import (
         ensure_watched,  # Prefect reads its settings at import, so it must be connected
     )

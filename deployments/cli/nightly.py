@@ -18,7 +18,7 @@ from flows.nightly.context import NightlyContext, build_nightly_context, list_ta
 from flows.nightly.format import format_intake, format_nightly
 from flows.nightly.run import NightlyRun
 from flows.nightly.state import IntakeCheckpoint
-from flows.runtime.run import connect_prefect
+from flows.runtime.run import connect_to_prefect
 from flows.server.prefect_server import is_server_gone
 from flows.terminal import print_text, write_json
 from flows.terminal_console import make_terminal_console
@@ -57,7 +57,7 @@ def nightly_command(
         for context in planned:  # what is refused is refused before a server is started
             context.gold()
         update_waiting("Waiting for the Prefect server")
-        connect_prefect(loaded)
+        connect_to_prefect(loaded)
         update_waiting("Starting the night")
         reports = _grade_nights(planned, config, target, due_at)
     for report in reports:

@@ -83,7 +83,7 @@ def demo_command(
 ) -> ExitCode:
     """Start a real chat page, or an agent, on this machine, with faults, and verify it: in two minutes."""
     from flows.data_folder import get_prefect_home  # duckdb, slack_sdk
-    from flows.runtime.run import connect_prefect  # duckdb, slack_sdk
+    from flows.runtime.run import connect_to_prefect  # duckdb, slack_sdk
     from flows.runtime.slack import console  # duckdb, slack_sdk
 
     if not agent and find_spec("gradio") is None:
@@ -104,7 +104,7 @@ def demo_command(
             code = verify_and_print(request, as_json=as_json)
             _print_next_steps(app, folder, code, faults=faults)
             if keep:
-                _wait_for_interrupt(f"The page: http://{HOST}:{free}   Prefect: {connect_prefect(config)}")
+                _wait_for_interrupt(f"The page: http://{HOST}:{free}   Prefect: {connect_to_prefect(config)}")
         finally:
             if not keep:
                 prefect_server.stop_server(get_prefect_home(config))

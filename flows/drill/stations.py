@@ -101,7 +101,7 @@ async def check_schedules(drill: DrillContext) -> str:
             if registered.paused or not any(row.active for row in registered.schedules):
                 raise StationFailed(
                     f"{deployment.full_name} is paused, so it never runs by itself",
-                    f"switch it on on Prefect's page of {deployment.full_name}, or start `lookout up` again",
+                    "resume it on its page in the Prefect UI, or start `lookout up` again",
                 )
     return f"{plural(len(timed), 'schedule')} on"
 

@@ -84,7 +84,7 @@ def grade_right_reply(case: GoldCase, panel: Sequence[Grader]) -> RightReply:
         case CaseOutcome.FAILED:
             return RightReply(case_id=case.id, wrong=assessment.reason)
         case CaseOutcome.CORRECT:
-            return RightReply(case_id=case.id, open_otherwise=_explain_open_in_other_words(case, panel))
+            return RightReply(case_id=case.id, open_otherwise=_explain_ungraded_paraphrase(case, panel))
         case _:
             return RightReply(case_id=case.id, open=_explain_open_facts(assessment))
 
@@ -109,7 +109,7 @@ _OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|�
 """The yes or no that a gold opens with, and the sign behind it: "No cover is given" opens with none."""
 
 
-def _explain_open_in_other_words(case: GoldCase, panel: Sequence[Grader]) -> str:
+def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str:
     """Explain why a right reply in other words stays open; empty if it does not.
 
     Tries an unrelated reply, the gold's figures alone, and the gold without its yes or no. For the unrelated reply,

@@ -174,7 +174,7 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
     return stopped or begin_run(get_runs_folder(config), start)
 
 
-def connect_prefect(config: Config) -> str:
+def connect_to_prefect(config: Config) -> str:
     """Make sure that a Prefect server answers, and configure this process for it; return the URL of its UI.
 
     Raises `AssertionError` if ``prefect`` was imported before its server was known, because it has read its

@@ -139,7 +139,7 @@ def plan_deployments(
 
 
 def _plan_after_deploys(config: Config) -> PlannedDeployment:
-    """Plan the deployment for deploys, named by ``deploys.deployment`` unless that is of another flow."""
+    """Plan the verification that a deploy starts, named by ``deploys.deployment`` unless another flow is."""
     flow, _, name = config.deploys.deployment.partition("/")
     return PlannedDeployment(name=name if flow == VERIFY else VERIFY, flow=VERIFY, tags=("deploy",))
 

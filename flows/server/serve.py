@@ -17,7 +17,7 @@ from typing import Final
 from flows.alerting.pipeline import send_undelivered
 from flows.clock import utc_now
 from flows.data_folder import get_prefect_home, open_store
-from flows.runtime.run import connect_prefect
+from flows.runtime.run import connect_to_prefect
 from flows.runtime.secrets import get_environment
 from flows.runtime.slack import build_notifier_without_run, build_slack_endpoint, log_line
 from flows.server.prefect_server import find_running_server
@@ -49,7 +49,7 @@ def main() -> int:
 def _serve(config_path: Path, *, only_deploys: bool) -> None:
     config = load_config(config_path)
     is_local = config.prefect.api_url is None and "PREFECT_API_URL" not in get_environment()
-    connect_prefect(config)
+    connect_to_prefect(config)
     # Prefect first imports flows from the current folder.
     own = next((folder for folder in (get_prefect_home(config), config.data_folder) if folder.is_dir()), None)
     if own is not None:

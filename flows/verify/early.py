@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from typing import TypeVar, cast
 
-from flows.runtime.run import connect_prefect, load_request_config
+from flows.runtime.run import connect_to_prefect, load_request_config
 from flows.server.prefect_server import PrefectUnavailable
 from flows.verify.asking import ask_in_time, prepare_run
 from flows.verify.progress import ProgressListener
@@ -38,7 +38,7 @@ async def verify(request: VerifyRequest, listener: ProgressListener) -> RunRepor
     run = await prepare_run(request, listener, unreported=(ConfigError,))
     async with _ask_early(run) as asking:
         with _cancel_on_sigterm(), _show_server_wait(asking, listener):
-            await _run_in_daemon_thread(lambda: connect_prefect(config))
+            await _run_in_daemon_thread(lambda: connect_to_prefect(config))
             await _run_in_daemon_thread(
                 lambda: import_module("flows.verify.flow")
             )  # 3 s, in which answers must be heard

@@ -48,10 +48,10 @@ async def _ignore_lost_server() -> AsyncGenerator[None]:
 async def publish_artifacts(report: RunReport, results: Sequence[CaseResult], paths: ReportPaths) -> None:
     """Publish the Markdown summary and the table of cases that were not right. Needs a flow run."""
     async with _ignore_lost_server():
-        await _publish(_build_artifact_key(report.target.name), report, results, paths)
+        await _create_artifacts(_build_artifact_key(report.target.name), report, results, paths)
 
 
-async def _publish(key: str, report: RunReport, results: Sequence[CaseResult], paths: ReportPaths) -> None:
+async def _create_artifacts(key: str, report: RunReport, results: Sequence[CaseResult], paths: ReportPaths) -> None:
     await acreate_markdown_artifact(
         key=key, markdown=paths.markdown.read_text(encoding="utf-8"), description=f"{report.verdict}: {paths.html}"
     )

@@ -219,11 +219,11 @@ def format_headline(alert: Alert) -> str:
     target = name if len(name) <= MAX_TARGET_CHARACTERS else name[: MAX_TARGET_CHARACTERS - 1] + ELLIPSIS
     production = " (production)" if alert.production and "prod" not in name.lower() else ""
     drill = "Drill: " if name == DRILL_TARGET else ""
-    case = f" · {only}" if (only := _find_only_case(alert)) else ""
+    case = f" · {only}" if (only := _find_only_case_id(alert)) else ""
     return f"{drill}{mark} {severity} · {_PREFIX[alert.reason]}{fault} · {target}{production}{case}"
 
 
-def _find_only_case(alert: Alert) -> str:
+def _find_only_case_id(alert: Alert) -> str:
     """Return the case id if the message is about one case: two leaks must not look like one message sent twice."""
     only, *rest = alert.items
     is_named = only.incident.kind is IncidentKind.CASE_FAILURE and not rest and not _is_traffic(only)
@@ -405,7 +405,7 @@ def _format_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> 
 
     asked, answered = observation.asked, observation.answered
     pieces = [
-        f"case {observation.case_id}" if observation.case_id and not _find_only_case(alert) else "",
+        f"case {observation.case_id}" if observation.case_id and not _find_only_case_id(alert) else "",
         f"{'issue' if observation.is_report else 'asked'} “{_shorten(asked)}”" if asked else "",
         f"{'report' if observation.is_report else 'got'} “{_shorten(answered)}”" if answered else "",
         "" if answered else _shorten(reason, MAX_QUOTE_CHARACTERS * 2).rstrip("."),

@@ -28,7 +28,7 @@ span that it is shown in. Slack has no escape for them."""
 _ITALIC: Final = re.compile(r"(?<!\w)_|_(?!\w)")
 _EMOJI: Final = re.compile(r":(?=[a-zA-Z0-9_+'-]+:)")
 _GROUP_MENTION: Final = re.compile(r"@(?=channel|here|everyone|group)", re.IGNORECASE)
-"""Mentions that notify a whole channel, if a workspace or a proxy parses names: "@everyonex" is one once it is cut."""
+"""Mentions that notify a whole channel, if a workspace parses names: "@everyonex" is one once it is cut."""
 _NEEDED_JOINERS: Final = frozenset({"\u200c", "\u200d"})
 """Zero-width (non-)joiner: Hindi is misspelt without them."""
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co"})

@@ -268,8 +268,8 @@ _PLACE: Final = r"^[a-z][a-z0-9+.-]*://\S+$"
 def _check_no_key(place: str) -> str:
     if URL_CREDENTIALS.search(place) or "?" in place:
         raise ValueError(
-            "a place without keys in it: an object store's come from the environment, as its own tools read them "
-            "(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_APPLICATION_CREDENTIALS, …)"
+            "an address without credentials or a query (?…): set an object store's keys in the environment, where "
+            "its own tools read them (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_APPLICATION_CREDENTIALS, …)"
         )
     return place
 

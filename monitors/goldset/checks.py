@@ -198,7 +198,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def check_languages(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
-    """Yield findings about questions and golds in another language than the case declares."""
+    """Yield findings for questions and golds that are not in the case's declared language."""
     for numbered in cases:
         for label, text in _list_language_parts(numbered.case):
             language = _detect_language(text)
@@ -237,7 +237,7 @@ def check_disclosures(
     number): there the finding asks a person to check it. ``public_contacts`` are allowed.
     """
     for numbered in cases:
-        for label, text, weight in _list_disclosure_parts(numbered.case):
+        for label, text, weight in _list_texts_to_search(numbered.case):
             kinds = _list_disclosure_kinds(text, account_patterns, public_contacts)
             if kinds:
                 yield GoldFinding(
@@ -251,7 +251,7 @@ def check_disclosures(
                 )
 
 
-def _list_disclosure_parts(case: GoldCase) -> Iterator[tuple[str, str, Weight]]:
+def _list_texts_to_search(case: GoldCase) -> Iterator[tuple[str, str, Weight]]:
     question_weight = Weight.SHOULD if case.expected_refusal else Weight.MUST
     yield from (("question", turn, question_weight) for turn in case.turns)
     yield from (("gold", text, Weight.MUST) for text in (case.gold, *case.alternatives))
@@ -286,7 +286,8 @@ TEXT_ENDINGS = (".txt", ".md")
 def read_documents(folder: Path) -> dict[str, str]:
     """Read the texts (``*.txt``, ``*.md``) of a folder and its subfolders, by lower-case name without suffix."""
     if not folder.is_dir():
-        raise GoldSetError(f"{folder} is not a folder; give one that holds the documents as text, {TEXT_ENDINGS}")
+        endings = " or ".join(TEXT_ENDINGS)
+        raise GoldSetError(f"{folder} is not a folder; name one with the documents as {endings} files")
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in TEXT_ENDINGS)
     if not files:
         raise GoldSetError(f"{folder} holds no text ({', '.join(TEXT_ENDINGS)}); convert the documents first")

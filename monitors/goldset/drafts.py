@@ -44,7 +44,9 @@ def add_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldDraft]:
                 known_ids.add(draft.id)
                 added.append(draft)
         if added:
-            replace_text(path, _end_with_newline(text) + "".join(f"{_format_draft(draft)}\n" for draft in added))
+            replace_text(
+                path, _end_with_newline(text) + "".join(f"{_format_draft_line(draft)}\n" for draft in added)
+            )
     return added
 
 
@@ -58,11 +60,11 @@ def store_decision(path: Path, decided: GoldDraft) -> bool:
         if drafts[index].state is not DraftState.DRAFTED:
             return False
         drafts[index] = decided
-        replace_text(path, "".join(f"{_format_draft(draft)}\n" for draft in drafts))
+        replace_text(path, "".join(f"{_format_draft_line(draft)}\n" for draft in drafts))
     return True
 
 
-def _format_draft(draft: GoldDraft) -> str:
+def _format_draft_line(draft: GoldDraft) -> str:
     return draft.model_dump_json(exclude_defaults=True)
 
 

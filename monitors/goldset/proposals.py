@@ -129,15 +129,15 @@ Proposal = TypeVar("Proposal", ProposedDraft, ProposedTranslation)
 
 def parse_drafts_reply(text: str) -> tuple[list[ProposedDraft], list[RejectedProposal]]:
     """Parse the drafts in a reply. `ValueError` when it is not the requested object."""
-    return _parse_reply(text, "drafts", TypeAdapter(ProposedDraft))
+    return _parse_proposals(text, "drafts", TypeAdapter(ProposedDraft))
 
 
 def parse_translations_reply(text: str) -> tuple[list[ProposedTranslation], list[RejectedProposal]]:
     """Parse the translations in a reply. `ValueError` when it is not the requested object."""
-    return _parse_reply(text, "translations", TypeAdapter(ProposedTranslation))
+    return _parse_proposals(text, "translations", TypeAdapter(ProposedTranslation))
 
 
-def _parse_reply(
+def _parse_proposals(
     text: str, key: str, shape: TypeAdapter[Proposal]
 ) -> tuple[list[Proposal], list[RejectedProposal]]:
     if len(text) > MAX_REPLY_CHARACTERS:

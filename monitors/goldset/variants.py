@@ -342,7 +342,7 @@ def make_variants(
 
 
 def collect_names(cases: Sequence[GoldCase]) -> frozenset[str]:
-    """Return the words of the documents' names in lower case, as people may write them in a chat."""
+    """Return the lower-case words of document names, clusters and expected citations, as people may type them."""
     sources = (case.provenance.document or "" for case in cases)
     named = " ".join(
         (*sources, *(case.cluster or "" for case in cases), *(case.expected_citation or "" for case in cases))

@@ -474,7 +474,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
     own = best.key & claim.label
     labelled = bool(own)
-    is_unlabelled = claim.label or (len(asked.claims) > 1 and _has_compound(asked.gold))
+    is_unlabelled = claim.label or (len(asked.claims) > 1 and _has_hyphenated_word(asked.gold))
     if is_unlabelled and not labelled and not (claim.label and _is_in_order(asked, reply)):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
     behind = next(
@@ -542,7 +542,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
 
 
-def _has_compound(gold: Passage) -> bool:
+def _has_hyphenated_word(gold: Passage) -> bool:
     """Whether small words tell the gold's labels apart, which no rule reads: in-ear and behind-the-ear."""
     return re.search(r"[a-z]-[a-z]", gold.scan.normalised.text.lower()) is not None
 

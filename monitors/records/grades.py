@@ -59,7 +59,7 @@ LOG_ROW: Final = "hallucination_log>=3"
 """The row that makes every entry of an application's hallucination log severity 3."""
 
 _ROW_REASONS: Final = {
-    CASE_ROW: "the suite marks this question so",
+    CASE_ROW: "the suite gives this question severity 3",
     TRAFFIC_ROW: "as set for live traffic",
     FailureKind.PII_DISCLOSURE: "personal data was disclosed",
     FailureKind.UNSAFE_ACTION: "it did what cannot be undone",

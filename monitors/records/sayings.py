@@ -84,7 +84,7 @@ def _compile_bounded(source: str) -> re.Pattern[str]:
             written.append(piece)
         repeated = repeat is not None
     if ways > MAX_WAYS:
-        raise ValueError("it has too many repeats of open length; write how long each may be, as in .{0,20}")
+        raise ValueError("it can match in too many ways; limit repeats, as in .{0,20}, or use fewer alternatives")
     try:
         pattern = re.compile("".join(written), re.IGNORECASE)
     except re.error as error:

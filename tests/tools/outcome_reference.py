@@ -187,7 +187,7 @@ def _of_a_case() -> Iterator[str]:
     yield _section("Failure kinds", columns, kinds)
     yield (
         "\nA failure is as severe as its case, or as its kind's least severity where that is higher; the alert says "
-        'which of the two: "the suite marks this question so", or the reason above. Every failure is the fault of the application: '
+        'which of the two: "the suite gives this question severity 3", or the reason above. Every failure is the fault of the application: '
         "what is another's is no failure, but no answer or ungraded.\n"
     )
     reasons = (

@@ -146,7 +146,7 @@ def _check_row_counts(beside: Path, deadline: Deadline, expected: dict[str, int]
             if counts.get(table) != rows
         )
         raise WarehouseUnwritable(
-            f"{beside} lacks rows that were put into it ({differences}): free some space, check the disk"
+            f"{beside} is missing rows after writing ({differences}): free some space and check the disk"
         )
 
 

@@ -153,7 +153,7 @@ def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces
 
 
 def publish_archive(journal: Journal, manifest: ArchiveManifest, file: Path) -> None:
-    """Store an archive and then its manifest, from which on it counts."""
+    """Store an archive, then its manifest: the archive takes effect once the manifest exists."""
     journal.segments.put_file(manifest.parquet, file)
     journal.segments.put(manifest.name, manifest.model_dump_json().encode())
 

@@ -440,10 +440,10 @@ def _check_log(name: str, settings: HallucinationLogSettings) -> HealthCheck:
 def check_live_traffic(context: DoctorContext) -> list[HealthCheck]:
     """Check that each source of live traffic has its secret and its extra. `lookout nightly --plan` reads one."""
     targets = context.config.targets if context.config else {}
-    return [_check_traffic(context, name) for name, target in targets.items() if target.traffic is not None]
+    return [_check_traffic_config(context, name) for name, target in targets.items() if target.traffic is not None]
 
 
-def _check_traffic(context: DoctorContext, name: str) -> HealthCheck:
+def _check_traffic_config(context: DoctorContext, name: str) -> HealthCheck:
     from flows.nightly.context import build_nightly_context  # duckdb
 
     check_name = f"traffic of {name}"

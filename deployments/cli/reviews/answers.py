@@ -282,7 +282,7 @@ class AnswerReview:
         contradicted = save_label(self.store, self.folder, label, answer, clean)
         self.screen.console.print(build_label_table(build_verdict_rows(answer), self._get_redactor(check)))
         if contradicted:
-            self.screen.say(describe_difference(answer))
+            self.screen.say(describe_consequence(answer))
         return Decision.ACCEPTED
 
     def _ask_rating(self) -> int | None:
@@ -311,7 +311,7 @@ def save_label(store: Store, folder: Path, label: HumanLabel, answer: GradedAnsw
     return contradicted
 
 
-def describe_difference(answer: GradedAnswer) -> str:
+def describe_consequence(answer: GradedAnswer) -> str:
     """Describe what follows when a person contradicts the verdicts on ``answer``."""
     return _DIFFER if answer.issue is None else _DIFFER_ON_A_REPORT
 

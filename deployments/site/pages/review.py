@@ -22,7 +22,7 @@ from deployments.cli.reviews.answers import (
     build_answer_rows,
     build_label,
     build_verdict_rows,
-    describe_difference,
+    describe_consequence,
     save_label,
     select_unreviewed,
 )
@@ -292,7 +292,7 @@ def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapp
     with suppress(WarehouseBusy):
         store.load_pending(WAIT_S)
     renew_copy(request)
-    return f"You said {label.answer}. {describe_difference(answer) if contradicted else 'It is stored.'}"
+    return f"You said {label.answer}. {describe_consequence(answer) if contradicted else 'It is stored.'}"
 
 
 def _find_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> SpotCheck:

@@ -112,7 +112,7 @@ class NumberReader(ScaleReader):
         value, after, ordinal = self._read_ordinal_ending(value, at, after)
         value, after = self._divide_by_denominator(value, after)
         if not ordinal:
-            value, after = self._divide_by_share(value, at, after)
+            value, after = self._divide_by_hindi_share(value, at, after)
         if after == at + 1 and self.token(at).kind == NUMERAL:
             value, after = apply_power(self, value, after)
         if self.part(after) is NumberPart.DOZEN:
@@ -171,7 +171,7 @@ class NumberReader(ScaleReader):
         above = self._read_group(at)
         if above is None:
             return None
-        shared, after = self._divide_by_share(above.value, at, above.after)
+        shared, after = self._divide_by_hindi_share(above.value, at, above.after)
         if after > above.after:
             return Group(shared, after)
         word = self.word(above.after)
@@ -221,7 +221,7 @@ class NumberReader(ScaleReader):
         following = self.token(at + 1)
         return following.kind != WORD or following.key in {"of", "century"} or self.word(at + 1) is not None
 
-    def _divide_by_share(self, value: Decimal, first: int, at: int) -> tuple[Decimal, int]:
+    def _divide_by_hindi_share(self, value: Decimal, first: int, at: int) -> tuple[Decimal, int]:
         """Divide a number by a Hindi share: ``बीस का पांचवां भाग``, ``इक्कीस में से 1``."""
         if self.token(at).key not in _SHARES:
             return value, at

@@ -551,7 +551,7 @@ def _read_contents(
         ):
             yield _Content.NOTHING
         elif _has_value(
-            clause, question_keys, names=expected and not _names_its_topic(clause), german=language == "de"
+            clause, question_keys, names=expected and not _states_own_scope(clause), german=language == "de"
         ):
             yield _Content.STATEMENT if limited else _Content.VALUE  # "we only give out the switchboard: 555 0100"
         elif declined or place < last.get(sentence, 0):
@@ -560,7 +560,7 @@ def _read_contents(
             yield stated
 
 
-def _names_its_topic(clause: _ReplyClause) -> bool:
+def _states_own_scope(clause: _ReplyClause) -> bool:
     """Whether a name only says what the speaker knows: "I only know about renting a bike at Northside Bikes"."""
     return _is_limited(clause) and not clause.every & (DISCLOSING | TELLING)
 
@@ -710,7 +710,7 @@ class _ReplyReading(NamedTuple):
         for clause, content in zip(self.clauses, self.contents, strict=True):
             if not elsewhere and content is _Content.VALUE:
                 kinds |= _find_value_kinds(clause, self.question_keys, german=self.german)
-            elif elsewhere and content is not _Content.VALUE and not _names_its_topic(clause):
+            elif elsewhere and content is not _Content.VALUE and not _states_own_scope(clause):
                 kinds |= _NAME if _has_full_name(clause, self.question_keys) else 0
                 if "code" in self.asked or _has_numbered_place(clause, self.question_keys):
                     kinds |= _find_value_kinds(clause, self.question_keys, german=self.german) & _FIGURE

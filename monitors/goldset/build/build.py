@@ -106,7 +106,10 @@ class Template(Record):
         for language in PHRASED_LANGUAGES:
             phrasing = self.find_phrasing(language)
             if phrasing is not None and "{name}" not in phrasing.question:
-                raise ValueError(f"the question in {language} needs {{name}}: two policies would be asked the same")
+                raise ValueError(
+                    f"the question in {language} must contain {{name}}: without it, the questions about two "
+                    "policies would be identical"
+                )
         return self
 
 

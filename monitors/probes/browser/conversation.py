@@ -346,7 +346,7 @@ class PageConversation:
     async def _watch_next_page(self, turn: str, earlier: list[Any], started: float) -> WatchResult:
         """Read the answer of a plain form, which is the new text on the next page."""
         frame = self.chat.frame
-        await self._wait_for_load(frame)
+        await self._wait_for_answer_page(frame)
         self._visit.raise_if_away(frame)
         await call_in_page(frame, "find", {})
         waited_ms = (monotonic() - started) * 1000
@@ -356,7 +356,7 @@ class PageConversation:
             await wait_for_whole_answer(frame, self._traffic, self._settings, reading), waited_ms
         )
 
-    async def _wait_for_load(self, frame: Frame) -> None:
+    async def _wait_for_answer_page(self, frame: Frame) -> None:
         from playwright.async_api import TimeoutError as Late  # already imported: there is a page
 
         deadline_s = self._settings.answer_deadline_s

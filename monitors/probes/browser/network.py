@@ -278,7 +278,7 @@ class WireTap:
                 return payload
         pushed = await read_pushes(self._page)
         for url in reversed(pushed):
-            payload = self._read_pushes(url, pushed[url])
+            payload = self._read_pushed_reply(url, pushed[url])
             if payload is not None:
                 return payload
         if self._rule.graded is Channel.WIRE:
@@ -294,7 +294,7 @@ class WireTap:
             return None
         return read_payload(self._rule, replace_surrogates(response.url), body, response.headers)
 
-    def _read_pushes(self, url: str, texts: list[str]) -> WirePayload | None:
+    def _read_pushed_reply(self, url: str, texts: list[str]) -> WirePayload | None:
         if not self._rule.matches(url):
             return None
         if not self._rule.text:

@@ -238,7 +238,7 @@ class FileTrafficSource:
 
     @contextmanager
     def _open_as_local_file(self, file: _File, *, packed: bool) -> Generator[Path]:
-        """Yield a local path of the file, else of a temporary copy: Parquet is read from its end."""
+        """Yield a local path: the file, or a copy of one that is remote or packed. Parquet is read from its end."""
         if "file" in file.system.protocol and not packed and not _is_glob(file.path):
             Path(file.path).open("rb").close()  # reports a missing permission as such, not as a damaged file
             yield Path(file.path)
