@@ -85,7 +85,7 @@ from rechecks k
 left join runs r on r.run_id = k.run_id
 group by k.run_id, k.target, r.commit, k.case_id, k.place
 order by last_asked_at desc, k.case_id, k.place desc;
-comment on view asked_again is 'Is it still so: how often each failed severe case failed again after its run''s verdict, on the target and on the previous build.';
+comment on view asked_again is 'Failed severe cases that were asked again after the verdict: how often each failed again, on the target and on the previous build.';
 
 create or replace view metric_targets as
 select
