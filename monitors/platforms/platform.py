@@ -13,6 +13,7 @@ from typing import Annotated, Protocol
 
 from pydantic import Field, JsonValue
 
+from monitors.errors import SourceUnavailable
 from monitors.records.base import Identifier, Record, UtcTime
 
 Json = dict[str, JsonValue]
@@ -54,6 +55,35 @@ class Dataset(Record):
     entries_url: str = ""
     """The web address of an example without its id, which is appended."""
     metadata: Json = Field(default_factory=dict)
+    size: int | None = None
+    """How many examples the platform counts in it; ``None`` where it does not say."""
+
+
+class ReadingCheck:
+    """Checks the ids of a dataset that is read in pages.
+
+    A server whose order is not stable, as with equal times, can have an example on two pages and another on none.
+    """
+
+    def __init__(self, dataset: str) -> None:
+        self._dataset = dataset
+        self._ids: set[str] = set()
+
+    def add(self, identity: str) -> None:
+        """Note an example's id. Raises `SourceUnavailable` if it came before."""
+        if identity in self._ids:
+            raise SourceUnavailable(
+                f"reading dataset {self._dataset!r}: example {identity} came twice, so another one may be missing: "
+                "read it again"
+            )
+        self._ids.add(identity)
+
+    def check_total(self, total: int | None) -> None:
+        """Raises `SourceUnavailable` if fewer examples came than the platform counts."""
+        if total is not None and len(self._ids) < total:
+            raise SourceUnavailable(
+                f"reading dataset {self._dataset!r}: {len(self._ids)} of {total} examples came: read it again"
+            )
 
 
 class ExperimentRow(Record):

@@ -38,7 +38,8 @@ class Refusal(Exception):
 class LangfuseServer(ThreadedServer):
     """Stores what it is given; ``late`` is how many observations of a trace each reading sees, before all are there.
 
-    ``fates`` are what becomes of each request with good keys (see `fated`), ``score_fates`` statuses of scores by name.
+    ``at_border`` is what the pages after the first do with the two items at their border: ``swapped`` has one of them
+    twice and the other not at all, ``missing`` leaves one out. ``fates`` are what becomes of each request with good keys (see `fated`), ``score_fates`` statuses of scores by name.
     """
 
     def __init__(self, project: str = "staging", *, version: str = "4.51.0") -> None:
@@ -55,6 +56,7 @@ class LangfuseServer(ThreadedServer):
         self.observations: dict[str, list[dict[str, Any]]] = {}
         self.late: list[int] = []
         self.leads_to = ""
+        self.at_border = ""
         self._ticks = count()
 
     def application(self) -> web.Application:
@@ -132,13 +134,14 @@ class LangfuseServer(ThreadedServer):
         name = self._known(request.query["datasetName"])["name"]
         page_items = [item for item in reversed(self.items.values()) if item["datasetName"] == name]
         self.pages.append(page)
+        items = order_at_border(page_items, limit, self.at_border) if page > 1 else page_items
         meta = {
             "page": page,
             "limit": limit,
             "totalItems": len(page_items),
             "totalPages": -(-len(page_items) // limit),
         }
-        return web.json_response({"data": page_items[(page - 1) * limit : page * limit], "meta": meta})
+        return web.json_response({"data": items[(page - 1) * limit : page * limit], "meta": meta})
 
     async def _item(self, request: web.Request) -> web.Response:
         if request.match_info["id"] not in self.items:
@@ -206,6 +209,13 @@ class LangfuseServer(ThreadedServer):
     def _moment(self) -> str:
         moment = datetime(2026, 11, 23, 9, tzinfo=UTC) + timedelta(milliseconds=next(self._ticks))
         return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def order_at_border(items: list[Any], border: int, at_border: str) -> list[Any]:
+    """The items as a server without a stable order has them when the page after ``border`` items is asked for."""
+    last, first = items[border - 1 : border], items[border : border + 1]
+    between = {"swapped": first + last, "missing": last}.get(at_border, last + first)
+    return items[: border - 1] + between + items[border + 1 :]
 
 
 def _basic() -> str:

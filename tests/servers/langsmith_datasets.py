@@ -18,6 +18,7 @@ from aiohttp import web
 from langsmith import schemas
 
 from tests.servers.threaded_server import ThreadedServer
+from tests.servers.langfuse import order_at_border
 
 TENANT = "11111111-2222-4333-8444-555555555555"
 PROJECT_NAME = "bot"
@@ -32,7 +33,7 @@ class LangSmithDatasetServer(ThreadedServer):
     Faults: ``faults`` are answers that come first for a path's beginning, as status and headers; ``lost`` are the
     numbers (from 0) of requests that are done but never answered, ``refused`` of those that are not even done;
     from ``dead_from`` on it answers nothing; those of ``held`` are done, and answered never. An example that is written is listed only after ``late`` listings more.
-    ``multipart`` False is an older server.
+    ``multipart`` False is an older server; ``at_border`` is what `order_at_border` does from the second page on.
     """
 
     def __init__(self, *, key: str, port: int = 0) -> None:
@@ -50,6 +51,7 @@ class LangSmithDatasetServer(ThreadedServer):
         self.traces: dict[str, dict[str, Any]] = {}
         self.late = 0
         self.multipart = True
+        self.at_border = ""
         self._clock = START
 
     def application(self) -> web.Application:
@@ -228,6 +230,7 @@ class LangSmithDatasetServer(ThreadedServer):
             until = datetime.fromisoformat(as_of)
             chosen = [one for one in chosen if datetime.fromisoformat(one["created_at"]) <= until]
         chosen = [one for one in chosen if not self._is_hidden(dataset, one["id"])] if dataset["hidden"] else chosen
+        chosen = order_at_border(chosen, limit, self.at_border) if offset else chosen
         page = chosen[offset : offset + limit]
         for example in page:
             schemas.Example(**example)
@@ -320,7 +323,9 @@ _UPDATED = ("inputs", "outputs", "metadata", "split")
 
 def _shown(dataset: dict[str, Any]) -> dict[str, Any]:
     inner = ("examples", "hidden", "version", "tags")
-    return {key: value for key, value in dataset.items() if key not in inner} | {"tenant_id": TENANT}
+    count = len(dataset["examples"].keys() - {name for name, left in dataset["hidden"].items() if left})
+    shown = {key: value for key, value in dataset.items() if key not in inner}
+    return shown | {"tenant_id": TENANT, "example_count": count}
 
 
 def _as_the_sdk_has_it(example_id: str, fields: dict[str, Any]) -> dict[str, Any]:

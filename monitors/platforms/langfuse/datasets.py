@@ -27,7 +27,7 @@ from monitors.platforms.langfuse.items import (
     item_from_example,
     to_json_object,
 )
-from monitors.platforms.platform import Dataset, Example, Json
+from monitors.platforms.platform import Dataset, Example, Json, ReadingCheck
 
 PAGE_SIZE: Final = 100
 """The maximum of Langfuse."""
@@ -75,9 +75,10 @@ class LangfuseDatasets:
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
         """Yield all active items, a page at a time.
 
-        `SourceUnavailable` where items are added or removed meanwhile: pages would shift.
+        `SourceUnavailable` where items are added or removed meanwhile, come twice or are missing: pages shifted.
         """
         number, pages, total = 1, 1, None
+        check = ReadingCheck(dataset.name)
         while number <= pages:
             page = await self._read_page(dataset, number)
             if total not in (None, page.meta.total_items):
@@ -86,8 +87,10 @@ class LangfuseDatasets:
                 )
             number, pages, total = number + 1, page.meta.total_pages, page.meta.total_items
             for item in page.data:
+                check.add(item.id)
                 if item.status == "ACTIVE":
                     yield example_from_item(item)
+        check.check_total(total)
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
         """Create or replace items by their ids, a few at once; one that was archived becomes active again."""

@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from monitors.errors import SourceUnavailable
 from monitors.platforms.langsmith.client import LangSmithClient, find_status
-from monitors.platforms.platform import Dataset, Example, Json
+from monitors.platforms.platform import Dataset, Example, Json, ReadingCheck
 
 PAGE_SIZE: Final = 100
 """The maximum that LangSmith lists or accepts at once."""
@@ -70,13 +70,16 @@ class LangSmithDatasets:
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
         """See `Datasets.pull`. All pages are of the latest version at the start."""
         version = await self._find_version(dataset)
+        check = ReadingCheck(dataset.name)
         offset = 0
         while True:
             read_page = partial(self._read_page, dataset, offset, version)
             page = await self._client.call_with_retries(read_page, f"reading the dataset {dataset.name!r}")
             for example in page:
+                check.add(example.id)
                 yield example
             if len(page) < PAGE_SIZE:
+                check.check_total(dataset.size)
                 return
             offset += PAGE_SIZE
 
@@ -263,5 +266,10 @@ def _to_utc(time: datetime) -> datetime:
 def _to_dataset(stored: Any) -> Dataset:
     url = str(stored.url or "")
     return Dataset(
-        id=str(stored.id), name=stored.name, url=url, entries_url=f"{url}/e/", metadata=stored.metadata or {}
+        id=str(stored.id),
+        name=stored.name,
+        url=url,
+        entries_url=f"{url}/e/",
+        metadata=stored.metadata or {},
+        size=stored.example_count,
     )

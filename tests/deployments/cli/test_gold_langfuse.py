@@ -103,3 +103,20 @@ def test_production_s_keys_are_refused_before_anything_is_written(owner: Owner) 
     done = owner.gold("push", "--yes")
     assert (done.returncode, "'bot'" in done.stderr) == (2, True), done.stderr
     assert owner.langfuse.requests == [("GET", "/api/public/projects")]
+
+
+@pytest.mark.parametrize("at_border", ["swapped", "missing"])
+def test_pages_without_a_stable_order_end_the_pull_and_change_nothing(owner: Owner, at_border: str) -> None:
+    """Of 230 items one is read twice or never: what would be pruned or added is not known."""
+    cases = [
+        CASE | {"id": f"plan-{number}", "question": f"Plan {number}?", "gold": "30 days"} for number in range(230)
+    ]
+    (owner.folder / "suite.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases), encoding="utf-8")
+    assert owner.gold("push", "--yes").returncode == 0
+    before = owner.suite()
+    owner.langfuse.at_border = at_border
+    done = owner.gold("pull", "--prune", "--yes")
+    assert (done.returncode, "read it again" in done.stderr) == (4, True), done.stdout + done.stderr
+    assert owner.suite() == before
+    owner.langfuse.at_border = ""
+    assert owner.gold("pull", "--prune", "--yes").returncode == 0

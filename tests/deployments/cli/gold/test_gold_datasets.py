@@ -298,3 +298,20 @@ def test_a_process_that_is_killed_in_a_push_leaves_what_the_next_makes_whole(
     lookout(folder, "push", ADDRESS, "--yes")
     assert same(lookout(folder, "diff", ADDRESS, "--json")) == 150
     assert len(server.examples(NAME)) == 150
+
+
+@pytest.mark.parametrize("at_border", ["swapped", "missing"])
+def test_pages_without_a_stable_order_end_the_pull_and_change_nothing(
+    folder: Path, server: LangSmithDatasetServer, at_border: str
+) -> None:
+    """Of 230 examples one is read twice or never: what would be pruned or added is not known."""
+    write_suite(
+        folder, *(gold_case(f"plan-{number}", turns=(f"How long, plan {number}?",)) for number in range(230))
+    )
+    assert push(folder, "--yes") == (230, 0)
+    before = (folder / "suite.jsonl").read_bytes()
+    server.at_border = at_border
+    assert "read it again" in lookout(folder, "pull", ADDRESS, "--prune", "--yes", code=4)
+    assert (folder / "suite.jsonl").read_bytes() == before
+    server.at_border = ""
+    assert pull(folder, "--prune", "--yes") == (0, 0, 0)
