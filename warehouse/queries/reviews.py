@@ -229,6 +229,18 @@ def list_labelled_answers(store: Store, person: str, *, wait_s: float = DEFAULT_
     return frozenset(_build_answer_id(row) for row in rows)
 
 
+def list_reviewers(store: Store, answer: AnswerId, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[str, ...]:
+    """List the people who have reviewed an answer, the first one first."""
+    rows = _query_rows(
+        store,
+        "select done_by from labels where source = 'review' and run_id = $run_id and case_id = $case_id"
+        " and repeat = $repeat order by at, done_by",
+        answer.model_dump(),
+        wait_s,
+    )
+    return tuple(dict.fromkeys(str(row["done_by"]) for row in rows))
+
+
 def _query_rows(store: Store, sql: str, values: Mapping[str, Parameter], wait_s: float) -> Sequence[dict[str, Any]]:
     table = store.query(sql, values, wait_s=wait_s)
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -35,13 +36,14 @@ from flows.clock import utc_now
 from flows.terminal import write_json, write_jsons, write_text
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
+from monitors.errors import WarehouseBusy
 from monitors.judge.calibration import calibrate, calibrate_ratings, check_graders
 from monitors.judge.settings import ReviewSettings, sample_for_review
 from monitors.records.exchanges import Origin
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome, FailureKind, Judged, find_aspect
 from monitors.records.incidents import Redacted
 from monitors.records.operator_actions import CaseDraft, HumanLabel
-from monitors.records.reviews import AnswerVerdict, GradedAnswer, LabelSource, SampledAnswer, SpotCheck
+from monitors.records.reviews import AnswerId, AnswerVerdict, GradedAnswer, LabelSource, SampledAnswer, SpotCheck
 from warehouse.database.store import Store
 from warehouse.journal.rows import LabelRow
 from warehouse.queries.reviews import (
@@ -52,6 +54,7 @@ from warehouse.queries.reviews import (
     list_reviewed_answers,
     list_reviewed_grades,
     list_reviewed_ratings,
+    list_reviewers,
     load_spot_checks,
 )
 
@@ -279,10 +282,13 @@ class AnswerReview:
             rating=self._ask_rating() if answer.issue is not None else None,
             note=self.screen.ask_line("Why? One line, or only Enter:") if wrong else "",
         )
+        others = describe_earlier_reviews(self.store, answer.answer_id, self.person)
         contradicted = save_label(self.store, self.folder, label, answer, clean)
         self.screen.console.print(build_label_table(build_verdict_rows(answer), self._get_redactor(check)))
         if contradicted:
             self.screen.say(describe_consequence(answer))
+        if others:
+            self.screen.say(others)
         return Decision.ACCEPTED
 
     def _ask_rating(self) -> int | None:
@@ -309,6 +315,20 @@ def save_label(store: Store, folder: Path, label: HumanLabel, answer: GradedAnsw
         _append_draft(folder / DRAFTS_FILE, build_draft(label, answer, redact))
     store.journal.append([LabelRow(row=label)], run_id=None)
     return contradicted
+
+
+ORDINALS = ("first", "second", "third", "fourth", "fifth")
+
+
+def describe_earlier_reviews(store: Store, answer: AnswerId, person: str) -> str:
+    """Say who else has reviewed the answer, and which verdict this person's is; empty if nobody has."""
+    with suppress(WarehouseBusy):  # another session's labels are in the journal until they are loaded
+        store.load_pending(WAIT_S)
+    others = [name for name in list_reviewers(store, answer, wait_s=WAIT_S) if name != person]
+    if not others:
+        return ""
+    ordinal = ORDINALS[len(others)] if len(others) < len(ORDINALS) else f"number {len(others) + 1}"
+    return f"Already answered by {' and '.join(others)}; your verdict is stored as the {ordinal}."
 
 
 def describe_consequence(answer: GradedAnswer) -> str:

@@ -23,6 +23,7 @@ from deployments.cli.reviews.answers import (
     build_label,
     build_verdict_rows,
     describe_consequence,
+    describe_earlier_reviews,
     save_label,
     select_unreviewed,
 )
@@ -287,12 +288,14 @@ def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapp
         note=form.get("note", "").strip()[:MAX_NOTE_CHARACTERS],
     )
     store = request.site.people.store
+    others = describe_earlier_reviews(store, answer.answer_id, person)
     contradicted = save_label(store, request.site.config.data_folder, label, answer, clean)
     # The label is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
         store.load_pending(WAIT_S)
     renew_copy(request)
-    return f"You said {label.answer}. {describe_consequence(answer) if contradicted else 'It is stored.'}"
+    outcome = describe_consequence(answer) if contradicted else "" if others else "It is stored."
+    return " ".join(filter(None, (f"You said {label.answer}.", outcome, others)))
 
 
 def _find_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> SpotCheck:

@@ -92,6 +92,15 @@ def test_the_judges_word_is_shown_only_after_the_persons(folder, review):
     assert after.index("question") < after.index(JUDGES_WORD)
 
 
+def test_a_second_reviewer_reads_who_answered_before(folder, review):
+    """Both verdicts are stored; only the second person sees that there is a first one."""
+    first = review(folder, share=1, by="asha", keys="r\nq\n")
+    assert "Already answered" not in first
+    second = review(folder, share=1, by="ben", keys="u\nq\n")
+    assert "Already answered by asha; your verdict is stored as the second." in second
+    assert [row[1:3] for row in labels(folder)] == [("right", "asha"), ("unsure", "ben")]
+
+
 def test_texts_are_redacted_and_inert_unless_raw_is_asked_for(folder, review):
     shown = review(folder, share=1, by="asha", keys="s\n" * 6)
     assert "asha.rao@example.com" not in shown
