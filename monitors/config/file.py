@@ -265,7 +265,7 @@ def build_target_record(name: str, configured: TargetConfig) -> Target:
 def load_config(path: Path) -> Config:
     """Read and check a configuration file. `ConfigError` names file, key, value and what is accepted."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # some editors on Windows put a byte-order mark before it
     except FileNotFoundError:
         raise ConfigError(
             f"{path}: there is no such file; `lookout init` makes one, --config names another"

@@ -32,6 +32,7 @@ NO_ANSWER_WORDS: Final = {
     NoAnswerReason.APP_ERROR_SHOWN: "the page showed an error",
     NoAnswerReason.LEFT_TARGET: "the page left the target",
     NoAnswerReason.ACCESS_DENIED: "login or quota wall",
+    NoAnswerReason.RATE_LIMITED: "limit of requests",
     NoAnswerReason.LOGIN_FAILED: "not signed in",
     NoAnswerReason.NO_SUCH_PATH: "no question is taken at this path",
     NoAnswerReason.END_NOT_FOUND: "end of the stream not found",
@@ -125,6 +126,12 @@ def shorten(text: str, limit: int) -> str:
     """Return the text on one line, cut to ``limit`` characters with an ellipsis."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def shorten_middle(name: str, limit: int) -> str:
+    """Return a name of at most ``limit`` characters; a longer one loses its middle, because ends tell ids apart."""
+    half = (limit - 1) // 2
+    return name if len(name) <= limit else f"{name[: limit - 1 - half]}…{name[-half:]}"
 
 
 _TICKS: Final = re.compile(r"`+")

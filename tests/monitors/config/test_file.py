@@ -9,6 +9,8 @@ import pytest
 
 from monitors.config.file import load_config, parse_config
 from monitors.errors import ConfigError
+from tests import fork_server
+from tests.in_process import run_in_process
 
 GOOD = """
 [targets.bot]
@@ -81,6 +83,15 @@ def test_all_mistakes_are_named_at_once(write):
 def test_an_unknown_target_names_the_known_ones(write):
     with pytest.raises(ConfigError, match=r"no target 'bto' \(did you mean 'bot'\?\); there are: bot"):
         load_config(write(GOOD)).target("bto")
+
+
+def test_a_byte_order_mark_before_the_first_table_is_read_over(tmp_path):
+    """As Notepad and PowerShell write one; the command that reads it checks the whole file."""
+    (tmp_path / "suite.jsonl").write_text('{"id": "a", "question": "How long?", "gold": "24 months"}\n', "utf-8")
+    (tmp_path / "lookout.toml").write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
+    options = ("suite.jsonl", "--config", "lookout.toml", "--target", "bot")
+    done = run_in_process("gold", "check", *options, cwd=tmp_path, env=fork_server.bare())
+    assert done.returncode in {0, 1}, done.stderr
 
 
 def test_a_missing_file_says_so(tmp_path):
