@@ -17,6 +17,7 @@
     │   │   ├─ LoginWall                  no         monitor
     │   │   ├─ LoginFailed                no         monitor    its text names the command that fixes it
     │   │   └─ SessionEnded               yes        monitor
+    │   ├─ RateLimited                    yes        monitor    it is waited out, see probes/request_limit.py
     │   ├─ NoSuchPath                     yes        monitor    a proxy answers so while its app restarts
     │   ├─ PageNotUnderstood              no         monitor
     │   │   └─ AnswerNotFound             no         monitor
@@ -154,6 +155,17 @@ class AccessDenied(ProbeError):
     """A login or quota wall stands before the chat, or the target leads where it does not belong."""
 
     reason = NoAnswerReason.ACCESS_DENIED
+
+
+class RateLimited(ProbeError):
+    """The application takes no more requests for now (HTTP 429). ``retry_after_s`` is the wait that it asks for."""
+
+    retryable = True
+    reason = NoAnswerReason.RATE_LIMITED
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None, partial_text: str = "") -> None:
+        super().__init__(message, partial_text=partial_text)
+        self.retry_after_s = retry_after_s
 
 
 class LoginWall(AccessDenied):

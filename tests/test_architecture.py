@@ -203,6 +203,7 @@ CONTRACTS = (
     "monitors.probes.driver",
     "monitors.probes.runner",
     "monitors.probes.readiness",
+    "monitors.probes.request_limit",
     "monitors.probes.evidence_age",
     "monitors.graders.base",
     "monitors.graders.panel",

@@ -18,6 +18,7 @@ VerboseOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")]
 CommitOption = Annotated[str | None, typer.Option(help="the deployed commit, when it is known")]
 SuiteOption = Annotated[Path | None, typer.Option(help="gold questions, JSON lines; needed with an address")]
 AllowProductionOption = Annotated[

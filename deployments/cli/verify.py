@@ -35,6 +35,7 @@ from deployments.cli.options import (
     AllowProductionOption,
     CommitOption,
     ConfigOption,
+    FreshOption,
     JsonOption,
     SuiteOption,
     VerboseOption,
@@ -46,15 +47,17 @@ from flows.waiting import show_waiting, update_waiting
 from monitors.alerts.redact import redact, redact_except
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.errors import ConfigError
-from monitors.github.actions import is_ci
+from monitors.github.actions import is_actions, is_ci, parse_job
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
+from monitors.probes.readiness import names_build
+from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, RunReport
-from monitors.records.targets import Environment
+from monitors.records.targets import Environment, GitChange
 
 FLAG = "--allow-production"
 MIN_REASON_CHARACTERS = 10
@@ -333,10 +336,10 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
         try:
             return asyncio.run(verify(request, progress))
         except (KeyboardInterrupt, asyncio.CancelledError):
-            _print_stopped(console, progress, "Stopped")
+            _print_stopped(console, progress, "Stopped", fresh=request.fresh)
             return None
         except PrefectUnavailable:
-            _print_stopped(console, progress, "There is no Prefect server to go on with")
+            _print_stopped(console, progress, "There is no Prefect server to go on with", fresh=request.fresh)
             raise
         except Exception as error:  # Prefect raises several kinds; only a lost server is handled
             report = (
@@ -395,27 +398,33 @@ def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldC
     return reach.format_shortfall(config.gate.coverage_floor)
 
 
-def _print_stopped(console: Console, progress: TerminalProgress, why: str) -> None:
+def _print_stopped(console: Console, progress: TerminalProgress, why: str, *, fresh: bool) -> None:
     if progress.run_id is None:
         console.print(f"\n{why}; nothing was asked yet.")
         return
     console.print(
         f"\n{why}: {progress.answered} of {progress.cases} answers of run {progress.run_id} are stored. "
-        "The same command within the hour goes on from there."
+        + ("The same command asks everything again." if fresh else GOES_ON)
     )
 
+
+GOES_ON = (
+    "The same command within the hour goes on from there, if nothing changed; --fresh starts from the beginning."
+)
 
 MAX_NAME_CHARACTERS = 60
 
 
 def verify_command(
-    target: Annotated[str, typer.Argument(help="a target of the configuration, or the address of any chat page")],
+    target: Annotated[
+        str, typer.Argument(help="a target of the configuration, or the address of any chat page or API")
+    ],
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     suite: SuiteOption = None,
     commit: CommitOption = None,
     concurrency: Annotated[int | None, typer.Option(min=1, help="questions under way at once")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")] = False,
+    fresh: FreshOption = False,
     allow_production: AllowProductionOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
@@ -428,11 +437,24 @@ def verify_command(
     note = check_ci(loaded, name, get_environment(), allowed=allow_production)
     if note:
         write_note(f"{note}\n")
+    loaded = complete_address(target, name, loaded, get_environment())
     if concurrency is not None:
         loaded = _set_concurrency(loaded, name, concurrency=concurrency)
-    return verify_and_print(
-        VerifyRequest(target=name, config=loaded, commit=commit, fresh=fresh), as_json=as_json, verbose=verbose
-    )
+    environment = get_environment()
+    change = parse_job(environment).change if is_actions(environment) else None
+    is_unknown = is_ci(environment) and not can_be_resumed(loaded, name, commit, change)
+    request = VerifyRequest(target=name, config=loaded, commit=commit, fresh=fresh or is_unknown, change=change)
+    return verify_and_print(request, as_json=as_json, verbose=verbose)
+
+
+def can_be_resumed(config: Config, target: str, commit: str | None, change: GitChange | None) -> bool:
+    """Whether anything says which application a run asks: a commit, or the build that the target names.
+
+    Where nothing does, answers of a stopped run are no evidence about the application that a CI job checks.
+    """
+    settings = config.target(target)
+    record = build_target_record(target, settings)
+    return bool(commit or (change and change.head)) or names_build(record, settings.probe.readiness)
 
 
 def resolve_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:
@@ -462,6 +484,18 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
     if config is None:
         return name, Config(data_folder=Path(".lookout").absolute(), targets={name: page})
     return name, config.replace_target(name, page)
+
+
+def complete_address(target: str, name: str, config: Config, environment: Mapping[str, str]) -> Config:
+    """Find out whether an address without settings of its own is a page or an API. Raises `ConfigError`."""
+    settings = config.targets[name]
+    if not is_address(target) or settings.probe != ProbeSettings():
+        return config
+    from deployments.cli.init.api import find_address_settings  # what it looks with takes half a second to import
+
+    probe = find_address_settings(target, environment, write_note)
+    changed = settings.model_copy(update={"probe": probe})
+    return config.model_copy(update={"targets": {**config.targets, name: changed}})
 
 
 def is_address(target: str) -> bool:

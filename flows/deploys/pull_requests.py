@@ -24,7 +24,7 @@ from monitors.config.sections import DeploySender
 from monitors.errors import ConfigError, MonitorError
 from monitors.github.actions import API_VARIABLE, TOKEN_VARIABLE
 from monitors.github.api import GitHubRetryPolicy, GitHubSettings
-from monitors.github.pull_requests import State
+from monitors.github.pull_requests import State, build_gate_name
 from monitors.records.runs import RunReport
 from monitors.records.targets import Environment, PullRequest
 
@@ -100,12 +100,13 @@ async def _build_destination(run: LiveRun, pull: PullRequest, patience: GitHubRe
             f"no [[deploys.triggers]] of {context.target.name} names the repository {pull.repository}; results go "
             "to no other"
         )
-    variables = context.environment
+    variables, config_path = context.environment, context.request.config_path
+    folder = (config_path or context.configured.suite).absolute().parent
     return GitHubDestination(
         api_url=variables.get(API_VARIABLE) or context.config.github.api_url,
         token=await load_token(context.config.github, variables),
         repository=pull.repository,
-        target=context.target.name,
+        name=build_gate_name(context.target.name, context.configured.suite, config_folder=folder, workspace=None),
         patience=patience,
         commit=run.commit,
         pull_request=pull,

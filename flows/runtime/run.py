@@ -6,6 +6,9 @@ environment.
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+import json
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -39,6 +42,7 @@ from monitors.platforms.platform import OpenPlatform
 from monitors.platforms.settings import LangSmithSettings, PlatformScheme, parse_dataset_address
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.driver import ChatDriver
+from monitors.probes.readiness import names_build, read_serving_commit
 from monitors.probes.runner import order_questions
 from monitors.records.cases import Suite
 from monitors.records.targets import Target
@@ -161,6 +165,7 @@ def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LI
 def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, suite: Suite) -> RunFolder:
     now, repeats = utc_now(), config.target(request.target).probe.repeats_severity_3
     planned = sum(1 for _ in order_questions(suite.cases, repeats_severity_3=repeats))
+    configured = config.target(request.target)
     start = RunStart(
         run_id=build_run_id(request.target, now, os.urandom(3)),
         target=target,
@@ -169,9 +174,28 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
         started_at=now,
         pull_request=request.pull_request,
         planned=planned,
+        change=request.change,
+        settings_sha256=_hash_asking_settings(config, configured),
     )
-    stopped = None if request.fresh else find_unfinished(get_runs_folder(config), start)
+
+    def is_same_build(stopped: RunStart) -> bool:
+        """A run of a given commit waits until that is served; otherwise the target must name the same commit."""
+        readiness = configured.probe.readiness
+        if request.commit is not None or not names_build(target, readiness):
+            return True
+        token = os.environ.get(HUB_VARIABLE)
+        serving = asyncio.run(read_serving_commit(target, readiness, hub_token=token))
+        return serving is not None and serving == stopped.serving
+
+    stopped = None if request.fresh else find_unfinished(get_runs_folder(config), start, is_same_build)
     return stopped or begin_run(get_runs_folder(config), start)
+
+
+def _hash_asking_settings(config: Config, configured: TargetConfig) -> str:
+    """Hash the settings that affect answers and grades; the suite has a hash of its own."""
+    target = configured.model_dump(mode="json", exclude={"suite": True, "probe": {"concurrency"}})
+    judge = config.judge.model_dump(mode="json") if config.judge else None
+    return hashlib.sha256(json.dumps([target, judge], sort_keys=True).encode()).hexdigest()
 
 
 def connect_to_prefect(config: Config) -> str:

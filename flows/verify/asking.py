@@ -26,7 +26,8 @@ from monitors.errors import ConfigError, ProbeError
 from monitors.gate.assess import assess
 from monitors.graders.panel import grade_exchange
 from monitors.plural import plural
-from monitors.probes.readiness import wait_until_back, wait_until_ready
+from monitors.probes.readiness import names_build, wait_until_back, wait_until_ready
+from monitors.probes.request_limit import RequestLimit
 from monitors.probes.runner import order_questions, probe_questions, select_unanswered
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
@@ -80,7 +81,7 @@ async def ask_in_time(run: LiveRun) -> None:
         asking = asyncio.timeout(limit_s)
         try:
             async with asking:
-                await ask_all(run, on_result=alerts.on_result)
+                await ask_all(run, on_result=alerts.on_result, ends_at=asking.when())
         except TimeoutError:
             if not asking.expired():
                 raise
@@ -92,6 +93,7 @@ def _format_stop(run: LiveRun, limit_s: float) -> str:
     return (
         f"Asking was not over after {limit_s:g} s and was stopped: {plural(len(run.results), 'answer')} came, "
         "the rest was not asked. If the suite needs longer, set watchdog.run_deadline_s in lookout.toml."
+        + (f" {limited[0].upper()}{limited[1:]}." if (limited := run.describe_limit()) else "")
     )
 
 
@@ -102,7 +104,7 @@ async def wait_for_deploy(run: LiveRun) -> bool:
     """
     context = run.context
     settings = context.configured.probe.readiness
-    if context.target.space is None and settings.version_url is None:
+    if not names_build(context.target, settings):
         return True
     context.listener.on_stage("waiting for the deploy")
     try:
@@ -113,6 +115,7 @@ async def wait_for_deploy(run: LiveRun) -> bool:
         run.not_ready = error
         return False
     run.serving = ready.commit
+    await asyncio.to_thread(context.run_folder.note_serving, ready.commit)
     return True
 
 
@@ -135,8 +138,8 @@ async def wait_for_recovery(run: LiveRun) -> None:
         listener.on_stage("asking")
 
 
-async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> None:
-    """Ask the unanswered cases, worst first, a few at a time.
+async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None], ends_at: float | None = None) -> None:
+    """Ask the unanswered cases, worst first, a few at a time, until ``ends_at`` of the event loop's clock.
 
     Each result is stored before ``on_result`` gets it.
     """
@@ -157,6 +160,9 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
             run.done += 1
             await run.on_step(run.done, len(planned))
 
+    def show_pause(wait_s: float) -> None:
+        context.listener.on_stage(f"asking; the app limits requests: waiting {wait_s:.0f} s")
+
     async with JudgeStage(run, on_graded) as judges, AsyncExitStack() as stack:
         if not left or not await wait_for_deploy(run):
             return
@@ -164,6 +170,7 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
         grader = _AnswerGrader(run, judges, on_graded)
         driver = await stack.enter_async_context(open_chat_driver(context))
         run.browser = format_browser(driver)
+        run.limit = RequestLimit(settings.requests_per_minute, ends_at=ends_at, on_pause=show_pause)
         await probe_questions(
             driver,
             left,
@@ -174,6 +181,7 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None]) -> N
             on_result=grader.save,
             judge_now=grader.is_wrong,
             recover=lambda: wait_for_recovery(run),
+            limit=run.limit,
         )
 
 

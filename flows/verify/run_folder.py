@@ -6,6 +6,7 @@ The request of a flow consists of plain values that Prefect stores and shows; ne
 from __future__ import annotations
 
 import fcntl
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from monitors.config.file import Config
 from monitors.errors import WarehouseUnwritable
 from monitors.records.base import Identifier, Record, Sha256, UtcTime
-from monitors.records.targets import PullRequest, Target
+from monitors.records.targets import GitChange, PullRequest, Target
 from monitors.storage import write_atomically
 from warehouse.data_folder import open_for_lock
 
@@ -30,7 +31,8 @@ class VerifyRequest(BaseModel):
 
     ``commit`` is the deploy to verify, when it is known. ``fresh`` starts a new run where one could be resumed.
     ``pull_request`` is where the deploy belongs; the results of a staging target are posted there. ``baseline`` is
-    what the run is compared with: a run's id, the path of a results.json, ``none``, or ``auto``: the last accepted.
+    what the run is compared with: a run's id, the path of a results.json, ``none``, or ``auto``: the last accepted
+    of the target branch. ``change`` is what a CI job checks.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +43,7 @@ class VerifyRequest(BaseModel):
     commit: Identifier | None = None
     fresh: bool = Field(default=False)
     pull_request: PullRequest | None = None
+    change: GitChange | None = None
     baseline: str = Field(default=AUTO, min_length=1)
 
     @model_validator(mode="after")
@@ -63,10 +66,13 @@ was set back, counts like one in the past."""
 
 
 class RunStart(Record):
-    """What a run set out to do. Two runs with the same target, suite and commit ask the same questions.
+    """What a run set out to do.
 
-    ``pull_request`` waits for the answer: what finishes a stopped run posts it there too. ``planned`` is
-    how many results it will have, repeats included; ``None`` in the note of an older Lookout.
+    Two runs with the same target, suite, commit, head of the change and settings ask the same questions.
+    ``settings_sha256`` covers the settings that affect answers and grades. ``serving`` is the commit that the
+    target served when the run asked, once that is known. ``pull_request`` waits for the answer: what finishes a
+    stopped run posts it there too. ``planned`` is how many results it will have, repeats included; ``None`` in the
+    note of an older Lookout.
     """
 
     run_id: Identifier
@@ -76,10 +82,18 @@ class RunStart(Record):
     started_at: UtcTime
     pull_request: PullRequest | None = None
     planned: int | None = None
+    change: GitChange | None = None
+    settings_sha256: Sha256 | None = None
+    serving: str | None = None
+
+    @property
+    def _question(self) -> tuple[object, ...]:
+        head = self.change.head if self.change else None
+        return self.target, self.suite_sha256, self.settings_sha256, self.commit, head
 
     def same_question(self, other: RunStart) -> bool:
         """Whether ``other`` asks the same questions about the same deploy."""
-        return (self.target, self.suite_sha256, self.commit) == (other.target, other.suite_sha256, other.commit)
+        return self._question == other._question
 
 
 def build_run_id(target: str, now: datetime, random_bytes: bytes) -> str:
@@ -87,7 +101,7 @@ def build_run_id(target: str, now: datetime, random_bytes: bytes) -> str:
     return f"{now:%Y%m%dT%H%M%SZ}-{target}-{random_bytes.hex()}"
 
 
-@dataclass(frozen=True)
+@dataclass
 class RunFolder:
     """A run that this process has locked; the lock ends with the process.
 
@@ -99,6 +113,12 @@ class RunFolder:
     resumed: bool
     lock: TextIO
     alive: TextIO
+
+    def note_serving(self, commit: str | None) -> None:
+        """Store the commit that the target serves, so that only a run of the same build resumes this one."""
+        if commit != self.start.serving:
+            self.start = self.start.model_copy(update={"serving": commit})
+            _write_start(self.folder, self.start)
 
     def finish(self) -> None:
         """Mark the run as done: the next run starts a new folder."""
@@ -121,8 +141,12 @@ def begin_run(runs: Path, start: RunStart) -> RunFolder:
     lock = _lock_folder(folder, runs.parent)
     if lock is None:
         raise WarehouseUnwritable(f"{folder}: another process has this run to itself")
-    write_atomically(folder / START_FILE, start.model_dump_json(), within=runs.parent)
+    _write_start(folder, start)
     return RunFolder(start, folder, resumed=False, lock=lock, alive=_lock_alive_file(folder, runs.parent))
+
+
+def _write_start(folder: Path, start: RunStart) -> None:
+    write_atomically(folder / START_FILE, start.model_dump_json(), within=folder.parent.parent)
 
 
 def is_finished(folder: Path) -> bool:
@@ -142,11 +166,14 @@ def is_worked_on(folder: Path) -> bool:
     return False
 
 
-def find_unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
+def find_unfinished(
+    runs: Path, wanted: RunStart, is_same_build: Callable[[RunStart], bool] = lambda _: True
+) -> RunFolder | None:
     """Find and lock the newest stopped run that asked the same questions recently; ``None`` if there is none.
 
-    Runs that another process works on are skipped. A run that is older than a finished run of the target is not
-    resumed, because its answers are older.
+    ``is_same_build`` says whether the target still serves what that run asked. Runs that another process works on
+    are skipped. A run that is older than a finished run of the target is not resumed, because its answers are
+    older.
     """
     for start_file in sorted(runs.glob(f"*/{START_FILE}"), reverse=True):
         start = read_start(start_file.parent)
@@ -154,7 +181,7 @@ def find_unfinished(runs: Path, wanted: RunStart) -> RunFolder | None:
             continue
         if start.target.name == wanted.target.name and is_finished(start_file.parent):
             return None
-        if not start.same_question(wanted):
+        if not start.same_question(wanted) or not is_same_build(start):
             continue
         lock = _lock_folder(start_file.parent, runs.parent)
         if lock is None:

@@ -23,6 +23,7 @@ from monitors.errors import ConfigError, ProbeError, WarehouseError
 from monitors.gate.compare import build_baseline
 from monitors.gate.evaluate import RunFacts
 from monitors.judge.lineage import compare_lineages
+from monitors.probes.request_limit import RequestLimit
 from monitors.probes.runner import order_questions
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, NoAnswer, ProbeResult
@@ -153,6 +154,7 @@ class LiveRun:
         self.faults: list[Fault] = []
         self.serving: str | None = None
         self.not_ready: ProbeError | None = None
+        self.limit: RequestLimit | None = None
         self.judging: Judging | None = None
         self.judge_void = ""
         self.judge_changed = False
@@ -177,8 +179,12 @@ class LiveRun:
 
     @property
     def commit(self) -> str | None:
-        """The verified commit: the requested one, else the one that the target serves."""
-        return self.context.start.commit or self.serving
+        """The verified commit: the requested one, else the one that the target serves or served before a stop."""
+        return self.context.start.commit or self.serving or self.context.start.serving
+
+    def describe_limit(self) -> str:
+        """Say how the application's limit of requests was kept to; empty if there was none."""
+        return self.limit.describe() if self.limit else ""
 
     def load_stored(self) -> None:
         """Load a stopped run's results, except those without an answer, which are asked again."""
@@ -230,8 +236,10 @@ class LiveRun:
             interrupted=self.interrupted,
             resumed_cases=self.resumed,
             not_ready=str(self.not_ready) if self.not_ready else None,
+            request_limit=self.describe_limit(),
             judging=self.judging,
             pull_request=pull_request or start.pull_request,
+            change=self.context.request.change or start.change,
         )
 
 
@@ -244,6 +252,7 @@ def find_baseline(run: LiveRun) -> Baseline | None:
     Raises `ConfigError` as `load_named_baseline` does.
     """
     context = run.context
+    change = context.request.change or context.start.change
     if context.request.baseline != AUTO:
         return load_named_baseline(context.request.baseline, get_runs_folder(context.config))
     try:
@@ -253,6 +262,7 @@ def find_baseline(run: LiveRun) -> Baseline | None:
             context.target.environment,
             context.suite.sha256,
             lineages=run.judging.lineages if run.judging else (),
+            branch=change.target_branch if change else None,
             before=context.run_id,
         )
     except WarehouseError:

@@ -44,7 +44,7 @@ from monitors.records.runs import (
     Verdict,
     VerdictReason,
 )
-from monitors.records.targets import PullRequest
+from monitors.records.targets import GitChange, PullRequest
 from monitors.stats.intervals import compute_percentile, compute_wilson_interval
 
 
@@ -156,15 +156,18 @@ class RunFacts(RunIdentity):
     """The facts about a run besides its results.
 
     ``planned`` is the number of cases in the suite. ``not_ready`` says why nothing was asked if the deploy did not
-    start serving. ``judging`` is what the judge did.
+    start serving, ``request_limit`` how the application's limit of requests was kept to. ``judging`` is what
+    the judge did.
     """
 
     planned: int
     interrupted: bool = False
     resumed_cases: int = 0
     not_ready: str | None = None
+    request_limit: str = ""
     judging: Judging | None = None
     pull_request: PullRequest | None = None
+    change: GitChange | None = None
 
 
 def evaluate(
@@ -195,9 +198,15 @@ def evaluate(
         interrupted=facts.interrupted,
         resumed_cases=facts.resumed_cases,
         pull_request=facts.pull_request,
+        change=facts.change,
         judging=facts.judging,
         verdict=verdict,
-        reasons=(*reasons, *list_judge_notes(facts.judging, run.assessments)),
+        reasons=(
+            *reasons,
+            *_note_baseline_branch(facts, baseline),
+            *_note_request_limit(facts),
+            *list_judge_notes(facts.judging, run.assessments),
+        ),
         triage=triage,
         scores=run.scores,
         metrics=tuple(measured.metric for measured in run.measured),
@@ -215,6 +224,26 @@ def evaluate(
         balance=run.balance,
         questions=count_questions(results),
     )
+
+
+def _note_baseline_branch(facts: RunFacts, baseline: Baseline | None) -> Iterator[VerdictReason]:
+    """Yield a note where the baseline is not known to be a run of the branch that the change goes to."""
+    if baseline is None or (facts.change is None and facts.pull_request is None):
+        return
+    target = facts.change.target_branch if facts.change else None
+    branch = baseline.report.change.branch if baseline.report.change else None
+    if target is not None and branch == target:
+        return
+    named = f"the baseline is run {baseline.report.run_id}, of " + (
+        f"branch {branch}" if branch else "an unknown branch"
+    )
+    goes_to = f"this change goes to {target}" if target else "the target branch of this change is not known"
+    yield VerdictReason(kind=ReasonKind.NOTE, text=f"{named}; {goes_to}", decisive=False)
+
+
+def _note_request_limit(facts: RunFacts) -> Iterator[VerdictReason]:
+    if facts.request_limit:
+        yield VerdictReason(kind=ReasonKind.NOTE, text=facts.request_limit, decisive=False)
 
 
 def compute_verdict(

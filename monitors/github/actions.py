@@ -23,7 +23,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from monitors.errors import ConfigError, NotifyRejected
 from monitors.github.api import PUBLIC_API, GitHubRecord
 from monitors.records.base import Record
-from monitors.records.targets import HttpUrl, PullRequest
+from monitors.records.targets import GitChange, HttpUrl, PullRequest
 
 MAX_SUMMARY_BYTES: Final = 1024 * 1024
 """The limit of one step's summary; GitHub does not show a larger one."""
@@ -123,6 +123,7 @@ API_VARIABLE: Final = "GITHUB_API_URL"
 SUMMARY_VARIABLE: Final = "GITHUB_STEP_SUMMARY"
 CI_OFF_VALUES: Final = frozenset({"", "0", "false", "no", "off"})
 """Values of ``CI`` that mean that this is not CI."""
+HEADS: Final = "refs/heads/"
 _PULL_REF: Final = re.compile(r"refs/pull/([1-9][0-9]{0,8})/(?:merge|head)", re.ASCII)
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+", re.ASCII)
 _URL: Final[TypeAdapter[str]] = TypeAdapter(HttpUrl)
@@ -132,25 +133,32 @@ Number = Annotated[int, Field(ge=1, le=2**31)]
 class WorkflowJob(Record):
     """Where a job's results belong. ``pull_request`` is ``None`` for a job without one.
 
-    ``commit`` is the commit for the status: the pull request's own head, not GitHub's test merge.
+    ``change.head`` is the commit for the status: the pull request's own head, not GitHub's test merge. It is
+    ``None`` where only GitHub knows the head, as for a comment on a pull request.
     """
 
     api_url: HttpUrl
     repository: str
-    commit: str | None = None
+    change: GitChange = GitChange()
     pull_request: PullRequest | None = None
     log: HttpUrl | None = None
     summary: Path | None = None
     workspace: Path | None = None
 
 
-class _Head(GitHubRecord):
+class PullRef(GitHubRecord):
+    """One side of a pull request: a commit and its branch."""
+
     sha: str | None = None
+    ref: str | None = None
 
 
-class _Pull(GitHubRecord):
+class Pull(GitHubRecord):
+    """A pull request as events and answers of GitHub have it."""
+
     number: Number
-    head: _Head = _Head()
+    head: PullRef = PullRef()
+    base: PullRef = PullRef()
 
 
 class _Issue(GitHubRecord):
@@ -159,8 +167,9 @@ class _Issue(GitHubRecord):
 
 
 class _EventRun(GitHubRecord):
-    pull_requests: list[_Pull] | None = None
+    pull_requests: list[Pull] | None = None
     head_sha: str | None = None
+    head_branch: str | None = None
 
 
 class _EventDeployment(GitHubRecord):
@@ -168,10 +177,21 @@ class _EventDeployment(GitHubRecord):
     ref: str = ""
 
 
-class _WorkflowEvent(GitHubRecord):
-    """The parts of the events that can name a pull request."""
+class _MergeGroup(GitHubRecord):
+    head_sha: str | None = None
+    base_ref: str | None = None
 
-    pull_request: _Pull | None = None
+
+class _Repository(GitHubRecord):
+    default_branch: str | None = None
+
+
+class _WorkflowEvent(GitHubRecord):
+    """The parts of the events that can name a pull request, a commit or a branch."""
+
+    pull_request: Pull | None = None
+    merge_group: _MergeGroup | None = None
+    repository: _Repository = _Repository()
     issue: _Issue | None = None
     workflow_run: _EventRun | None = None
     deployment: _EventDeployment | None = None
@@ -192,9 +212,34 @@ class _WorkflowEvent(GitHubRecord):
         """The commit that the event is about."""
         if self.pull_request:
             return self.pull_request.head.sha
+        if self.merge_group:
+            return self.merge_group.head_sha
         if self.workflow_run:
             return self.workflow_run.head_sha
         return self.deployment.sha if self.deployment else None
+
+    def find_change(self, environment: Mapping[str, str]) -> GitChange:
+        """Find the commit and both branches. A comment's own commit is the head of main, and is not taken."""
+        ref = environment.get("GITHUB_REF", "")
+        branch = environment.get("GITHUB_HEAD_REF") or (ref if ref.startswith(HEADS) else None)
+        target = environment.get("GITHUB_BASE_REF") or None
+        commit = self.commit
+        if self.pull_request:
+            branch, target = self.pull_request.head.ref or branch, self.pull_request.base.ref or target
+        elif self.merge_group:
+            target = self.merge_group.base_ref or target
+        elif self.issue and self.issue.pull_request is not None:
+            return GitChange()
+        elif self.workflow_run:
+            pulls = self.workflow_run.pull_requests
+            branch, target = self.workflow_run.head_branch, pulls[0].base.ref if pulls else None
+        if self.number is None and parse_pull_number(ref) is None:
+            target = target or self.repository.default_branch
+        return GitChange(
+            head=commit or environment.get("GITHUB_SHA") or None,
+            branch=_shorten_ref(branch),
+            target_branch=_shorten_ref(target),
+        )
 
 
 def is_ci(environment: Mapping[str, str]) -> bool:
@@ -221,12 +266,16 @@ def parse_job(environment: Mapping[str, str]) -> WorkflowJob:
     return WorkflowJob(
         api_url=_parse_address(environment.get(API_VARIABLE) or PUBLIC_API),
         repository=repository,
-        commit=event.commit or environment.get("GITHUB_SHA") or None,
+        change=event.find_change(environment),
         pull_request=PullRequest(repository=repository, number=number) if number else None,
         log=_build_log_url(environment, repository),
         summary=Path(summary) if summary else None,
         workspace=Path(workspace) if workspace else None,
     )
+
+
+def _shorten_ref(ref: str | None) -> str | None:
+    return (ref or "").removeprefix(HEADS) or None
 
 
 def parse_pull_number(ref: str) -> int | None:

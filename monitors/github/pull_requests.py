@@ -1,7 +1,8 @@
 """Set a run's commit status and write its comment on a pull request.
 
-A pull request may require the commit status. Each target has one comment, found by a hidden mark and updated in
-place.
+A pull request may require the commit status. Each name of a gate has one status and one comment: the comment is
+found by a hidden mark and updated in place. The address of a verdict's status ends with the id of its run, so that
+an older run that ends later leaves a newer run's verdict alone.
 
 A comment is ours if it begins with the mark and its author is our login or, for a token that cannot read its login
 (a workflow's), a bot. A person who copies the mark is not a bot, and a bot that quotes a comment does not begin
@@ -10,14 +11,17 @@ with the quotation. If two runs create a comment at the same time, the oldest st
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field, TypeAdapter
 
 from monitors.errors import NotifyTransient, NotifyUnsure
+from monitors.github.actions import Pull
 from monitors.github.api import (
     Comment,
     Forbidden,
@@ -30,12 +34,37 @@ from monitors.github.api import (
     build_status_purpose,
 )
 from monitors.records.base import Identifier, Record
-from monitors.records.targets import HttpUrl, PullRequest, RepositoryName
+from monitors.records.targets import GitChange, HttpUrl, PullRequest, RepositoryName
 
 MAX_DESCRIPTION_CHARACTERS: Final = 140
 """GitHub's limit: https://docs.github.com/en/rest/commits/statuses"""
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 _ANSWER: Final = TypeAdapter(GitHubRecord)
+_RUN_FRAGMENT: Final = "lookout-run="
+
+GateName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+"""What tells a gate's statuses and comments from those of another gate on the same commit."""
+
+
+def build_gate_name(target: str, suite: Path, *, config_folder: Path, workspace: Path | None) -> str:
+    """Build a gate's name: ``FOLDER/TARGET/SUITE``, of the configuration's folder in the repository, if any.
+
+    The suite is named by its path in that folder without ``.jsonl``; outside of it by its path in the repository,
+    or its file's name.
+    """
+    folder, root = config_folder.absolute(), workspace.absolute() if workspace else None
+    place = folder.relative_to(root).as_posix() if root is not None and folder.is_relative_to(root) else "."
+    file = suite.absolute().with_name(suite.name.removesuffix(".jsonl"))
+    bases = [base for base in (folder, root) if base is not None and file.is_relative_to(base)]
+    named = file.relative_to(bases[0]).as_posix() if bases else file.name
+    whole = re.sub(r"[\x00-\x1f\x7f]", " ", f"{'' if place == '.' else f'{place}/'}{target}/{named}")
+    if len(whole) <= MAX_NAME_CHARACTERS:
+        return whole
+    return f"{whole[: MAX_NAME_CHARACTERS - 9]}-{hashlib.sha256(whole.encode()).hexdigest()[:8]}"
+
+
+MAX_NAME_CHARACTERS: Final = 200
+"""GitHub takes 255 characters for a status's context."""
 
 
 class State(StrEnum):
@@ -49,19 +78,28 @@ class State(StrEnum):
 
 
 class CommitStatus(Record):
-    """The status of a commit of ``repository`` for ``target``; ``link`` leads to details."""
+    """The status of a commit of ``repository`` for the gate ``name``; ``link`` leads to details.
+
+    A status with a ``run_id`` is that run's verdict; one without is an interim state.
+    """
 
     repository: RepositoryName
     commit: str
-    target: Identifier
+    name: GateName
     state: State
     description: Annotated[str, Field(min_length=1, max_length=MAX_DESCRIPTION_CHARACTERS)]
-    link: HttpUrl | None = None
+    link: HttpUrl
+    run_id: Identifier | None = None
 
     @property
     def context(self) -> str:
-        """The status's name on GitHub: one for each target."""
-        return f"lookout/{self.target}"
+        """The status's name on GitHub."""
+        return f"lookout/{self.name}"
+
+    @property
+    def target_url(self) -> str:
+        """The link, with the run's id where this is a verdict."""
+        return f"{self.link}#{_RUN_FRAGMENT}{self.run_id}" if self.run_id else self.link
 
 
 def is_git_commit(commit: str | None) -> bool:
@@ -69,27 +107,89 @@ def is_git_commit(commit: str | None) -> bool:
     return commit is not None and _COMMIT.fullmatch(commit) is not None
 
 
-async def set_status(api: GitHubApi, status: CommitStatus) -> None:
-    """Set a commit's status; it replaces an earlier one of the same target. Raises `NotifyError`."""
+class _ListedStatus(GitHubRecord):
+    context: str = ""
+    state: str = ""
+    description: str | None = None
+    target_url: str | None = None
+
+    @property
+    def run_id(self) -> str:
+        """The run whose verdict this is; empty for an interim state."""
+        return (self.target_url or "").rpartition(f"#{_RUN_FRAGMENT}")[2] if self.is_verdict else ""
+
+    def is_same(self, status: _ListedStatus) -> bool:
+        """Whether both say the same of the same run."""
+        return (self.state, self.target_url) == (status.state, status.target_url)
+
+    @property
+    def is_verdict(self) -> bool:
+        """Whether this is the verdict of a run."""
+        return f"#{_RUN_FRAGMENT}" in (self.target_url or "")
+
+
+async def set_pending_status(api: GitHubApi, status: CommitStatus) -> None:
+    """Set a commit's status; it replaces an earlier one of the same name. Raises `NotifyError`."""
+    await _write_status(api, status, _build_listed(status))
+
+
+async def settle_status(api: GitHubApi, status: CommitStatus) -> None:
+    """Set a status that ends a run, unless a newer run has given this commit its verdict.
+
+    The verdict of the newest run stays; if an interim state stands over it, it is set again. An interim state, as
+    of a run that was stopped, stays only where no run has given the commit a verdict. The statuses are read again
+    after each write, because another gate may write at the same time. Raises `NotifyError`.
+    """
+    purpose = build_status_purpose(status.repository, status.commit)
+    path = f"/repos/{status.repository}/commits/{status.commit}/statuses"
+    own = _build_listed(status)
+    for _ in range(ATTEMPTS):
+        listed = await api.read_all(path, _STATUSES, purpose)
+        newest_first = [status_before for status_before in listed if status_before.context == status.context]
+        verdicts = [candidate for candidate in (own, *newest_first) if candidate.is_verdict]
+        standing = max(verdicts, key=lambda verdict: verdict.run_id) if verdicts else own
+        if newest_first and newest_first[0].is_same(standing):
+            return
+        await _write_status(api, status, standing)
+
+
+def _build_listed(status: CommitStatus) -> _ListedStatus:
+    return _ListedStatus(
+        context=status.context,
+        state=status.state.value,
+        description=status.description,
+        target_url=status.target_url,
+    )
+
+
+async def _write_status(api: GitHubApi, status: CommitStatus, written: _ListedStatus) -> None:
     purpose = build_status_purpose(status.repository, status.commit)
     path = f"/repos/{status.repository}/statuses/{status.commit}"
-    body = {"state": status.state.value, "context": status.context, "description": status.description}
-    link = {"target_url": status.link} if status.link else {}
-    await api.write("POST", path, body | link, _ANSWER, purpose, is_repeatable=True)
+    await api.write("POST", path, written.model_dump(exclude_none=True), _ANSWER, purpose, is_repeatable=True)
+
+
+async def read_change(api: GitHubApi, pull: PullRequest) -> GitChange:
+    """Read the head and both branches of a pull request. Raises `NotifyError`."""
+    purpose = Purpose(f"read the head of {pull.repository}#{pull.number}", "pull-requests: read")
+    read = await api.read(f"/repos/{pull.repository}/pulls/{pull.number}", _PULL, purpose)
+    return GitChange(head=read.head.sha, branch=read.head.ref, target_branch=read.base.ref)
 
 
 ATTEMPTS: Final = 3
-"""A comment may be deleted before it is changed, and a reply may be lost: enough attempts for one of each."""
+"""A status may be set by another gate meanwhile, a comment may be deleted before it is changed, and a reply may be
+lost: enough attempts for one of each."""
 _RUN: Final = re.compile(r"<!-- lookout run (\S{1,200}) -->")
 _COMMENT: Final = TypeAdapter(Comment)
 _COMMENTS: Final = TypeAdapter(list[Comment])
 _USER: Final = TypeAdapter(User)
+_STATUSES: Final = TypeAdapter(list[_ListedStatus])
+_PULL: Final = TypeAdapter(Pull)
 
 
 class PullComment(Record):
-    """A run's result for a target. Ids of runs begin with their start time, so they sort."""
+    """A run's result for a gate. Ids of runs begin with their start time, so they sort."""
 
-    target: Identifier
+    name: GateName
     run_id: Identifier
     text: str
 
@@ -110,20 +210,20 @@ class CommentResult(NamedTuple):
     address: str
 
 
-def format_target_mark(target: str) -> str:
-    """Return the hidden mark at the beginning of the comment about ``target``."""
-    return f"<!-- lookout target {_escape_dashes(target)} -->"
+def format_gate_mark(name: str) -> str:
+    """Return the hidden mark at the beginning of the comment of the gate ``name``."""
+    return f"<!-- lookout gate {_escape_dashes(name)} -->"
 
 
 def format_body(comment: PullComment) -> str:
     """Format the comment for GitHub: its two marks, then its text."""
     run_mark = f"<!-- lookout run {_escape_dashes(comment.run_id)} -->"
-    return f"{format_target_mark(comment.target)}\n{run_mark}\n{comment.text}"
+    return f"{format_gate_mark(comment.name)}\n{run_mark}\n{comment.text}"
 
 
 def _escape_dashes(name: str) -> str:
-    """Escape ``--``, at which some renderers end an HTML comment; a name cannot contain a percent sign."""
-    return name.replace("--", "-%2D")
+    """Escape ``--``, at which some renderers end an HTML comment."""
+    return name.replace("%", "%25").replace("--", "-%2D")
 
 
 async def post_comment(api: GitHubApi, pull: PullRequest, comment: PullComment) -> CommentResult:
@@ -155,7 +255,7 @@ class _PullRequestComments:
 
     async def create_or_update(self, comment: PullComment) -> CommentResult:
         self._myself = self._myself or await self._find_login()
-        mine = await self._list_own(comment.target)
+        mine = await self._list_own(comment.name)
         if mine:
             return await self._update(mine, comment)
         made = await self._create(comment)
@@ -163,7 +263,7 @@ class _PullRequestComments:
 
     async def _remove_duplicates(self, made: Comment, comment: PullComment) -> CommentResult:
         """Search again, and leave only the oldest comment if another run created one at the same time."""
-        mine = await self._list_own(comment.target)
+        mine = await self._list_own(comment.name)
         if all(own_comment.id >= made.id for own_comment in mine):
             return CommentResult(CommentStatus.MADE, made.html_url)
         return await self._update(mine, comment)
@@ -193,9 +293,9 @@ class _PullRequestComments:
         body = {"body": format_body(comment)}
         return await self._api.write("POST", self._pull_path, body, _COMMENT, self._purpose, is_repeatable=False)
 
-    async def _list_own(self, target: str) -> list[Comment]:
+    async def _list_own(self, name: str) -> list[Comment]:
         comments = await self._api.read_all(self._pull_path, _COMMENTS, self._purpose)
-        mark = format_target_mark(target)
+        mark = format_gate_mark(name)
         return [
             comment
             for comment in comments

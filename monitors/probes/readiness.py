@@ -18,7 +18,7 @@ from typing import Annotated, Any, Final, cast
 import httpx
 from pydantic import Field
 
-from monitors.errors import AccessDenied, DeployFailed, NotReady, ReadinessUnknown
+from monitors.errors import AccessDenied, DeployFailed, NotReady, ProbeError, ReadinessUnknown
 from monitors.json_path import collect_items
 from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.settings import ProbeSettings, ReadinessSettings
@@ -139,6 +139,22 @@ async def wait_until_ready(
     async with httpx.AsyncClient(timeout=settings.request_deadline_s, follow_redirects=True) as client:
         hub = ReadinessChecker(target, settings, client, hub_token)
         return await _poll_until_ready(hub, settings, commit, sleep)
+
+
+def names_build(target: Target, settings: ReadinessSettings) -> bool:
+    """Whether the target, or the Hub for it, says which commit it serves."""
+    return target.space is not None or settings.version_url is not None
+
+
+async def read_serving_commit(
+    target: Target, settings: ReadinessSettings, *, hub_token: str | None = None
+) -> str | None:
+    """Read the commit that the target serves now, in one poll; ``None`` if that cannot be known."""
+    async with httpx.AsyncClient(timeout=settings.request_deadline_s, follow_redirects=True) as client:
+        try:
+            return (await ReadinessChecker(target, settings, client, hub_token).poll_target()).commit
+        except ProbeError:
+            return None
 
 
 async def _poll_until_ready(

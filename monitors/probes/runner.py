@@ -16,9 +16,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from monitors.errors import BrowserLost, ConfigError, ProbeError
+from monitors.errors import BrowserLost, ConfigError, ProbeError, RateLimited
 from monitors.probes.driver import Answer, ChatDriver, EvidenceFilter
 from monitors.probes.pace import Pace
+from monitors.probes.request_limit import RequestLimit
 from monitors.probes.settings import CapturePolicy, ProbeSettings
 from monitors.records.base import Blame, Record, Severity
 from monitors.records.cases import GoldCase
@@ -229,13 +230,16 @@ async def probe_questions(
     on_result: OnResult,
     judge_now: JudgeNow = skip_judging,
     recover: Recover | None = None,
+    limit: RequestLimit | None = None,
 ) -> ProbeTally:
     """Ask in the given order and pass on each result as soon as it is final.
 
     `concurrency` is how many questions run at once; a `Pace` follows the machine. `recover` is awaited, by one
     question for all, before an unreachable app is asked again; that does not count as a try. When it fails, the
     circuit opens. Without it the retry follows after a pause. Memory does not grow with the questions: results are
-    passed on, not stored. Errors of `on_result` or `judge_now` end the run, as a driver's `ConfigError` does.
+    passed on, not stored. An app that limits requests is waited for by ``limit``, by default for an hour; if it
+    limits them for longer, the circuit opens. Errors of `on_result` or `judge_now` end the run, as a driver's
+    `ConfigError` does.
     """
     runner = Runner(
         driver=driver,
@@ -245,6 +249,7 @@ async def probe_questions(
         on_result=on_result,
         judge_now=judge_now,
         recover=recover,
+        limit=limit or RequestLimit(settings.requests_per_minute),
     )
     return await runner.run(questions, concurrency=concurrency)
 
@@ -260,6 +265,7 @@ class Runner:
     on_result: OnResult
     judge_now: JudgeNow = skip_judging
     recover: Recover | None = None
+    limit: RequestLimit
     _under_way: int = field(default=0, init=False)
     _answered: int = field(default=0, init=False)
     _unanswered: int = field(default=0, init=False)
@@ -302,13 +308,19 @@ class Runner:
 
     async def _ask_with_retries(self, question: Question) -> ProbeResult:
         failed: tuple[Attempt, ...] = ()
-        outages = 0
+        outages, requests = 0, len(question.case.turns)
         while True:
+            asked_at = await self.limit.wait_for_turn(requests)
             attempt = QuestionAttempt(self.run_id, question, self.clock(), failed, self._under_way)
             if self._breaker.is_open:
                 return attempt.build_not_asked(self._breaker)
             try:
                 exchange = await self._ask(attempt)
+            except RateLimited as error:
+                if not self.limit.pause(error.retry_after_s, asked_at):
+                    failure = attempt.build_no_answer(RateLimited(self.limit.explain_end(error.retry_after_s)))
+                    self._breaker.trip(failure)
+                    return failure
             except ProbeError as error:
                 is_outage = self._is_outage(error) and outages < MAX_OUTAGES
                 if is_outage and not await self._wait_for_recovery():
@@ -325,6 +337,7 @@ class Runner:
                     await asyncio.sleep(self.settings.retry_pause_s)
                 failed = (*failed, attempt.build_failed_attempt(error))
             else:
+                self.limit.count_answer(requests, asked_at)
                 self._breaker.record_answer()
                 return exchange
 

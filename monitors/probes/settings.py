@@ -391,6 +391,11 @@ class ProbeSettings(Record):
         description="questions under way at once; left out: two for each core at first, then by what the cores "
         "have left, eight at the most",
     )
+    requests_per_minute: Annotated[float, Field(gt=0)] | None = Field(
+        default=None,
+        description="questions that are asked a minute at most, each turn of a conversation counted; left out: as "
+        "fast as the app answers, until it limits requests (HTTP 429)",
+    )
     answer_deadline_s: Seconds = Field(default=60.0, description="from sending to the whole answer")
     page_deadline_s: Seconds = Field(default=30.0, description="from opening the page to a usable message box")
     close_deadline_s: Seconds = Field(

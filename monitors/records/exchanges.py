@@ -202,6 +202,8 @@ class NoAnswerReason(StrEnum):
     LEFT_TARGET = "left_target"
     """The page went to an address that is not the app's."""
     ACCESS_DENIED = "access_denied"
+    RATE_LIMITED = "rate_limited"
+    """The application limits requests, for longer than the run lasts."""
     LOGIN_FAILED = "login_failed"
     """The target has a login, and Lookout is not signed in: the session has ended, or the login failed."""
     NO_SUCH_PATH = "no_such_path"
@@ -223,7 +225,12 @@ class NoAnswerReason(StrEnum):
 NOT_READ: Final = frozenset({NoAnswerReason.END_NOT_FOUND, NoAnswerReason.ANSWER_NOT_FOUND})
 """There was an answer, but Lookout cannot read it with its configuration."""
 NOT_LET_IN: Final = frozenset(
-    {NoAnswerReason.NO_SUCH_PATH, NoAnswerReason.ACCESS_DENIED, NoAnswerReason.LOGIN_FAILED}
+    {
+        NoAnswerReason.NO_SUCH_PATH,
+        NoAnswerReason.ACCESS_DENIED,
+        NoAnswerReason.RATE_LIMITED,
+        NoAnswerReason.LOGIN_FAILED,
+    }
 )
 """The application answered, but did not accept a question."""
 

@@ -30,7 +30,7 @@ from monitors.records.exchanges import ProbeResult
 from monitors.records.explanations import FirstLook, Recheck
 from monitors.records.grades import Assessment, CaseOutcome, JudgeLineage
 from monitors.records.snapshots import RunSnapshot, WhatChanged
-from monitors.records.targets import PullRequest, Target
+from monitors.records.targets import GitChange, PullRequest, Target
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -396,8 +396,9 @@ class RunReport(RunIdentity):
 
     ``interrupted`` is true for a run that was stopped and is not finished: its verdict is never PASS.
     ``resumed_cases`` were answered before a restart. ``pull_request`` is the deploy's pull request; such a run is
-    not a baseline for others. ``comparison`` is ``None`` without a run to compare with, ``triage`` if no case is an
-    issue, ``rubric`` if no judge rated a report. ``parity`` compares questions asked in several languages.
+    not a baseline for others. ``change`` is what a CI job checked. ``comparison`` is ``None`` without a run to
+    compare with, ``triage`` if no case is an issue, ``rubric`` if no judge rated a report. ``parity`` compares
+    questions asked in several languages.
     ``sights`` are the smallest drops that the run can detect, ``flaky`` the cases that were right only sometimes,
     ``mutation_score`` how many known-bad replies the graders caught. ``questions`` is ``None`` if no agent asked
     any. ``first_look`` is what failed cases have in common, ``snapshot`` what is recorded about the application and
@@ -418,6 +419,7 @@ class RunReport(RunIdentity):
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
     judging: Judging | None = None
     pull_request: PullRequest | None = None
+    change: GitChange | None = None
     parity: tuple[ParityGap, ...] = ()
     comparison: Comparison | None = None
     sights: tuple[DetectableDrop, ...] = ()

@@ -77,6 +77,26 @@ EnvironmentName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^
 """An environment as the sender names it; GitHub's own limit is 255 characters."""
 
 
+class GitChange(Record):
+    """The change that a CI job checks; what the job does not say is ``None``.
+
+    ``head`` is the commit that gets the status, ``branch`` where it is, ``target_branch`` where it is to be merged;
+    for a push to a branch that is the repository's default branch. No name has ``refs/heads/`` before it.
+    """
+
+    head: str | None = None
+    branch: str | None = None
+    target_branch: str | None = None
+
+    def fill_in(self, change: GitChange) -> GitChange:
+        """Add from ``change`` what is missing."""
+        return GitChange(
+            head=self.head or change.head,
+            branch=self.branch or change.branch,
+            target_branch=self.target_branch or change.target_branch,
+        )
+
+
 class PullRequest(Record):
     """The pull request that a deploy belongs to."""
 

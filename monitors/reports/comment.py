@@ -37,6 +37,7 @@ from monitors.reports.format import (
     format_quantity,
     format_score,
     shorten,
+    shorten_middle,
 )
 from monitors.reports.marked_text import Redact, build_redaction
 from monitors.reports.proof_rows import format_change
@@ -222,6 +223,8 @@ MAX_TABLE_ROWS: Final = 25
 """Rows of a table that is not folded: two screens of a phone."""
 MAX_STATUS_CHARACTERS: Final = 140
 _MAX_NARROW_CHARACTERS: Final = 40
+_MAX_ID_CHARACTERS: Final = 26
+"""Of an id in a table of three columns, on a phone of 360 points: a longer one loses its middle."""
 _MAX_REASONS_SHOWN: Final = 4
 _MAX_CHANGES_SHOWN: Final = 4
 _MAX_CASES_NAMED: Final = 12
@@ -234,22 +237,24 @@ def format_status(report: RunReport, *, redact: Redact) -> str:
 
 
 def build_pull_request_comment(
-    report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, log: str | None = None
+    report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, name: str = "", log: str | None = None
 ) -> str:
     """Build the whole text, ending in a newline, of at most 65,536 characters including its hidden marks.
 
-    Texts of the application are redacted, shortened and escaped. ``log`` is the address of the job's log.
+    Texts of the application are redacted, shortened and escaped. ``name`` is the gate's, which tells it from others
+    on the same commit (the target's name where it is empty); ``log`` is the address of the job's log.
     """
     return fit_blocks(
-        list(_build_blocks(report, cases, redact)),
+        list(_build_blocks(report, cases, redact, name or report.target.name)),
         _build_footer(report, log),
         limit=MAX_COMMENT_CHARACTERS - RESERVED_CHARACTERS,
     )
 
 
-def _build_blocks(report: RunReport, cases: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
+def _build_blocks(report: RunReport, cases: Sequence[CaseResult], redact: Redact, name: str) -> Iterator[Block]:
     failed, silent, ungraded = (_remove_repeats(select_by_outcome(cases, outcome)) for outcome in _OUTCOMES)
-    yield Block(head=list(_format_verdict(report, len(failed), len(silent), len(ungraded), redact)))
+    title = f"### {VERDICT_MARKS[report.verdict]} {report.verdict}: {escape_markdown(name)}"
+    yield Block(head=[title, *_format_verdict(report, len(failed), len(silent), len(ungraded), redact)])
     yield from _build_comparison_block(report)
     yield from _build_tables(report, [*failed, *_select_silent_failures(report, silent)])
     yield from fold_reasons(report, redact)
@@ -277,7 +282,6 @@ def _select_silent_failures(report: RunReport, silent: Sequence[CaseResult]) -> 
 
 
 def _format_verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact: Redact) -> Iterator[str]:
-    yield f"### {VERDICT_MARKS[report.verdict]} {report.verdict}: {escape_markdown(report.target.name)}"
     yield ""
     yield f"**weighted {format_score(report.scores.weighted)}**, flat {format_score(report.scores.flat)}"
     yield ""  # two paragraphs: a new line is a line break in a comment, but not on a job's page
@@ -313,7 +317,9 @@ def _format_verdict(report: RunReport, failed: int, silent: int, ungraded: int, 
 def _build_comparison_block(report: RunReport) -> Iterator[Block]:
     compared = report.comparison
     if compared is None:
-        yield Block(head=["No baseline: there is no accepted run to compare with."])
+        branch = report.change.target_branch if report.change else None
+        of_branch = f" of {format_code_span(branch, _MAX_NARROW_CHARACTERS)}" if branch else ""
+        yield Block(head=[f"No baseline: there is no accepted run{of_branch} to compare with."])
         return
     named = f"{format_code_span(compared.baseline_commit or compared.baseline_run_id, _MAX_NARROW_CHARACTERS)}"
     if compared.refused:
@@ -368,12 +374,13 @@ def _build_table(title: str, failures: Sequence[CaseResult]) -> Iterator[Block]:
 
 def _format_row(result: CaseResult) -> str:
     assessment, mark = result.assessment, " (unconfirmed)" if result.assessment.unconfirmed else ""
-    case_id = format_code_span(result.case.id, _MAX_NARROW_CHARACTERS)
+    case_id = format_code_span(shorten_middle(result.case.id, _MAX_ID_CHARACTERS), _MAX_NARROW_CHARACTERS)
     return f"| {assessment.severity} | {case_id} | {describe_failure(result)}{mark} |"
 
 
 def _build_footer(report: RunReport, log: str | None) -> Block:
-    deploy = f"deploy {format_code_span(report.commit, _MAX_NARROW_CHARACTERS)} · " if report.commit else ""
+    commit = report.commit or (report.change.head if report.change else None)
+    deploy = f"deploy {format_code_span(commit, _MAX_NARROW_CHARACTERS)} · " if commit else ""
     links = f" · [the job's log and reports]({log})" if log else ""
     experiment = report.experiment
     if experiment is not None and experiment.url is not None:

@@ -143,7 +143,8 @@ def format_no_regression(report: RunReport) -> str:
     """Say why a regression cannot fail this run although the option is set; empty if it can."""
     compared = report.comparison
     if compared is None:
-        return f"no accepted run of {report.target.name} was found or asked for (--baseline)"
+        branch = f" on {report.change.target_branch}" if report.change and report.change.target_branch else ""
+        return f"no accepted run of {report.target.name}{branch} was found or asked for (--baseline)"
     if compared.refused:
         return f"run {compared.baseline_run_id} is no baseline: {'; '.join(compared.refused)}"
     if compared.shared < MIN_SHARED_CASES:

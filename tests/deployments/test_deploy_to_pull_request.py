@@ -37,7 +37,7 @@ def test_a_staging_deploy_that_names_its_pull_request_has_its_results_there_with
         assert deliver() == 202
         assert deliver() == 200
         running.until(lambda: len(github.states) > 1, "the verdict is a status")
-    assert github.states == [("lookout/demo", "pending"), ("lookout/demo", "failure")]
+    assert github.states == [("lookout/demo/suite", "pending"), ("lookout/demo/suite", "failure")]
     assert {one["sha"] for one in github.statuses} == {COMMIT}
     (comment,) = github.by(BOT)
     assert "### ✕ FAIL: demo" in comment.body

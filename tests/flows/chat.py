@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
+import time
+from email.utils import formatdate
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,9 @@ class Chat(ThreadedServer):
     """Answers with ``answers`` in turn: a text, or a whole body; ``None`` never answers.
 
     ``by_question`` is what some questions get instead, in whatever order they come. From the question of number
-    ``held_from`` on, counted from 1, answers wait until they are ``released``.
+    ``held_from`` on, counted from 1, answers wait until they are ``released``. ``version`` is the build that it names,
+    except at the next ``hidden_polls`` polls. With ``limit`` it takes so many questions in so many seconds, and
+    answers others with HTTP 429 in the form ``refusal``: Retry-After in seconds or as a date, or a page without it.
     """
 
     def __init__(self, *answers: str | dict[str, Any] | None) -> None:
@@ -29,6 +34,12 @@ class Chat(ThreadedServer):
         self.answers = answers or (RIGHT,)
         self.by_question: dict[str, str] = {}
         self.asked = 0
+        self.version: str | None = None
+        self.hidden_polls = 0
+        self.limit: tuple[int, float] | None = None
+        self.refusal = "seconds"
+        self.refused = 0
+        self._taken: list[float] = []
         self.held_from: int | None = None
         self.released = threading.Event()
         self._came = threading.Condition()
@@ -39,13 +50,40 @@ class Chat(ThreadedServer):
             return self._came.wait_for(lambda: self.asked >= count, timeout_s)
 
     def application(self) -> web.Application:
-        """One address."""
+        """The chat, and the version that it names where it has one."""
         app = web.Application()
         app.router.add_post("/chat", self._chat)
+        app.router.add_get("/version", self._version)
         return app
+
+    def _take_or_wait_s(self) -> float:
+        """Seconds until a question is taken; 0 takes this one."""
+        if self.limit is None:
+            return 0.0
+        count, window_s = self.limit
+        now = time.monotonic()
+        self._taken = [moment for moment in self._taken if now - moment < window_s]
+        if len(self._taken) < count:
+            self._taken.append(now)
+            return 0.0
+        return self._taken[0] + window_s - now
+
+    async def _version(self, request: web.Request) -> web.Response:
+        del request
+        self.hidden_polls -= 1
+        if self.version is None or self.hidden_polls >= 0:
+            return web.Response(status=503)
+        return web.json_response({"sha": self.version})
 
     async def _chat(self, request: web.Request) -> web.Response:
         question = json.loads(await request.read())["question"]
+        wait_s = self._take_or_wait_s()
+        if wait_s:
+            self.refused += 1
+            seconds = math.ceil(wait_s)
+            after = {"seconds": str(seconds), "date": formatdate(time.time() + seconds, usegmt=True), "page": ""}
+            headers = {"Retry-After": after[self.refusal]} if after[self.refusal] else {}
+            return web.Response(status=429, text="<h1>Slow down</h1>", content_type="text/html", headers=headers)
         with self._came:
             self.asked += 1
             self._came.notify_all()

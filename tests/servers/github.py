@@ -76,7 +76,10 @@ class Misbehaviour:
 
 
 class GitHub(ThreadedServer):
-    """One repository with the pull request 12, whose head is `HEAD`. ``per_page`` bounds the pages' size."""
+    """One repository with the pull request 12. ``per_page`` bounds the pages' size.
+
+    ``pull_head`` and ``pull_base`` are what the pull request names when it is asked for.
+    """
 
     def __init__(self, port: int = 0, *, per_page: int = 100) -> None:
         super().__init__(port)
@@ -86,11 +89,13 @@ class GitHub(ThreadedServer):
         self.tokens: set[str] = set()
         self.wrong = Misbehaviour()
         self.deployments: list[dict[str, Any]] = []
+        self.pull_head = HEAD
+        self.pull_base = "main"
         self._per_page = per_page
         self._next_id = 1
 
     def application(self) -> web.Application:
-        """Seven addresses."""
+        """Nine addresses."""
         app = web.Application(client_max_size=4 * 1024**2)
         at = "/repos/{owner}/{name}"
         app.router.add_get("/user", self._user)
@@ -98,7 +103,9 @@ class GitHub(ThreadedServer):
         app.router.add_post(at + "/issues/{number}/comments", self._create)
         app.router.add_patch(at + "/issues/comments/{id}", self._change)
         app.router.add_delete(at + "/issues/comments/{id}", self._delete)
+        app.router.add_get(at + "/pulls/{number}", self._pull)
         app.router.add_post(at + "/statuses/{sha}", self._status)
+        app.router.add_get(at + "/commits/{sha}/statuses", self._list_statuses)
         app.router.add_get(at + "/deployments", self._deployments)
         app.router.add_get(at + "/deployments/{id}/statuses", self._deployment_statuses)
         app.middlewares.append(self._watched)
@@ -128,6 +135,20 @@ class GitHub(ThreadedServer):
             deployment for deployment in self.deployments if str(deployment["id"]) == request.match_info["id"]
         ]
         return web.json_response([{"state": state} for state in deployments[0]["states"]])
+
+    async def _pull(self, _request: web.Request) -> web.Response:
+        head, base = {"sha": self.pull_head, "ref": "feature"}, {"ref": self.pull_base}
+        return web.json_response({"number": PULL, "head": head, "base": base})
+
+    async def _list_statuses(self, request: web.Request) -> web.Response:
+        """The newest first, as GitHub lists them."""
+        sha = request.match_info["sha"]
+        listed = [status for status in reversed(self.statuses) if status["sha"] == sha]
+        return self._page(request, [{"target_url": None, **status} for status in listed])
+
+    def current(self, sha: str) -> dict[str, str]:
+        """What a commit's page and a branch's rules see: the newest state of each context."""
+        return {status["context"]: status["state"] for status in self.statuses if status["sha"] == sha}
 
     def by(self, user: dict[str, str]) -> list[Comment]:
         """What one author has said."""
@@ -185,14 +206,16 @@ class GitHub(ThreadedServer):
         return web.json_response(author)
 
     async def _list(self, request: web.Request) -> web.Response:
+        return self._page(request, [self._shown(comment) for comment in self.comments])
+
+    def _page(self, request: web.Request, items: list[dict[str, Any]]) -> web.Response:
         size = min(int(request.query.get("per_page", "30")), self._per_page)
         page = int(request.query.get("page", "1"))
-        shown = self.comments[(page - 1) * size : page * size]
         headers = {}
-        if page * size < len(self.comments):
+        if page * size < len(items):
             after = request.url.update_query(page=str(page + 1))
             headers["Link"] = f'<{after}>; rel="next", <{after}>; rel="last"'
-        return web.json_response([self._shown(comment) for comment in shown], headers=headers)
+        return web.json_response(items[(page - 1) * size : page * size], headers=headers)
 
     async def _create(self, request: web.Request) -> web.Response:
         body = (await request.json())["body"]

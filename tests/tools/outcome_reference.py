@@ -79,6 +79,7 @@ NO_ANSWERS: Final = {
     NoAnswerReason.APP_ERROR_SHOWN: "The page showed an error in place of an answer.",
     NoAnswerReason.LEFT_TARGET: "The page went to an address that is not the application's.",
     NoAnswerReason.ACCESS_DENIED: "A login, a quota or a missing key stands before the application.",
+    NoAnswerReason.RATE_LIMITED: "The application limits requests (HTTP 429), for longer than the run lasts.",
     NoAnswerReason.LOGIN_FAILED: "The session has ended, or the login's form let nobody in.",
     NoAnswerReason.NO_SUCH_PATH: "An API answered HTTP 404 or 405: it takes no question at the configured path.",
     NoAnswerReason.END_NOT_FOUND: "An API's stream ended without `probe.api.done`, as all of the run before it.",

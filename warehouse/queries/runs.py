@@ -27,21 +27,22 @@ def find_last_accepted(
     *,
     lineages: Collection[JudgeLineage] = (),
     commits: Collection[str] | None = None,
+    branch: str | None = None,
     before: str | None = None,
     wait_s: float = DEFAULT_READ_WAIT_S,
 ) -> Baseline | None:
     """Find the newest accepted run of ``target`` that a run over this suite and with these judges compares with.
 
     Accepted is a finished run whose verdict was PASS, of a deploy that belongs to no pull request; with
-    ``commits``, of one of these (a base branch's). Run ``before`` itself is left out. When none of them has the
-    same suite and judges, the newest accepted run is given all the same: the gate refuses it and says what differs.
+    ``commits``, of one of these (a base branch's). With ``branch``, of that branch; where it has none, of an
+    unknown branch, never of another one. Run ``before`` itself is left out. When none of them has the same suite
+    and judges, the newest accepted run is given all the same: the gate refuses it and says what differs.
     ``None`` when there is no accepted run at all.
     """
-    runs = [
-        run
-        for run in _list_accepted(store, target, environment, before, wait_s)
-        if commits is None or run.commit in commits
-    ]
+    accepted = _list_accepted(store, target, environment, before=before, branch=branch, wait_s=wait_s)
+    runs = [run for run in accepted if commits is None or run.commit in commits]
+    if branch is not None:
+        runs = [run for run in runs if run.branch == branch] or runs
     # A run that needed no judge compares with any.
     comparable = (
         run
@@ -73,24 +74,39 @@ class _AcceptedRun(NamedTuple):
     commit: str | None
     suite_sha256: str
     judges: frozenset[JudgeLineage]
+    branch: str | None
 
 
 def _list_accepted(
-    store: Store, target: str, environment: Environment, before: str | None, wait_s: float
+    store: Store, target: str, environment: Environment, *, before: str | None, branch: str | None, wait_s: float
 ) -> list[_AcceptedRun]:
-    """Newest first."""
+    """Newest first; with ``branch`` of that branch and of unknown ones."""
     table = store.query(
-        "select run_id, commit, suite_sha256, json_extract_string(report, '$.judging.lineages') from runs"
+        "select run_id, commit, suite_sha256, json_extract_string(report, '$.judging.lineages'),"
+        " json_extract_string(report, '$.change.branch') from runs"
         " where target = $target and environment = $environment and verdict = 'PASS' and not interrupted"
         " and run_id is distinct from $before"
         " and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
+        " and ($branch is null or coalesce(json_extract_string(report, '$.change.branch'), $branch) = $branch)"
         " order by finished_at desc, run_id desc limit $most",
-        {"target": target, "environment": environment.value, "before": before, "most": MAX_RUNS_SEARCHED},
+        {
+            "target": target,
+            "environment": environment.value,
+            "before": before,
+            "branch": branch,
+            "most": MAX_RUNS_SEARCHED,
+        },
         wait_s=wait_s,
     )
     return [
-        _AcceptedRun(str(run), None if commit is None else str(commit), str(suite), _parse_judges(judges))
-        for run, commit, suite, judges in table.rows
+        _AcceptedRun(
+            str(run),
+            None if commit is None else str(commit),
+            str(suite),
+            _parse_judges(judges),
+            None if branch is None else str(branch),
+        )
+        for run, commit, suite, judges, branch in table.rows
     ]
 
 

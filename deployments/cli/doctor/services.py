@@ -109,6 +109,7 @@ _TO_DO: Final = {
         reason: ADVICE[reason]
         for reason in (
             NoAnswerReason.OLD_JOB,
+            NoAnswerReason.RATE_LIMITED,
             NoAnswerReason.NO_SUCH_PATH,
             NoAnswerReason.END_NOT_FOUND,
             NoAnswerReason.ANSWER_NOT_FOUND,

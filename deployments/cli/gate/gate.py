@@ -7,6 +7,7 @@ command line override the gate's settings.
 from __future__ import annotations
 
 import math
+import re
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
@@ -23,11 +24,19 @@ from deployments.cli.options import (
     DEFAULT_CONFIG,
     AllowProductionOption,
     CommitOption,
+    FreshOption,
     JsonOption,
     SuiteOption,
     VerboseOption,
 )
-from deployments.cli.verify import check_ci, is_address, resolve_target, run_verification
+from deployments.cli.verify import (
+    can_be_resumed,
+    check_ci,
+    complete_address,
+    is_address,
+    resolve_target,
+    run_verification,
+)
 from flows.data_folder import get_runs_folder
 from flows.runtime.secrets import get_environment
 from flows.terminal import write_json, write_note
@@ -41,6 +50,7 @@ from monitors.gate.assess import assess
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
 from monitors.github.actions import WorkflowJob, is_actions, parse_job
+from monitors.github.pull_requests import MAX_NAME_CHARACTERS, build_gate_name
 from monitors.goldset.load import load_suite
 from monitors.records.runs import Baseline, CaseResult, RunReport
 from monitors.reports.junit import build_junit_xml
@@ -79,9 +89,11 @@ def _build_facts(report: RunReport) -> RunFacts:
         resumed_cases=report.resumed_cases,
         judging=report.judging,
         pull_request=report.pull_request,
+        change=report.change,
     )
 
 
+_NAME: Final = re.compile(rf"[\w][\w ./-]{{0,{MAX_NAME_CHARACTERS - 1}}}")
 MAX_SHARE: Final = 1.0
 MAX_RATING: Final = 5.0
 
@@ -114,7 +126,8 @@ ResultsArgument = Annotated[
     Path | None, typer.Argument(help="the results.json of a run, to evaluate it again; nothing is asked then")
 ]
 TargetOption = Annotated[
-    str | None, typer.Option(help="what to verify: a target of the configuration, or a chat page's address")
+    str | None,
+    typer.Option(help="what to verify: a target of the configuration, or the address of a chat page or API"),
 ]
 ConfigOrNoneOption = Annotated[
     Path | None, typer.Option("--config", help="the configuration file; lookout.toml for a --target")
@@ -145,6 +158,13 @@ StrictOption = Annotated[
     bool, typer.Option("--strict", help="a suite that is not balanced makes the run INCONCLUSIVE")
 ]
 JunitOption = Annotated[Path | None, typer.Option(help="write the cases here as JUnit XML too")]
+NameOption = Annotated[
+    str | None,
+    typer.Option(
+        help="what the status and comment on GitHub are called, behind lookout/; left out: the configuration's "
+        "folder in the repository, the target and the suite"
+    ),
+]
 GithubOption = Annotated[
     bool,
     typer.Option(
@@ -171,6 +191,8 @@ class GateOptions:
     as_json: bool
     verbose: bool
     github: bool
+    name: str | None
+    fresh: bool
     allow_production: str | None
 
 
@@ -198,6 +220,8 @@ def gate_command(
     strict: StrictOption = False,
     junit: JunitOption = None,
     github: GithubOption = False,
+    name: NameOption = None,
+    fresh: FreshOption = False,
     allow_production: AllowProductionOption = None,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
@@ -220,6 +244,8 @@ def gate_command(
         as_json=as_json,
         verbose=verbose,
         github=github,
+        name=name,
+        fresh=fresh,
         allow_production=allow_production,
     )
     return _run_gate(options, get_environment())
@@ -233,6 +259,11 @@ def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
         )
     if options.junit is not None:
         _check_writable(options.junit)
+    if options.name is not None and not _NAME.fullmatch(options.name):
+        raise ConfigError(
+            f"--name: {options.name!r} is not accepted; give 1 to {MAX_NAME_CHARACTERS} letters, digits, spaces "
+            "and ._/-, such as staging/checkout"
+        )
     job = parse_job(environment) if options.github or is_actions(environment) else None
     with disable_workflow_commands(environment):
         posts, result = (_verify_target if options.target else _reevaluate)(options, environment, job)
@@ -270,6 +301,7 @@ def _verify_target(
     note = check_ci(config, name, environment, allowed=options.allow_production)
     if note:
         write_note(f"{note}\n")
+    config = complete_address(options.target or "", name, config, environment)
     if config.gate.rating_needed and config.judge is None:
         raise ConfigError(
             f"an average rating of {config.gate.min_rubric:g} is asked for (--min-score above 1, or "
@@ -277,13 +309,17 @@ def _verify_target(
         )
     load_named_baseline(options.baseline, get_runs_folder(config))
     load_suite(config.target(name).suite)  # it says what is wrong with it before anything hears of a run
-    posts = JobResults(job, name, environment) if options.github and job else None
+    configured = config.target(name)
+    posts = _open_posts(options, job, name, configured.suite, environment)
+    change = posts.change if posts else job.change if job else None
     request = VerifyRequest(
         target=name,
         config=config,
         commit=options.commit,
-        baseline=str(Path(options.baseline).absolute()) if Path(options.baseline).is_file() else options.baseline,
+        fresh=options.fresh or not can_be_resumed(config, name, options.commit, change),
+        baseline=_to_absolute_baseline(options.baseline),
         pull_request=job.pull_request if job else None,
+        change=change,
     )
     with ExitStack() as stack:
         if posts is not None:
@@ -303,6 +339,17 @@ def _verify_target(
         suite=config.target(name).suite,
         redact=lambda text: redact(text, account_patterns=patterns),
     )
+
+
+def _open_posts(
+    options: GateOptions, job: WorkflowJob | None, target: str, suite: Path, environment: Mapping[str, str]
+) -> JobResults | None:
+    """Open what posts to GitHub under the gate's name; ``None`` without --github. Raises `ConfigError`."""
+    if not options.github or job is None:
+        return None
+    folder = (options.config or DEFAULT_CONFIG).absolute().parent
+    name = options.name or build_gate_name(target, suite, config_folder=folder, workspace=job.workspace)
+    return JobResults(job, name, environment)
 
 
 def _load_target_config(options: GateOptions) -> tuple[str, Config]:
@@ -337,14 +384,15 @@ def _reevaluate(
     runs = get_runs_folder(config) if config else options.results.parent.parent
     baseline = load_named_baseline(options.baseline, runs) if options.baseline != NO_BASELINE else None
     report, cases = reevaluate_results(options.results, settings, baseline)
-    posts = JobResults(job, report.target.name, environment) if options.github and job else None
     target = config.targets.get(report.target.name) if config else None
+    suite = options.suite or (target.suite if target else None)
+    posts = _open_posts(options, job, report.target.name, suite or Path(report.suite_name), environment)
     patterns = target.graders.account_patterns if target else ()
     result = _GateResult(
         report=report,
         cases=cases,
         page=None,
-        suite=options.suite or (target.suite if target else None),
+        suite=suite,
         redact=lambda text: redact(text, account_patterns=patterns),
     )
     return posts, result

@@ -83,9 +83,12 @@ LEVELS = {
 
 
 class JobResults:
-    """Posts one job's results to GitHub. Raises `ConfigError` at once where the token is missing."""
+    """Posts one job's results to GitHub under ``name``. Raises `ConfigError` at once where the token is missing.
 
-    def __init__(self, job: WorkflowJob, target: str, environment: Mapping[str, str]) -> None:
+    ``change`` is what the job checks: the event's, and what it does not name of a pull request asked for at GitHub.
+    """
+
+    def __init__(self, job: WorkflowJob, name: str, environment: Mapping[str, str]) -> None:
         token = environment.get(TOKEN_VARIABLE)
         if not token:
             raise ConfigError(
@@ -93,17 +96,25 @@ class JobResults:
                 "with permissions pull-requests: write and statuses: write"
             )
         self._job = job
+        self.change = job.change
         self._has_annotations = is_actions(environment)
         self._place = GitHubDestination(
             api_url=job.api_url,
             token=token,
             repository=job.repository,
-            target=target,
+            name=name,
             patience=build_result_retry_policy(utc_now),
-            commit=job.commit,
             pull_request=job.pull_request,
             log=job.log,
         )
+        if job.pull_request and not (job.change.head and job.change.target_branch):
+            asked, errors = asyncio.run(self._place.read_change())
+            self.change = job.change.fill_in(asked)
+            for error in errors:
+                write_note(f"lookout: not known from GitHub: {error}\n")
+        if self.change.head is None:
+            write_note("GitHub: the commit to set a status on is not known, so none is set\n")
+        self._place = replace(self._place, commit=self.change.head)
         self._at_start = replace(self._place, patience=build_status_retry_policy(utc_now))
 
     @contextmanager
@@ -147,7 +158,8 @@ class JobResults:
     ) -> Iterator[NotifyError]:
         if self._job.summary is not None:
             try:
-                add_summary(self._job.summary, build_pull_request_comment(report, cases, redact=redact))
+                markdown = build_pull_request_comment(report, cases, redact=redact, name=self._place.name)
+                add_summary(self._job.summary, markdown)
             except NotifyError as error:
                 yield error
 

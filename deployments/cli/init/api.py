@@ -125,16 +125,39 @@ def _is_api(address: str, say: Say) -> bool:
     return endpoint.kind is EndpointKind.API
 
 
-def _ask_api(address: str, environment: Mapping[str, str], driver: str, say: Say) -> Probe:
+def find_address_settings(address: str, environment: Mapping[str, str], say: Say) -> ProbeSettings:
+    """Return how an address is asked: as a page, or as the API that it is. One question finds out which API.
+
+    Raises `ConfigError` for an API that cannot be asked without more settings.
+    """
+    if asyncio.run(inspect_api(address, _DEFAULT_SETTINGS)).kind is not EndpointKind.API:
+        return _DEFAULT_SETTINGS
+    discovery, _ = _discover(address, environment, say)
+    if discovery.probe is not None:
+        return discovery.probe
+    problem = find_api_problem(address, environment, ask=bool(discovery.refused))
+    why = discovery.refused or "; ".join(discovery.tried)
+    to_do = problem.to_do if problem else f"`lookout init --target {address}` finds out how it is asked"
+    raise ConfigError(f"{address} is an API that was not understood ({why}): {to_do}")
+
+
+def _discover(address: str, environment: Mapping[str, str], say: Say) -> tuple[ApiDiscovery, RequestHeaders]:
+    """Ask until a request body is understood; return what was found, and the headers that were sent."""
     settings = _DEFAULT_SETTINGS
+    headers = _build_headers(settings, environment)
     say(f"Asking one question of {address} (“{HARMLESS}”), until a request body is understood, then once more …\n")
-    discovery = asyncio.run(discover_api(address, settings, _build_headers(settings, environment)))
+    discovery = asyncio.run(discover_api(address, settings, headers))
     if discovery.refused and discovery.header and environment.get(KEY_VARIABLE):
-        headers = {"headers": {discovery.header: {"env": KEY_VARIABLE}}}
-        settings = ProbeSettings.model_validate(headers)
-        discovery = asyncio.run(discover_api(address, settings, _build_headers(settings, environment)))
+        settings = ProbeSettings.model_validate({"headers": {discovery.header: {"env": KEY_VARIABLE}}})
+        headers = _build_headers(settings, environment)
+        discovery = asyncio.run(discover_api(address, settings, headers))
+    return discovery, headers
+
+
+def _ask_api(address: str, environment: Mapping[str, str], driver: str, say: Say) -> Probe:
+    discovery, headers = _discover(address, environment, say)
     if discovery.refused:
-        return _build_refused_probe(address, discovery, _build_headers(settings, environment), driver, say)
+        return _build_refused_probe(address, discovery, headers, driver, say)
     if discovery.probe is None:
         tried = "".join(f"\n  {line}" for line in discovery.tried)
         tried = f" Tried:{tried}\n" if tried else "\n"

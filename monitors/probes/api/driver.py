@@ -25,6 +25,7 @@ from monitors.errors import (
     EndNotFound,
     NoSuchPath,
     PageNotUnderstood,
+    RateLimited,
     Unreachable,
 )
 from monitors.json_path import collect_items, collect_values
@@ -36,6 +37,7 @@ from monitors.probes.wire import WireRule, read_documents, read_reply
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.request_headers import RequestHeaders
+from monitors.retry import parse_retry_after_s
 
 LINE_END = re.compile(r"\r\n|\n|\r(?!$)")
 """Line ends by the standard; a carriage return at the end of a piece may be the first half of CR LF."""
@@ -133,7 +135,8 @@ class Clients:
 
 
 REFUSED_STATUSES = (401, 403)
-WALL_STATUSES = (402, 407, 429)
+WALL_STATUSES = (402, 407)
+TOO_MANY_REQUESTS = 429
 PATH_ERRORS = {404: "no such path there", 405: "no question is taken at this path"}
 MIN_ERROR_STATUS = 400
 MAX_SHOWN_CHARACTERS = 200
@@ -295,6 +298,10 @@ def check_status(response: httpx.Response, headers: RequestHeaders) -> None:
         raise AccessDenied(f"the API answered {headers.explain_refusal(status)}")
     if status in WALL_STATUSES:
         raise AccessDenied(f"the API answered HTTP {status}: a login or quota wall")
+    if status == TOO_MANY_REQUESTS:
+        raise RateLimited(
+            "the API answered HTTP 429: too many requests", retry_after_s=parse_retry_after_s(response.headers)
+        )
     if status >= MIN_ERROR_STATUS:
         raise Unreachable(f"the API answered HTTP {status}")
 

@@ -22,6 +22,7 @@ from monitors.errors import (
     CaptureUnsure,
     PageNotUnderstood,
     ProbeError,
+    RateLimited,
 )
 from monitors.probes.browser.discover import TRUSTED_SCORE, Chat, PinnedAnswer, raise_if_pinned
 from monitors.probes.browser.greetings import Greetings, document_age_s
@@ -51,9 +52,10 @@ MIN_WAIT_S = 0.05
 OPEN_PATIENCE_FACTOR = 2
 # In-page timers are late when the cores are busy; only a page that hangs exceeds its deadline by this much.
 HANG_SLACK_S = 10.0
-_WALL = re.compile(
-    r"quota|rate.?limit|too many requests|(log|sign) ?in|unauthori[sz]ed|out of credits", re.IGNORECASE
-)
+_WALL = re.compile(r"quota|(log|sign) ?in|unauthori[sz]ed|out of credits", re.IGNORECASE)
+
+
+_LIMIT = re.compile(r"rate.?limit|too many requests", re.IGNORECASE)
 
 
 def build_watch_limits(
@@ -169,6 +171,8 @@ def raise_unless_answer(reading: WatchResult, settings: ProbeSettings) -> None:
             return
         case WatchState.ERROR:
             message = (reading.error or "")[:300]
+            if _LIMIT.search(message):
+                raise RateLimited(f"the page says: {message}", partial_text=reading.text)
             if _WALL.search(message):
                 raise AccessDenied(f"the page says: {message}", partial_text=reading.text)
             raise AppErrorShown(f"the page says: {message}", partial_text=reading.text)

@@ -10,6 +10,7 @@ pending, no request is open, and no worker or channel can send a message.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -24,6 +25,7 @@ from monitors.errors import (
     NotReady,
     PageNotUnderstood,
     ProbeError,
+    RateLimited,
     Unreachable,
 )
 from monitors.probes.browser.inpage import MessageBoxes, Walls, call_in_page
@@ -38,6 +40,7 @@ from monitors.probes.browser.opening import (
 )
 from monitors.probes.settings import ProbeSettings, Selectors
 from monitors.records.base import Record
+from monitors.retry import parse_retry_after_s
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame, Page, Request
@@ -293,13 +296,16 @@ async def _load(page: Page, address: str, settings: ProbeSettings, visit: Visit)
             raise cause from error
     await visit.arrive(address, response)
     if response is not None:
-        _check_status(address, response.status)
+        _check_status(address, response.status, response.headers)
 
 
-def _check_status(address: str, status: int) -> None:
+def _check_status(address: str, status: int, headers: Mapping[str, str]) -> None:
     if status in (401, 403):
         raise LoginWall(f"{address} answered HTTP {status}: a login wall")
-    if status in (402, 407, 429):
+    if status == 429:  # noqa: PLR2004 - Too Many Requests
+        wait_s = parse_retry_after_s(headers)
+        raise RateLimited(f"{address} answered HTTP 429: too many requests", retry_after_s=wait_s)
+    if status in (402, 407):
         raise AccessDenied(f"{address} answered HTTP {status}: a login or quota wall")
     if status >= 400:  # noqa: PLR2004 - where HTTP's errors begin
         raise Unreachable(f"{address} answered HTTP {status}")

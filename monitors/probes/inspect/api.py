@@ -21,6 +21,7 @@ from monitors.json_path import collect_values, join_text_parts
 from monitors.probes.address_guard import build_address_guard
 from monitors.probes.api.driver import (
     REFUSED_STATUSES,
+    TOO_MANY_REQUESTS,
     WALL_STATUSES,
     ApiDriver,
     Clients,
@@ -292,8 +293,10 @@ def _find_final_error(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
         match = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
         header = match.group() if match and "-" in match.group() else None
         return ApiDiscovery(problem=f"HTTP {reply.status}", refused=reply.status, header=header)
-    if reply.status in WALL_STATUSES:
-        return ApiDiscovery(problem=f"HTTP {reply.status}: a login or quota wall")
+    if reply.status in (*WALL_STATUSES, TOO_MANY_REQUESTS):
+        is_wall = reply.status in WALL_STATUSES
+        why = "a login or quota wall" if is_wall else "too many requests; ask again later"
+        return ApiDiscovery(problem=f"HTTP {reply.status}: {why}")
     if reply.status in _NO_POST_STATUSES and is_first:
         return ApiDiscovery(problem=f"HTTP {reply.status} to a POST of JSON")
     return None

@@ -329,6 +329,9 @@ ADVICE = {
         "where it asks to sign in, tell Lookout how by [targets.NAME.login] in lookout.toml (docs/login.md); or "
         'ask the app through its API (probe.driver = "json", with LOOKOUT_API_TOKEN)'
     ),
+    NoAnswerReason.RATE_LIMITED: (
+        "wait until the app takes requests again, and set probe.requests_per_minute to what it takes"
+    ),
     NoAnswerReason.LOGIN_FAILED: "run `lookout login NAME`: it signs in and reports what prevents it",
     NoAnswerReason.NO_SUCH_PATH: "correct the path of url or probe.api.url under [targets.NAME] in lookout.toml",
     NoAnswerReason.END_NOT_FOUND: (

@@ -13,7 +13,7 @@ import yaml
 from tests.conftest import ROOT
 from tests.flows.chat import Chat, watched
 from tests.lookout_commands import every_command
-from tests.servers.github import BOT, WORKFLOW_TOKEN, GitHub
+from tests.servers.github import BOT, HEAD, WORKFLOW_TOKEN, GitHub
 
 FILE = ROOT / "deployments" / "github-workflow.yml"
 WORKFLOW = yaml.safe_load(FILE.read_text(encoding="utf-8"))
@@ -30,8 +30,20 @@ def test_the_workflow_has_minimal_permissions():
 
 def test_code_of_a_fork_never_runs_with_our_secrets():
     """``pull_request_target`` and ``workflow_run`` would: they run with the base's rights."""
-    assert set(ON) == {"pull_request", "push", "schedule"}
+    assert set(ON) == {"pull_request", "merge_group", "push", "schedule"}
     assert ON["push"]["branches"] == ["main"]
+
+
+def test_the_commit_and_its_target_branch_are_named_for_each_event():
+    """A pull request's head and base, a merge group's, a push's own; a baseline is of one branch."""
+    for name in ("pull_request.head.sha", "merge_group.head_sha", "github.sha"):
+        assert name in GATE["env"]["COMMIT"]
+    assert "merge_group.base_ref" in GATE["env"]["BRANCH"]
+    assert '--commit "$COMMIT"' in RUNS["Ask the gold questions"]["run"]
+    keys = [step["with"]["key"] for step in STEPS if "cache" in step.get("uses", "")]
+    assert len(keys) == 2
+    assert len(set(keys)) == 1
+    assert "steps.baseline.outputs.branch" in keys[0]
 
 
 def test_no_expression_is_pasted_into_a_script():
@@ -117,6 +129,7 @@ def test_its_steps_ask_report_and_keep_the_baseline(job):
             "GITHUB_REF": "refs/pull/12/merge",
             "GITHUB_REPOSITORY": "acme/helpdesk",
             "GITHUB_TOKEN": WORKFLOW_TOKEN,
+            "COMMIT": HEAD,
             "ANTHROPIC_API_KEY": "",
         }
         asked = run("Ask the gold questions", **variables)

@@ -25,7 +25,9 @@ pytestmark = pytest.mark.prefect
 
 HERE = PullRequest(repository=REPOSITORY, number=PULL)
 TRIGGER = f'[[deploys.triggers]]\nprovider = "github"\nrepository = "{REPOSITORY}"\ntarget = "demo"\n'
-PENDING, SUCCESS, FAILURE, ERROR = (("lookout/demo", state) for state in ("pending", "success", "failure", "error"))
+PENDING, SUCCESS, FAILURE, ERROR = (
+    ("lookout/demo/suite", state) for state in ("pending", "success", "failure", "error")
+)
 
 
 @pytest.fixture

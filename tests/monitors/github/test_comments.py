@@ -8,7 +8,7 @@ import pytest
 
 from monitors.errors import NotifyRejected, NotifyTransient
 from monitors.github.api import open_github_api
-from monitors.github.pull_requests import CommentStatus, PullComment, format_body, format_target_mark, post_comment
+from monitors.github.pull_requests import CommentStatus, PullComment, format_body, format_gate_mark, post_comment
 from monitors.records.targets import PullRequest
 from tests.monitors.github.waits import Waits
 from tests.servers.github import (
@@ -31,7 +31,7 @@ PULL_REQUEST = PullRequest(repository=REPOSITORY, number=PULL)
 
 
 def said(text: str = "PASS", *, target: str = "demo", run: str = "20260301T120000Z-demo-aa") -> PullComment:
-    return PullComment(target=target, run_id=run, text=text)
+    return PullComment(name=target, run_id=run, text=text)
 
 
 @pytest.fixture
@@ -191,11 +191,11 @@ async def test_a_read_only_token_names_the_missing_permission(github):
 
 @pytest.mark.parametrize("target", ["demo", "a--b", "a-.-b", "x-", "a@b:c+d"])
 def test_a_mark_is_one_html_comment_and_each_target_s_own(target):
-    mark = format_target_mark(target)
+    mark = format_gate_mark(target)
     assert mark.startswith("<!-- ")
     assert "--" not in mark.removeprefix("<!--").removesuffix("-->")
 
 
 def test_no_two_targets_share_a_mark():
     names = ["a--b", "a-.-b", "a-b", "a---b", "a-", "a"]
-    assert len({format_target_mark(name) for name in names}) == len(names)
+    assert len({format_gate_mark(name) for name in names}) == len(names)

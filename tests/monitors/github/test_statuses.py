@@ -1,4 +1,4 @@
-"""The status of a commit: said under one name for each target, refused with what to do."""
+"""The status of a commit: set under the gate's name, refused with what to do; the newest run's verdict stays."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from pydantic import ValidationError
 
 from monitors.errors import NotifyRejected
 from monitors.github.api import open_github_api
-from monitors.github.pull_requests import CommitStatus, State, is_git_commit, set_status
+from monitors.github.pull_requests import CommitStatus, State, is_git_commit, set_pending_status, settle_status
 from tests.monitors.github.waits import Waits
 from tests.servers.github import HEAD, READING_TOKEN, REPOSITORY, WORKFLOW_TOKEN, GitHub
 
+LOG = "https://github.com/acme/helpdesk/actions/runs/7"
+
 
 def status(state: State = State.SUCCESS, **changes: str) -> CommitStatus:
-    values = {"repository": REPOSITORY, "commit": HEAD, "target": "demo", "description": "PASS: weighted 1.000"}
-    return CommitStatus(state=state, **(values | changes))
+    values = {"repository": REPOSITORY, "commit": HEAD, "name": "demo", "description": "PASS: weighted 1.000"}
+    return CommitStatus(state=state, **(values | {"link": LOG} | changes))
 
 
 @pytest.fixture
@@ -25,23 +27,55 @@ def github():
 
 async def say(github, one, token=WORKFLOW_TOKEN):
     async with open_github_api(github.url, token, Waits().patience) as api:
-        await set_status(api, one)
+        await set_pending_status(api, one)
 
 
-async def test_every_state_is_taken_under_the_target_s_name(github):
+async def settle(github, verdict):
+    async with open_github_api(github.url, WORKFLOW_TOKEN, Waits().patience) as api:
+        await settle_status(api, verdict)
+
+
+async def test_every_state_is_taken_under_the_gate_s_name(github):
     for state in State:
         await say(github, status(state))
     assert github.states == [("lookout/demo", state) for state in State]
     assert {one["sha"] for one in github.statuses} == {HEAD}
 
 
-async def test_a_link_is_there_when_there_is_one(github):
-    await say(github, status())
-    await say(github, status(link="https://github.com/acme/helpdesk/actions/runs/7"))
-    assert [one.get("target_url") for one in github.statuses] == [
-        None,
-        "https://github.com/acme/helpdesk/actions/runs/7",
-    ]
+RUNS = ("20260301T120000Z-demo-0a", "20260301T120001Z-demo-0a")
+"""The older run's id and the newer one's."""
+
+
+@pytest.mark.parametrize("newer_first", [True, False])
+async def test_the_newer_run_s_verdict_stays_whichever_ends_last(github, newer_first):
+    verdicts = [status(State.SUCCESS, run_id=RUNS[0]), status(State.FAILURE, run_id=RUNS[1])]
+    for verdict in reversed(verdicts) if newer_first else verdicts:
+        await settle(github, verdict)
+    assert github.current(HEAD) == {"lookout/demo": "failure"}
+    assert github.statuses[-1]["target_url"] == f"{LOG}#lookout-run={RUNS[1]}"
+
+
+async def test_a_stopped_run_gives_the_commit_its_verdict_back(github):
+    await settle(github, status(State.SUCCESS, run_id=RUNS[0]))
+    await say(github, status(State.PENDING))
+    await settle(github, status(State.ERROR, description="the run was stopped"))
+    assert github.statuses[-1] == github.statuses[0]
+    await settle(github, status(State.ERROR, name="other", description="the run was stopped"))
+    assert github.current(HEAD) == {"lookout/demo": "success", "lookout/other": "error"}
+
+
+async def test_a_verdict_that_is_set_between_reading_and_writing_is_set_again(github):
+    """Another gate writes the newer verdict while the older one's is on its way."""
+    newer = status(State.FAILURE, run_id=RUNS[1])
+
+    def interfere(asked):
+        if asked.method == "POST" and not github.statuses:
+            body = {"context": newer.context, "state": newer.state.value, "description": newer.description}
+            github.statuses.append(body | {"target_url": newer.target_url, "sha": HEAD})
+
+    github.wrong.before_answering = interfere
+    await settle(github, status(State.SUCCESS, run_id=RUNS[0]))
+    assert github.states[-2:] == [("lookout/demo", "success"), ("lookout/demo", "failure")]
 
 
 async def test_a_read_only_token_names_the_missing_permission(github):

@@ -34,10 +34,16 @@ def job(tmp_path, event=None, **variables):
     [
         ({"pull_request": {"number": 12, "head": {"sha": HEAD}}}, "refs/pull/12/merge", 12, HEAD),
         ({}, "refs/pull/12/merge", 12, MERGE),
-        ({"issue": {"number": 12, "pull_request": {"url": "x"}}}, "refs/heads/main", 12, MERGE),
+        ({"issue": {"number": 12, "pull_request": {"url": "x"}}}, "refs/heads/main", 12, None),
         ({"issue": {"number": 12}}, "refs/heads/main", None, MERGE),
         ({"workflow_run": {"head_sha": HEAD, "pull_requests": [{"number": 12}]}}, "refs/heads/main", 12, HEAD),
         ({"workflow_run": {"head_sha": HEAD, "pull_requests": []}}, "refs/heads/main", None, HEAD),
+        (
+            {"merge_group": {"head_sha": HEAD, "base_ref": "refs/heads/main"}},
+            "refs/heads/gh-readonly-queue/x",
+            None,
+            HEAD,
+        ),
         ({"deployment": {"sha": HEAD, "ref": "refs/pull/12/head"}}, "topic", 12, HEAD),
         ({"after": HEAD}, "refs/heads/main", None, MERGE),
         ({"pull_request": {"number": 0}}, "refs/heads/main", None, MERGE),
@@ -50,6 +56,7 @@ def job(tmp_path, event=None, **variables):
         "issue",
         "workflow run",
         "of a fork",
+        "merge group",
         "deployment",
         "push",
         "number 0",
@@ -60,7 +67,24 @@ def test_the_pull_request_and_its_own_commit_are_found(tmp_path, event, ref, num
     """The commit is the pull request's head: a status on the merge that GitHub makes to try it is seen by nobody."""
     found = job(tmp_path, event, GITHUB_REF=ref)
     assert found.pull_request == (PullRequest(repository=REPOSITORY, number=number) if number else None)
-    assert found.commit == commit
+    assert found.change.head == commit
+
+
+@pytest.mark.parametrize(
+    ("event", "variables", "branch", "target"),
+    [
+        ({"pull_request": {"number": 12, "head": {"ref": "x"}, "base": {"ref": "release"}}}, {}, "x", "release"),
+        ({"pull_request": {"number": 12}}, {"GITHUB_HEAD_REF": "x", "GITHUB_BASE_REF": "main"}, "x", "main"),
+        ({"repository": {"default_branch": "main"}}, {"GITHUB_REF": "refs/heads/x/y"}, "x/y", "main"),
+        ({"merge_group": {"base_ref": "refs/heads/main"}}, {"GITHUB_REF": "refs/heads/queue"}, "queue", "main"),
+        ({"repository": {"default_branch": "main"}}, {"GITHUB_REF": "refs/pull/12/merge"}, None, None),
+        ({}, {"GITHUB_REF": "refs/heads/main"}, "main", None),
+    ],
+    ids=["pull request", "its variables", "push", "merge group", "ref alone", "no event"],
+)
+def test_both_branches_are_known_where_the_event_names_them(tmp_path, event, variables, branch, target):
+    change = job(tmp_path, event, **variables).change
+    assert (change.branch, change.target_branch) == (branch, target)
 
 
 def test_the_log_is_what_a_person_opens(tmp_path):

@@ -15,6 +15,7 @@ from monitors.errors import (
     NotReady,
     PageNotUnderstood,
     ProbeError,
+    RateLimited,
     Unreachable,
 )
 from monitors.records.base import Blame
@@ -103,7 +104,14 @@ async def test_an_ambiguous_answer_is_shown_and_not_graded(zoo: str, driver_for:
     assert "advisers are near you" in str(failure)
 
 
-@pytest.mark.parametrize("page", ["login.html", "quota.html", "status/401", "status/429"])
+async def test_a_limit_of_requests_is_no_wall(zoo: str, driver_for: MakeDriver) -> None:
+    """It ends by itself: the question is asked again once it has."""
+    failure = await _failure(driver_for, f"{zoo}/status/429")
+    assert isinstance(failure, RateLimited)
+    assert failure.blame is Blame.MONITOR
+
+
+@pytest.mark.parametrize("page", ["login.html", "quota.html", "status/401"])
 async def test_f64_a_login_or_quota_wall_is_the_monitors(zoo: str, driver_for: MakeDriver, page: str) -> None:
     failure = await _failure(driver_for, f"{zoo}/{page}")
     assert isinstance(failure, AccessDenied)

@@ -12,11 +12,12 @@ from monitors.records.base import Severity
 from monitors.reports.results_json import format_results_json
 from tests import fork_server
 from tests.builders import gold_case
+from tests.deployments.cli.gate.jobs import job_variables, push_event
 from tests.flows.chat import RIGHT, Chat, watched
 from tests.in_process import run_in_process
 from tests.monitors.gate.runs import WRONG as WRONG_FACT
 from tests.monitors.gate.runs import asked, report
-from tests.servers.github import BOT, HEAD, PULL, READING_TOKEN, REPOSITORY, WORKFLOW_TOKEN, GitHub
+from tests.servers.github import BOT, HEAD, READING_TOKEN, REPOSITORY, WORKFLOW_TOKEN, GitHub
 from tests.stable_text import replace_volatile
 
 pytestmark = pytest.mark.prefect
@@ -31,24 +32,10 @@ def github():
 
 
 def in_actions(folder, github, token=WORKFLOW_TOKEN, *, pull=True):
-    """A job's variables, as the runner sets them."""
-    event = folder / "event.json"
-    about = {"pull_request": {"number": PULL, "head": {"sha": HEAD}}} if pull else {"after": HEAD}
-    event.write_text(json.dumps(about), encoding="utf-8")
-    return {
-        "CI": "true",
-        "GITHUB_ACTIONS": "true",
-        "GITHUB_API_URL": github.url,
-        "GITHUB_EVENT_PATH": str(event),
-        "GITHUB_REF": f"refs/pull/{PULL}/merge" if pull else "refs/heads/main",
-        "GITHUB_REPOSITORY": REPOSITORY,
-        "GITHUB_RUN_ID": "77",
-        "GITHUB_SERVER_URL": "https://github.com",
-        "GITHUB_SHA": HEAD,
-        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-        "GITHUB_TOKEN": token,
-        "GITHUB_WORKSPACE": str(folder),
-    }
+    """A job's variables, as the runner sets them: of the pull request, or of a push to main."""
+    if pull:
+        return job_variables(folder, github, token=token)
+    return job_variables(folder, github, push_event(HEAD), ref="refs/heads/main", token=token)
 
 
 def commands(stderr):
@@ -80,7 +67,7 @@ def test_a_pull_request_that_breaks_something_fails_everywhere_it_is_read(tmp_pa
     assert done.returncode == 1, done.stderr
     assert "FAIL" in done.stdout
     assert [state for _, state in github.states] == ["pending", "success", "pending", "failure"]
-    assert github.statuses[-1]["target_url"] == "https://github.com/acme/helpdesk/actions/runs/77"
+    assert github.statuses[-1]["target_url"].startswith("https://github.com/acme/helpdesk/actions/runs/77#")
     (comment,) = github.by(BOT)
     assert "### ✕ FAIL: demo" in comment.body
     assert "**Newly failing: 1**" in comment.body
@@ -124,7 +111,7 @@ def test_a_staging_deploy_that_is_not_reached_is_red_with_its_blame(tmp_path, lo
     assert done.returncode == 3, done.stderr
     reasons = json.loads(done.stdout)["reasons"]
     assert {reason["kind"] for reason in reasons if reason["decisive"]} == {"deploy", "coverage"}
-    assert github.states[-1] == ("lookout/demo", "error")
+    assert github.states[-1] == ("lookout/demo/suite", "error")
     assert replace_volatile(github.statuses[-1]["description"]) == snapshot
     assert "by the application" in github.comments[0].body
 
@@ -136,7 +123,16 @@ def test_a_monitor_that_breaks_leaves_no_pending_status(tmp_path, lookout, githu
         variables = in_actions(tmp_path, github) | {"CHROMIUM_PATH": "/nowhere/chromium"}
         done = lookout("gate", "--target", "demo", "--github", cwd=tmp_path, **variables)
     assert done.returncode == 4
-    assert github.states[-1] == ("lookout/demo", "error")
+    assert github.states[-1] == ("lookout/demo/suite", "error")
+
+
+def test_an_address_that_is_an_api_is_asked_as_one_from_a_suite_alone(tmp_path, lookout):
+    """What it is, is found out as ``lookout init`` does; only a suite and an address are given."""
+    with Chat() as chat:
+        watched(tmp_path, chat, cases=2).unlink()
+        done = lookout("gate", "--target", f"{chat.url}/chat", "--suite", "suite.jsonl", "--json", cwd=tmp_path)
+    report = json.loads(done.stdout)
+    assert (report["coverage"]["graded"], report["snapshot"]["browser"]) == (2, None), done.stderr
 
 
 def write_results(folder, run_id, *, failing):
