@@ -150,8 +150,19 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None], ends
     answered = frozenset(run.answered)
     left = tuple(select_unanswered(planned, answered))
 
+    is_paused = False
+
+    def show_pause(wait_s: float) -> None:
+        nonlocal is_paused
+        is_paused = True
+        context.listener.on_stage(f"waiting {wait_s:.0f} s: the app limits requests")
+
     async def on_graded(result: CaseResult) -> None:
+        nonlocal is_paused
         on_result(result)
+        if is_paused:
+            is_paused = False
+            context.listener.on_stage("asking")
         if (
             result.case.id,
             result.result.repeat,
@@ -159,9 +170,6 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None], ends
             context.listener.on_result(result)
             run.done += 1
             await run.on_step(run.done, len(planned))
-
-    def show_pause(wait_s: float) -> None:
-        context.listener.on_stage(f"asking; the app limits requests: waiting {wait_s:.0f} s")
 
     async with JudgeStage(run, on_graded) as judges, AsyncExitStack() as stack:
         if not left or not await wait_for_deploy(run):

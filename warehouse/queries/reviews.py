@@ -234,7 +234,7 @@ def list_reviewers(store: Store, answer: AnswerId, *, wait_s: float = DEFAULT_RE
     rows = _query_rows(
         store,
         "select done_by from labels where source = 'review' and run_id = $run_id and case_id = $case_id"
-        " and repeat = $repeat order by at, done_by",
+        " and repeat = $repeat order by given_at, done_by",
         answer.model_dump(),
         wait_s,
     )

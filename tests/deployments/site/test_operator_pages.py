@@ -339,6 +339,17 @@ def test_no_verdict_is_shown_before_the_persons_review_is_stored(site, asha):
     assert JUDGES_WORD in httpx.get(f"{site.address}/review?after={key}", trust_env=False).text
 
 
+def test_a_second_reviewer_reads_who_answered_before(site, asha):
+    """Both verdicts are stored, under the two names."""
+    item = data(site, "/review")["item"]["answer_id"]
+    key = f"{item['run_id']}/{item['case_id']}/{item['repeat']}"
+    assert "Already answered" not in asha.post("/review/answer", answer=key, verdict="right").json()["done"]
+    asha.post("/review/name", name="ben")
+    second = asha.post("/review/answer", answer=key, verdict="unsure").json()["done"]
+    assert "Already answered by asha; your verdict is stored as the second." in second
+    assert site.store.query("select done_by from labels order by given_at").rows == (("asha",), ("ben",))
+
+
 def test_a_word_becomes_the_same_label_and_draft_as_the_commands(site, asha):
     """With who, what is wrong and why; where it contradicts the verdicts there is a draft; the first decision stays."""
     items = [data(site, f"/review?page={number}")["item"]["answer_id"] for number in (1, 2)]
