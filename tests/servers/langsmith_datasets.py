@@ -17,8 +17,8 @@ from typing import Any
 from aiohttp import web
 from langsmith import schemas
 
-from tests.servers.threaded_server import ThreadedServer
 from tests.servers.langfuse import order_at_border
+from tests.servers.threaded_server import ThreadedServer
 
 TENANT = "11111111-2222-4333-8444-555555555555"
 PROJECT_NAME = "bot"

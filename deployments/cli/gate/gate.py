@@ -317,7 +317,7 @@ def _verify_target(
         config=config,
         commit=options.commit,
         fresh=options.fresh or not can_be_resumed(config, name, options.commit, change),
-        baseline=_to_absolute_baseline(options.baseline),
+        baseline=str(Path(options.baseline).absolute()) if Path(options.baseline).is_file() else options.baseline,
         pull_request=job.pull_request if job else None,
         change=change,
     )
