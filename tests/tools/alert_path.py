@@ -28,9 +28,7 @@ from monitors.records.base import Severity
 from monitors.records.grades import Aspect, FailureKind
 from tests.builders import case_result, gold_case
 from tests.servers.slack import TOKEN, SlackServer
-
-ROOT: Final = Path(__file__).resolve().parents[2]
-PACKAGES: Final = ("flows", "monitors", "warehouse", "deployments")
+from tests.tools.entered_functions import Function, name_function
 
 EXCLUDED: Final = ("monitors/alerts/redact.py", "monitors/facts/", "warehouse/", "monitors/storage.py")
 """Leaves that are the same whatever the path to them looks like: redaction, facts, warehouse, storage."""
@@ -47,33 +45,23 @@ MAX_FUNCTIONS, MAX_RENDERING = 95, 27
 REQUEST: Final = "chat_postMessage"
 """The method of `slack_sdk` at which the path ends."""
 
-COMPREHENSIONS: Final = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
-
-Function = tuple[str, str]
-"""A module's path relative to the root, and the qualified name of a function in it."""
-
 
 class Recorder:
-    """Notes each distinct product function that is entered, until Slack is asked to post.
-
-    Comprehensions and generator expressions are part of the function that they stand in.
-    """
+    """Notes each distinct product function that is entered, until Slack is asked to post."""
 
     def __init__(self) -> None:
         self.functions: set[Function] = set()
         self.is_over = False
-        self._prefix = f"{ROOT}/"
 
     def __call__(self, frame: FrameType, event: str, _: object) -> None:
         """Note what is called; `sys.setprofile` calls this."""
         if event != "call" or self.is_over:
             return
-        code = frame.f_code
-        if code.co_name == REQUEST:
+        if frame.f_code.co_name == REQUEST:
             self.is_over = True
-        path = code.co_filename.removeprefix(self._prefix)
-        if path.partition("/")[0] in PACKAGES and code.co_name not in COMPREHENSIONS:
-            self.functions.add((path, code.co_qualname))
+        function = name_function(frame.f_code)
+        if function is not None:
+            self.functions.add(function)
 
 
 def record_alert_path() -> frozenset[Function]:

@@ -1,0 +1,53 @@
+"""Names the product functions that a profile shows, and a worker of the census that notes those that it enters.
+
+It imports next to nothing, as the worker does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Final
+
+from flows.nightly.census_worker import run_worker
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PACKAGES: Final = ("flows", "monitors", "warehouse", "deployments")
+COMPREHENSIONS: Final = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
+
+WORKER: Final = "tests.tools.entered_functions"
+RECORD_VARIABLE: Final = "LOOKOUT_TEST_ENTERED_FUNCTIONS"
+"""The file to which a worker adds each function that it enters: it is killed at the end."""
+
+Function = tuple[str, str]
+"""A module's path relative to the root, and the qualified name of a function in it."""
+
+
+def name_function(code: CodeType) -> Function | None:
+    """Name a function of the product; ``None`` for other code.
+
+    Comprehensions and generator expressions are part of the function that they stand in.
+    """
+    path = code.co_filename.removeprefix(f"{ROOT}/")
+    is_product = path.partition("/")[0] in PACKAGES and code.co_name not in COMPREHENSIONS
+    return (path, code.co_qualname) if is_product else None
+
+
+def _run_recorded_worker() -> None:
+    functions: set[Function] = set()
+    with Path(os.environ[RECORD_VARIABLE]).open("a", encoding="utf-8", buffering=1) as file:
+
+        def note(frame: FrameType, event: str, _: object) -> None:
+            function = name_function(frame.f_code) if event == "call" else None
+            if function is not None and function not in functions:
+                functions.add(function)
+                file.write("\t".join(function) + "\n")
+
+        sys.setprofile(note)
+        run_worker(sys.stdin.buffer, sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    _run_recorded_worker()
