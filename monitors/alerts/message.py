@@ -100,7 +100,10 @@ class MessageSection(Record):
 
 
 class Message(Record):
-    """A message from top to bottom. ``one_line`` is all of it for a lock screen or a watch."""
+    """A message from top to bottom. ``one_line`` is all of it for a lock screen or a watch.
+
+    ``explanations`` are the lines of the run's summary that say why it failed, in their order.
+    """
 
     id: str
     headline: str
@@ -114,9 +117,7 @@ class Message(Record):
     to_do: str = ""
     scores: str = ""
     dimensions: str = ""
-    again: str = ""
-    in_common: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
+    explanations: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     marks: tuple[str, ...] = ()
     is_over: bool = False
@@ -164,6 +165,8 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
         scores = f"score {alert.weighted} weighted by severity; {alert.flat} of all cases are right"
     elif is_scored and alert.under_way:
         scores = "the run is still going on: scores follow"
+    in_common = (f"{IN_COMMON_LABEL} {cause}" for cause in alert.in_common)
+    explanations = (alert.again, *in_common, *alert.changed)
 
     return Message(
         id=alert.id,
@@ -178,9 +181,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
         to_do="" if is_over else to_do,
         scores=scores,
         dimensions=(alert.dimensions or "") if is_scored else "",
-        again=alert.again if is_scored else "",
-        in_common=alert.in_common if is_scored else (),
-        changed=alert.changed if is_scored else (),
+        explanations=tuple(filter(None, explanations)) if is_scored else (),
         links=_format_site_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
         marks=tuple(format_mark(mark, alert, slack=False) for mark in alert.marks),
         is_over=is_over,

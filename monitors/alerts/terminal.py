@@ -11,7 +11,7 @@ from rich.style import Style
 from rich.text import Text
 
 from monitors.alerts.digest import Digest
-from monitors.alerts.message import IN_COMMON_LABEL, TO_DO_LABEL, Message, MessageSection, build_message
+from monitors.alerts.message import TO_DO_LABEL, Message, MessageSection, build_message
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import format_digest
 from monitors.errors import NotifyRejected
@@ -54,9 +54,7 @@ def _format_body(content: Message) -> list[Text]:
     ]
     if content.dimensions:
         lines.append(Text(content.dimensions))
-    lines += [Text(content.again)] if content.again else []
-    lines += [Text(f"{IN_COMMON_LABEL} {cause}") for cause in content.in_common]
-    lines += [Text(change) for change in content.changed]
+    lines += [Text(explanation) for explanation in content.explanations]
     for number, part in enumerate(content.parts, start=1):
         lines += [Text(""), *_format_part(part, "" if content.is_alone else f"{number}.")]
     if content.more:

@@ -12,7 +12,6 @@ from typing import Final
 
 from monitors.alerts.digest import Digest, format_digest_headline, format_digest_lines
 from monitors.alerts.message import (
-    IN_COMMON_LABEL,
     TO_DO_LABEL,
     MessageSection,
     build_message,
@@ -183,11 +182,8 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
         blocks.append(build_section("\n".join(marks)))
     if content.dimensions:
         blocks.append(build_section(make_inert(content.dimensions)))
-    explained = [make_inert(content.again)] if content.again else []
-    explained += [f"{IN_COMMON_LABEL} {make_inert(cause)}" for cause in content.in_common]
-    explained += [make_inert(change) for change in content.changed]
-    if explained:
-        blocks.append(build_section("\n".join(explained)))
+    if content.explanations:
+        blocks.append(build_section("\n".join(map(make_inert, content.explanations))))
 
     shown = zip(
         content.parts, sort_one_of_each_first(alert.items), strict=False
