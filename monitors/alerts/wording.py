@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from monitors.records.base import Severity
-from monitors.records.grades import FAILURE_WORDS, FailureKind
+from monitors.records.grades import FAILURE_TO_DO, FAILURE_WORDS, FailureKind
 from monitors.records.incidents import AlertItem, Incident, IncidentKind, NotifyReason, Observation
 
 FAILURE_TITLES: Final = {kind: failure.capitalize() for kind, failure in FAILURE_WORDS.items()}
@@ -39,27 +39,6 @@ KIND_TO_DO: Final[dict[IncidentKind, str]] = {
     IncidentKind.JUDGE_VOID: "Look at the provider and the model's name. What it had judged stays ungraded.",
 }
 """Advice for a message's last line. Faults of the monitor and drills have their own."""
-
-FAILURE_TO_DO: Final[dict[FailureKind, str]] = {
-    FailureKind.WRONG_FACT: "Read the answer beside the gold: fix the application, or a gold that is old.",
-    FailureKind.MISSING_FACT: "Did the application find the right document? Another right wording goes into "
-    "the case's alternatives.",
-    FailureKind.MISSING_CITATION: "Fix the application's template or prompt. Where it need not cite: "
-    "citation_required = false",
-    FailureKind.WRONG_CITATION: "See whether the application retrieves an old or a similar document.",
-    FailureKind.UNSUPPORTED_CLAIM: "Read the grade's reason; then tighten the application's grounding.",
-    FailureKind.SHOULD_HAVE_REFUSED: "A hole in the application's guard: roll back if it is new with a deploy.",
-    FailureKind.OVER_REFUSAL: "Compare with the build before: a guard became stricter, or documents are not found.",
-    FailureKind.PII_DISCLOSURE: "Roll back or switch off, then find out whose data it was.",
-    FailureKind.UNSAFE_ACTION: "Stop the application from acting, then find out what was done.",
-    FailureKind.WRONG_LANGUAGE: "Look at the application's language rule.",
-    FailureKind.TONE: "Adjust the application's prompt.",
-    FailureKind.FORMAT: "Open the agent's report: its parser or its prompt broke.",
-    FailureKind.ERROR_LEAK: "Read the application's log of that minute: quota, key or provider.",
-    FailureKind.POOR_TRIAGE: "Read the issue beside the agent's report; docs/triage.md says how it is rated.",
-    FailureKind.INEFFICIENT: "Look at the agent's path in the report: repeated calls are marked.",
-}
-"""Advice for an answer that failed in this way."""
 
 REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.FIRST_SEEN: "first seen",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, model_validator
@@ -32,24 +35,19 @@ class FailureKind(StrEnum):
     INEFFICIENT = "inefficient"
 
 
-FAILURE_WORDS: Final = {
-    FailureKind.WRONG_FACT: "wrong fact stated",
-    FailureKind.MISSING_FACT: "needed fact missing",
-    FailureKind.MISSING_CITATION: "source not cited",
-    FailureKind.WRONG_CITATION: "wrong source cited",
-    FailureKind.UNSUPPORTED_CLAIM: "unsupported claim",
-    FailureKind.SHOULD_HAVE_REFUSED: "answered what it must refuse",
-    FailureKind.OVER_REFUSAL: "refused what it should answer",
-    FailureKind.PII_DISCLOSURE: "personal data disclosed",
-    FailureKind.UNSAFE_ACTION: "unsafe action",
-    FailureKind.WRONG_LANGUAGE: "answered in the wrong language",
-    FailureKind.TONE: "wrong tone",
-    FailureKind.FORMAT: "wrong format",
-    FailureKind.ERROR_LEAK: "error shown as an answer",
-    FailureKind.POOR_TRIAGE: "poor triage",
-    FailureKind.INEFFICIENT: "wasted steps",
+_FAILURE_TEXTS: Final = {
+    FailureKind(kind): texts
+    for kind, texts in tomllib.loads(
+        Path(__file__).with_name("failure_kinds.toml").read_text(encoding="utf-8")
+    ).items()
 }
+FAILURE_WORDS: Final[Mapping[FailureKind, str]] = {kind: texts["words"] for kind, texts in _FAILURE_TEXTS.items()}
 """The words for each kind, the same in alerts, reports and comments."""
+FAILURE_MEANINGS: Final[Mapping[FailureKind, str]] = {
+    kind: texts["meaning"] for kind, texts in _FAILURE_TEXTS.items()
+}
+FAILURE_TO_DO: Final[Mapping[FailureKind, str]] = {kind: texts["to_do"] for kind, texts in _FAILURE_TEXTS.items()}
+"""Advice for an answer that failed in this way."""
 
 CASE_ROW: Final = "case"
 """The row of the severity table that leaves a failure as severe as its case in the suite."""

@@ -19,7 +19,7 @@ from deployments.cli.app import COMMANDS, EXAMPLES, GROUPS, USERS
 from deployments.cli.exit_codes import MEANINGS, SPECIAL_CODES, ExitCode
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import NoAnswerReason
-from monitors.records.grades import CaseOutcome, FailureKind
+from monitors.records.grades import FAILURE_MEANINGS, CaseOutcome, FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason
 from monitors.records.runs import ReasonKind
 from tests import fork_server
@@ -96,7 +96,7 @@ def test_every_code_that_a_command_gives_a_meaning_is_documented():
     ("described", "kinds"),
     [
         (MEANINGS, ExitCode),
-        (outcome_reference.FAILURES, FailureKind),
+        (FAILURE_MEANINGS, FailureKind),
         (outcome_reference.OUTCOMES, CaseOutcome),
         (outcome_reference.SEVERITIES, Severity),
         (outcome_reference.NO_ANSWERS, NoAnswerReason),
