@@ -109,6 +109,7 @@ docs: setup-dev
 	$(BIN)/python -m tests.tools.command_reference
 	$(BIN)/python -m tests.tools.outcome_reference
 	$(BIN)/python -m tests.tools.test_warehouse_reference
+	$(BIN)/python -m tests.extending.recipes
 
 DATA ?= ../shared/data
 ifneq ($(ROWS)$(AGAINST),)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from monitors.records.base import Identifier, Severity
 from monitors.sources.privacy import PrivacyMode
 from monitors.sources.sampling.settings import SamplingSettings
-from monitors.sources.traffic.settings import FileTraffic, TrafficSettings
+from monitors.sources.traffic.settings import TrafficSettings
 
 
 class NightlySettings(BaseModel):
@@ -55,8 +55,5 @@ class NightlySettings(BaseModel):
 
     def resolve_paths(self, folder: Path) -> Self:
         """Return the settings with local paths made absolute from ``folder``."""
-        sources = {
-            name: source.resolve_paths(folder) if isinstance(source, FileTraffic) else source
-            for name, source in self.sources.items()
-        }
+        sources = {name: source.resolve_paths(folder) for name, source in self.sources.items()}
         return self.model_copy(update={"sources": sources})

@@ -193,6 +193,15 @@ class _StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class _SourceSettings(_StrictModel):
+    """The settings of one kind of source."""
+
+    def resolve_paths(self, folder: Path) -> Self:
+        """Return the settings with local paths made absolute from ``folder``."""
+        del folder
+        return self
+
+
 class FileFormat(StrEnum):
     """The format of a file of conversations."""
 
@@ -202,7 +211,7 @@ class FileFormat(StrEnum):
     PARQUET = "parquet"
 
 
-class FileTraffic(_StrictModel):
+class FileTraffic(_SourceSettings):
     """`kind = "file"`: JSON lines or Parquet, here, on the web, in a bucket or in a Hub repository."""
 
     kind: Literal["file"]
@@ -244,7 +253,7 @@ class TimeFormat(StrEnum):
     EPOCH_MS = "epoch-ms"
 
 
-class HttpTraffic(_StrictModel):
+class HttpTraffic(_SourceSettings):
     """`kind = "http"`: an export in pages of JSON, which follow by number, by cursor or by link."""
 
     kind: Literal["http"]
@@ -301,7 +310,7 @@ class HttpTraffic(_StrictModel):
         return check_no_password(url)
 
 
-class LangSmithTraffic(_StrictModel):
+class LangSmithTraffic(_SourceSettings):
     """`kind = "langsmith"`: root runs of a LangSmith project, each a conversation; scores go back as feedback."""
 
     kind: Literal["langsmith"]
@@ -349,7 +358,7 @@ class PageSelectors(_StrictModel):
     time: Selector | None = Field(default=None, description="when a message or conversation was, within it")
 
 
-class PageTraffic(_StrictModel):
+class PageTraffic(_SourceSettings):
     """`kind = "page"`: a page that lists past conversations, each on a page of its own, read with the browser."""
 
     kind: Literal["page"]
@@ -374,5 +383,8 @@ class PageTraffic(_StrictModel):
         return check_no_password(url)
 
 
-TrafficSettings = Annotated[FileTraffic | HttpTraffic | LangSmithTraffic | PageTraffic, Field(discriminator="kind")]
+TrafficSettings = Annotated[
+    FileTraffic | HttpTraffic | LangSmithTraffic | PageTraffic,
+    Field(discriminator="kind"),
+]
 """`[targets.NAME.traffic]`."""

@@ -1,0 +1,153 @@
+"""Reads the recipes of `docs/extending.md`, applies one to a copy of the tree, and writes the page.
+
+A recipe is a TOML file of `recipes/`: a title, a text, and edits. An edit creates a file, or inserts lines after one
+line (`after`), or replaces one line (`line`): that line is given without its indentation and must stand once in the
+file. So a recipe survives what changes elsewhere in the file. To renew the page: ``python -m tests.extending.recipes``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+DOCUMENT: Final = ROOT / "docs" / "extending.md"
+FOLDER: Final = Path(__file__).with_name("recipes")
+PACKAGES: Final = ("deployments", "flows", "monitors", "warehouse")
+
+LINE_WIDTH: Final = 116
+MAX_PRODUCT_FILES: Final = 3
+MAX_PRODUCT_FILES_WITH_SETTING: Final = 4
+
+INTRODUCTION: Final = """\
+# Extending Lookout
+
+Each recipe adds one thing: it says which files you change, and which test shows that it works. The code is a whole,
+small example. Take it as a pattern and replace its content.
+
+`tests/extending` applies every recipe to a copy of the tree and runs its test there, so the recipes work on this
+version. This page is made from the same files, `tests/extending/recipes/*.toml`, by
+`python -m tests.extending.recipes`.
+
+After a change, `make docs` renews the reference pages, `make snapshots` the texts that people read, and `make check`
+runs lint, types and the tests of what you changed. A word that graders read needs no Python: [words](words.md).
+"""
+
+
+class RecipeError(Exception):
+    """A recipe does not fit the tree. The text names the recipe, the file and the line."""
+
+
+class Edit(BaseModel):
+    """One change of one file. `text` is the new file, or the lines to insert or to put in the place of `line`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    file: str
+    text: str
+    after: str = ""
+    line: str = ""
+
+    @property
+    def creates(self) -> bool:
+        """Whether the file is new."""
+        return not (self.after or self.line)
+
+
+class Recipe(BaseModel):
+    """How to add one thing. ``product`` and ``test`` are its edits, ``test_file`` is what to run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str
+    intro: str
+    outro: str = ""
+    has_setting: bool = False
+    test_file: str
+    product: tuple[Edit, ...]
+    test: tuple[Edit, ...]
+
+    @property
+    def product_files(self) -> set[str]:
+        """The files of the product that it changes."""
+        return {edit.file for edit in self.product}
+
+    @property
+    def max_product_files(self) -> int:
+        """How many files of the product it may change."""
+        return MAX_PRODUCT_FILES_WITH_SETTING if self.has_setting else MAX_PRODUCT_FILES
+
+
+def load_recipe(path: Path) -> Recipe:
+    """Load a recipe. Raises ``ValueError`` for one of another form."""
+    return Recipe.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+
+
+def list_recipes() -> Sequence[Path]:
+    """List the files of all recipes, in the order of the page."""
+    return sorted(FOLDER.glob("*.toml"))
+
+
+def apply_recipe(recipe: Recipe, root: Path) -> None:
+    """Apply every edit to the tree at ``root``. Raises `RecipeError`."""
+    for edit in (*recipe.product, *recipe.test):
+        path = root / edit.file
+        if edit.creates:
+            if path.exists():
+                raise RecipeError(f"{recipe.title}: {edit.file} exists already")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(edit.text, encoding="utf-8")
+            continue
+        if not path.exists():
+            raise RecipeError(f"{recipe.title}: {edit.file} does not exist")
+        path.write_text(_apply_edit(recipe, edit, path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def _apply_edit(recipe: Recipe, edit: Edit, source: str) -> str:
+    anchor = edit.after or edit.line
+    lines = source.splitlines(keepends=True)
+    places = [number for number, line in enumerate(lines) if line.strip() == anchor.strip()]
+    if len(places) != 1:
+        raise RecipeError(f"{recipe.title}: {edit.file} has the line {anchor!r} {len(places)} times, expected once")
+    (place,) = places
+    kept = lines[: place + 1] if edit.after else lines[:place]
+    return "".join([*kept, edit.text, *lines[place + 1 :]])
+
+
+def build_page() -> str:
+    """Build the text of the page."""
+    recipes = [load_recipe(path) for path in list_recipes()]
+    return "\n".join([INTRODUCTION, *(part for recipe in recipes for part in _format_recipe(recipe))])
+
+
+def _format_recipe(recipe: Recipe) -> Iterator[str]:
+    yield f"## {recipe.title}\n\n{_wrap(recipe.intro)}\n"
+    for edit in (*recipe.product, *recipe.test):
+        yield f"{_format_place(edit)}\n\n```{_find_syntax(edit)}\n{edit.text.strip(chr(10))}\n```\n"
+    test = f"Test: `python -m pytest {recipe.test_file}`."
+    yield f"{_wrap(f'{test} {recipe.outro}')}\n"
+
+
+def _wrap(text: str) -> str:
+    return fill(text.strip(), width=LINE_WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _format_place(edit: Edit) -> str:
+    if edit.creates:
+        return f"New file `{edit.file}`:"
+    place, anchor = ("after", edit.after) if edit.after else ("instead of", edit.line)
+    return f"`{edit.file}`, {place} `{anchor.strip()}`:"
+
+
+def _find_syntax(edit: Edit) -> str:
+    """Find the language of a block. Data gets none: it is a part of a file, which cannot be checked alone."""
+    return "python" if edit.file.endswith(".py") else "text"
+
+
+if __name__ == "__main__":
+    DOCUMENT.write_text(build_page(), encoding="utf-8")
