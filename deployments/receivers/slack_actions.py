@@ -1,8 +1,8 @@
-"""The receiver of Slack's buttons: verify a press, store it, answer, and then apply it.
+"""The receiver of Slack's buttons: verify a request, store its actions, answer, and then apply them.
 
-A press is in the journal before Slack gets its 200, so that it survives a kill. Slack waits three seconds, so the
+An action is in the journal before Slack gets its 200, so that it survives a kill. Slack waits three seconds, so the
 answer does not wait for the warehouse. An unsigned request is not parsed. The body is a form with one JSON field
-that holds the presses. After the answer, the action is applied and shown in the message.
+that holds the actions. After the answer, each is applied and shown in the message.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from flows.alerting.edits import build_current_alert, find_outcome, list_recent_
 from flows.alerting.notifier import OperatorActions, apply_actions, store_action
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.slack.client import SlackReply
-from monitors.alerts.slack.render import Press, parse_press
+from monitors.alerts.slack.render import ButtonAction, parse_button_action
 from monitors.errors import ConfigError, MonitorError, NotifyError
 from monitors.records.base import Record
 from monitors.records.incidents import ActionVia
-from monitors.records.operator_actions import ActionEffect, ActionOutcome, PersonAction
+from monitors.records.operator_actions import ActionEffect, ActionOutcome, OperatorAction
 
 MAX_FORM_FIELDS: Final = 10
-MAX_PRESSES: Final = 10
-"""Slack sends one press per request; a few more are accepted."""
+MAX_ACTIONS: Final = 10
+"""Slack sends one action per request; a few more are accepted."""
 ID_CHARACTERS: Final = 24
 """Hexadecimal digits of an action's id: 96 bits."""
 
 
 class Malformed(ValueError):
-    """The request is not a button press. The text never contains the request."""
+    """The request is not an action. The text never contains the request."""
 
 
 class _User(BaseModel):
@@ -58,7 +58,7 @@ class _Option(BaseModel):
     value: Annotated[str, Field(max_length=2_000)]
 
 
-class _ButtonPress(BaseModel):
+class _Button(BaseModel):
     action_id: Annotated[str, Field(max_length=255)]
     value: Annotated[str, Field(max_length=2_000)] = ""
     selected_option: _Option | None = None
@@ -76,20 +76,20 @@ class _Interaction(BaseModel):
 
     type: Annotated[str, Field(max_length=100)]
     user: _User
-    actions: Annotated[list[_ButtonPress], Field(max_length=MAX_PRESSES)] = []
+    actions: Annotated[list[_Button], Field(max_length=MAX_ACTIONS)] = []
     container: _Container = _Container()
     response_url: Annotated[str, Field(max_length=2_000)] | None = None
 
 
-class Click(Record):
-    """A button press as an action, and the address for a reply, which is never stored."""
+class SlackAction(Record):
+    """An action by a button of a message, and the address for a reply, which is never stored."""
 
-    action: PersonAction
+    action: OperatorAction
     response_url: str | None
 
 
-def parse_clicks(body: bytes, *, at: datetime) -> tuple[Click, ...]:
-    """Parse the presses of our own buttons in ``body``; other apps' buttons and other interactions are skipped.
+def parse_slack_actions(body: bytes, *, at: datetime) -> tuple[SlackAction, ...]:
+    """Parse the actions by our own buttons in ``body``; other apps' buttons and other interactions are skipped.
 
     Raises `Malformed` for anything that Slack does not send.
     """
@@ -97,10 +97,14 @@ def parse_clicks(body: bytes, *, at: datetime) -> tuple[Click, ...]:
         interaction = _Interaction.model_validate(parse_strict_json(_extract_payload(body)))
         if interaction.type != "block_actions":
             return ()
-        presses = ((button, parse_press(button.action_id, _get_value(button))) for button in interaction.actions)
-        return tuple(_build_click(interaction, button, press, at) for button, press in presses if press is not None)
+        actions = (
+            (button, parse_button_action(button.action_id, _get_value(button))) for button in interaction.actions
+        )
+        return tuple(
+            _build_slack_action(interaction, button, action, at) for button, action in actions if action is not None
+        )
     except ValidationError:
-        raise Malformed("the payload has not the form of a press") from None
+        raise Malformed("the payload has not the form of an action") from None
     except ValueError as error:
         raise Malformed(str(error)) from None
 
@@ -122,25 +126,28 @@ def _extract_payload(body: bytes) -> str:
     return payloads[0]
 
 
-def _get_value(button: _ButtonPress) -> str:
+def _get_value(button: _Button) -> str:
     return button.selected_option.value if button.selected_option else button.value
 
 
-def _build_click(interaction: _Interaction, button: _ButtonPress, press: Press, at: datetime) -> Click:
+def _build_slack_action(
+    interaction: _Interaction, button: _Button, named: ButtonAction, at: datetime
+) -> SlackAction:
     """Build the action. Its id depends only on the button: pressed or delivered twice, it is one action."""
     canonical = f"{button.action_id}\n{_get_value(button)}".encode()
-    action = PersonAction(
+    action = OperatorAction(
+        # Stored ids begin so: with another beginning an action that Slack delivers again would be a second one.
         id=f"click-{hashlib.sha256(canonical).hexdigest()[:ID_CHARACTERS]}",
-        kind=press.kind,
+        kind=named.kind,
         at=at,
         by=interaction.user.id,
         via=ActionVia.SLACK,
-        alert_id=press.alert_id,
-        fingerprints=press.fingerprints,
+        alert_id=named.alert_id,
+        fingerprints=named.fingerprints,
         channel=interaction.container.channel_id,
         message_ts=interaction.container.message_ts,
     )
-    return Click(action=action, response_url=interaction.response_url)
+    return SlackAction(action=action, response_url=interaction.response_url)
 
 
 RETRY_PAUSE_S: Final = 5.0
@@ -148,7 +155,7 @@ RETRY_PAUSE_S: Final = 5.0
 LOCK_TIMEOUT_S: Final = 5.0
 """Short, so that the receiver can be stopped at any time: stored actions wait in the journal."""
 MAX_WAITING: Final = 1_000
-"""Presses whose reply address is remembered; of older ones only the action is applied."""
+"""Actions whose reply address is remembered; older ones are applied without a reply."""
 
 Work = Callable[[], Awaitable[None]]
 
@@ -156,33 +163,33 @@ log = logging.getLogger(__name__)
 
 
 class ActionWorker(Worker):
-    """Applies operators' actions from button presses and shows their outcomes.
+    """Applies operators' actions and shows their outcomes.
 
-    ``sender`` edits messages with a bot token. Without it the press's reply address is used, which is valid for
+    ``sender`` edits messages with a bot token. Without it the action's reply address is used, which is valid for
     half an hour.
     """
 
     def __init__(
         self,
-        people: OperatorActions,
+        actions: OperatorActions,
         *,
         sender: AlertSender | None,
         reply: SlackReply,
         retry_pause_s: float = RETRY_PAUSE_S,
     ) -> None:
         super().__init__(first_pause_s=retry_pause_s, max_pause_s=retry_pause_s)
-        self._people = people
+        self._actions = actions
         self._sender = sender
         self._reply = reply
-        self._waiting: OrderedDict[str, Click] = OrderedDict()
+        self._waiting: OrderedDict[str, SlackAction] = OrderedDict()
 
-    def save(self, click: Click) -> None:
-        """Store a press durably; may be called in a thread. Call `take` afterwards in the event loop."""
-        store_action(self._people, click.action)
+    def save(self, received: SlackAction) -> None:
+        """Store an action durably; may be called in a thread. Call `take` afterwards in the event loop."""
+        store_action(self._actions, received.action)
 
-    def take(self, clicks: Sequence[Click]) -> None:
-        """Apply the stored ``clicks`` in the background."""
-        self._waiting.update({click.action.id: click for click in clicks})
+    def take(self, actions: Sequence[SlackAction]) -> None:
+        """Apply the stored ``actions`` in the background."""
+        self._waiting.update({received.action.id: received for received in actions})
         while len(self._waiting) > MAX_WAITING:
             self._waiting.popitem(last=False)
         self.wake()
@@ -201,27 +208,27 @@ class ActionWorker(Worker):
         try:
             await work()
         except MonitorError as error:
-            log.warning("a press waits: %s", error)
+            log.warning("an action waits: %s", error)
             return False
         except Exception:  # logged; the receiver goes on and tries what is stored again
-            log.exception("a press waits: this is a fault of Lookout itself")
+            log.exception("an action waits: this is a fault of Lookout itself")
             return False
         return True
 
     async def _show_earlier_outcomes(self) -> None:
         """Show recent outcomes that a killed receiver may have applied without showing them."""
-        await asyncio.to_thread(apply_actions, self._people, wait_s=LOCK_TIMEOUT_S)
-        for outcome in await asyncio.to_thread(list_recent_outcomes, self._people):
+        await asyncio.to_thread(apply_actions, self._actions, wait_s=LOCK_TIMEOUT_S)
+        for outcome in await asyncio.to_thread(list_recent_outcomes, self._actions):
             await self._show_outcome(outcome, None)
 
     async def _apply_and_show(self) -> None:
-        applied = await asyncio.to_thread(apply_actions, self._people, wait_s=LOCK_TIMEOUT_S)
+        applied = await asyncio.to_thread(apply_actions, self._actions, wait_s=LOCK_TIMEOUT_S)
         for failure in applied.failed:
-            log.error("a press could not be carried out and waits: %s", failure)
-        for action_id, click in list(self._waiting.items()):
-            outcome = await asyncio.to_thread(find_outcome, self._people, action_id)
+            log.error("an action could not be carried out and waits: %s", failure)
+        for action_id, received in list(self._waiting.items()):
+            outcome = await asyncio.to_thread(find_outcome, self._actions, action_id)
             if outcome is not None:
-                await self._show_outcome(outcome, click.response_url)
+                await self._show_outcome(outcome, received.response_url)
                 self._waiting.pop(action_id, None)
 
     async def _show_outcome(self, outcome: ActionOutcome, response_url: str | None) -> None:
@@ -231,16 +238,16 @@ class ActionWorker(Worker):
                 if response_url:
                     await self._reply.post_ephemeral(response_url, outcome.text)
                 return
-            failed = await update_alerts(self._people, self._sender, [outcome]) if self._sender else ("no token",)
+            failed = await update_alerts(self._actions, self._sender, [outcome]) if self._sender else ("no token",)
             if failed and response_url:
                 await self._replace_message(outcome, response_url)
         except NotifyError as error:
-            log.warning("what came of a press is not shown: %s", error)
+            log.warning("the outcome of an action is not shown: %s", error)
 
     async def _replace_message(self, outcome: ActionOutcome, response_url: str) -> None:
-        click = self._waiting.get(outcome.action_id)
-        alert_id = click.action.alert_id if click else None
-        alert = await asyncio.to_thread(build_current_alert, self._people, alert_id) if alert_id else None
+        received = self._waiting.get(outcome.action_id)
+        alert_id = received.action.alert_id if received else None
+        alert = await asyncio.to_thread(build_current_alert, self._actions, alert_id) if alert_id else None
         if alert is not None:
             await self._reply.replace(response_url, alert)
 
@@ -249,7 +256,7 @@ PATH: Final = "/slack/actions"
 HEALTH_PATH: Final = "/health"
 SECRET_VARIABLE: Final = "SLACK_SIGNING_SECRET"  # noqa: S105 - the variable's name
 MAX_BODY_BYTES: Final = 512 * 1024
-"""A press includes its whole message: at most 13,000 characters, nine bytes each for Hindi in a form, so 120 kB.
+"""A request includes its whole message: at most 13,000 characters, nine bytes each for Hindi in a form, so 120 kB.
 This is four times that."""
 BODY_TIMEOUT_S: Final = 2.0
 """Slack gives up after three seconds."""
@@ -272,7 +279,7 @@ def parse_signing_secrets(text: str | None) -> tuple[str, ...]:
     secrets = tuple(secret.strip() for secret in (text or "").split(",") if secret.strip())
     if not secrets:
         raise ConfigError(
-            f"{SECRET_VARIABLE} is not set: without it nobody can tell Slack's presses from anybody's. "
+            f"{SECRET_VARIABLE} is not set: without it nobody can tell Slack's requests from anybody's. "
             "It is in the Slack app's settings under Basic Information, Signing Secret"
         )
     if any(len(secret) < MIN_SECRET_CHARACTERS for secret in secrets):
@@ -296,8 +303,7 @@ def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], wo
         try:
             body = await _read_body(request)
             _check_signature(request, body, verifiers)
-            clicks = parse_clicks(body, at=now())
-            await _save_clicks(clicks, worker)
+            await _save_actions(parse_slack_actions(body, at=now()), worker)
         except ActionRejected as refusal:
             return PlainTextResponse(str(refusal), status_code=refusal.status)
         except Malformed as error:
@@ -353,11 +359,11 @@ def _check_signature(request: Request, body: bytes, verifiers: Sequence[Signatur
         raise ActionRejected(HTTPStatus.UNAUTHORIZED, "not signed")
 
 
-async def _save_clicks(clicks: Sequence[Click], worker: ActionWorker) -> None:
-    """Store presses durably before the answer. If that fails, Slack shows an error to the person who pressed."""
+async def _save_actions(actions: Sequence[SlackAction], worker: ActionWorker) -> None:
+    """Store actions durably before the answer. If that fails, Slack shows an error to the person who pressed."""
     try:
-        for click in clicks:
-            await asyncio.to_thread(worker.save, click)
+        for received in actions:
+            await asyncio.to_thread(worker.save, received)
     except MonitorError:
         raise ActionRejected(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be stored; press again later") from None
-    worker.take(clicks)
+    worker.take(actions)

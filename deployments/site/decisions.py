@@ -37,15 +37,15 @@ def apply_decision(
     ``as_shown`` identifies the state of the page: a form that is sent twice from the same page is one decision.
     Raises `WarehouseUnwritable` when the decision could not be stored.
     """
-    people = request.site.people
-    action = build_action(kind, incidents, at=people.now(), by=request.visitor.name, via=ActionVia.SITE, note=note)
+    actions = request.site.actions
+    action = build_action(kind, incidents, at=actions.now(), by=request.visitor.name, via=ActionVia.SITE, note=note)
     if as_shown:
         key = build_idempotency_key(kind.value, request.visitor.name, *action.fingerprints, as_shown)
         action = action.model_copy(update={"id": f"{ActionVia.SITE.value}-{key}"})
-    store_action(people, action)
+    store_action(actions, action)
     # The action is in the journal, and the page says that it is pending.
     with suppress(WarehouseBusy):
-        apply_actions(people, wait_s=WAIT_S)
+        apply_actions(actions, wait_s=WAIT_S)
     renew_copy(request)
     action_outcomes = list_action_outcomes(request.site.store, action_id=action.id)
     if not action_outcomes:
@@ -53,13 +53,13 @@ def apply_decision(
     # In the background: Slack may be slow, and the next edit makes up for a missed one.
     bot = request.site.bot
     if bot is not None:
-        edit = partial(asyncio.run, update_alerts(request.site.people, bot, action_outcomes))
+        edit = partial(asyncio.run, update_alerts(request.site.actions, bot, action_outcomes))
         Thread(target=edit, daemon=True, name="slack-edit").start()
     return action_outcomes[0].text
 
 
 def build_idempotency_key(*parts: str) -> str:
-    """Return an id that is the same for the same form, so that a repeated press counts once."""
+    """Return an id that is the same for the same form, so that sending it again counts once."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:ID_CHARACTERS]
 
 

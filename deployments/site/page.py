@@ -50,7 +50,7 @@ class Site:
     """The context of all pages: the configuration, the copy that they read, and the services for decisions.
 
     ``store`` reads the copy and is never written. ``watch`` has the runs without a report, ``health`` the state of
-    the monitor itself. ``figures`` and ``reviews`` are caches. ``people`` applies decisions in the warehouse, and
+    the monitor itself. ``figures`` and ``reviews`` are caches. ``actions`` applies decisions in the warehouse, and
     ``bot`` edits the Slack messages about them.
     """
 
@@ -61,7 +61,7 @@ class Site:
     health: HealthWatch
     figures: CopyMemory
     reviews: ReviewMemory
-    people: OperatorActions
+    actions: OperatorActions
     bot: AlertSender | None
     now: Callable[[], datetime]
     prefix: str

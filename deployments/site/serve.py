@@ -86,7 +86,7 @@ def _build_site(config: Config, host: str, environment: SiteEnvironment) -> Site
         health=HealthWatch(get_environment()),
         figures=CopyMemory(snapshot),
         reviews=ReviewMemory(),
-        people=build_operator_actions(config, store, environment.now),
+        actions=build_operator_actions(config, store, environment.now),
         bot=build_slack_bot(config),
         now=environment.now,
         prefix=config.site.path_prefix,

@@ -14,7 +14,7 @@ from monitors.alerts.sender import AlertSender
 from monitors.alerts.settings import AlertSettings
 from monitors.config.file import Config
 from monitors.records.incidents import Capability
-from monitors.records.operator_actions import ActionChanges, ActionSubject, PersonAction
+from monitors.records.operator_actions import ActionChanges, ActionContext, OperatorAction
 from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
 from warehouse.queries.operator_actions import ActionResults, append_action, carry_out_actions
@@ -46,7 +46,7 @@ def build_operator_actions(config: Config, store: Store, now: Callable[[], datet
     return OperatorActions(store=store, settings=config.alerts, account_patterns=account_patterns, now=now)
 
 
-def store_action(actions: OperatorActions, action: PersonAction) -> None:
+def store_action(actions: OperatorActions, action: OperatorAction) -> None:
     """Store an action durably, without waiting for a lock; `apply_actions` carries it out."""
     append_action(actions.store.journal, action)
 
@@ -57,9 +57,9 @@ def apply_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> A
     Raises `WarehouseBusy`; then the actions still wait, and nothing is lost.
     """
 
-    def resolve(subject: ActionSubject) -> ActionChanges:
+    def resolve(context: ActionContext) -> ActionChanges:
         return resolve_action(
-            subject, now=actions.now(), settings=actions.settings, account_patterns=actions.account_patterns
+            context, now=actions.now(), settings=actions.settings, account_patterns=actions.account_patterns
         )
 
     return carry_out_actions(actions.store, actions.store.journal, resolve, wait_s=wait_s)
@@ -71,7 +71,7 @@ class Notifier:
 
     ``terminal`` prints what no other path accepts; ``now`` is the clock.
 
-    ``people`` carries out operator actions before any alert is decided. ``owner`` is the part of the monitor that
+    ``actions`` carries out operator actions before any alert is decided. ``owner`` is the part of the monitor that
     opens the incidents. ``production`` is true for a production target.
     """
 
@@ -82,7 +82,7 @@ class Notifier:
     journal: Journal
     sender: AlertSender
     terminal: AlertSender
-    people: OperatorActions
+    actions: OperatorActions
     now: Callable[[], datetime]
     owner: Capability = Capability.VERIFY
     production: bool = False

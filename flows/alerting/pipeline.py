@@ -70,7 +70,7 @@ def record_alerts(
     notifier: Notifier, observations: Sequence[Observation], summary: RunSummary, scope: ResolutionScope | None
 ) -> tuple[Alert, ...]:
     """Run all stages except sending: apply actions, then decide, group, refer and record under one lock."""
-    silences = apply_actions(notifier.people).silences
+    silences = apply_actions(notifier.actions).silences
     undelivered = _read_undelivered(notifier)
     sent: Mapping[str, str] = {}
     if any(observation.cases_with_alerts for observation in observations):

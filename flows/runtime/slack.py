@@ -134,7 +134,7 @@ def build_notifier(
         journal=store.journal,
         sender=sender,
         terminal=build_terminal_sender(config),
-        people=build_operator_actions(config, store, utc_now),
+        actions=build_operator_actions(config, store, utc_now),
         now=utc_now,
         owner=owner,
         production=configured is not None and configured.environment is Environment.PRODUCTION,

@@ -29,12 +29,12 @@ from monitors.records.incidents import (
 )
 from monitors.records.operator_actions import (
     ActionChanges,
+    ActionContext,
     ActionEffect,
     ActionOutcome,
-    ActionSubject,
     CaseDraft,
     HumanLabel,
-    PersonAction,
+    OperatorAction,
     Silence,
     StoredConversation,
 )
@@ -47,11 +47,11 @@ ID_CHARACTERS: Final = 24
 
 def build_action(
     kind: ActionKind, about: Sequence[Incident], *, at: datetime, by: str, via: ActionVia, note: str
-) -> PersonAction:
+) -> OperatorAction:
     """Build a person's action on incidents; the same action at the same time has the same id."""
     fingerprints = tuple(incident.fingerprint for incident in about)
     canonical = "\n".join([kind.value, by, at.isoformat(), *fingerprints]).encode()
-    return PersonAction(
+    return OperatorAction(
         id=f"{via.value}-{hashlib.sha256(canonical).hexdigest()[:ID_CHARACTERS]}",
         kind=kind,
         at=at,
@@ -71,7 +71,7 @@ def is_wanted_as_gold(item: AlertItem) -> bool:
 
 
 def draft_case(
-    action: PersonAction,
+    action: OperatorAction,
     item: AlertItem,
     conversations: Sequence[StoredConversation],
     account_patterns: Callable[[str], Sequence[str]],
@@ -142,46 +142,46 @@ AccountPatterns = Callable[[str], Sequence[str]]
 
 
 def resolve_action(
-    subject: ActionSubject, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
+    context: ActionContext, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
 ) -> ActionChanges:
-    """Apply ``subject.action`` to its incidents; an action with nothing left to do says so in its outcome."""
-    action, incidents = subject.action, _select_incidents(subject)
+    """Apply ``context.action`` to its incidents; an action with nothing left to do says so in its outcome."""
+    action, incidents = context.action, _select_incidents(context)
     if not incidents:
-        return _build_empty_settlement(action, now, ActionEffect.UNKNOWN, UNKNOWN_TEXT)
+        return _build_no_change(action, now, ActionEffect.UNKNOWN, UNKNOWN_TEXT)
     match action.kind:
         case ActionKind.ACKNOWLEDGE:
             return _acknowledge(action, incidents, now)
         case ActionKind.RESOLVE:
             return _resolve(action, incidents, now)
         case ActionKind.FALSE_ALARM:
-            return _false_alarm(subject, incidents, now, settings)
+            return _false_alarm(context, incidents, now, settings)
         case ActionKind.ADD_TO_GOLD:
-            return _add_to_gold(subject, now, account_patterns)
+            return _add_to_gold(context, now, account_patterns)
         case _:
             assert_never(action.kind)
 
 
-def _select_incidents(subject: ActionSubject) -> tuple[Incident, ...]:
+def _select_incidents(context: ActionContext) -> tuple[Incident, ...]:
     """Select the incidents that a button's message shows, or that a command names."""
-    if subject.action.alert_id is None:
-        return subject.incidents
-    shown = {item.incident.fingerprint for item in subject.items}
-    return tuple(incident for incident in subject.incidents if incident.fingerprint in shown)
+    if context.action.alert_id is None:
+        return context.incidents
+    shown = {item.incident.fingerprint for item in context.items}
+    return tuple(incident for incident in context.incidents if incident.fingerprint in shown)
 
 
-def _acknowledge(action: PersonAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
+def _acknowledge(action: OperatorAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
     unacknowledged = [incident for incident in incidents if incident.state is IncidentState.OPEN]
     if not unacknowledged:
-        return _build_empty_settlement(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
+        return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
     changed = tuple(incident.acknowledge() for incident in unacknowledged)
     text = f"{plural(len(unacknowledged), 'incident')} acknowledged: no reminder until worse"
     return ActionChanges(outcome=_build_outcome(action, now, incidents, text), incidents=changed)
 
 
-def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
+def _resolve(action: OperatorAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
     unresolved = [incident for incident in incidents if not incident.is_resolved]
     if not unresolved:
-        return _build_empty_settlement(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
+        return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
     text = f"{plural(len(unresolved), 'incident')} resolved by hand; an alert says so when a run sees it again"
     return ActionChanges(
         outcome=_build_outcome(action, now, incidents, text),
@@ -190,11 +190,11 @@ def _resolve(action: PersonAction, incidents: Sequence[Incident], now: datetime)
 
 
 def _false_alarm(
-    subject: ActionSubject, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
+    context: ActionContext, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
 ) -> ActionChanges:
     """Label the finding as wrong, resolve it, and silence it for a limited time, because graders get better."""
-    action = subject.action
-    silenced = {item.incident.fingerprint: item for item in subject.items}
+    action = context.action
+    silenced = {item.incident.fingerprint: item for item in context.items}
     until = now + timedelta(hours=settings.false_alarm_quiet_h)
     text = f"{plural(len(incidents), 'finding')} labelled a false alarm, quiet until {until:%Y-%m-%d %H:%M} UTC"
     unresolved = (incident for incident in incidents if not incident.is_resolved)
@@ -206,7 +206,7 @@ def _false_alarm(
     )
 
 
-def _build_label(action: PersonAction, incident: Incident, item: AlertItem | None) -> HumanLabel:
+def _build_label(action: OperatorAction, incident: Incident, item: AlertItem | None) -> HumanLabel:
     return HumanLabel(
         id=f"{action.id}-{incident.fingerprint[:ACTION_FINGERPRINT_CHARACTERS]}",
         at=action.at,
@@ -222,7 +222,7 @@ def _build_label(action: PersonAction, incident: Incident, item: AlertItem | Non
     )
 
 
-def _build_silence(action: PersonAction, incident: Incident, now: datetime, until: datetime) -> Silence:
+def _build_silence(action: OperatorAction, incident: Incident, now: datetime, until: datetime) -> Silence:
     return Silence(
         id=f"{action.id}-{incident.fingerprint[:ACTION_FINGERPRINT_CHARACTERS]}",
         author=action.by,
@@ -233,13 +233,13 @@ def _build_silence(action: PersonAction, incident: Incident, now: datetime, unti
     )
 
 
-def _add_to_gold(subject: ActionSubject, now: datetime, account_patterns: AccountPatterns) -> ActionChanges:
-    action = subject.action
-    wanted = [item for item in subject.items if is_wanted_as_gold(item)]
+def _add_to_gold(context: ActionContext, now: datetime, account_patterns: AccountPatterns) -> ActionChanges:
+    action = context.action
+    wanted = [item for item in context.items if is_wanted_as_gold(item)]
     if not wanted:
         text = "Nothing to draft: what a probe asked is a gold case already, and other messages have no question."
-        return _build_empty_settlement(action, now, ActionEffect.NOTHING_TO_DO, text)
-    drafts = tuple(draft_case(action, item, subject.conversations, account_patterns) for item in wanted)
+        return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, text)
+    drafts = tuple(draft_case(action, item, context.conversations, account_patterns) for item in wanted)
     text = f"{plural(len(drafts), 'case')} drafted, to be reviewed: nothing unreviewed is gold"
     about = [item.incident for item in wanted]
     return ActionChanges(outcome=_build_outcome(action, now, about, text), drafts=drafts)
@@ -252,13 +252,15 @@ def _format_state(incidents: Sequence[Incident]) -> str:
     return "Nothing to do: it is acknowledged already."
 
 
-def _build_outcome(action: PersonAction, now: datetime, incidents: Sequence[Incident], text: str) -> ActionOutcome:
+def _build_outcome(
+    action: OperatorAction, now: datetime, incidents: Sequence[Incident], text: str
+) -> ActionOutcome:
     about = tuple(incident.fingerprint for incident in incidents)
     return ActionOutcome(action_id=action.id, at=now, effect=ActionEffect.DONE, fingerprints=about, text=text)
 
 
-def _build_empty_settlement(
-    action: PersonAction, now: datetime, effect: ActionEffect, text: str, incidents: Sequence[Incident] = ()
+def _build_no_change(
+    action: OperatorAction, now: datetime, effect: ActionEffect, text: str, incidents: Sequence[Incident] = ()
 ) -> ActionChanges:
     about = tuple(incident.fingerprint for incident in incidents)
     return ActionChanges(

@@ -1,5 +1,8 @@
 """Operators' records: actions on incidents, labels on findings, and silences.
 
+A person's reaction to an alert has three names: the action is what the person does, its outcome what comes of it,
+and its mark is how the alert shows it (`OperatorMark`).
+
 They are durable and name the person. A silence says that a fault is known, and has an end.
 """
 
@@ -75,12 +78,13 @@ class Silence(Record):
         return all(getattr(incident, name) == wanted for name, wanted in self.list_matchers().items())
 
 
-class PersonAction(Record):
-    """One action of a person. ``id`` is the same for the same click, however often it is delivered.
+class OperatorAction(Record):
+    """One reaction of a person to an alert, from the button or the command to the database.
 
-    ``by`` is a Slack user id (U…) or the name given to the command. The action is about the incidents
-    ``fingerprints``, or about all of the message ``alert_id`` if there are none. ``channel`` and ``message_ts``
-    identify the message with the button.
+    ``id`` is the same for the same button of a message, however often it is pressed or delivered. ``by`` is a Slack
+    user id (U…) or the name given to the command. The action is about the incidents ``fingerprints``, or about all
+    of the message ``alert_id`` if there are none. ``channel`` and ``message_ts`` identify the message with the
+    button.
     """
 
     id: Identifier
@@ -95,7 +99,7 @@ class PersonAction(Record):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
     @model_validator(mode="after")
-    def _check_subject(self) -> Self:
+    def _check_target(self) -> Self:
         if self.alert_id is None and not self.fingerprints:
             raise ValueError("an action needs `alert_id` or `fingerprints`: what is it about?")
         return self
@@ -194,13 +198,13 @@ class StoredConversation(Record):
     answer: str
 
 
-class ActionSubject(Record):
+class ActionContext(Record):
     """An action with its context: the alert's items, the current incidents, the conversations (for a draft).
 
     ``items`` are empty if the message or the incidents are not in this warehouse.
     """
 
-    action: PersonAction
+    action: OperatorAction
     items: tuple[AlertItem, ...] = ()
     incidents: tuple[Incident, ...] = ()
     conversations: tuple[StoredConversation, ...] = ()

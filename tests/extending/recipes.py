@@ -115,8 +115,8 @@ def _apply_edit(recipe: Recipe, edit: Edit, source: str) -> str:
     if len(places) != 1:
         raise RecipeError(f"{recipe.title}: {edit.file} has the line {anchor!r} {len(places)} times, expected once")
     (place,) = places
-    kept = lines[: place + 1] if edit.after else lines[:place]
-    return "".join([*kept, edit.text, *lines[place + 1 :]])
+    before = lines[: place + 1] if edit.after else lines[:place]
+    return "".join([*before, edit.text, *lines[place + 1 :]])
 
 
 def build_page() -> str:

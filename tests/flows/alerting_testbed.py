@@ -78,7 +78,7 @@ class AlertingTestbed:
             journal=self.store.journal,
             sender=FallbackSender(ways),
             terminal=self.terminal,
-            people=OperatorActions(
+            actions=OperatorActions(
                 store=self.store, settings=self.settings, account_patterns=lambda _: (), now=self
             ),
             now=self,

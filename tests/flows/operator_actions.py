@@ -55,6 +55,6 @@ def build_notifier(
         journal=store.journal,
         sender=SlackBot(people.settings, token=TOKEN, now=clock),
         terminal=TerminalSender(people.settings, console=Console(file=StringIO()), now=clock),
-        people=people,
+        actions=people,
         now=clock,
     )

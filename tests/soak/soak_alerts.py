@@ -152,7 +152,7 @@ def _work(seed: int, folder: Path, slack: SlackServer, began: datetime, run_id: 
         journal=store.journal,
         sender=SlackBot(settings, token=TOKEN, now=now),
         terminal=TerminalSender(settings, console=_nowhere(), now=now),
-        people=OperatorActions(store=store, settings=settings, account_patterns=lambda _: (), now=now),
+        actions=OperatorActions(store=store, settings=settings, account_patterns=lambda _: (), now=now),
         now=now,
     )
     asyncio.run(notify(notifier, [observation(f"leak-{seed}", run_id=run_id, seen_at=now())]))

@@ -14,7 +14,7 @@ from monitors.records.grades import Assessment
 from monitors.records.incidents import Alert, Incident, Receipt
 from monitors.records.logs import LogCursor, LoggedHallucination, QuarantinedLine
 from monitors.records.nightly import NightlyReport, SeenConversation
-from monitors.records.operator_actions import ActionOutcome, CaseDraft, HumanLabel, PersonAction, Silence
+from monitors.records.operator_actions import ActionOutcome, CaseDraft, HumanLabel, OperatorAction, Silence
 from monitors.records.runs import RunReport
 from monitors.records.self_checks import DrillReport, RepeatabilityRun
 from monitors.records.targets import DeployEvent
@@ -105,7 +105,7 @@ class ActionRow(Record):
     """What a person did. Natural key: its id; the first stays, so that a click delivered twice is one."""
 
     table: Literal["actions"] = "actions"
-    row: PersonAction
+    row: OperatorAction
 
 
 class OutcomeRow(Record):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from monitors.records.base import Record, UtcTime
 from monitors.records.incidents import Alert, DeliveryStatus, Incident, IncidentKind, NotifyReason, OperatorMark
-from monitors.records.operator_actions import ActionOutcome, PersonAction, Silence
+from monitors.records.operator_actions import ActionOutcome, OperatorAction, Silence
 from warehouse.database.store import Store
 from warehouse.queries.operator_actions import SHOWN_TOGETHER
 
@@ -30,7 +30,7 @@ class IncidentMessage(Record):
 class IncidentAction(Record):
     """What a person did about it, and what came of that."""
 
-    action: PersonAction
+    action: OperatorAction
     outcome: ActionOutcome | None
 
 
@@ -135,7 +135,7 @@ def _load_alert(store: Store, alert_id: str) -> Alert:
 def _list_actions(
     store: Store, incident: Incident, messages: tuple[IncidentMessage, ...]
 ) -> tuple[IncidentAction, ...]:
-    """What came of it is asked first: a press on a whole message is about the incidents of its outcome."""
+    """Read the outcome first: an action on a whole message is about the incidents of its outcome."""
     table = store.query(
         "select a.record, o.action_id, o.carried_out_at, o.effect, o.fingerprints, o.text"
         " from actions a left join action_outcomes o on o.action_id = a.id"
@@ -145,7 +145,7 @@ def _list_actions(
         {"key": incident.fingerprint, "alerts": ",".join(message.alert_id for message in messages)},
     )
     return tuple(
-        IncidentAction(action=PersonAction.model_validate_json(str(record)), outcome=_build_outcome(tuple(rest)))
+        IncidentAction(action=OperatorAction.model_validate_json(str(record)), outcome=_build_outcome(tuple(rest)))
         for record, *rest in table.rows
     )
 
@@ -321,10 +321,10 @@ def find_first_messages(store: Store, fingerprints: Sequence[str]) -> Sequence[t
     return [(str(channel), str(ts), str(alert_id)) for channel, ts, alert_id in table.rows]
 
 
-def find_action(store: Store, action_id: str) -> PersonAction | None:
+def find_action(store: Store, action_id: str) -> OperatorAction | None:
     """Find a stored action by its id; ``None`` if there is none."""
     rows = store.query("select record from actions where id = $action", {"action": action_id}).rows
-    return PersonAction.model_validate_json(str(rows[0][0])) if rows else None
+    return OperatorAction.model_validate_json(str(rows[0][0])) if rows else None
 
 
 def list_action_outcomes(

@@ -24,9 +24,9 @@ from monitors.records.grades import FailureKind
 from monitors.records.incidents import ActionKind, Alert, AlertItem, Incident
 from monitors.records.operator_actions import (
     ActionChanges,
-    ActionSubject,
+    ActionContext,
     CaseDraft,
-    PersonAction,
+    OperatorAction,
     Silence,
     StoredConversation,
 )
@@ -74,11 +74,11 @@ def _read_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tup
     return (), ""
 
 
-ResolveAction = Callable[[ActionSubject], ActionChanges]
+ResolveAction = Callable[[ActionContext], ActionChanges]
 """Pure: an action with what it is about → what comes of it."""
 
 
-def append_action(journal: Journal, action: PersonAction) -> None:
+def append_action(journal: Journal, action: OperatorAction) -> None:
     """Store an operator action durably, without a lock. Raises `WarehouseUnwritable`."""
     journal.append_outbox([ActionRow(row=action)])
 
@@ -113,7 +113,7 @@ def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *,
             try:
                 with transaction(connection):
                     changes = resolve(
-                        _build_subject(connection, journal, PersonAction.model_validate_json(str(record)))
+                        _build_action_context(connection, journal, OperatorAction.model_validate_json(str(record)))
                     )
                     save_rows(connection, journal, _build_rows(changes, compute_next_sequence(connection)))
                 done.append(changes)
@@ -161,13 +161,15 @@ def _list_silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]
     return tuple(silences)
 
 
-def _build_subject(connection: duckdb.DuckDBPyConnection, journal: Journal, action: PersonAction) -> ActionSubject:
+def _build_action_context(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, action: OperatorAction
+) -> ActionContext:
     wanted = set(action.fingerprints)
     by_fingerprint = {
         item.incident.fingerprint: item for alert in _find_alerts(connection, action) for item in alert.items
     }
     items = tuple(item for key, item in by_fingerprint.items() if not wanted or key in wanted)
-    return ActionSubject(
+    return ActionContext(
         action=action,
         items=items,
         incidents=tuple(_load_incidents(connection, sorted(wanted or by_fingerprint))),
@@ -177,7 +179,7 @@ def _build_subject(connection: duckdb.DuckDBPyConnection, journal: Journal, acti
     )
 
 
-def _find_alerts(connection: duckdb.DuckDBPyConnection, action: PersonAction) -> Sequence[Alert]:
+def _find_alerts(connection: duckdb.DuckDBPyConnection, action: OperatorAction) -> Sequence[Alert]:
     """Find the alerts of the message that an action is about; else the last alert about each incident."""
     if action.alert_id is None:
         return _find_last_alerts(connection, action.fingerprints)

@@ -117,14 +117,14 @@ def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
         text = _join_suite(request, candidate, settings, person, form)
     elif form.get("word") == DraftWord.NO:
         note = redact(form.get("note", "").strip()[:MAX_NOTE_CHARACTERS])
-        at, store = request.site.now(), request.site.people.store
+        at, store = request.site.now(), request.site.actions.store
         store_outcome(store, settings.suite, candidate, joined=False, by=person, at=at, note=note)
         text = "Not wanted: it does not come back."
     else:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Say yes or no: nothing was stored.")
     # The decision is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
-        request.site.people.store.load_pending(WAIT_S)
+        request.site.actions.store.load_pending(WAIT_S)
     renew_copy(request)
     place = form.get("page", "")
     next_address = request.link(
@@ -163,7 +163,7 @@ def _join_suite(
             f"{redact(outcome.reason)}. Nothing was stored: go back, and tick that it is to join all the same.",
         )
     try:
-        store, at = request.site.people.store, request.site.now()
+        store, at = request.site.actions.store, request.site.now()
         join_draft_case(store, settings.suite, candidate, case, outcome, by=person, at=at)
     except GoldSetError as error:
         raise PageRefused(HTTPStatus.CONFLICT, f"It did not join: {error}") from None

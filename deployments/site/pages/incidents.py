@@ -264,7 +264,7 @@ def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
 
 def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Silence one incident until the chosen time, or the time in the text field."""
-    incident, now = _load_requested_incident(request), request.site.people.now()
+    incident, now = _load_requested_incident(request), request.site.actions.now()
     until, lasting = form.get("until", "").strip(), form.get("lasting", "").strip()
     try:
         ends_at = compute_silence_end(now, lasting=None if until else lasting or None, until=until or None)
@@ -285,7 +285,7 @@ def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
 def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done:
     """End a silence now: the next run with this incident sends an alert again."""
     incident, key = _load_requested_incident(request), request.path["silence"]
-    now = request.site.people.now()
+    now = request.site.actions.now()
     silence = next(
         (
             candidate
@@ -302,11 +302,11 @@ def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done
 
 
 def _store_silence(request: PageRequest, silence: Silence) -> None:
-    people = request.site.people
-    append_silence(people.store.journal, silence)
+    actions = request.site.actions
+    append_silence(actions.store.journal, silence)
     # The silence is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
-        apply_actions(people, wait_s=WAIT_S)
+        apply_actions(actions, wait_s=WAIT_S)
     renew_copy(request)
 
 

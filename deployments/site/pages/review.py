@@ -287,7 +287,7 @@ def _store_label(request: PageRequest, check: SpotCheck, person: str, form: Mapp
         rating=_parse_rating(form) if answer.issue is not None else None,
         note=form.get("note", "").strip()[:MAX_NOTE_CHARACTERS],
     )
-    store = request.site.people.store
+    store = request.site.actions.store
     others = describe_earlier_reviews(store, answer.answer_id, person)
     contradicted = save_label(store, request.site.config.data_folder, label, answer, clean)
     # The label is in the journal; the next run loads it.

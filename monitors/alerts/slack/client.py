@@ -5,7 +5,7 @@ This client repeats only requests that cannot have arrived (no connection, 429, 
 logger writes the webhook's address, so it gets its own logger.
 
 Only a few fields of Slack's answers are read. Errors say what Slack's answer means for a message, without any
-address or token. The reply to a button press goes to the address that Slack sends with it: it needs no token and is
+address or token. The reply to an action goes to the address that Slack sends with it: it needs no token and is
 valid for half an hour.
 """
 
@@ -212,7 +212,7 @@ SLACK_HOSTS: Final = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
 
 
 class SlackReply:
-    """Replies to button presses. It never calls an address that does not belong to Slack."""
+    """Replies to actions by buttons. It never calls an address that does not belong to Slack."""
 
     def __init__(self, settings: AlertSettings) -> None:
         self._settings = settings

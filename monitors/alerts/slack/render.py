@@ -1,6 +1,6 @@
 """Render alerts and the nightly digest as Slack's Block Kit, within Slack's limits, with all foreign text inert.
 
-Also the buttons of a message: which are shown, their values, and how a press is parsed. The digest has a plain text
+Also the buttons of a message: which are shown, their values, and how they are parsed. The digest has a plain text
 too.
 """
 
@@ -58,8 +58,8 @@ _BUTTON_VALUE: Final = re.compile(r"([A-Za-z0-9_-]{1,40}) ([0-9]{1,6})", re.ASCI
 _MENU_VALUE: Final = re.compile(r"([a-z_]{1,20}) ([A-Za-z0-9_-]{1,40}) ([0-9a-f]{64})")
 
 
-class Press(Record):
-    """A button press: the action, the alert, and which of its failures (all if ``fingerprints`` is empty)."""
+class ButtonAction(Record):
+    """The action of a button: on an alert, or only on its failures ``fingerprints`` if there are some."""
 
     kind: ActionKind
     alert_id: str
@@ -90,15 +90,15 @@ def build_menu(alert: Alert, item: AlertItem) -> Block | None:
     return {"type": "overflow", "action_id": MENU, "options": options} if options and fits else None
 
 
-def parse_press(action_id: str, value: str) -> Press | None:
-    """Parse a press; ``None`` if the button is not ours. Raises ``ValueError`` if only its value is not ours."""
+def parse_button_action(action_id: str, value: str) -> ButtonAction | None:
+    """Parse a button; ``None`` if it is not ours. Raises ``ValueError`` if only its value is not ours."""
     if action_id == MENU:
         kind, alert_id, fingerprint = _match_value(_MENU_VALUE, value)
-        return Press(kind=ActionKind(kind), alert_id=alert_id, fingerprints=(fingerprint,))
+        return ButtonAction(kind=ActionKind(kind), alert_id=alert_id, fingerprints=(fingerprint,))
     if action_id not in BUTTONS:
         return None
     alert_id, shown = _match_value(_BUTTON_VALUE, value)
-    return Press(kind=BUTTONS[action_id], alert_id=alert_id, shown=int(shown))
+    return ButtonAction(kind=BUTTONS[action_id], alert_id=alert_id, shown=int(shown))
 
 
 def _match_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
@@ -109,7 +109,7 @@ def _match_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
 
 
 def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
-    """Build a button. Its value holds the number of failures shown: if it grows, a press is a new action."""
+    """Build a button. Its value holds the number of failures shown: if it grows, pressing it is a new action."""
     button: Block = {
         "type": "button",
         "action_id": action_id,

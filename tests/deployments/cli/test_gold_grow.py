@@ -24,7 +24,7 @@ from monitors.records.cases import Pipeline
 from monitors.records.exchanges import Exchange, Origin, Timings
 from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.incidents import ActionKind, ActionVia
-from monitors.records.operator_actions import PersonAction
+from monitors.records.operator_actions import OperatorAction
 from tests import fork_server
 from tests.builders import NOON, gold_case
 from tests.conftest import ROOT
@@ -193,7 +193,7 @@ def leak(folder: Path, slack: SlackServer) -> None:
     (alert,) = asyncio.run(notify(build_notifier(people, clock), [seen]))
     store_action(
         people,
-        PersonAction(
+        OperatorAction(
             id="click-9", kind=ActionKind.ADD_TO_GOLD, at=NIGHT, by="U0ASHA", via=ActionVia.SLACK, alert_id=alert.id
         ),
     )

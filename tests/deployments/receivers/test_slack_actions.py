@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.receivers.slack_actions import parse_clicks
+from deployments.receivers.slack_actions import parse_slack_actions
 from flows.alerting.notifier import store_action
 from monitors.records.exchanges import Origin
 from monitors.records.incidents import IncidentState
@@ -197,7 +197,7 @@ async def test_a_press_that_cannot_be_stored_is_not_acknowledged(people, clock, 
 async def test_a_new_receiver_carries_out_and_shows_what_a_killed_one_had_stored(people, clock, slack, tmp_path):
     await page(people, clock)
     payload = interaction(slack, slack.messages[0], ACKNOWLEDGE)
-    (click,) = parse_clicks(form_of(payload), at=clock())
+    (click,) = parse_slack_actions(form_of(payload), at=clock())
     store_action(
         build_operator_actions(tmp_path, slack, clock, seed=3), click.action
     )  # killed right after this, before its answer

@@ -14,7 +14,7 @@ from flows.alerting.pipeline import notify
 from monitors.records.exchanges import Exchange, Origin, Timings
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import ActionKind, ActionVia, IncidentState
-from monitors.records.operator_actions import ActionEffect, PersonAction, Silence
+from monitors.records.operator_actions import ActionEffect, OperatorAction, Silence
 from tests.flows.messages import format_messages
 from tests.flows.operator_actions import Clock, build_notifier, build_operator_actions
 from tests.monitors.alerts.sample_observations import NIGHT, observation
@@ -43,7 +43,7 @@ def people(tmp_path, slack, clock):
 
 
 def click(alert, kind=ActionKind.ACKNOWLEDGE, *, by="U0ASHA", message_ts=None, about=()):
-    return PersonAction(
+    return OperatorAction(
         id=f"click-{alert.id}-{kind.value}",
         kind=kind,
         at=NIGHT,

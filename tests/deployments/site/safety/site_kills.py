@@ -36,7 +36,7 @@ refresh_s = 1
 
 
 @dataclass
-class Press:
+class ButtonAction:
     """One form that a person sends: where to, with which fields; ``status`` is ``None`` while no answer came."""
 
     kind: str
@@ -53,7 +53,7 @@ class KillReport:
     ``leftovers`` are copies of the warehouse beyond the newest two.
     """
 
-    presses: list[Press]
+    presses: list[ButtonAction]
     unanswered: int
     missing: list[str]
     twice: list[str]
@@ -67,7 +67,7 @@ def kill_while_people_decide(folder: Path, kills: int, seed: int) -> KillReport:
     with_drafts(folder, kills)
     (folder / "reviewer").write_text("me\n")
     (folder / "lookout.toml").write_text(SETTINGS)
-    presses = [Press(KINDS[number % len(KINDS)], number) for number in range(kills)]
+    presses = [ButtonAction(KINDS[number % len(KINDS)], number) for number in range(kills)]
     waiting, unanswered = None, 0
     for press in presses:
         child = _serving(folder, port)
@@ -119,7 +119,7 @@ def _get(port: int, path: str) -> httpx.Response:
     return httpx.get(f"http://127.0.0.1:{port}{path}", trust_env=False, timeout=60)
 
 
-def _fill_in(port: int, press: Press) -> None:
+def _fill_in(port: int, press: ButtonAction) -> None:
     """As a person does on the page, with what its form carries."""
     incident = f"/incidents/{fingerprint(f'user-{press.number}')}"
     match press.kind:
@@ -142,13 +142,13 @@ def _fill_in(port: int, press: Press) -> None:
             press.fields[name] = shown.split(f'name="{name}" value="')[1].partition('"')[0]
 
 
-def _send(port: int, press: Press) -> None:
+def _send(port: int, press: ButtonAction) -> None:
     with suppress(httpx.HTTPError, socket.error):
         answer = httpx.post(f"http://127.0.0.1:{port}{press.path}", data=press.fields, trust_env=False, timeout=60)
         press.status = answer.status_code
 
 
-def _report(folder: Path, presses: list[Press], unanswered: int) -> KillReport:
+def _report(folder: Path, presses: list[ButtonAction], unanswered: int) -> KillReport:
     store = store_in(folder)
     store.load_pending(30)
     missing, twice = [], []
@@ -161,7 +161,7 @@ def _report(folder: Path, presses: list[Press], unanswered: int) -> KillReport:
     return KillReport(presses, unanswered, missing, twice, copies[2:])
 
 
-def _found(folder: Path, store, press: Press) -> int:
+def _found(folder: Path, store, press: ButtonAction) -> int:
     """How often what was pressed is there."""
     key = fingerprint(f"user-{press.number}")
     match press.kind:

@@ -24,7 +24,7 @@ from monitors.records.incidents import (
     Redacted,
 )
 from monitors.records.logs import BlockedReply, HallucinationEntry, LoggedHallucination
-from monitors.records.operator_actions import HumanLabel, PersonAction, Silence
+from monitors.records.operator_actions import HumanLabel, OperatorAction, Silence
 from monitors.records.reviews import AnswerVerdict, LabelSource
 from monitors.records.runs import CaseResult, RunExperiment, Verdict
 from monitors.records.targets import Target
@@ -152,7 +152,7 @@ def _incident(number: int, row: str, at: datetime) -> Iterator[JournalRow]:
     yield AlertRow(row=_message(f"LK-{number}", about, row, at))
     yield ReceiptRow(row=receipt(f"LK-{number}").model_copy(update={"at": at, "error": row}))
     yield ActionRow(
-        row=PersonAction(
+        row=OperatorAction(
             id=f"act-{number}",
             kind=ActionKind.ADD_TO_GOLD,
             at=at,

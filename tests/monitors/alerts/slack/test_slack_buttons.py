@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.slack.render import BUTTONS, MENU, parse_press, render_alert
+from monitors.alerts.slack.render import BUTTONS, MENU, parse_button_action, render_alert
 from monitors.records.exchanges import Origin
 from monitors.records.incidents import ActionKind, ActionVia, IncidentKind, NotifyReason, OperatorMark
 from tests.monitors.alerts.hostile import hostile_text
@@ -103,7 +103,7 @@ def test_every_button_is_read_back_as_what_it_says(numbers, origin):
     seen = [observation(f"case-{number}", origin=origin) for number in numbers]
     sent = alert(*seen)
     for action_id, value in offered(sent):
-        press = parse_press(action_id, value)
+        press = parse_button_action(action_id, value)
         assert press is not None
         assert press.alert_id == sent.id
         assert press.kind is BUTTONS.get(action_id, press.kind)
@@ -113,9 +113,9 @@ def test_every_button_is_read_back_as_what_it_says(numbers, origin):
 
 @given(st.text(max_size=200), st.sampled_from([*BUTTONS, MENU]))
 def test_any_other_value_is_refused_and_another_button_is_not_ours(value, action_id):
-    assert parse_press("another_action", value) is None
+    assert parse_button_action("another_action", value) is None
     try:
-        press = parse_press(action_id, value)
+        press = parse_button_action(action_id, value)
     except ValueError:
         return
     assert press is not None
