@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from textwrap import fill
 from typing import Final
@@ -122,7 +123,7 @@ def _apply_edit(recipe: Recipe, edit: Edit, source: str) -> str:
 def build_page() -> str:
     """Build the text of the page."""
     recipes = [load_recipe(path) for path in list_recipes()]
-    return "\n".join([INTRODUCTION, *(part for recipe in recipes for part in _format_recipe(recipe))])
+    return "\n".join([INTRODUCTION, *chain.from_iterable(map(_format_recipe, recipes))])
 
 
 def _format_recipe(recipe: Recipe) -> Iterator[str]:
