@@ -53,9 +53,8 @@ def nightly_command(
     if plan:  # it reports the reading as the run would: what is missing, what could not be used
         return _print_plans(loaded, names, due_at, as_json=as_json)
     with show_waiting("Checking what the night needs"):
+        # What is refused is refused before a server is started.
         planned = [build_nightly_context(loaded, name, utc_now(), due_at=due_at) for name in names]
-        for context in planned:  # what is refused is refused before a server is started
-            context.gold()
         update_waiting("Waiting for the Prefect server")
         connect_to_prefect(loaded)
         update_waiting("Starting the night")

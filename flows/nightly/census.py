@@ -13,8 +13,9 @@ import os
 import sys
 from array import array
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Container, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -49,10 +50,14 @@ ConversationsJson = Sequence[bytes]
 
 
 class CensusPool:
-    """Classifies conversations by rules. Results come in the order in which the conversations went in."""
+    """Classifies conversations by rules, with one worker for each core: use it within ``aclosing``.
 
-    def __init__(self, settings: CensusSettings, workers: int) -> None:
-        self._settings, self._max_workers = settings, workers
+    Results come in the order in which the conversations went in.
+    """
+
+    def __init__(self, settings: CensusSettings, workers: int | None = None) -> None:
+        self._settings = settings
+        self._max_workers = workers or min(MAX_WORKERS, os.cpu_count() or 1)
         self._local_scanner = CensusScanner(settings)
         self._workers: list[_Worker] = []
         self._chunk_count = 0
@@ -67,7 +72,8 @@ class CensusPool:
         waiting: deque[tuple[ConversationsJson, asyncio.Future[list[CensusResult]]]] = deque()
         try:
             async for chunk in chunks:
-                waiting.append((chunk, asyncio.ensure_future(self._ask(chunk))))
+                self._chunk_count += 1
+                waiting.append((chunk, asyncio.ensure_future(self._ask(chunk, self._chunk_count))))
                 if len(waiting) > 2 * max(1, len(self._workers)):
                     done_chunk, answer = waiting.popleft()
                     yield done_chunk, await answer
@@ -79,24 +85,22 @@ class CensusPool:
                 answer.cancel()
             await asyncio.gather(*(answer for _, answer in waiting), return_exceptions=True)
 
-    async def stop(self) -> None:
+    async def aclose(self) -> None:
         """End all workers."""
         for worker in self._workers:
             await worker.stop()
 
-    def _ask(self, chunk: ConversationsJson) -> Awaitable[list[CensusResult]]:
-        self._chunk_count += 1
-        if self._max_workers < 2 or self._chunk_count <= MIN_CHUNKS_FOR_WORKERS:  # noqa: PLR2004 - one worker beside this process gains nothing
-            return asyncio.to_thread(self._classify_here, chunk)
-        if not self._workers:
-            self._workers = [_Worker(self._settings) for _ in range(self._max_workers)]
-        return self._ask_worker(self._workers[self._chunk_count % len(self._workers)], chunk)
-
-    async def _ask_worker(self, worker: _Worker, chunk: ConversationsJson) -> list[CensusResult]:
-        try:
-            return await worker.ask(chunk)
-        except (OSError, asyncio.IncompleteReadError, ValueError):  # it was killed: for want of memory, say
-            return await asyncio.to_thread(self._classify_here, chunk)
+    async def _ask(self, chunk: ConversationsJson, number: int) -> list[CensusResult]:
+        """Have a worker classify the chunk; the first chunks, and one whose worker is gone, are classified here."""
+        if (
+            self._max_workers > 1 and number > MIN_CHUNKS_FOR_WORKERS
+        ):  # one worker beside this process gains nothing
+            if not self._workers:
+                self._workers = [_Worker(self._settings) for _ in range(self._max_workers)]
+            # It may be killed: for want of memory, say.
+            with suppress(OSError, asyncio.IncompleteReadError, ValueError):
+                return await self._workers[number % len(self._workers)].ask(chunk)
+        return await asyncio.to_thread(self._classify_here, chunk)
 
     def _classify_here(self, chunk: ConversationsJson) -> list[CensusResult]:
         return [self._local_scanner.scan(conversation) for conversation in chunk]
@@ -142,16 +146,6 @@ class _Worker:
         return process
 
 
-@asynccontextmanager
-async def open_census_pool(settings: CensusSettings) -> AsyncGenerator[CensusPool]:
-    """Open a pool with one worker for each core; all workers end with the block."""
-    pool = CensusPool(settings, min(MAX_WORKERS, os.cpu_count() or 1))
-    try:
-        yield pool
-    finally:
-        await pool.stop()
-
-
 MAX_EXAMPLE_CHARACTERS: Final = 1_000
 """Maximum characters of a question or a reply in an example; a message shortens it further."""
 MAX_EXAMPLES_PER_KIND: Final = 3
@@ -166,11 +160,13 @@ class Census(NamedTuple):
 
 
 class TakenConversation(NamedTuple):
-    """What the census stores of a conversation."""
+    """What the census stores of a conversation: ``graded`` and ``found`` are kinds, as bits."""
 
     id: str
     completed_at: datetime
     stratum: str
+    graded: int
+    found: int
 
 
 class _CensusHit(NamedTuple):
@@ -191,7 +187,8 @@ class SourceCensus:
         self._names: list[str] = []
         self._strata, self._graded, self._found = array("B"), array("B"), array("B")
         self._chunk_count = tuple(array("I") for _ in QuestionTally._fields)
-        self._examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
+        self.examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
+        """The first conversations with each kind."""
 
     def offer(self, conversation: Conversation, written: bytes) -> Offer:
         """Return whether the conversation is new.
@@ -206,9 +203,9 @@ class SourceCensus:
         """Record the result of a conversation that was taken."""
         if offer is Offer.REPLACED:
             self._withdraw(conversation.id)
-        place = self.intake.find_position(conversation.id)
         if verdict.stratum not in self._names:
             self._names.append(verdict.stratum)
+        place = self.intake.find_position(conversation.id)
         values = (self._names.index(verdict.stratum), verdict.graded, verdict.found, *verdict.asked)
         for column, value in zip(
             (self._strata, self._graded, self._found, *self._chunk_count), values, strict=True
@@ -218,36 +215,29 @@ class SourceCensus:
             else:
                 column.append(value)
         self.candidates.offer(verdict.stratum, conversation)
-        for kind, finding in verdict.map_findings().items():
+        for kind_place, finding in verdict.findings:
+            kind = KINDS[kind_place]
             shown = _CensusHit(conversation.completed_at, conversation.id, conversation, finding)
-            self._examples[kind] = sorted((*self._examples[kind], shown), key=lambda hit: hit[:2])[
+            self.examples[kind] = sorted((*self.examples[kind], shown), key=lambda hit: hit[:2])[
                 :MAX_EXAMPLES_PER_KIND
             ]
 
     def list_taken(self) -> Iterator[TakenConversation]:
-        """Yield every conversation with its stratum."""
+        """Yield every conversation."""
         for place, (key, at) in enumerate(self.intake.list_taken()):
-            yield TakenConversation(key, at, self._names[self._strata[place]])
-
-    def rows(self) -> Iterator[tuple[datetime, int, int]]:
-        """Yield for each conversation its completion time and, as bits, the kinds graded and the kinds found."""
-        for place, (_, at) in enumerate(self.intake.list_taken()):
-            yield at, self._graded[place], self._found[place]
+            stratum = self._names[self._strata[place]]
+            yield TakenConversation(key, at, stratum, self._graded[place], self._found[place])
 
     def questions(self) -> QuestionTally:
         """Sum up the clarifying questions of all conversations."""
         return QuestionTally(*map(sum, self._chunk_count))
 
-    def examples(self, kind: CensusKind) -> Sequence[_CensusHit]:
-        """Return the first conversations with this kind."""
-        return self._examples[kind]
-
     def _withdraw(self, key: str) -> None:
         """Withdraw the earlier version of a conversation that was replaced."""
         place = self.intake.find_position(key)
         self.candidates.withdraw(self._names[self._strata[place]], key)
-        for kind, hits in self._examples.items():
-            self._examples[kind] = [hit for hit in hits if hit.id != key]
+        for kind, hits in self.examples.items():
+            self.examples[kind] = [hit for hit in hits if hit.id != key]
 
 
 def build_census(
@@ -258,17 +248,17 @@ def build_census(
     """Build the census of all sources. ``to_stored`` converts a conversation to the version that may be stored."""
     counted = [_KindCount() for _ in KINDS]
     for tally in tallies:
-        for at, graded_bits, found_bits in tally.rows():
+        for taken in tally.list_taken():
             for place, kind_count in enumerate(counted):
-                if graded_bits >> place & 1:
+                if taken.graded >> place & 1:
                     kind_count.graded += 1
-                if found_bits >> place & 1:
-                    kind_count.add(at)
+                if taken.found >> place & 1:
+                    kind_count.add(taken.completed_at)
     rates: list[CensusRate] = []
     examples: list[CensusExample] = []
     for kind, kind_count in zip(KINDS, counted, strict=True):
         first_hit = min(
-            (hit for tally in tallies for hit in tally.examples(kind)), key=lambda hit: hit[:2], default=None
+            (hit for tally in tallies for hit in tally.examples[kind]), key=lambda hit: hit[:2], default=None
         )
         example = to_stored(first_hit.conversation) if first_hit is not None else None
         if first_hit is not None and example is not None:
@@ -286,11 +276,12 @@ def build_census(
     return Census(tuple(rates), tuple(examples))
 
 
+@dataclass
 class _KindCount:
-    def __init__(self) -> None:
-        self.graded = self.found = 0
-        self.first: datetime | None = None
-        self.last: datetime | None = None
+    graded: int = 0
+    found: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
 
     def add(self, at: datetime) -> None:
         self.found += 1

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import BinaryIO, Final, NamedTuple
 
 from monitors.graders.base import GraderSettings
-from monitors.graders.traffic_panel import CensusFinding, CensusOfOne, TrafficPanel
+from monitors.graders.traffic_panel import CensusFinding, TrafficPanel
 from monitors.records.base import Record
 from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation
@@ -44,10 +44,6 @@ class CensusResult(NamedTuple):
     asked: QuestionTally
     """The application's clarifying questions."""
 
-    def map_findings(self) -> dict[CensusKind, CensusFinding]:
-        """Map each kind that was found to its finding."""
-        return {KINDS[place]: finding for place, finding in self.findings}
-
 
 class CensusScanner:
     """Classifies conversations in this process."""
@@ -60,14 +56,15 @@ class CensusScanner:
     def scan(self, written: bytes) -> CensusResult:
         """Classify one conversation, given as JSON."""
         conversation = Conversation.model_validate_json(written)
-        census, asked = self._panel.take_census(conversation), count_questions(conversation)
-        return _build_result(find_stratum(conversation, self._facts), census, asked)
-
-
-def _build_result(stratum: str, census: CensusOfOne, asked: QuestionTally) -> CensusResult:
-    findings = [(place, census.found[kind]) for place, kind in enumerate(KINDS) if kind in census.found]
-    graded = sum(1 << place for place, kind in enumerate(KINDS) if kind in census.graded)
-    return CensusResult(stratum, graded, sum(1 << place for place, _ in findings), findings, asked)
+        census = self._panel.take_census(conversation)
+        findings = [(place, census.found[kind]) for place, kind in enumerate(KINDS) if kind in census.found]
+        return CensusResult(
+            find_stratum(conversation, self._facts),
+            sum(1 << place for place, kind in enumerate(KINDS) if kind in census.graded),
+            sum(1 << place for place, _ in findings),
+            findings,
+            count_questions(conversation),
+        )
 
 
 def pack_conversations(conversations: Sequence[bytes]) -> bytes:

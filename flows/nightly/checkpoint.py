@@ -5,7 +5,7 @@ It also reads the reports of earlier nightly runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -16,7 +16,6 @@ from flows.nightly.estimate import build_question_figures
 from flows.nightly.grading import GradedTurn, NightlyJudging, TrafficGrader, build_turn_id, is_open
 from flows.nightly.read import NightlyRead
 from flows.nightly.state import IntakeCheckpoint, NightlyState
-from monitors.records.base import Record
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Assessment
 from monitors.records.nightly import NightlyReport, SeenConversation
@@ -67,16 +66,23 @@ class NightlyCheckpoint:
 
         The parts belong to no run's folder: a nightly run that is resumed has no use for a million ids.
         """
-        for part in _split_rows(counted):
+        unsampled = (ConversationRow(row=conversation) for conversation in counted)
+        while part := list[JournalRow](islice(unsampled, ROWS_PER_SEGMENT)):
             self._store.journal.append(part, run_id=None)
-        self._write_note(READING_FILE, state.reading)
-        grades = [row for result in state.results for row in build_rows(result)]
-        self._append([*grades, *(ConversationRow(row=row) for row in state.sample)])
+        write_atomically(self._folder / READING_FILE, state.reading.model_dump_json())
+        rows: list[JournalRow] = []
+        for result in state.results:
+            rows += [ResultRow(row=result.result), AssessmentRow(row=result.assessment)]
+        rows += [ConversationRow(row=row) for row in state.sample]
+        if rows:
+            self._store.journal.append(rows, run_id=self._run_id)
 
     def save_judged(self, judged: NightlyJudging, results: Sequence[CaseResult]) -> None:
         """Save the result of judging and the regraded replies."""
-        self._write_note(JUDGED_FILE, judged)
-        self._append([AssessmentRow(row=result.assessment) for result in results])
+        write_atomically(self._folder / JUDGED_FILE, judged.model_dump_json())
+        if results:
+            rows = [AssessmentRow(row=result.assessment) for result in results]
+            self._store.journal.append(rows, run_id=self._run_id)
 
     def resume(self) -> NightlyState | None:
         """Read the state of a killed nightly run; ``None`` if it had not finished reading."""
@@ -95,7 +101,7 @@ class NightlyCheckpoint:
 
     def finish(self, report: NightlyReport) -> None:
         """Save the report, and remove both notes."""
-        self._append([NightlyRunRow(row=report)])
+        self._store.journal.append([NightlyRunRow(row=report)], run_id=self._run_id)
         for name in (JUDGED_FILE, READING_FILE):
             (self._folder / name).unlink(missing_ok=True)
 
@@ -139,16 +145,9 @@ class NightlyCheckpoint:
             GradedTurn(result=result, passages=passages.get(result.case.id, ())) for result in self.load_results()
         )
 
-    def _write_note(self, name: str, record: Record) -> None:
-        write_atomically(self._folder / name, record.model_dump_json())
-
     def _read_note(self, name: str) -> str | None:
         file = self._folder / name
         return file.read_text(encoding="utf-8") if file.exists() else None
-
-    def _append(self, rows: Sequence[JournalRow]) -> None:
-        if rows:
-            self._store.journal.append(rows, run_id=self._run_id)
 
     def _read_rows(self) -> list[JournalRow | OutboxRow]:
         return list(self._store.journal.read_run(self._run_id))
@@ -174,15 +173,3 @@ def build_intake_checkpoint(
         census=census.rates,
         examples=census.examples,
     )
-
-
-def _split_rows(counted: Iterable[SeenConversation]) -> Iterator[list[JournalRow]]:
-    """Split the rows into segments that need little memory."""
-    rows = (ConversationRow(row=conversation) for conversation in counted)
-    while part := list[JournalRow](islice(rows, ROWS_PER_SEGMENT)):
-        yield part
-
-
-def build_rows(result: CaseResult) -> list[JournalRow]:
-    """Build the journal rows of a graded reply."""
-    return [ResultRow(row=result.result), AssessmentRow(row=result.assessment)]

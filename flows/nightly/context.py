@@ -23,13 +23,12 @@ from flows.runtime.secrets import AGE_KEY_VARIABLE, generate_key, generate_nonce
 from flows.runtime.slack import build_alert_sender, build_notifier
 from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.errors import ConfigError
-from monitors.goldset.load import AskedQuestions, load_suite
+from monitors.goldset.load import load_suite
 from monitors.graders.panel import build_default_panel
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser.page_reader import PageReader
 from monitors.probes.settings import BROWSER_VARIABLE
-from monitors.records.cases import GoldCase
 from monitors.records.incidents import Capability
 from monitors.sources.privacy import PrivacyMode
 from monitors.sources.sampling.sample import Seed
@@ -76,17 +75,13 @@ class NightlyContext:
         """The seed of the sample: target and day."""
         return Seed(target=self.target, day=self.due_at.date())
 
-    def gold(self) -> tuple[GoldCase, ...]:
-        """Load the gold cases for canaries."""
-        return load_suite(self.configured.suite).cases
-
 
 def build_nightly_context(
     config: Config, target: str, now: datetime, *, due_at: datetime | None = None
 ) -> NightlyContext:
     """Build the context of the nightly run due at ``now``, or of ``due_at``.
 
-    Raises `ConfigError`; reads nothing.
+    Raises `ConfigError`. Reads the suite, and nothing of the sources.
     """
     configured = config.target(target)
     settings = configured.traffic
@@ -126,7 +121,7 @@ def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) ->
     return TrafficGrader(
         TrafficPanel(configured.graders),
         severity=settings.severity,
-        gold=AskedQuestions(load_suite(configured.suite).cases),
+        gold_cases=load_suite(configured.suite).cases,
         gold_panel=build_default_panel(configured.graders, configured.domain),
     )
 

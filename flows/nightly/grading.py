@@ -20,7 +20,7 @@ from monitors.graders.base import Grader
 from monitors.graders.panel import grade_exchange
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.judge.batches import BatchPollPolicy, judge_by_batch
-from monitors.judge.consensus import OFF, JudgeCase, PanelRuling, Ruling, abstain_judge, grade_ruling
+from monitors.judge.consensus import OFF, JudgeCase, PanelRuling, abstain_judge, grade_ruling
 from monitors.judge.judge import Account, Judge, JudgedGroup
 from monitors.judge.model import build_price
 from monitors.judge.precheck import build_judge_case, build_request_id, grade_by_rule, is_replaced
@@ -68,15 +68,16 @@ class GradedTurn(Record):
         return self.result.case.triage is not None
 
     @property
-    def has_gold(self) -> bool:
-        """Whether the gold set has the correct answer."""
-        return _has_gold(self.result.case)
+    def exchange(self) -> Exchange:
+        """The question and its reply."""
+        assert isinstance(self.result.result, Exchange)
+        return self.result.result
 
 
 class TrafficGrader:
     """Grades replies by rule: disclosures, leaked errors, citations of replies with figures, language.
 
-    A question that stands in ``gold`` is graded by ``gold_panel``, the graders of a run, with its case's severity.
+    A question of ``gold_cases`` is graded by ``gold_panel``, the graders of a run, with its case's severity.
     """
 
     def __init__(
@@ -84,11 +85,12 @@ class TrafficGrader:
         panel: TrafficPanel,
         *,
         severity: Severity,
-        gold: AskedQuestions | None = None,
+        gold_cases: Sequence[GoldCase] = (),
         gold_panel: Sequence[Grader] = (),
     ) -> None:
         self.panel, self._severity = panel, severity
-        self._gold, self._gold_panel = gold or AskedQuestions(), tuple(gold_panel)
+        self.gold_cases, self._gold_panel = tuple(gold_cases), tuple(gold_panel)
+        self._gold = AskedQuestions(gold_cases)
 
     def grade_turns(
         self, conversation: Conversation, stored: Conversation, run_id: Identifier
@@ -140,7 +142,20 @@ class TrafficGrader:
     def _build_case(self, conversation: Conversation, number: int, gold_case: GoldCase | None) -> GoldCase:
         if gold_case is not None:
             return _adapt_gold_case(gold_case, build_turn_id(conversation.id, number), conversation.id)
-        return _build_traffic_case(conversation, number, self._severity)
+        turn_id = build_turn_id(conversation.id, number)
+        questions = tuple(text or EMPTY_MESSAGE for text in _list_questions(conversation, number))
+        if conversation.turns[number].is_report:
+            return _issue_case(turn_id, questions, self._severity, conversation.id)
+        return GoldCase(
+            id=turn_id,
+            turns=questions,
+            gold=NO_GOLD,
+            severity=self._severity,
+            language=identify_language(questions[-1]),
+            type=TRAFFIC,
+            provenance=Provenance(pipeline=Pipeline.IMPORTED),
+            cluster=conversation.id,
+        )
 
 
 def _adapt_gold_case(gold_case: GoldCase, case_id: Identifier, conversation_id: str | None) -> GoldCase:
@@ -169,22 +184,6 @@ def build_turn_id(conversation_id: str, number: int) -> Identifier:
         digest = hashlib.sha256(conversation_id.encode()).hexdigest()[:16]
         conversation_id = f"{conversation_id[:MAX_ID_LENGTH].rstrip('.')}-{digest}"
     return f"{conversation_id}:{number + 1}"
-
-
-def _build_traffic_case(conversation: Conversation, number: int, severity: Severity) -> GoldCase:
-    questions = tuple(text or EMPTY_MESSAGE for text in _list_questions(conversation, number))
-    if conversation.turns[number].is_report:
-        return _issue_case(build_turn_id(conversation.id, number), questions, severity, conversation.id)
-    return GoldCase(
-        id=build_turn_id(conversation.id, number),
-        turns=questions,
-        gold=NO_GOLD,
-        severity=severity,
-        language=identify_language(questions[-1]),
-        type=TRAFFIC,
-        provenance=Provenance(pipeline=Pipeline.IMPORTED),
-        cluster=conversation.id,
-    )
 
 
 def _issue_case(case_id: Identifier, questions: Sequence[str], severity: Severity, cluster: str | None) -> GoldCase:
@@ -277,9 +276,15 @@ async def judge_traffic(
     async with open_judge(plan, environment, account, nonce) as judge:
         groups, missing = await _judge_by_task(judge, settings, askable, gold_cases, seed)
     rulings = {ruling.case.id: ruling for group in groups for ruling in group.rulings}
-    judged_results += [_apply_ruling(turn, rulings[_build_request_id(turn)]) for turn in askable]
+    for turn in askable:
+        ruling = rulings[_build_request_id(turn)]
+        result = _add_grade(turn, grade_ruling(ruling, turn.exchange))
+        unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
+        judged_results.append(result.reassess(mark_unconfirmed(result.assessment, unconfirmed=unconfirmed)))
     judging = _build_judging(plan, turns, open_turns, account, groups, unaskable=reasons, not_by_batch=missing)
-    void = _format_void([group for group in groups if group.is_void])
+    void_answers = sum(len(group.rulings) for group in groups if group.is_void)
+    missed = next((group.canaries for group in groups if group.is_void and group.canaries is not None), None)
+    void = missed.alert_text(void_answers) if missed is not None else ""
     return NightlyJudging(judging=judging, void=void), tuple(judged_results)
 
 
@@ -299,7 +304,7 @@ def _explain_unaskable(turn: GradedTurn, gold_cases: Sequence[GoldCase]) -> str:
     """Explain why a judge cannot be asked about a reply; empty if it can."""
     if turn.is_report:
         return "" if any(case.triage is not None for case in gold_cases) else NO_KNOWN_REPORT
-    return "" if turn.has_gold or turn.passages else NO_PASSAGES
+    return "" if _has_gold(turn.result.case) or turn.passages else NO_PASSAGES
 
 
 def is_unanswered(grade: Grade) -> bool:
@@ -320,75 +325,53 @@ async def _judge_by_task(
     judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], gold_cases: Sequence[GoldCase], seed: str
 ) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
     """Judge reports and answers in separate groups, each with gold cases of its kind."""
-    groups, missing = tuple[JudgedGroup, ...](), tuple[str, ...]()
-    for reports in (False, True):
-        turns_of_kind = [turn for turn in askable if turn.is_report is reports]
-        of_kind = [case for case in gold_cases if (case.triage is not None) is reports] or gold_cases
-        if turns_of_kind:
-            judged, not_by_batch = await _judge_groups(
-                judge, settings, turns_of_kind, of_kind, f"{seed}:reports" if reports else seed
-            )
-            groups, missing = groups + judged, missing + not_by_batch
-    return groups, missing
-
-
-async def _judge_groups(
-    judge: Judge, settings: JudgeSettings, askable: Sequence[GradedTurn], gold_cases: Sequence[GoldCase], seed: str
-) -> tuple[tuple[JudgedGroup, ...], tuple[str, ...]]:
-    """Judge in batches at half the price, or one by one where the settings say so."""
-    size = settings.batch_size
-    # Replies go to the judge as they are stored: personal data is masked in them already.
-    cases = [
-        JudgeCase(id=_build_request_id(turn), subject=_build_subject(turn), severity=turn.result.case.severity)
-        for turn in askable
-    ]
-    if settings.nightly_batches:
-        poll_policy = BatchPollPolicy(deadline_s=settings.batch_deadline_s, poll_s=settings.batch_poll_s)
-        outcome = await judge_by_batch(
-            judge, cases, gold_cases, seed=seed, group_size=size, patience=poll_policy, monotonic=time.monotonic
-        )
-        return outcome.groups, outcome.missing
     groups: list[JudgedGroup] = []
-    for start in range(0, len(cases), size):
-        group_cases = cases[start : start + size]
-        groups.append(
-            await judge.judge_group(
-                group_cases, judge.build_group_canaries(group_cases, gold_cases, seed=f"{seed}:{start}")
+    missing: list[str] = []
+    size = settings.batch_size
+    for reports in (False, True):
+        # Replies go to the judge as they are stored: personal data is masked in them already.
+        cases = [
+            JudgeCase(id=_build_request_id(turn), subject=_build_subject(turn), severity=turn.result.case.severity)
+            for turn in askable
+            if turn.is_report is reports
+        ]
+        if not cases:
+            continue
+        gold = [case for case in gold_cases if (case.triage is not None) is reports] or gold_cases
+        group_seed = f"{seed}:reports" if reports else seed
+        if settings.nightly_batches:  # at half the price
+            policy = BatchPollPolicy(deadline_s=settings.batch_deadline_s, poll_s=settings.batch_poll_s)
+            outcome = await judge_by_batch(
+                judge, cases, gold, seed=group_seed, group_size=size, patience=policy, monotonic=time.monotonic
             )
-        )
-    return tuple(groups), ()
+            groups += outcome.groups
+            missing += outcome.missing
+            continue
+        for start in range(0, len(cases), size):
+            part = cases[start : start + size]
+            canaries = judge.build_group_canaries(part, gold, seed=f"{group_seed}:{start}")
+            groups.append(await judge.judge_group(part, canaries))
+    return tuple(groups), tuple(missing)
 
 
 def _build_subject(turn: GradedTurn) -> Subject:
     """Build the judge's subject: with gold if the gold set has the question, otherwise with passages."""
-    exchange = _retrieval_exchange(turn)
+    exchange, has_gold = turn.exchange, _has_gold(turn.result.case)
     if turn.is_report:
         subject = build_judge_case(turn.result.case, exchange, turn.result.assessment.grades).subject
-        return subject if turn.has_gold else subject.model_copy(update={"expected": ()})
-    if turn.has_gold:
+        return subject if has_gold else subject.model_copy(update={"expected": ()})
+    if has_gold:
         return build_subject(turn.result.case, exchange.graded_text)
     return Subject(turns=exchange.turns, answer=exchange.graded_text, passages=turn.passages)
 
 
 def _build_request_id(turn: GradedTurn) -> str:
-    exchange = _retrieval_exchange(turn)
-    return build_request_id(exchange.run_id, exchange.case_id)
-
-
-def _retrieval_exchange(turn: GradedTurn) -> Exchange:
-    assert isinstance(turn.result.result, Exchange)
-    return turn.result.result
-
-
-def _apply_ruling(turn: GradedTurn, ruling: Ruling) -> CaseResult:
-    result = _add_grade(turn, grade_ruling(ruling, _retrieval_exchange(turn)))
-    unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
-    return result.reassess(mark_unconfirmed(result.assessment, unconfirmed=unconfirmed))
+    return build_request_id(turn.exchange.run_id, turn.exchange.case_id)
 
 
 def _add_grade(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     """Add a grade to a reply and reassess it. A trivial answer fails by rule even if the judge passes it."""
-    case, exchange = turn.result.case, _retrieval_exchange(turn)
+    case, exchange = turn.result.case, turn.exchange
     grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced(grade, added))
     grades: tuple[Grade, ...] = (*grades_before, added)
     rule_failure = grade_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
@@ -409,7 +392,7 @@ def _build_judging(
 ) -> Judging:
     ruled = [ruling for group in groups for ruling in group.rulings if isinstance(ruling, PanelRuling)]
     reasons = [r.reason for group in groups for r in group.rulings if not isinstance(r, PanelRuling)]
-    why = plan.why_off or ("; ".join(_deduplicate(unaskable)) if unaskable and not ruled else "")
+    why = plan.why_off or ("; ".join(dict.fromkeys(unaskable)) if not ruled else "")
     voids = [group for group in groups if group.is_void]
     lineages = {
         f"{lineage.model}:{lineage.prompt_sha256[:12]}:{lineage.rubric_version}": lineage
@@ -426,7 +409,7 @@ def _build_judging(
         groups=len(groups),
         void_groups=len(voids),
         void_grades=sum(len(group.rulings) for group in voids),
-        ungraded_because=_deduplicate([*reasons, *unaskable])[:5],
+        ungraded_because=tuple(dict.fromkeys([*reasons, *unaskable]))[:5],
         lineages=tuple(lineages[name] for name in sorted(lineages)),
         calls=account.total.calls,
         input_tokens=account.total.input_tokens,
@@ -437,10 +420,6 @@ def _build_judging(
         budget_reached=account.is_reached,
         not_by_batch=not_by_batch,
     )
-
-
-def _deduplicate(reasons: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(reasons))
 
 
 def identify_graders(judging: Judging, rules: str) -> str:
@@ -455,10 +434,3 @@ def identify_graders(judging: Judging, rules: str) -> str:
         for lineage in judging.lineages
     }
     return "+".join([rules, *sorted(judges)])
-
-
-def _format_void(voids: Sequence[JudgedGroup]) -> str:
-    if not voids:
-        return ""
-    first = next(group.canaries for group in voids if group.canaries is not None)
-    return first.alert_text(sum(len(group.rulings) for group in voids))

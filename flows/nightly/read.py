@@ -49,10 +49,6 @@ class NightlyRead:
         """The clarifying questions in all of them, and the thumbs below."""
         return add_tallies(tally.questions() for tally in self.tallies.values())
 
-    def __contains__(self, conversation_id: object) -> bool:
-        """Whether the conversation was taken."""
-        return any(conversation_id in tally.intake for tally in self.tallies.values())
-
     def add_source(self, name: str, read: SourceRead) -> None:
         """Add the result of reading a source."""
         self.tallies[name] = read.tally
@@ -144,9 +140,8 @@ async def read_traffic(
     since, until = min(span.since for span in spans.values()), max(span.until for span in spans.values())
     nightly_read = NightlyRead(since=since, until=until, candidates=new_sample())
     for name, source in sources.items():
-        read = SourceRead(
-            SourceCensus(_UnionContainer(known_ids.get(name, ()), nightly_read), new_sample()), marks.get(name)
-        )
+        taken = _UnionContainer(known_ids.get(name, ()), *(tally.intake for tally in nightly_read.tallies.values()))
+        read = SourceRead(SourceCensus(taken, new_sample()), marks.get(name))
         try:
             await read.read(source, spans[name], pool)
         except SourceUnavailable as error:

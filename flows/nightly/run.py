@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import aclosing
 from functools import partial
 from typing import Final
 
@@ -30,7 +31,7 @@ from flows.nightly.alerts import (
     observe_traffic,
     observe_traffic_drift,
 )
-from flows.nightly.census import Census, build_census, open_census_pool
+from flows.nightly.census import Census, CensusPool, build_census
 from flows.nightly.census_worker import CensusSettings
 from flows.nightly.checkpoint import NightlyCheckpoint, build_intake_checkpoint
 from flows.nightly.context import NightlyContext
@@ -173,7 +174,7 @@ class NightlyRun:
         )
         sampling = context.settings.sampling
         census = CensusSettings(graders=context.grader.panel.settings, sampling=sampling)
-        async with open_census_pool(census) as pool:
+        async with aclosing(CensusPool(census)) as pool:
             new_sample = partial(Candidates, sampling, context.seed)
             return await read_traffic(context.sources, marks, known_ids, spans, new_sample=new_sample, pool=pool)
 
@@ -228,11 +229,10 @@ class NightlyRun:
     async def _judge(self, state: NightlyState) -> NightlyState:
         context = self._context
         plan = context.judge
-        gold_cases = await asyncio.to_thread(context.gold) if plan.settings and not plan.why_off else ()
         judged, results = await judge_traffic(
             plan,
             state.turns,
-            gold_cases,
+            context.grader.gold_cases,
             seed=context.run_id,
             environment=context.environment,
             nonce=context.nonce,

@@ -121,8 +121,18 @@ class Intake:
         """Decide whether to take a conversation. ``written`` is its JSON, where it exists already."""
         if conversation.id in self._taken_earlier:
             return Offer.TAKEN_EARLIER
-        fingerprint = _compute_fingerprint(
-            conversation, written if written is not None else conversation.model_dump_json().encode()
+        if written is None:
+            written = conversation.model_dump_json().encode()
+        # The completion time and a digest of the conversation order versions with the same id. The digest of the
+        # first question stays when a conversation is continued or rated later.
+        completed_us = (conversation.completed_at - _EPOCH) // _MICROSECOND
+        opening = conversation.turns[0].user_text.encode()
+        fingerprint = b"".join(
+            (
+                completed_us.to_bytes(_TIME_BYTES),
+                hashlib.blake2b(written, digest_size=_DIGEST_BYTES).digest(),
+                hashlib.blake2b(opening, digest_size=_OPENING_BYTES).digest(),
+            )
         )
         earlier = self._fingerprints.get(conversation.id)
         if earlier is None:
@@ -146,20 +156,3 @@ class Intake:
             )
             for conversation_id in sorted(self._changed_ids)
         )
-
-
-def _compute_fingerprint(conversation: Conversation, written: bytes) -> bytes:
-    """Return the completion time, a digest of the conversation and one of its first question, as bytes.
-
-    The first two order conversations with the same id. A conversation that was continued or rated later still
-    begins with the same question.
-    """
-    completed_us = (conversation.completed_at - _EPOCH) // _MICROSECOND
-    opening = conversation.turns[0].user_text.encode()
-    return b"".join(
-        (
-            completed_us.to_bytes(_TIME_BYTES),
-            hashlib.blake2b(written, digest_size=_DIGEST_BYTES).digest(),
-            hashlib.blake2b(opening, digest_size=_OPENING_BYTES).digest(),
-        )
-    )

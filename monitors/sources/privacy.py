@@ -163,13 +163,17 @@ class _Masking:
         kinds: dict[str, DisclosureKind] = {}
         masked: list[str] = []
         for _ in range(_MAX_ROUNDS):
-            results = [self._mask_text(text, kinds) for text in texts]
-            masked = [result.text for result in results]
-            disclosed = dict(
-                pair
-                for text, result in zip(texts, results, strict=True)
-                for pair in _list_disclosed_values(text, result)
-            )
+            masked_texts = [self._mask_text(text, kinds) for text in texts]
+            masked = [masked_text.text for masked_text in masked_texts]
+            disclosed: dict[str, DisclosureKind] = {}
+            # The values that identify a person in other texts too: numbers, e-mail addresses, names.
+            for text, masked_text in zip(texts, masked_texts, strict=True):
+                for disclosure in masked_text.found if masked_text.text != WITHHELD else ():
+                    value = _EDGES.sub("", text[disclosure.start : disclosure.end])
+                    if len(value) >= _MIN_VALUE_CHARACTERS and (
+                        _NUMBER.search(value) or disclosure.kind is DisclosureKind.PERSON
+                    ):
+                        disclosed[value] = disclosure.kind
             if disclosed.keys() <= kinds.keys():
                 break
             kinds |= disclosed
@@ -204,18 +208,6 @@ def _find_known_values(
                 begin_uncovered = span[1]
             uncovered.append((begin_uncovered, until))
         gaps = uncovered
-
-
-def _list_disclosed_values(text: str, masked: MaskedText) -> Iterator[tuple[str, DisclosureKind]]:
-    """Yield the disclosed values that identify a person in other texts too: numbers, e-mail addresses, names."""
-    if masked.text == WITHHELD:
-        return
-    for disclosure in masked.found:
-        value = _EDGES.sub("", text[disclosure.start : disclosure.end])
-        if len(value) >= _MIN_VALUE_CHARACTERS and (
-            _NUMBER.search(value) or disclosure.kind is DisclosureKind.PERSON
-        ):
-            yield value, disclosure.kind
 
 
 def _redact_disclosures(conversation: Conversation, masking: _Masking) -> Conversation:

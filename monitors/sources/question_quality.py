@@ -9,7 +9,7 @@ from pydantic import Field
 
 from monitors.facts.clarification import asks_back
 from monitors.records.base import Probability, Record
-from monitors.records.traffic import Conversation, Thumb, Turn
+from monitors.records.traffic import Conversation, Thumb
 from monitors.stats.intervals import compute_wilson_interval
 
 Count = Annotated[int, Field(ge=0)]
@@ -75,7 +75,9 @@ def count_questions(conversation: Conversation) -> QuestionTally:
     The source's own mark decides; without one, the reply's wording does.
     """
     questions = recognised = up = down = 0
-    for turn in filter(_is_question, conversation.turns):
+    for turn in conversation.turns:
+        if not (asks_back(turn.reply_text) if turn.is_question is None else turn.is_question):
+            continue
         questions += 1
         recognised += turn.is_question is None
         if turn.feedback is not None:
@@ -87,7 +89,3 @@ def count_questions(conversation: Conversation) -> QuestionTally:
 def add_tallies(tallies: Iterable[QuestionTally]) -> QuestionTally:
     """Add the tallies field by field."""
     return QuestionTally(*map(sum, zip(QuestionTally(), *tallies, strict=True)))
-
-
-def _is_question(turn: Turn) -> bool:
-    return asks_back(turn.reply_text) if turn.is_question is None else turn.is_question

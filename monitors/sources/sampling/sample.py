@@ -31,12 +31,13 @@ from datetime import date
 from enum import StrEnum
 from itertools import cycle
 from math import comb, exp, fsum, inf, log, log1p, sqrt
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from monitors.records.estimates import GradedStratum
 from monitors.records.traffic import Conversation, SampledConversation, StratumCount
 from monitors.sources.sampling.settings import Allocation, SamplingSettings
-from monitors.sources.sampling.strata import Stratum, TargetFacts, find_stratum, list_strata
+from monitors.sources.sampling.strata import TargetFacts, find_stratum, list_strata
 from monitors.stats.agreement import Confusion
 
 
@@ -62,7 +63,9 @@ def compute_expected_rates(
     for stratum in strata:
         nightly_runs = [run for run in earlier if run.stratum == stratum]
         graded, failures = sum(run.graded for run in nightly_runs), sum(run.failures for run in nightly_runs)
-        rates[stratum] = _update_prior(prior, failures, graded)
+        weight = prior.weight + graded
+        rate = prior.rate if prior.weight == inf else (prior.rate * prior.weight + failures) / weight
+        rates[stratum] = ExpectedRate(rate, weight)
     return rates
 
 
@@ -77,13 +80,6 @@ def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> Expecte
     rate = false_fails + expected.rate * (true_fails - false_fails)
     spread = (true_fails - false_fails) ** 2 * expected.rate * (1 - expected.rate) / (expected.weight + 1)
     return ExpectedRate(rate, max(1.0, rate * (1 - rate) / spread - 1) if spread else inf)
-
-
-def _update_prior(prior: ExpectedRate, failures: int, graded: int) -> ExpectedRate:
-    if prior.weight == inf:
-        return prior
-    weight = prior.weight + graded
-    return ExpectedRate((prior.rate * prior.weight + failures) / weight, weight)
 
 
 class StratumTurn(StrEnum):
@@ -217,7 +213,7 @@ class Candidates:
     """The conversations that a nightly run may sample, collected while it reads: the lowest places of each stratum.
 
     A sample by number takes at most that number of a stratum, so that memory depends on the sample, not on the
-    traffic. `SPARE_CANDIDATES` more replace withdrawn ones. All conversations are counted.
+    traffic. `SPARE_CANDIDATES` more replace withdrawn ones. ``sizes`` counts all conversations of each stratum.
     """
 
     def __init__(self, settings: SamplingSettings, seed: Seed) -> None:
@@ -225,18 +221,18 @@ class Candidates:
         self._max_candidates = max(settings.budget or 0, settings.minimum_per_stratum) + SPARE_CANDIDATES
         self._farthest: dict[str, list[_Farthest]] = defaultdict(list)
         self._sure: dict[str, list[_RankedConversation]] = defaultdict(list)
-        self._sizes: dict[str, int] = defaultdict(int)
+        self.sizes: dict[str, int] = defaultdict(int)
 
     def offer(self, stratum: str, conversation: Conversation) -> None:
         """Count a conversation, and store it as long as it may be sampled."""
-        self._sizes[stratum] += 1
+        self.sizes[stratum] += 1
         self._retain(
             stratum, _RankedConversation(compute_place(conversation.id, self._seed), conversation.id, conversation)
         )
 
     def withdraw(self, stratum: str, conversation_id: str) -> None:
         """Remove a conversation that was offered: another version came with its id."""
-        self._sizes[stratum] -= 1
+        self.sizes[stratum] -= 1
         if not self._is_near(stratum, compute_place(conversation_id, self._seed)):
             return
         self._farthest[stratum] = [
@@ -250,26 +246,22 @@ class Candidates:
         for stratum, members in added.rank_candidates().items():
             for candidate in members:
                 self._retain(stratum, candidate)
-            self._sizes[stratum] += added.count_by_stratum()[stratum]
+            self.sizes[stratum] += added.sizes[stratum]
 
     def rank_candidates(self) -> Mapping[str, Sequence[_RankedConversation]]:
         """Return the candidates of each stratum, the lowest place first."""
-        names = [stratum.name for stratum in list_strata(self._settings) if self._sizes[stratum.name] > 0]
+        names = [stratum.name for stratum in list_strata(self._settings) if self.sizes[stratum.name] > 0]
         return {
             name: sorted(
                 (*self._sure[name], *(entry.placed for entry in self._farthest[name])),
-                key=lambda candidate: candidate[:2],
+                key=itemgetter(0, 1),
             )
             for name in names
         }
 
-    def count_by_stratum(self) -> Mapping[str, int]:
-        """Return the total number of conversations of each stratum."""
-        return self._sizes
-
     def sample(self, expected: Mapping[str, ExpectedRate]) -> Sample:
         """Sample from all conversations that were offered."""
-        return _sample_members(self.rank_candidates(), self._sizes, self._settings, expected)
+        return _sample_members(self.rank_candidates(), self.sizes, self._settings, expected)
 
     def _is_near(self, stratum: str, position: float) -> bool:
         """Whether a conversation at this place would be a candidate."""
@@ -336,7 +328,13 @@ def allocate_by_stratum(
 ) -> Mapping[str, int]:
     """Return how many of each stratum a sample by number takes. Not for a sample by rate."""
     nonempty = [stratum for stratum in list_strata(settings) if sizes.get(stratum.name)]
-    claims = [_build_demand(stratum, sizes[stratum.name], settings, expected) for stratum in nonempty]
+    claims: list[StratumDemand] = []
+    for stratum in nonempty:
+        weight = settings.get_weight(stratum.sign)
+        if settings.allocation is Allocation.NEYMAN:
+            rate = expected[stratum.name].rate if stratum.name in expected else 0.5
+            weight = sqrt(rate * (1 - rate))
+        claims.append(StratumDemand(sizes[stratum.name], weight, stratum.sign in settings.certainty))
     turns = BY_SPREAD if settings.allocation is Allocation.NEYMAN else BY_RISK
     allocated = allocate(claims, settings.budget or 0, settings.minimum_per_stratum, turns)
     return {stratum.name: count for stratum, count in zip(nonempty, allocated, strict=True)}
@@ -375,16 +373,6 @@ def compute_place(conversation_id: str, seed: Seed) -> float:
     parts = (seed.target, seed.day.isoformat(), conversation_id)
     digest = hashlib.sha256("\0".join(parts).encode()).digest()
     return (int.from_bytes(digest[:8]) >> 11) / (1 << 53)
-
-
-def _build_demand(
-    stratum: Stratum, size: int, settings: SamplingSettings, expected: Mapping[str, ExpectedRate]
-) -> StratumDemand:
-    weight = settings.get_weight(stratum.sign)
-    if settings.allocation is Allocation.NEYMAN:
-        rate = expected[stratum.name].rate if stratum.name in expected else 0.5
-        weight = sqrt(rate * (1 - rate))
-    return StratumDemand(size, weight, stratum.sign in settings.certainty)
 
 
 def _compute_rate(name: str, settings: SamplingSettings) -> float:

@@ -184,8 +184,13 @@ class FileTrafficSource:
             raise SourceUnavailable("; ".join(failures))
 
     def _find_files(self, pattern: str) -> list[_File]:
+        protocol, options = urlsplit(pattern).scheme, dict[str, object]()
+        if protocol in {"http", "https"} and self._headers.values:
+            options["client_kwargs"] = {"headers": dict(self._headers.values)}
+        elif self._settings.endpoint_url is not None and protocol in _ENDPOINT_OPTIONS:
+            options[_ENDPOINT_OPTIONS[protocol]] = self._settings.endpoint_url
         try:
-            system, path = cast("Any", fsspec.core).url_to_fs(pattern, **self._build_options(pattern))
+            system, path = cast("Any", fsspec.core).url_to_fs(pattern, **options)
             system.invalidate_cache()  # what was put there since the last nightly run
             paths = cast("list[str]", sorted(system.glob(path))) if _is_glob(pattern) else [path]
         except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
@@ -196,17 +201,6 @@ class FileTrafficSource:
             _File(system, file_path, strip_secrets(pattern) if file_path == path else PurePosixPath(file_path).name)
             for file_path in paths
         ]
-
-    def _build_options(self, pattern: str) -> dict[str, object]:
-        protocol = urlsplit(pattern).scheme
-        if protocol in {"http", "https"} and self._headers.values:
-            return {"client_kwargs": {"headers": dict(self._headers.values)}}
-        endpoint = self._settings.endpoint_url
-        return (
-            {_ENDPOINT_OPTIONS[protocol]: endpoint}
-            if endpoint is not None and protocol in _ENDPOINT_OPTIONS
-            else {}
-        )
 
     def _read_items(self, file: _File) -> Iterator[LocatedItem | SourceWarning]:
         kind, packed = detect_format(file.path, self._settings.format)
@@ -268,7 +262,18 @@ class FileTrafficSource:
             if not started and looks_like_html(line.raw):
                 raise SourceUnavailable(f"{name} is a web page, expected JSON lines: is it a login page?")
             started = True
-            yield _parse_line(line, f"{name}:{line.number}")
+            place = f"{name}:{line.number}"
+            if line.length > len(line.raw):
+                detail = f"a line of {line.length:,} bytes (traffic.longest_line_mb)"
+                yield _build_unreadable_warning(place, detail)
+                continue
+            try:
+                item = parse_json(line.raw)
+            except ValueError as error:
+                note = "" if line.ended else "; it has no line's end, so it may still be being written"
+                yield _build_unreadable_warning(place, f"{error}{note}")
+                continue
+            yield LocatedItem(place, item)
 
 
 def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
@@ -284,16 +289,6 @@ def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
             "set jsonl or parquet"
         )
     return file_format, packed
-
-
-def _parse_line(line: StreamLine, place: str) -> LocatedItem | SourceWarning:
-    if line.length > len(line.raw):
-        return _build_unreadable_warning(place, f"a line of {line.length:,} bytes (traffic.longest_line_mb)")
-    try:
-        return LocatedItem(place, parse_json(line.raw))
-    except ValueError as error:
-        note = "" if line.ended else "; it has no line's end, so it may still be being written"
-        return _build_unreadable_warning(place, f"{error}{note}")
 
 
 def _build_unreadable_warning(place: str, detail: str) -> SourceWarning:

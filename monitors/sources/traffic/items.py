@@ -161,34 +161,24 @@ def find_number(item: Any, paths: tuple[str, ...]) -> float | None:
     return None
 
 
-def find_time(item: Any, paths: tuple[str, ...]) -> datetime | None:
-    """Return the first time at the paths in UTC; a time without a zone is UTC."""
-    return next((time for value in find_list_items(item, paths) if (time := parse_time(value))), None)
-
-
 def parse_time(value: Any) -> datetime | None:
-    """Parse ISO 8601, or the seconds (milli-, micro-, nanoseconds by their size) since 1970."""
+    """Parse ISO 8601, or the seconds (milli-, micro-, nanoseconds by their size) since 1970.
+
+    The time is in UTC; one without a zone is UTC.
+    """
     try:
-        if isinstance(value, datetime):
-            return _to_utc(value)
         if isinstance(value, str):
-            return _parse_time_text(value.strip())
+            try:
+                value = float(value)
+            except ValueError:
+                value = _TIME.validate_python(value.strip())  # a ValidationError is a ValueError
+        if isinstance(value, datetime):
+            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             return _parse_epoch(float(value))
     except (ValueError, OverflowError, ArithmeticError):
         return None
     return None
-
-
-def _parse_time_text(text: str) -> datetime | None:
-    try:
-        return _parse_epoch(float(text))
-    except ValueError:
-        pass
-    try:
-        return _to_utc(_TIME.validate_python(text))
-    except ValidationError:
-        return None
 
 
 def _parse_epoch(number: float) -> datetime | None:
@@ -198,19 +188,10 @@ def _parse_epoch(number: float) -> datetime | None:
     return _EPOCH + timedelta(seconds=number / per_second)
 
 
-def _to_utc(time: datetime) -> datetime:
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-
-
 def is_flag_set(item: Any, paths: tuple[str, ...]) -> bool:
     """Whether the first value at the paths means yes."""
     value = next(find_list_items(item, paths), False)
     return value.strip().lower() in {"true", "yes", "1"} if isinstance(value, str) else value in (True, 1)
-
-
-def find_thumb(item: Any, paths: tuple[str, ...]) -> Thumb | None:
-    """Return the first thumb at the paths."""
-    return next((thumb for value in find_list_items(item, paths) if (thumb := parse_thumb(value))), None)
 
 
 def parse_thumb(value: Any) -> Thumb | None:
@@ -357,9 +338,13 @@ def _parse_path(steps: list[Any]) -> AgentPath:
 def _parse_drafts(item: Any, fields: Fields) -> list[_Draft]:
     for value in find_values(item, fields.turns):
         messages = _flatten_batch(value)
-        drafts = list(_drafts_from_list(messages, fields)) if messages else []
-        if drafts:
-            return _add_last_reply(drafts, item, fields)
+        pairs = [pair for message in messages if (pair := _parse_pair(message, fields)) is not None]
+        drafts = pairs or list(_drafts_from_messages(messages, fields))
+        if not drafts:
+            continue
+        # Where the messages hold only the input, the item has the last reply.
+        reply = find_text(item, fields.reply_text) if not drafts[-1].replies else None
+        return [*drafts[:-1], drafts[-1]._replace(replies=(reply,))] if reply else drafts
     lists = _find_parallel_lists(item, fields)
     if lists is not None:
         return _drafts_from_lists(*lists) if _can_pair(*lists) else []
@@ -370,12 +355,6 @@ def _parse_drafts(item: Any, fields: Fields) -> list[_Draft]:
     return [_Draft((question,), (reply,) if reply else (), (item,))]
 
 
-def _add_last_reply(drafts: list[_Draft], item: Any, fields: Fields) -> list[_Draft]:
-    """Add the reply of the item to the last draft, where the messages hold only the input."""
-    reply = find_text(item, fields.reply_text) if not drafts[-1].replies else None
-    return [*drafts[:-1], drafts[-1]._replace(replies=(reply,))] if reply else drafts
-
-
 def _flatten_batch(value: Any) -> list[Any]:
     """Return the messages; some tracers store a batch of one list."""
     messages = cast("list[Any]", value) if isinstance(value, list) else []
@@ -383,11 +362,6 @@ def _flatten_batch(value: Any) -> list[Any]:
         inner = cast("list[Any]", messages[0])
         return inner if all(isinstance(message, dict) for message in inner) else messages
     return messages
-
-
-def _drafts_from_list(messages: list[Any], fields: Fields) -> Iterator[_Draft]:
-    pairs = [pair for message in messages if (pair := _parse_pair(message, fields)) is not None]
-    yield from pairs or _drafts_from_messages(messages, fields)
 
 
 def _parse_pair(message: Any, fields: Fields) -> _Draft | None:
@@ -433,6 +407,21 @@ def _list_roles(fields: Fields) -> tuple[str, ...]:
 def _build_turn(draft: _Draft, item: Any, fields: Fields, *, is_last: bool) -> Turn:
     """Build a turn from its own messages; the last turn also from the item's fields."""
     places = (*reversed(draft.messages), *((item,) if is_last else ()))
+    latencies_ms = (
+        number * milliseconds
+        for place in places
+        for paths, milliseconds in ((fields.latency_ms, 1), (fields.latency_s, 1000))
+        if (number := find_number(place, paths)) is not None
+    )
+    # Whether the source marks the reply as a question; nothing without a mark.
+    question_flags = [
+        is_flag_set(place, fields.is_question) for place in places if [*find_list_items(place, fields.is_question)]
+    ]
+    feedbacks = (
+        Feedback(thumb=thumb, comment=find_text(place, fields.comment) or "")
+        for place in places
+        if (thumb := next(filter(None, map(parse_thumb, find_list_items(place, fields.thumb))), None))
+    )
     return Turn(
         user_text=_SEPARATOR.join(draft.questions),
         reply_text=_SEPARATOR.join(draft.replies),
@@ -440,31 +429,10 @@ def _build_turn(draft: _Draft, item: Any, fields: Fields, *, is_last: bool) -> T
         context=draft.context
         + next((texts for place in places if (texts := find_texts(place, fields.context))), ()),
         app_path=next((name for place in (*places, item) if (name := find_name(place, fields.app_path))), None),
-        latency_ms=next((ms for place in places if (ms := _read_latency_ms(place, fields)) is not None), None),
-        is_question=_read_question_flag(places, fields),
-        feedback=next((feedback for place in places if (feedback := _read_feedback(place, fields))), None),
+        latency_ms=next(latencies_ms, None),
+        is_question=any(question_flags) if question_flags else None,
+        feedback=next(feedbacks, None),
     )
-
-
-def _read_question_flag(places: tuple[Any, ...], fields: Fields) -> bool | None:
-    """Return whether the source marks the reply as a question; ``None`` without a mark."""
-    flags = [
-        is_flag_set(place, fields.is_question) for place in places if [*find_list_items(place, fields.is_question)]
-    ]
-    return any(flags) if flags else None
-
-
-def _read_latency_ms(place: Any, fields: Fields) -> float | None:
-    milliseconds = find_number(place, fields.latency_ms)
-    if milliseconds is not None:
-        return milliseconds
-    seconds = find_number(place, fields.latency_s)
-    return None if seconds is None else seconds * 1000
-
-
-def _read_feedback(place: Any, fields: Fields) -> Feedback | None:
-    thumb = find_thumb(place, fields.thumb)
-    return Feedback(thumb=thumb, comment=find_text(place, fields.comment) or "") if thumb is not None else None
 
 
 _IDENTIFIER: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
@@ -504,31 +472,23 @@ def parse_conversations(
     last_time: datetime | None = None
     undated: list[SourceWarning] = []
     for located in placed:
-        time = None if isinstance(located, SourceWarning) else _read_completed_at(located.item, fields)
+        item = None if isinstance(located, SourceWarning) else located.item
+        times = map(parse_time, find_list_items(item, fields.completed_at)) if isinstance(item, dict) else iter(())
+        time = next(filter(None, times), None)
         if time is None:
             undated.append(
                 located if isinstance(located, SourceWarning) else _build_no_time_warning(located, fields)
             )
             if last_time is None and len(undated) < _MAX_WAITING:
                 continue
-        yield from _date_warnings(undated, last_time or time, window)
+        at = last_time or time
+        if at is None or window.contains(at):
+            yield from (warning.model_copy(update={"at": at}) for warning in undated)
         undated.clear()
         last_time = time or last_time
         if not isinstance(located, SourceWarning) and time is not None and window.contains(time):
             yield _parse_item(located, fields, time)
     yield from undated
-
-
-def _date_warnings(
-    warnings: Iterable[SourceWarning], at: datetime | None, window: Window
-) -> Iterator[SourceWarning]:
-    """Yield the warnings with their time if it lies in the window; all of them if the time is unknown."""
-    if at is None or window.contains(at):
-        yield from (warning.model_copy(update={"at": at}) for warning in warnings)
-
-
-def _read_completed_at(item: Any, fields: Fields) -> datetime | None:
-    return find_time(item, fields.completed_at) if isinstance(item, dict) else None
 
 
 def _build_no_time_warning(located: LocatedItem, fields: Fields) -> SourceWarning:
@@ -557,29 +517,25 @@ def _parse_item(located: LocatedItem, fields: Fields, completed_at: datetime) ->
         return _build_unreadable_warning(
             place, f"no reply at {_format_paths(fields.reply_text)} or in its messages", completed_at
         )
-    try:
-        return _build_conversation(item, completed_at, turns, fields)
-    except ValidationError as error:
-        keys = sorted({str(detail["loc"][0]) for detail in error.errors() if detail["loc"]})
-        return _build_unreadable_warning(place, f"cannot be taken: {', '.join(keys)}", completed_at)
-
-
-def _build_conversation(item: Any, completed_at: datetime, turns: tuple[Turn, ...], fields: Fields) -> Conversation:
     shared = find_name(item, fields.conversation_id)
     source_id = find_name(item, fields.id) or (shared if has_turns(item, fields) else None)
     if source_id is None:
         requests = (name for path in _REQUEST_ID_PATHS if (name := find_name(item, (path,))))
-        safe = _derive_id([shared or "", *requests], completed_at, turns)
+        safe_id = _derive_id([shared or "", *requests], completed_at, turns)
     else:
-        safe = make_safe_id(source_id)
-    return Conversation(
-        id=safe,
-        origin_id=safe if source_id is None else source_id,
-        completed_at=completed_at,
-        turns=turns,
-        app_version=find_name(item, fields.app_version),
-        user_key=find_name(item, fields.user),
-    )
+        safe_id = make_safe_id(source_id)
+    try:
+        return Conversation(
+            id=safe_id,
+            origin_id=safe_id if source_id is None else source_id,
+            completed_at=completed_at,
+            turns=turns,
+            app_version=find_name(item, fields.app_version),
+            user_key=find_name(item, fields.user),
+        )
+    except ValidationError as error:
+        keys = sorted({str(detail["loc"][0]) for detail in error.errors() if detail["loc"]})
+        return _build_unreadable_warning(place, f"cannot be taken: {', '.join(keys)}", completed_at)
 
 
 def make_safe_id(source_id: str) -> Identifier:
