@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.tools import nightly_path
 from tests.tools.alert_path import MAX_FUNCTIONS, MAX_RENDERING, count_functions, record_alert_path
 from tests.tools.plain_names import PRODUCT, TESTS, count_names, count_texts
 from tests.tools.shape import measure, rows
@@ -68,6 +69,22 @@ def test_the_alert_path_ends_where_slack_is_asked_and_leaves_out_what_is_exclude
     assert count_functions(
         [("monitors/alerts/redact.py", "redact"), ("monitors/alerts/message.py", "build_message")]
     ) == (2, 1, 1)
+
+
+@pytest.mark.whole_only
+def test_the_nightly_path_goes_through_workers_to_the_judge_s_grade():
+    functions = nightly_path.record_nightly_path()
+    total, counted = nightly_path.count_functions(functions)
+    assert {
+        ("flows/nightly/census_worker.py", "run_worker"),
+        ("flows/nightly/checkpoint.py", "NightlyCheckpoint.save_judged"),
+        ("warehouse/journal/journal.py", "Journal.append"),
+    } <= functions
+    assert total > counted
+    assert counted <= nightly_path.MAX_FUNCTIONS, "an item of live traffic takes a longer way"
+    assert nightly_path.count_functions(
+        [("monitors/graders/base.py", "give_verdict"), ("flows/nightly/run.py", "NightlyRun.run")]
+    ) == (2, 1)
 
 
 def test_names_and_texts_that_break_a_rule_are_counted(tmp_path):

@@ -160,13 +160,13 @@ class Census(NamedTuple):
 
 
 class TakenConversation(NamedTuple):
-    """What the census stores of a conversation: ``graded`` and ``found`` are kinds, as bits."""
+    """What the census stores of a conversation; the bits stand for kinds."""
 
     id: str
     completed_at: datetime
     stratum: str
-    graded: int
-    found: int
+    graded_bits: int
+    found_bits: int
 
 
 class _CensusHit(NamedTuple):
@@ -190,17 +190,8 @@ class SourceCensus:
         self.examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
         """The first conversations with each kind."""
 
-    def offer(self, conversation: Conversation, written: bytes) -> Offer:
-        """Return whether the conversation is new.
-
-        New ones must be classified and passed to `record` in this order.
-        """
-        offer = self.intake.offer(conversation, written)
-        self.counts[offer] += 1
-        return offer
-
     def record(self, conversation: Conversation, offer: Offer, verdict: CensusResult) -> None:
-        """Record the result of a conversation that was taken."""
+        """Record the result of a conversation that was taken, in the order in which ``intake`` took them."""
         if offer is Offer.REPLACED:
             self._withdraw(conversation.id)
         if verdict.stratum not in self._names:
@@ -250,9 +241,9 @@ def build_census(
     for tally in tallies:
         for taken in tally.list_taken():
             for place, kind_count in enumerate(counted):
-                if taken.graded >> place & 1:
+                if taken.graded_bits >> place & 1:
                     kind_count.graded += 1
-                if taken.found >> place & 1:
+                if taken.found_bits >> place & 1:
                     kind_count.add(taken.completed_at)
     rates: list[CensusRate] = []
     examples: list[CensusExample] = []
@@ -266,7 +257,7 @@ def build_census(
         rates.append(
             CensusRate(
                 kind=kind,
-                found=kind_count.found,
+                found=kind_count.hits,
                 graded=kind_count.graded,
                 first_at=kind_count.first,
                 last_at=kind_count.last,
@@ -279,12 +270,12 @@ def build_census(
 @dataclass
 class _KindCount:
     graded: int = 0
-    found: int = 0
+    hits: int = 0
     first: datetime | None = None
     last: datetime | None = None
 
     def add(self, at: datetime) -> None:
-        self.found += 1
+        self.hits += 1
         self.first = at if self.first is None else min(self.first, at)
         self.last = at if self.last is None else max(self.last, at)
 

@@ -22,6 +22,7 @@ from monitors.records.nightly import NightlyReport, SeenConversation
 from monitors.records.runs import CaseResult
 from monitors.records.traffic import StratumCount
 from monitors.sources.intake import KnownIds
+from monitors.sources.question_quality import add_tallies
 from monitors.storage import write_atomically
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ConversationRow, JournalRow, NightlyRunRow, OutboxRow, ResultRow
@@ -164,7 +165,7 @@ def build_intake_checkpoint(
         read=read.count,
         known=read.known,
         repeated=read.repeated,
-        questions=build_question_figures(read.questions),
+        questions=build_question_figures(add_tallies(tally.questions() for tally in read.tallies.values())),
         watermarks=tuple(read.watermarks),
         issues=tuple(read.issues),
         issue_count=read.issue_count,

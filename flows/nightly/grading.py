@@ -348,9 +348,9 @@ async def _judge_by_task(
             missing += outcome.missing
             continue
         for start in range(0, len(cases), size):
-            part = cases[start : start + size]
-            canaries = judge.build_group_canaries(part, gold, seed=f"{group_seed}:{start}")
-            groups.append(await judge.judge_group(part, canaries))
+            group = cases[start : start + size]
+            canaries = judge.build_group_canaries(group, gold, seed=f"{group_seed}:{start}")
+            groups.append(await judge.judge_group(group, canaries))
     return tuple(groups), tuple(missing)
 
 

@@ -15,7 +15,6 @@ from monitors.errors import SourceUnavailable
 from monitors.records.nightly import NightlyReport
 from monitors.records.traffic import Conversation, SourceWarning, Watermark
 from monitors.sources.intake import IntakeWindow, Offer, advance_watermark, compute_intake_window
-from monitors.sources.question_quality import QuestionTally, add_tallies
 from monitors.sources.sampling.sample import Candidates
 from monitors.sources.traffic.source import TrafficSource
 
@@ -43,11 +42,6 @@ class NightlyRead:
     def count(self) -> int:
         """How many conversations are new."""
         return sum(len(tally.intake) for tally in self.tallies.values())
-
-    @property
-    def questions(self) -> QuestionTally:
-        """The clarifying questions in all of them, and the thumbs below."""
-        return add_tallies(tally.questions() for tally in self.tallies.values())
 
     def add_source(self, name: str, read: SourceRead) -> None:
         """Add the result of reading a source."""
@@ -89,7 +83,8 @@ class SourceRead:
                     self.issue_count += 1
                 continue
             written = item.model_dump_json().encode()
-            offer = self.tally.offer(item, written)
+            offer = self.tally.intake.offer(item, written)
+            self.tally.counts[offer] += 1
             if offer in (Offer.TAKEN, Offer.REPLACED):
                 waiting.append((item, offer))
                 chunk.append(written)

@@ -35,7 +35,7 @@ from warehouse.journal.rows import AssessmentRow
 EXCLUDED: Final = ("monitors/graders/", "monitors/facts/", "monitors/judge/")
 """What grades a reply, whatever the path to it looks like: graders, facts, judge."""
 
-MAX_FUNCTIONS: Final = 999
+MAX_FUNCTIONS: Final = 201
 """The goal: at most so many functions without the excluded modules."""
 
 START: Final = ("monitors/sources/traffic/files.py", "FileTrafficSource.read")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median_high
 
-from tests.tools import alert_path
+from tests.tools import alert_path, nightly_path
 from tests.tools.plain_names import PRODUCT, TESTS, count_names, count_texts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,12 +103,16 @@ def rows(shape: Shape) -> Iterator[tuple[str, str, str, bool]]:
 
 
 def path_rows() -> Iterator[tuple[str, str, str, bool]]:
-    """The same for the functions between a failed assessment and the Slack request."""
+    """The same for the functions from a failed assessment to the Slack request, and from an item to its grade."""
     total, counted, rendering = alert_path.count_functions(alert_path.record_alert_path())
     path = "functions from a failed assessment to Slack"
     yield f"{path}, all", f"{total}", "", True
     yield f"{path}, without excluded modules", f"{counted}", *_goal(counted, alert_path.MAX_FUNCTIONS)
     yield f"{path}, of these in rendering", f"{rendering}", *_goal(rendering, alert_path.MAX_RENDERING)
+    total, counted = nightly_path.count_functions(nightly_path.record_nightly_path())
+    path = "functions from an item of traffic to its stored grade"
+    yield f"{path}, all", f"{total}", "", True
+    yield f"{path}, without graders, facts and judge", f"{counted}", *_goal(counted, nightly_path.MAX_FUNCTIONS)
 
 
 def _goal(count: int, goal: int) -> tuple[str, bool]:

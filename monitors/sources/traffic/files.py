@@ -268,12 +268,12 @@ class FileTrafficSource:
                 yield _build_unreadable_warning(place, detail)
                 continue
             try:
-                item = parse_json(line.raw)
+                value = parse_json(line.raw)
             except ValueError as error:
                 note = "" if line.ended else "; it has no line's end, so it may still be being written"
                 yield _build_unreadable_warning(place, f"{error}{note}")
                 continue
-            yield LocatedItem(place, item)
+            yield LocatedItem(place, value)
 
 
 def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:

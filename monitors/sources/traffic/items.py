@@ -472,8 +472,10 @@ def parse_conversations(
     last_time: datetime | None = None
     undated: list[SourceWarning] = []
     for located in placed:
-        item = None if isinstance(located, SourceWarning) else located.item
-        times = map(parse_time, find_list_items(item, fields.completed_at)) if isinstance(item, dict) else iter(())
+        value = None if isinstance(located, SourceWarning) else located.item
+        times = (
+            map(parse_time, find_list_items(value, fields.completed_at)) if isinstance(value, dict) else iter(())
+        )
         time = next(filter(None, times), None)
         if time is None:
             undated.append(
