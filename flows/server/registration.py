@@ -158,21 +158,12 @@ def build_crashed_run_automation(flows: Sequence[str], block: UUID, channel: str
         '"Answers that arrived are stored, and the next run within the hour continues from there. " '
         "~ (flow_run | ui_url))"
     )
-    return AutomationCore(
-        name=f"{AUTOMATION_PREFIX}a run crashed",
-        description="Says so when a run's process was killed.",
-        trigger=EventTrigger(
-            match=_match_runs(StateType.CRASHED),
-            match_related=_match_flows(flows),
-            expect={RUN_EVENTS},
-            for_each={"prefect.resource.id"},
-            posture=Posture.Reactive,
-            threshold=1,
-            within=DUPLICATE_WINDOW,
-        ),
-        actions=[
-            CallWebhook(block_document_id=block, payload=_build_payload(f"{{{{ {text} | tojson }}}}", channel))
-        ],
+    return _build_run_automation(
+        "a run crashed",
+        "Says so when a run's process was killed.",
+        match=_match_runs(StateType.CRASHED),
+        flows=flows,
+        action=CallWebhook(block_document_id=block, payload=_build_payload(f"{{{{ {text} | tojson }}}}", channel)),
     )
 
 
@@ -195,21 +186,32 @@ def build_unstarted_run_automation(flows: Sequence[str], block: UUID, channel: s
             "prefect.state-message": list(NOT_STARTED_MESSAGES),
         }
     )
+    return _build_run_automation(
+        "a run could not begin",
+        "Says so when a run's configuration or parameters are wrong.",
+        match=match,
+        flows=[flow for flow in flows if flow not in MINUTELY],
+        action=CallWebhook(block_document_id=block, payload=_build_payload(f"{{{{ {text} | tojson }}}}", channel)),
+    )
+
+
+def _build_run_automation(
+    name: str, description: str, *, match: ResourceSpecification, flows: Sequence[str], action: CallWebhook
+) -> AutomationCore:
+    """Build an automation that acts once on each run whose event matches."""
     return AutomationCore(
-        name=f"{AUTOMATION_PREFIX}a run could not begin",
-        description="Says so when a run's configuration or parameters are wrong.",
+        name=f"{AUTOMATION_PREFIX}{name}",
+        description=description,
         trigger=EventTrigger(
             match=match,
-            match_related=_match_flows([flow for flow in flows if flow not in MINUTELY]),
+            match_related=_match_flows(flows),
             expect={RUN_EVENTS},
             for_each={"prefect.resource.id"},
             posture=Posture.Reactive,
             threshold=1,
             within=DUPLICATE_WINDOW,
         ),
-        actions=[
-            CallWebhook(block_document_id=block, payload=_build_payload(f"{{{{ {text} | tojson }}}}", channel))
-        ],
+        actions=[action],
     )
 
 
