@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import get_args
 
 import duckdb
 
@@ -33,6 +34,7 @@ from warehouse.database.stage import (
 )
 from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
+from warehouse.journal.rows import TableName
 from warehouse.journal.segments import parse_segment_id
 
 
@@ -154,31 +156,8 @@ def _build_changed_problem(entry: Entry) -> CheckProblem:
 
 
 DERIVED_TABLES = (
-    "results",
-    "assessments",
-    "grades",
-    "rechecks",
-    "runs",
-    "metrics",
-    "tallies",
-    "cases",
-    "deploys",
-    "incident_history",
-    "alerts",
-    "receipts",
-    "actions",
-    "action_outcomes",
-    "labels",
-    "case_drafts",
-    "draft_outcomes",
-    "silences",
-    "hallucinations",
-    "quarantined_lines",
-    "log_cursors",
-    "conversations",
-    "nightly_runs",
-    "drills",
-    "repeatability_runs",
+    *("grades", "metrics", "tallies"),  # of assessments and runs
+    *(table if table != "incidents" else "incident_history" for table in get_args(TableName)),
 )
 """Tables that are derived from the segments."""
 

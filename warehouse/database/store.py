@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 from pydantic import ValidationError
@@ -32,6 +33,8 @@ select view_name as "view", comment as "what it answers"
 from duckdb_views() where not internal and schema_name = 'main' order by view_name
 """
 """Lists the views with their comments."""
+
+Stored = TypeVar("Stored", bound=Record)
 
 Parameter = str | int | float | bool | None
 """A value that can be bound to a ``?`` or a ``$name`` of a query."""
@@ -137,12 +140,12 @@ class Store:
             {"target": target, "suite": suite_sha256, "before": before},
             wait_s=wait_s,
         )
-        return _parse_report(str(table.rows[0][0])) if table.rows else None
+        return _parse_report(table.rows[0]) if table.rows else None
 
     def report(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> RunReport | None:
         """Return a run's report; ``None`` if no such run is loaded."""
         table = self.query("select report from runs where run_id = $run", {"run": run_id}, wait_s=wait_s)
-        return _parse_report(str(table.rows[0][0])) if table.rows else None
+        return _parse_report(table.rows[0]) if table.rows else None
 
     def outcomes(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[CaseStanding, ...]:
         """Return the outcome of each case of a run, ordered by case and repeat."""
@@ -190,12 +193,20 @@ def _count_segments(connection: duckdb.DuckDBPyConnection) -> int:
     return int(row[0]) if row else 0
 
 
-def _parse_report(text: str) -> RunReport:
+def parse_stored(text: object, kind: type[Stored], name: str, remains: str) -> Stored:
+    """Parse a stored record, which people know as ``name``.
+
+    Raises `WarehouseDamaged` where it was written in another form; ``remains`` says what is still there.
+    """
     try:
-        return RunReport.model_validate_json(text)
+        return kind.model_validate_json(str(text))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise WarehouseDamaged(
-            f"a stored report was written in another form ({'.'.join(map(str, first['loc']))}: {first['msg']}); "
-            "its figures are still in the views"
+            f"a stored {name} was written in another form ({'.'.join(map(str, first['loc']))}: {first['msg']}); "
+            f"{remains}"
         ) from error
+
+
+def _parse_report(row: Sequence[object]) -> RunReport:
+    return parse_stored(row[0], RunReport, "report", "its figures are still in the views")

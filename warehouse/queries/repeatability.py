@@ -9,12 +9,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple, cast
 
-from pydantic import ValidationError
-
-from monitors.errors import WarehouseDamaged
 from monitors.records.self_checks import RecordedAsk, RepeatabilityRun, RepeatedCase
 from monitors.records.targets import Environment
-from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, parse_stored
 
 MAX_RUNS: Final = 60
 """Runs whose cases are read: two months of one a night."""
@@ -78,7 +75,7 @@ def find_last_session(
         {"target": target, "before": before},
         wait_s=wait_s,
     )
-    return _parse_session(str(table.rows[0][0])) if table.rows else None
+    return _parse_session(table.rows[0]) if table.rows else None
 
 
 def find_last_asked(store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Mapping[str, datetime]:
@@ -99,19 +96,13 @@ def _load_sessions(store: Store, scope: RepeatScope, wait_s: float) -> Sequence[
         {"target": scope.target, "environment": scope.environment.value, "since": scope.since.isoformat()},
         wait_s=wait_s,
     )
-    return [_parse_session(str(row[0])) for row in table.rows]
+    return [_parse_session(row) for row in table.rows]
 
 
-def _parse_session(text: str) -> RepeatabilityRun:
-    try:
-        return RepeatabilityRun.model_validate_json(text)
-    except ValidationError as error:
-        first_error = error.errors(include_url=False, include_input=False)[0]
-        raise WarehouseDamaged(
-            "a stored session of repeated questions was written in another form "
-            f"({'.'.join(map(str, first_error['loc']))}: {first_error['msg']}); its pairs are still in "
-            "`repeated_cases`"
-        ) from error
+def _parse_session(row: Sequence[object]) -> RepeatabilityRun:
+    return parse_stored(
+        row[0], RepeatabilityRun, "session of repeated questions", "its pairs are still in `repeated_cases`"
+    )
 
 
 def _list_same_cases(store: Store, scope: RepeatScope, wait_s: float) -> frozenset[tuple[str, str]]:

@@ -9,13 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from pydantic import ValidationError
-
-from monitors.errors import WarehouseDamaged
 from monitors.records.logs import HallucinationEntry, LogCursor, LoggedHallucination
 from monitors.records.nightly import NightlyReport, SeenConversation
 from monitors.records.traffic import Conversation, SampledConversation
-from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, Table
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, Table, parse_stored
 
 
 def iterate_known_ids(
@@ -62,7 +59,7 @@ def list_recent_nightly_reports(
 def find_nightly_report(store: Store, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> NightlyReport | None:
     """Find the report of a nightly run by its id. Raises `WarehouseDamaged` for a report of another form."""
     table = store.query("select record from nightly_runs where run_id = ?", [run_id], wait_s=wait_s)
-    return _parse_report(str(table.rows[0][0])) if table.rows else None
+    return _parse_report(table.rows[0]) if table.rows else None
 
 
 def list_sampled_conversations(
@@ -91,19 +88,11 @@ def _query_nightly_reports(
         {"target": target, "before": before, "count": count},
         wait_s=wait_s,
     )
-    return tuple(_parse_report(str(row[0])) for row in table.rows)
+    return tuple(_parse_report(row) for row in table.rows)
 
 
-def _parse_report(text: str) -> NightlyReport:
-    try:
-        return NightlyReport.model_validate_json(text)
-    except ValidationError as error:
-        first_error = error.errors(include_url=False, include_input=False)[0]
-        raise WarehouseDamaged(
-            "a stored report of a night was written in another form "
-            f"({'.'.join(map(str, first_error['loc']))}: {first_error['msg']}); its figures are still in "
-            "`nightly_trend`"
-        ) from error
+def _parse_report(row: Sequence[object]) -> NightlyReport:
+    return parse_stored(row[0], NightlyReport, "report of a night", "its figures are still in `nightly_trend`")
 
 
 def _build_conversation(row: Sequence[object]) -> SeenConversation:

@@ -11,24 +11,16 @@ from typing import Final
 
 from pydantic import TypeAdapter
 
-from monitors.records.base import Record, Severity, UtcTime
+from monitors.records.base import Record, Severity
 from monitors.records.grades import JudgeLineage
-from monitors.records.runs import Verdict
 from warehouse.database.store import Parameter, Store
+from warehouse.queries.site.runs import RunHead
 
 
-class RunSide(Record):
+class RunSide(RunHead):
     """One of the two: what it was run with, and its scores (``None`` where nothing was graded)."""
 
-    run_id: str
-    target: str
-    environment: str
-    suite_name: str
     suite_sha256: str
-    commit: str | None
-    finished_at: UtcTime
-    verdict: Verdict
-    interrupted: bool
     weights_version: str
     weighted: float | None
     flat: float | None
@@ -72,7 +64,7 @@ class FlippedAnswer(Record):
 
 _LINEAGES: Final = TypeAdapter(tuple[JudgeLineage, ...])
 _SIDE = (
-    "select run_id, target, environment, suite_name, suite_sha256, commit, finished_at, verdict, interrupted,"
+    "select run_id, target, environment, suite_name, commit, finished_at, verdict, interrupted, suite_sha256,"
     " weights_version, (weighted_earned / nullif(weighted_total, 0))::double,"
     " (flat_earned / nullif(flat_total, 0))::double,"
     " coalesce(json_extract_string(report, '$.judging.lineages'), '[]'),"

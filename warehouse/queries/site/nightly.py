@@ -10,18 +10,23 @@ from monitors.records.nightly import NightlyReport
 from warehouse.database.store import Store
 
 
-class NightlyRow(Record):
-    """A nightly run in a list. A rate is ``None`` where too little was graded, ``drift`` where it was untested."""
+class NightlyFigures(Record):
+    """The share of a night's conversations with a failure of severity 3; ``None`` where too little was graded."""
 
-    run_id: str
     target: str
+    run_id: str
     due_at: UtcTime
-    conversations: int
     sampled: int
     graded: int
     severe_rate: float | None
     severe_low: float | None
     severe_high: float | None
+
+
+class NightlyRow(NightlyFigures):
+    """A nightly run in a list. A rate is ``None`` where too little was graded, ``drift`` where it was untested."""
+
+    conversations: int
     failed_rate: float | None
     failed_low: float | None
     failed_high: float | None

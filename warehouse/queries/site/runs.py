@@ -12,8 +12,8 @@ from monitors.records.runs import Verdict
 from warehouse.database.store import Store
 
 
-class ListedRun(Record):
-    """A finished run in a list. Scores are ``None`` where nothing was graded."""
+class RunHead(Record):
+    """What a page says of a finished run first."""
 
     run_id: str
     target: str
@@ -21,8 +21,14 @@ class ListedRun(Record):
     suite_name: str
     commit: str | None
     finished_at: UtcTime
-    duration_s: float
     verdict: Verdict
+    interrupted: bool
+
+
+class ListedRun(RunHead):
+    """A finished run in a list. Scores are ``None`` where nothing was graded."""
+
+    duration_s: float
     weighted: Decimal | None
     flat: Decimal | None
     severity_3_not_correct: int
@@ -32,7 +38,6 @@ class ListedRun(Record):
     graded: int
     p50_ms: float | None
     cost_usd: Decimal
-    interrupted: bool
 
 
 class RunFilter(Record):
@@ -88,9 +93,9 @@ _RUNS = (
     "    sum(t.not_correct) filter (where t.severity = 2) as wrong,"
     "    sum(t.not_correct) filter (where t.severity = 1) as annoying"
     "  from tallies t semi join page using (run_id) group by t.run_id"
-    ") select run_id, target, environment, suite_name, commit, finished_at, duration_s, verdict, weighted, flat,"
-    " coalesce(severe, 0)::integer, coalesce(wrong, 0)::integer, coalesce(annoying, 0)::integer, asked, graded,"
-    " p50_ms, cost_usd, interrupted from page left join counts using (run_id)"
+    ") select run_id, target, environment, suite_name, commit, finished_at, verdict, interrupted, duration_s,"
+    " weighted, flat, coalesce(severe, 0)::integer, coalesce(wrong, 0)::integer, coalesce(annoying, 0)::integer,"
+    " asked, graded, p50_ms, cost_usd from page left join counts using (run_id)"
     " order by finished_at desc, run_id desc"
 )
 

@@ -10,6 +10,7 @@ from monitors.records.base import Record, UtcTime
 from monitors.records.runs import Verdict
 from warehouse.database.store import Store
 from warehouse.journal.segments import parse_segment_id, parse_time
+from warehouse.queries.site.nightly import NightlyFigures
 
 DEFAULT_POINTS = 30
 """Runs, or nights, of a trend."""
@@ -34,17 +35,9 @@ class RunPoint(Record):
     effective_cases: float
 
 
-class NightlyPoint(Record):
-    """A night's share of conversations with a failure of severity 3; ``None`` where none was graded."""
+class NightlyPoint(NightlyFigures):
+    """A night's figures in a trend, and whether they drifted; ``None`` where that was untested."""
 
-    target: str
-    run_id: str
-    due_at: UtcTime
-    sampled: int
-    graded: int
-    severe_rate: float | None
-    severe_low: float | None
-    severe_high: float | None
     drifted: bool | None
 
 
