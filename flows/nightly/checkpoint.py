@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from flows.nightly.census import Census
-from flows.nightly.estimate import build_question_figures
 from flows.nightly.grading import GradedTurn, NightlyJudging, TrafficGrader, build_turn_id, is_open
 from flows.nightly.read import NightlyRead
 from flows.nightly.state import IntakeCheckpoint, NightlyState
@@ -22,7 +21,7 @@ from monitors.records.nightly import NightlyReport, SeenConversation
 from monitors.records.runs import CaseResult
 from monitors.records.traffic import StratumCount
 from monitors.sources.intake import KnownIds
-from monitors.sources.question_quality import add_tallies
+from monitors.sources.question_quality import add_tallies, measure_question_quality
 from monitors.storage import write_atomically
 from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ConversationRow, JournalRow, NightlyRunRow, OutboxRow, ResultRow
@@ -165,7 +164,7 @@ def build_intake_checkpoint(
         read=read.count,
         known=read.known,
         repeated=read.repeated,
-        questions=build_question_figures(add_tallies(tally.questions() for tally in read.tallies.values())),
+        questions=measure_question_quality(add_tallies(tally.questions() for tally in read.tallies.values())),
         watermarks=tuple(read.watermarks),
         issues=tuple(read.issues),
         issue_count=read.issue_count,

@@ -37,13 +37,11 @@ from monitors.records.nightly import (
     KindRate,
     KnownQuestions,
     NightlyReport,
-    QuestionsAsked,
     Rate,
     ReportsRated,
 )
 from monitors.records.runs import CaseResult
 from monitors.records.traffic import Conversation, SampledConversation, StratumCount, Turn
-from monitors.sources.question_quality import QuestionQuality, QuestionTally, measure_question_quality
 from monitors.sources.sampling.plan import ANY_FAILURE_NAME, SEVERE_RATE_NAME, Grading, PlannedRate
 from monitors.sources.sampling.sample import ExpectedRate, compute_expected_rates
 from monitors.stats.agreement import Confusion
@@ -444,22 +442,6 @@ def update_drift(
         observe(state_before, DriftCount(due_at=due_at, failures=failures, graded=graded), graded_by)
     )
     return state, summarise_drift(state)
-
-
-def build_question_figures(tally: QuestionTally) -> QuestionsAsked:
-    """Build the figures on how users rated the application's clarifying questions."""
-    quality = measure_question_quality(tally)
-    if isinstance(quality, QuestionQuality):
-        return QuestionsAsked(
-            questions=quality.questions,
-            recognised=quality.recognised,
-            up=quality.up,
-            down=quality.down,
-            share=quality.share,
-            low=quality.low,
-            high=quality.high,
-        )
-    return QuestionsAsked(questions=quality.questions, recognised=quality.recognised, up=0, down=0)
 
 
 VERDICT_TOKENS: Final = 300

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 from typing import Final
 
-from flows.clock import Clock, utc_now
+from flows.clock import utc_now
 from flows.data_folder import open_store
-from flows.runtime.judge import JudgePlan, plan_judge
+from flows.runtime.judge import plan_judge
+from flows.runtime.run import TargetContext
 from flows.runtime.secrets import generate_nonce, generate_run_id, get_environment, get_hub_token
 from flows.verify.snapshot import hash_grading_settings
-from monitors.config.file import Config, TargetConfig, build_target_record
+from monitors.config.file import Config, build_target_record
 from monitors.config.isolation import refuse_production
 from monitors.goldset.load import load_suite
 from monitors.graders.panel import build_default_panel
-from monitors.records.cases import Suite
-from monitors.records.targets import Target
-from warehouse.database.store import Store
 from warehouse.queries.repeatability import RepeatScope, hash_grading
 
 COUNTED_FOR: Final = timedelta(days=90)
@@ -27,20 +24,11 @@ COUNTED_FOR: Final = timedelta(days=90)
 
 
 @dataclass(frozen=True)
-class RepeatabilityContext:
-    """The live objects that one session needs. ``rng`` is seeded once; ``now`` is its clock."""
+class RepeatabilityContext(TargetContext):
+    """The live objects that one session needs. ``rng`` is seeded once."""
 
-    config: Config
-    target: Target
-    configured: TargetConfig
-    suite: Suite
-    judge: JudgePlan
-    store: Store
     run_id: str
-    now: Clock
     rng: Random
-    environment: Mapping[str, str]
-    nonce: Callable[[], str]
     hub_token: str | None
 
     @property

@@ -53,27 +53,30 @@ DISTRIBUTION: Final = "lookout-monitor"
 
 
 @dataclass(frozen=True)
-class RunContext:
-    """The live objects that one verification needs.
-
-    ``now`` is its clock, ``nonce`` its random source; ``listener`` gets its progress.
-    """
+class TargetContext:
+    """The live objects of whatever asks one target its suite. ``now`` is the clock, ``nonce`` the random source."""
 
     config: Config
     target: Target
     configured: TargetConfig
     suite: Suite
-    panel: tuple[Grader, ...]
     judge: JudgePlan
     store: Store
+    now: Clock
+    environment: Mapping[str, str]
+    nonce: Callable[[], str]
+
+
+@dataclass(frozen=True)
+class RunContext(TargetContext):
+    """The live objects that one verification needs; ``listener`` gets its progress."""
+
+    panel: tuple[Grader, ...]
     journal: Journal
     notifier: Notifier
     run_folder: RunFolder
     request: VerifyRequest
-    now: Clock
     listener: ProgressListener
-    environment: Mapping[str, str]
-    nonce: Callable[[], str]
 
     @property
     def start(self) -> RunStart:

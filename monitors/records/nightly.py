@@ -132,6 +132,10 @@ class QuestionsAsked(Record):
     low: Probability | None = None
     high: Probability | None = None
 
+    def add_share(self, share: float, low: float, high: float) -> Self:
+        """Add the share of the thumbs that is up, with its interval."""
+        return self.model_copy(update={"share": share, "low": low, "high": high})
+
 
 class FactsChecked(Record):
     """How many of the sampled ``replies`` had their facts checked: by a judge, or by rules against the gold set."""

@@ -3,43 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, NamedTuple
-
-from pydantic import Field
+from typing import NamedTuple
 
 from monitors.facts.clarification import asks_back
-from monitors.records.base import Probability, Record
+from monitors.records.nightly import QuestionsAsked
 from monitors.records.traffic import Conversation, Thumb
 from monitors.stats.intervals import compute_wilson_interval
-
-Count = Annotated[int, Field(ge=0)]
-
-
-class QuestionQuality(Record):
-    """A nightly run's clarifying questions: how many were asked, and how users rated them.
-
-    ``recognised`` counts the questions found by their wording; the source marks the others. ``share`` is the part
-    of the ratings that is up, ``low`` to ``high`` its Wilson interval. Users who rate are not a random sample: the
-    share compares nightly runs, it does not measure all users.
-    """
-
-    outcome: Literal["rated"] = "rated"
-    questions: Annotated[int, Field(ge=1)]
-    recognised: Count = 0
-    up: Count
-    down: Count
-    share: Probability
-    low: Probability
-    high: Probability
-    confidence: Probability
-
-
-class QualityUnknown(Record):
-    """No rating is known: no question was rated, or none was asked."""
-
-    outcome: Literal["ungraded"] = "ungraded"
-    questions: Count
-    recognised: Count = 0
 
 
 class QuestionTally(NamedTuple):
@@ -51,22 +20,17 @@ class QuestionTally(NamedTuple):
     down: int = 0
 
 
-def measure_question_quality(tally: QuestionTally, *, confidence: float = 0.95) -> QuestionQuality | QualityUnknown:
-    """Compute the share of thumbs up with its interval. Unrated questions count as asked, not as bad."""
+def measure_question_quality(tally: QuestionTally) -> QuestionsAsked:
+    """Compute the share of thumbs up with its Wilson interval. Unrated questions count as asked, not as bad.
+
+    Users who rate are not a random sample: the share compares nightly runs, it does not measure all users.
+    """
+    asked = QuestionsAsked(questions=tally.questions, recognised=tally.recognised, up=tally.up, down=tally.down)
     rated = tally.up + tally.down
     if not rated:
-        return QualityUnknown(questions=tally.questions, recognised=tally.recognised)
-    low, high = compute_wilson_interval(tally.up, rated, confidence=confidence)
-    return QuestionQuality(
-        questions=tally.questions,
-        recognised=tally.recognised,
-        up=tally.up,
-        down=tally.down,
-        share=tally.up / rated,
-        low=low,
-        high=high,
-        confidence=confidence,
-    )
+        return asked
+    low, high = compute_wilson_interval(tally.up, rated)
+    return asked.add_share(tally.up / rated, low, high)
 
 
 def count_questions(conversation: Conversation) -> QuestionTally:

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from monitors.records.nightly import QuestionsAsked
 from monitors.records.traffic import Conversation, Feedback, Thumb, Turn
 from monitors.sources.question_quality import (
-    QualityUnknown,
-    QuestionQuality,
     add_tallies,
     count_questions,
     measure_question_quality,
@@ -32,7 +31,7 @@ def conversation(*pressed: Pressed) -> Conversation:
     return Conversation(id="c", origin_id="c", completed_at=datetime(2026, 3, 1, tzinfo=UTC), turns=turns)
 
 
-def quality_of(conversations: Sequence[Conversation]) -> QuestionQuality | QualityUnknown:
+def quality_of(conversations: Sequence[Conversation]) -> QuestionsAsked:
     return measure_question_quality(add_tallies(map(count_questions, conversations)))
 
 
@@ -43,7 +42,6 @@ def test_thumbs_below_questions_are_counted_and_others_are_not() -> None:
         conversation((True, Thumb.UP)),
     ]
     quality = quality_of(night)
-    assert isinstance(quality, QuestionQuality)
     assert (quality.questions, quality.up, quality.down, quality.share) == (5, 3, 1, 0.75)
     assert (quality.low, quality.high) == pytest.approx((0.3006, 0.9544), abs=1e-4)  # statsmodels, Wilson, 3 of 4
 
@@ -53,13 +51,13 @@ def test_thumbs_below_questions_are_counted_and_others_are_not() -> None:
     [([], 0), ([conversation((False, Thumb.UP))], 0), ([conversation((True, None), (True, None))], 2)],
 )
 def test_without_a_thumb_nothing_is_said(night: Sequence[Conversation], questions: int) -> None:
-    assert quality_of(night) == QualityUnknown(questions=questions)
+    assert quality_of(night) == QuestionsAsked(questions=questions, up=0, down=0)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([Thumb.UP, Thumb.DOWN, None])), min_size=1))
 def test_how_turns_are_spread_over_conversations_does_not_matter(turns: list[Pressed]) -> None:
     together = quality_of([conversation(*turns)])
     assert quality_of([conversation(turn) for turn in turns]) == together
-    if isinstance(together, QuestionQuality):
+    if together.share is not None:
         assert (together.low, together.high) == compute_wilson_interval(together.up, together.up + together.down)
         assert together.low <= together.share <= together.high
