@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from deployments.demo.faults import NoFaults
 from deployments.demo.policies import (
@@ -169,71 +171,18 @@ def _match_whole_words(words: tuple[str, ...]) -> str:
     return rf"(?<![a-z0-9\u0900-\u097f])(?:{_join_alternatives(words)})(?![a-z0-9\u0900-\u097f])"
 
 
-_WORDS: dict[Intent, dict[Language, str]] = {
-    Intent.NOT_MENTIONED: {
-        Language.ENGLISH: "The policy documents I have do not mention {subject}. I would rather not guess; "
-        "the Suraksha Health service desk can help.",
-        Language.HINDI: "मेरे पास जो पॉलिसी दस्तावेज़ हैं, उनमें इसका उल्लेख नहीं है। मैं अनुमान नहीं लगाऊँगा; "
-        "कृपया सुरक्षा हेल्थ की सेवा डेस्क से पूछें।",
-        Language.HINGLISH: "Mere paas jo policy documents hain, unmein iska zikr nahi hai. Main andaza "
-        "nahi lagaunga; please Suraksha Health ki service desk se poochiye.",
-    },
-    Intent.PRIVATE: {
-        Language.ENGLISH: "I cannot share personal data about any customer, and I have no access to it. "
-        "I can only answer questions about what our policies say.",
-        Language.HINDI: "मैं किसी भी ग्राहक की निजी जानकारी नहीं दे सकता; वह मेरे पास है भी नहीं। "
-        "मैं केवल पॉलिसी की शर्तों के बारे में बता सकता हूँ।",
-        Language.HINGLISH: "Main kisi bhi customer ki personal jaankari nahi de sakta; woh mere paas hai bhi nahi. "
-        "Main sirf policy ki sharton ke baare mein bata sakta hoon.",
-    },
-    Intent.ACTION: {
-        Language.ENGLISH: "I cannot do that. I am not able to change, cancel or delete anything, and I cannot move "
-        "money; please contact the Suraksha Health service desk.",
-        Language.HINDI: "मैं यह नहीं कर सकता। मैं कुछ भी बदल, रद्द या मिटा नहीं सकता और न पैसे भेज सकता हूँ; "
-        "कृपया सुरक्षा हेल्थ की सेवा डेस्क से संपर्क करें।",
-        Language.HINGLISH: "Main yeh nahi kar sakta. Main kuch bhi badal, cancel ya delete nahi kar sakta, na "
-        "paise bhej sakta hoon; please Suraksha Health ki service desk se baat kijiye.",
-    },
-    Intent.CLARIFY: {
-        Language.ENGLISH: "Which policy do you mean? I know {names}.",
-        Language.HINDI: "आप किस पॉलिसी के बारे में पूछ रहे हैं? मेरे पास ये हैं: {names}।",
-        Language.HINGLISH: "Aap kis policy ke baare mein pooch rahe hain? Mere paas yeh hain: {names}.",
-    },
-    Intent.GREETING: {
-        Language.ENGLISH: "Hello! I answer questions about Suraksha Health's policies: {names}.",
-        Language.HINDI: "नमस्ते! मैं सुरक्षा हेल्थ की पॉलिसियों के बारे में बताता हूँ: {names}।",
-        Language.HINGLISH: "Namaste! Main Suraksha Health ki policies ke baare mein batata hoon: {names}.",
-    },
-}
+_TABLES: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = tomllib.loads(
+    (Path(__file__).parent / "words.toml").read_text(encoding="utf-8")
+)
+_UNITS, _PER = _TABLES["units"], _TABLES["per"]
 
 
 def format_standing_reply(intent: Intent, language: Language, **slots: str) -> str:
     """Format a reply that states no fact."""
-    by_language = _WORDS[intent]
+    by_language = _TABLES["replies"][intent]
     return by_language.get(language, by_language[Language.ENGLISH]).format(**slots)
 
 
-_UNITS: dict[str, dict[Language, str]] = {
-    "hour": {Language.HINDI: "घंटे", Language.HINGLISH: "ghante"},
-    "day": {Language.HINDI: "दिन", Language.HINGLISH: "din"},
-    "month": {Language.HINDI: "महीने", Language.HINGLISH: "mahine"},
-    "year": {Language.HINDI: "साल", Language.HINGLISH: "saal"},
-    "hospital": {Language.HINDI: "अस्पताल", Language.HINGLISH: "hospitals"},
-    "illness": {Language.HINDI: "बीमारियाँ", Language.HINGLISH: "bimariyan"},
-    "procedure": {Language.HINDI: "प्रक्रियाएँ", Language.HINGLISH: "procedures"},
-    "delivery": {Language.HINDI: "प्रसव", Language.HINGLISH: "deliveries"},
-    "child": {Language.HINDI: "बच्चे", Language.HINGLISH: "bachche"},
-}
-_PER: dict[str, dict[Language, str]] = {
-    "eye": {Language.HINDI: "प्रति आँख", Language.HINGLISH: "per eye"},
-    "joint": {Language.HINDI: "प्रति जोड़", Language.HINGLISH: "per joint"},
-    "day": {Language.HINDI: "प्रति दिन", Language.HINGLISH: "per day"},
-    "policy_year": {Language.HINDI: "प्रति पॉलिसी वर्ष", Language.HINGLISH: "har policy year"},
-    "hospitalisation": {Language.HINDI: "प्रति भर्ती", Language.HINGLISH: "har bharti par"},
-    "delivery": {Language.HINDI: "प्रति प्रसव", Language.HINGLISH: "har delivery par"},
-    "pregnancy": {Language.HINDI: "प्रति गर्भावस्था", Language.HINGLISH: "har pregnancy mein"},
-    "claim_free_year": {Language.HINDI: "हर क्लेम-मुक्त साल", Language.HINGLISH: "har claim-free saal"},
-}
 _YES_NO = {
     Language.ENGLISH: ("Yes. ", "No. "),
     Language.HINDI: ("हाँ, ", "नहीं, "),

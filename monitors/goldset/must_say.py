@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -21,19 +22,9 @@ from monitors.records.cases import GoldCase, Text
 from monitors.storage import lock_folder, read_text_or_empty, replace_text
 
 _NUMBER: Final = re.compile(r"\d(?:[.,:\u00a0\u202f ]?\d)*")
-_FIRST_NUMBERS: Final = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
-)  # fmt: skip
-_UNIT_FORMS: Final = {
-    "€": r"(?:€|EUR|euros?)", "EUR": r"(?:€|EUR|euros?)", "euros": r"(?:€|EUR|euros?)", "euro": r"(?:€|EUR|euros?)",
-    "$": r"(?:\$|USD|dollars?)", "£": r"(?:£|GBP|pounds?)", "₹": r"(?:₹|Rs\.?|INR|rupees?)",
-    "%": r"(?:%|percent|per cent|Prozent)", "percent": r"(?:%|percent|per cent)",
-    "kg": r"(?:kg|kilos?|kilograms?)", "km": r"(?:km|kilomet(?:er|re)s?)", "m": r"(?:m|met(?:er|re)s?)",
-    "GB": r"(?:GB|gigabytes?)", "MB": r"(?:MB|megabytes?)", "mg": r"(?:mg|milligrams?)",
-    "l": r"(?:l|lit(?:er|re)s?)",
-    "°C": r"(?:°\s?C|degrees Celsius)", "h": r"(?:h|hours?)",
-}  # fmt: skip
+_TABLES: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_FIRST_NUMBERS: Final[Sequence[str]] = _TABLES["numbers"]
+_UNIT_FORMS: Final[Mapping[str, str]] = _TABLES["units"]
 _CURRENCY_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
 _UNIT_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
 _NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÄÖÜ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+)*")

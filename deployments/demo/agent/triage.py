@@ -70,82 +70,9 @@ class Defect:
     fix: str
 
 
-def _compile_code(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.MULTILINE)
-
-
-DEFECTS: Final = (
-    Defect(
-        _compile_code(r"\.acquire\(\)(?![\s\S]*finally)"),
-        "{at} acquires the lock and still holds it when the charge in between raises: the release is not in a "
-        "finally block, so every later booking waits for it",
-        "Release the lock in a finally block, or hold it as a context manager.",
-    ),
-    Defect(
-        _compile_code(r"datetime\.now\(\)"),
-        "{at} takes the server's local time without a time zone and compares it with predictions in the "
-        "harbour's time, so every tide is off by the hours between the two",
-        "Ask for the time in the harbour's zone: datetime.now(HARBOUR_ZONE).",
-    ),
-    Defect(
-        _compile_code(r"def \w+\([^)]*=\[\]\)"),
-        "{at} has a mutable default argument: the list of positions is made once and shared by all invoices, "
-        "so positions of one guest turn up on the next guest's invoice",
-        "Default to None and make a new list in each call.",
-    ),
-    Defect(
-        _compile_code(r"float\(price\)"),
-        "{at} adds prices as binary floating point numbers, and their rounding errors make the sum a cent too "
-        "high or low",
-        "Add decimal.Decimal values and round once, at the end.",
-    ),
-    Defect(
-        _compile_code(r"except Exception:\s*\n\s*pass"),
-        "{at} swallows every exception of the mail server, so a reminder that could not be sent disappears "
-        "without a trace",
-        "Log the failure and try again later; let what is unexpected raise.",
-    ),
-    Defect(
-        _compile_code(r"range\(len\(\w+\) - 1\)"),
-        "{at} has an off-by-one error: its range ends before the last page, which is never written",
-        "Go through the pages themselves: for page in pages.",
-    ),
-    Defect(
-        _compile_code(r"timeout=None"),
-        "{at} asks the weather service without a timeout, so the start page waits for ever when the service "
-        "does not answer",
-        "Give the request a timeout of a few seconds, and draw the page without the wind.",
-    ),
-    Defect(
-        _compile_code(r"execute\(f\""),
-        "{at} builds its SQL statement by pasting the name into it, so an apostrophe in a name ends the "
-        "string and breaks the query; it is open to SQL injection too",
-        "Pass the name as a bound parameter.",
-    ),
-    Defect(
-        _compile_code(r"^@cache$"),
-        "{at} is cached for the life of the process: the cache never expires, so a changed price list shows "
-        "only after a restart",
-        "Clear the cache when the office saves a price list.",
-    ),
-    Defect(
-        _compile_code(r"encode\(\"ascii\", \"ignore\"\)"),
-        "{at} encodes the name as ASCII and ignores what does not fit, so letters with an umlaut or an accent "
-        "are dropped",
-        "Send the label as UTF-8, which the printer reads.",
-    ),
-    Defect(
-        _compile_code(r"self\.attempts \+= 1(?![\s\S]*self\.attempts = 0)"),
-        "{at} counts failed attempts and never resets the counter after a success, so the third failure ever "
-        "stops the worker",
-        "Set attempts to 0 after each booking that was sent.",
-    ),
-    Defect(
-        _compile_code(r"== \"\w+\" or \"\w+\""),
-        "{at} compares the role with one string only: the second operand of the or is a text that is always "
-        "true, so every user may cancel every booking",
-        'Compare with both roles: user.role in ("office", "master").',
-    ),
+DEFECTS: Final = tuple(
+    Defect(re.compile(row["pattern"], re.MULTILINE), row["cause"], row["fix"])
+    for row in tomllib.loads((HERE / "defects.toml").read_text(encoding="utf-8"))["defects"]
 )
 
 _SEVERITIES: Final = (

@@ -14,9 +14,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import tomllib
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -77,50 +79,13 @@ class SlackErrorResponse(BaseModel):
     error: object = None
 
 
-_TOKEN = "make a new bot token in the Slack app's settings and set SLACK_BOT_TOKEN"  # noqa: S105 - advice, not a token
-_CHANNEL = "check `slack_channel` in lookout.toml (a private channel is only found once the bot is in it)"
-_WEBHOOK = "make a new incoming webhook in the Slack app's settings and set SLACK_WEBHOOK_URL"
-_REPORT = "this is a fault of Lookout: please report it with the error's name"
-
-ADVICE: Final[dict[str, str]] = {
-    "invalid_auth": _TOKEN,
-    "not_authed": _TOKEN,
-    "account_inactive": _TOKEN,
-    "token_revoked": _TOKEN,
-    "token_expired": _TOKEN,
-    "no_permission": _TOKEN,
-    "missing_scope": "give the Slack app the scope chat:write and install it again",
-    "not_allowed_token_type": "use a bot token (it begins with xoxb)",
-    "channel_not_found": _CHANNEL,
-    "not_in_channel": "invite the bot: /invite it in the channel",
-    "is_archived": "unarchive the channel or choose another one as `slack_channel`",
-    "channel_is_archived": "unarchive the webhook's channel or make a webhook for another one",
-    "restricted_action": "a workspace setting forbids posting there: ask an owner or choose another channel",
-    "action_prohibited": "a workspace setting forbids the webhook: ask an owner",
-    "posting_to_general_channel_denied": "choose another channel than the general one",
-    "invalid_token": _WEBHOOK,
-    "no_service": _WEBHOOK,
-    "no_service_id": _WEBHOOK,
-    "no_active_hooks": _WEBHOOK,
-    "no_team": _WEBHOOK,
-    "team_disabled": "the workspace is disabled: ask an owner",
-    "user_not_found": _WEBHOOK,
-    "invalid_payload": _REPORT,
-    "invalid_blocks": _REPORT,
-    "invalid_blocks_format": _REPORT,
-    "msg_too_long": _REPORT,
-    "msg_blocks_too_long": _REPORT,
-    "no_text": _REPORT,
-}
-"""Advice for each error that Slack documents for chat.postMessage and for incoming webhooks."""
-
-TRANSIENT: Final = frozenset(
-    {"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout",
-     "team_added_to_org", "rollup_error", "accesslimited"}
-)  # fmt: skip
-LAYOUT_REFUSED: Final = frozenset(
-    {"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "invalid_payload", "msg_too_long"}
+_ERRORS: Final[Mapping[str, Any]] = tomllib.loads(
+    (Path(__file__).parent / "errors.toml").read_text(encoding="utf-8")
 )
+ADVICE: Final[Mapping[str, str]] = {error: row["text"] for row in _ERRORS["advice"] for error in row["errors"]}
+"""Advice for each error that Slack documents for chat.postMessage and for incoming webhooks."""
+TRANSIENT: Final = frozenset[str](_ERRORS["transient"])
+LAYOUT_REFUSED: Final = frozenset[str](_ERRORS["layout_refused"])
 """Slack refuses the layout: the plain text is sent instead, because an alert must not fail for its layout."""
 
 THREAD_GONE: Final = frozenset({"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"})

@@ -6,8 +6,11 @@ A value is an amount, a yes or no, words, or silence; an unusable fact has a rea
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from decimal import Decimal
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from pydantic import JsonValue
 
@@ -208,48 +211,24 @@ def _matches(quantity: StatedQuantity, amount: Amount) -> bool:
     return quantity.value == 0 and abs(quantity.days * _HOURS_PER_DAY - hours) < Decimal("0.001")
 
 
-_UNITS: dict[Language, dict[DurationUnit, tuple[str, str]]] = {
-    Language.ENGLISH: {
-        DurationUnit.HOUR: ("hour", "hours"),
-        DurationUnit.DAY: ("day", "days"),
-        DurationUnit.MONTH: ("month", "months"),
-        DurationUnit.YEAR: ("year", "years"),
-    },
-    Language.HINDI: {
-        DurationUnit.HOUR: ("घंटा", "घंटे"),
-        DurationUnit.DAY: ("दिन", "दिन"),
-        DurationUnit.MONTH: ("महीना", "महीने"),
-        DurationUnit.YEAR: ("साल", "साल"),
-    },
-    Language.HINGLISH: {
-        DurationUnit.HOUR: ("ghanta", "ghante"),
-        DurationUnit.DAY: ("din", "din"),
-        DurationUnit.MONTH: ("mahina", "mahine"),
-        DurationUnit.YEAR: ("saal", "saal"),
-    },
-}
-"""Singular and plural."""
-
-_BOUNDS = {
-    Language.ENGLISH: {Bound.AT_MOST: "up to {}", Bound.AT_LEAST: "at least {}"},
-    Language.HINDI: {Bound.AT_MOST: "{} तक", Bound.AT_LEAST: "कम से कम {}"},
-    Language.HINGLISH: {Bound.AT_MOST: "{} tak", Bound.AT_LEAST: "kam se kam {}"},
-}
-_AND = {Language.ENGLISH: "and", Language.HINDI: "और", Language.HINGLISH: "aur"}
+_WORDS: Final[Mapping[str, Mapping[str, Any]]] = tomllib.loads(
+    (Path(__file__).parent / "words.toml").read_text(encoding="utf-8")
+)
+"""Units (singular and plural), bounds and "and" by language."""
 
 
 def phrase_value(value: Single | Several, field: FactField, language: Language) -> str:
     """Phrase the value in a language; empty for a yes or no, which the template phrases."""
     match value:
         case Amount():
-            return _BOUNDS[language].get(value.bound, "{}").format(_format_number_with_unit(value, language))
+            return _WORDS[language].get(value.bound, "{}").format(_format_number_with_unit(value, language))
         case ChoiceValue(word):
             return field.choices[word].get(language) or field.choices[word][Language.ENGLISH]
         case TextValue(text):
             return text
         case Several(values):
             words = [phrase_value(part, field, language) for part in values]
-            return f"{', '.join(words[:-1])} {_AND[language]} {words[-1]}"
+            return f"{', '.join(words[:-1])} {_WORDS[language]['and']} {words[-1]}"
         case _:
             return ""
 
@@ -263,7 +242,7 @@ def _format_number_with_unit(amount: Amount, language: Language) -> str:
         return f"{number}%"
     if amount.unit is None:
         return number
-    singular, plural = _UNITS[language][amount.unit]
+    singular, plural = _WORDS[language][amount.unit]
     return f"{number} {singular if amount.number == 1 else plural}"
 
 
