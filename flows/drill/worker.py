@@ -151,7 +151,7 @@ class _DrillFollower:
             if len(self.results) > shown:
                 last_news_s, shown = self._drill.monotonic(), len(self.results)
             if report is not None and report.finished:
-                return report.put_before(tuple(self.results[:STATIONS_BEFORE_WORKER]))
+                return report.prepend_stations(tuple(self.results[:STATIONS_BEFORE_WORKER]))
             if self._drill.monotonic() - last_news_s > SILENCE_TIMEOUT_S:
                 raise self._build_worker_failure(f"the worker said nothing more for {SILENCE_TIMEOUT_S:g} s")
             if state is not None and state.is_final():

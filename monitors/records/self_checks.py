@@ -111,7 +111,7 @@ class DrillReport(Record):
         """Return the report as finished."""
         return self.model_copy(update={"finished": True, "finished_at": at})
 
-    def put_before(self, stations: tuple[StationResult, ...]) -> Self:
+    def prepend_stations(self, stations: tuple[StationResult, ...]) -> Self:
         """Return the report with these stations before its own."""
         return self.model_copy(update={"stations": (*stations, *self.stations)})
 
