@@ -86,13 +86,6 @@ class DeployQueue:
         """Whether this commit was reported before."""
         return (self._root / target / f"{commit}{_REPORTED}").exists()
 
-    def read_outcome(self, event: DeployEvent) -> DeployOutcome | None:
-        """Return the outcome of a deploy; ``None`` while it waits."""
-        try:
-            return DeployOutcome.model_validate_json(self._path(event, _OUTCOME).read_bytes())
-        except (FileNotFoundError, ValidationError):
-            return None
-
     def list_waiting(self) -> tuple[QueuedDeploy, ...]:
         """Return the deploys without an outcome, oldest first."""
         deploys = (self._read_deploy(path) for path in self._list_waiting_paths())

@@ -82,11 +82,6 @@ def join_words(tokens: Iterable[_Word]) -> Turns:
     return tuple("".join(word.gap + word.text for word in same).strip() for _, same in by_turn)
 
 
-def count_words(turns: Iterable[str]) -> int:
-    """Count the words of a conversation."""
-    return sum(len(_WORD.findall(turn)) for turn in turns)
-
-
 class ShrinkEnd(StrEnum):
     """Why the search ended."""
 

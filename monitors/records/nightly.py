@@ -221,10 +221,6 @@ class NightlyReport(NightlyIntake):
     drift_reading: DriftReading | None = None
     judging: Judging
 
-    def find_census_rate(self, kind: CensusKind) -> CensusRate | None:
-        """Find the census rate of one kind; ``None`` if it was not checked."""
-        return next((rate for rate in self.census if rate.kind is kind), None)
-
     @property
     def shortfalls(self) -> tuple[str, ...]:
         """What is missing in the nightly run, one text each; empty for a complete run."""

@@ -34,6 +34,7 @@ from monitors.alerts.slack.client import SlackBot
 from monitors.alerts.terminal import TerminalSender
 from tests.monitors.alerts.sample_observations import observation
 from tests.servers.slack import TOKEN, SlackServer
+from tests.warehouse.sample_rows import list_unsent_alerts
 from tests.warehouse.temporary_stores import REAL_PATIENCE, empty_warehouse
 from warehouse.database.database import Ledger, write_ledger
 from warehouse.database.store import Store
@@ -156,7 +157,7 @@ def _work(seed: int, folder: Path, slack: SlackServer, began: datetime, run_id: 
         now=now,
     )
     asyncio.run(notify(notifier, [observation(f"leak-{seed}", run_id=run_id, seen_at=now())]))
-    return min(len(store.list_unsent_alerts()), 9)
+    return min(len(list_unsent_alerts(store)), 9)
 
 
 def _nowhere() -> Console:

@@ -25,6 +25,7 @@ from flows.alerting.send import send_waiting_alerts
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.monitors.alerts.sample_observations import observation
 from tests.servers.slack import SlackServer
+from tests.warehouse.sample_rows import list_unsent_alerts
 
 OUTAGES = ("429:3600", "500", "hang", "slow", "reset")
 SEND_TIMEOUT_S = 0.5
@@ -60,7 +61,7 @@ def live_through(outage: str, minutes: int, folder: Path) -> OutageResult:
             testbed.skip(minutes=2)
             asyncio.run(send_waiting_alerts(testbed.notifier("after")))
         numbers = tuple(int(LEAK.findall(json.dumps(one.blocks))[0]) for one in slack.messages)
-        return OutageResult(numbers, requests, slowest_s, grown_mb, len(testbed.store.list_unsent_alerts()))
+        return OutageResult(numbers, requests, slowest_s, grown_mb, len(list_unsent_alerts(testbed.store)))
 
 
 def _rss_mb() -> float:

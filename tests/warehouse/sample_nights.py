@@ -10,6 +10,8 @@ from monitors.records.nightly import NightlyReport, QuestionsAsked, SeenConversa
 from monitors.records.runs import JudgeState, Judging
 from monitors.records.traffic import Conversation, Feedback, SampledConversation, Thumb, Turn, Watermark
 from tests.warehouse.sample_rows import NOON
+from warehouse.database.store import Store
+from warehouse.queries.traffic import list_recent_nightly_reports
 
 
 def seen(
@@ -102,3 +104,38 @@ def night_report(run_id: str = "night-1", *, nights: int = 0, late_s: float = 0)
         questions=QuestionsAsked(questions=0, up=0, down=0),
         judging=Judging(state=JudgeState.ON, cost_usd=Decimal("0.123456789")),
     )
+
+
+def list_sampled_conversations(store: Store, run_id: str) -> tuple[SeenConversation, ...]:
+    """List the stored conversations that a nightly run sampled, in the order of completion."""
+    table = store.query(
+        "select target, source, run_id, id, completed_at, stratum, record, inclusion_probability from conversations"
+        " where run_id = ? and record is not null order by completed_at, source, id",
+        [run_id],
+    )
+    return tuple(_build_conversation(row) for row in table.rows)
+
+
+def _build_conversation(row: tuple[object, ...]) -> SeenConversation:
+    target, source, run_id, key, completed_at, stratum, record, probability = row
+    sampled = {
+        "conversation": Conversation.model_validate_json(str(record)),
+        "stratum": stratum,
+        "inclusion_probability": probability,
+    }
+    return SeenConversation.model_validate(
+        {
+            "target": target,
+            "source": source,
+            "run_id": run_id,
+            "id": key,
+            "completed_at": completed_at,
+            "stratum": stratum,
+            "sampled": SampledConversation.model_validate(sampled),
+        }
+    )
+
+
+def find_newest_report(store: Store, target: str = "helpdesk") -> NightlyReport | None:
+    """Find a target's newest nightly report; ``None`` without one."""
+    return next(iter(list_recent_nightly_reports(store, target, 1)), None)

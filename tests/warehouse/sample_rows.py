@@ -32,6 +32,7 @@ from monitors.records.incidents import (
 )
 from monitors.records.runs import Coverage, Latency, Metric, Ratio, RunReport, Scores, SeverityTally, Verdict
 from monitors.records.targets import DeployEvent, Target
+from warehouse.database.store import Store
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 SUITE_SHA = hashlib.sha256(b"suite").hexdigest()
@@ -205,3 +206,11 @@ def receipt(
     alert_id: str = "alert-1", status: DeliveryStatus = DeliveryStatus.SENT, *, seconds: float = 0
 ) -> Receipt:
     return Receipt(alert_id=alert_id, status=status, at=NOON + timedelta(seconds=seconds))
+
+
+def list_unsent_alerts(store: Store) -> tuple[Alert, ...]:
+    """List the alerts without a final receipt (sent, printed, rejected), worst first, including leased ones."""
+    table = store.query(
+        "select record from alerts semi join unsent_alerts using (id) order by severity desc, created_at, id"
+    )
+    return tuple(Alert.model_validate_json(str(row[0])) for row in table.rows)

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from monitors.errors import QueryInvalid, WarehouseDamaged
 from monitors.records.base import Record
 from monitors.records.grades import CaseOutcome
-from monitors.records.incidents import Alert, Incident
+from monitors.records.incidents import Incident
 from monitors.records.runs import RunReport
 from warehouse.database.connection import WaitPolicy
 from warehouse.database.database import Database, Ledger, Schema, load_bundled_schema, read_ledger, write_ledger
@@ -158,14 +158,6 @@ class Store:
             CaseStanding.model_validate({"case_id": case, "repeat": repeat, "outcome": outcome})
             for case, repeat, outcome in table.rows
         )
-
-    def list_unsent_alerts(self, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Alert, ...]:
-        """List the alerts without a final receipt (sent, printed, rejected), worst first, including leased ones."""
-        table = self.query(
-            "select record from alerts semi join unsent_alerts using (id) order by severity desc, created_at, id",
-            wait_s=wait_s,
-        )
-        return tuple(Alert.model_validate_json(str(row[0])) for row in table.rows)
 
     def save_ledger(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Write the ledger beside the file, so that a loss can be detected."""

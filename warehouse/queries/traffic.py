@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from monitors.records.logs import HallucinationEntry, LogCursor, LoggedHallucination
-from monitors.records.nightly import NightlyReport, SeenConversation
-from monitors.records.traffic import Conversation, SampledConversation
+from monitors.records.nightly import NightlyReport
 from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, Table, parse_stored
 
 
@@ -37,23 +36,17 @@ _ROWS_PER_FETCH = 10_000
 """Read at one go."""
 
 
-def find_last_nightly_report(
-    store: Store, target: str, before_run: str | None, *, wait_s: float = DEFAULT_READ_WAIT_S
-) -> NightlyReport | None:
-    """Find a target's newest nightly report; with ``before_run``, the newest that was due before that run.
-
-    So a nightly run that is resumed after others goes on from where it went on the first time. Raises
-    `WarehouseDamaged` for a report of another form.
-    """
-    nightly_runs = _query_nightly_reports(store, target, 1, before_run, wait_s)
-    return nightly_runs[0] if nightly_runs else None
-
-
 def list_recent_nightly_reports(
     store: Store, target: str, count: int, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[NightlyReport, ...]:
     """List a target's last ``count`` nightly reports, newest first. Raises `WarehouseDamaged`."""
-    return _query_nightly_reports(store, target, count, None, wait_s)
+    table = store.query(
+        "select record from nightly_runs where target = $target"
+        " order by due_at desc, finished_at desc, run_id desc limit $count",
+        {"target": target, "count": count},
+        wait_s=wait_s,
+    )
+    return tuple(_parse_report(row) for row in table.rows)
 
 
 def find_nightly_report(store: Store, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> NightlyReport | None:
@@ -62,57 +55,8 @@ def find_nightly_report(store: Store, run_id: str, *, wait_s: float = DEFAULT_RE
     return _parse_report(table.rows[0]) if table.rows else None
 
 
-def list_sampled_conversations(
-    store: Store, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S
-) -> tuple[SeenConversation, ...]:
-    """List the stored conversations that a nightly run sampled, in the order of completion."""
-    table = store.query(
-        "select target, source, run_id, id, completed_at, stratum, record, inclusion_probability from conversations"
-        " where run_id = ? and record is not null order by completed_at, source, id",
-        [run_id],
-        wait_s=wait_s,
-    )
-    return tuple(_build_conversation(row) for row in table.rows)
-
-
-def _query_nightly_reports(
-    store: Store, target: str, count: int, before: str | None, wait_s: float
-) -> tuple[NightlyReport, ...]:
-    table = store.query(
-        """
-        select record from nightly_runs
-        where target = $target and run_id is distinct from $before
-          and coalesce(due_at <= (select due_at from nightly_runs where run_id = $before), true)
-        order by due_at desc, finished_at desc, run_id desc limit $count
-        """,
-        {"target": target, "before": before, "count": count},
-        wait_s=wait_s,
-    )
-    return tuple(_parse_report(row) for row in table.rows)
-
-
 def _parse_report(row: Sequence[object]) -> NightlyReport:
     return parse_stored(row[0], NightlyReport, "report of a night", "its figures are still in `nightly_trend`")
-
-
-def _build_conversation(row: Sequence[object]) -> SeenConversation:
-    target, source, run_id, key, completed_at, stratum, record, probability = row
-    sampled = {
-        "conversation": Conversation.model_validate_json(str(record)),
-        "stratum": stratum,
-        "inclusion_probability": probability,
-    }
-    return SeenConversation.model_validate(
-        {
-            "target": target,
-            "source": source,
-            "run_id": run_id,
-            "id": key,
-            "completed_at": completed_at,
-            "stratum": stratum,
-            "sampled": SampledConversation.model_validate(sampled),
-        }
-    )
 
 
 def find_log_cursor(store: Store, log: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> LogCursor | None:

@@ -184,16 +184,6 @@ class Sample(NamedTuple):
     strata: tuple[StratumCount, ...]
 
 
-def sample_conversations(
-    conversations: Iterable[Conversation],
-    facts: TargetFacts,
-    seed: Seed,
-    expected: Mapping[str, ExpectedRate] | None = None,
-) -> Sample:
-    """Sample a nightly run's conversations: `stratify` and `sample_strata` in one."""
-    return sample_strata(stratify(conversations, facts), facts.settings, seed, expected)
-
-
 def stratify(conversations: Iterable[Conversation], facts: TargetFacts) -> Strata:
     """Group conversations by stratum. Of two with the same id the one completed last counts."""
     latest: dict[str, Conversation] = {}

@@ -22,10 +22,10 @@ def test_a_deploy_is_queued_once_and_waits_until_it_is_resolved(tmp_path):
     assert deploys.save(queued())
     assert not deploys.save(queued(by="poll"))
     assert deploys.list_waiting() == (queued(),)
-    assert deploys.read_outcome(queued().deploy.event) is None
     deploys.store_outcome(queued().deploy.event, DONE)
     assert deploys.list_waiting() == ()
-    assert deploys.read_outcome(queued().deploy.event) == DONE
+    (outcome,) = tmp_path.rglob("*.run")
+    assert DeployOutcome.model_validate_json(outcome.read_bytes()) == DONE
     assert not DeployQueue(tmp_path).save(queued()), "for good, and for every process"
 
 

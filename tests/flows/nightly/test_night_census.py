@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from monitors.records.incidents import NotifyReason
-from monitors.records.nightly import CensusKind
+from monitors.records.nightly import CensusKind, CensusRate, NightlyReport
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.messages import format_messages
 from tests.flows.nightly_runs import LEAK, LEAKED, PLAIN_REPLY, Nights, file_source, stable_report, talk
@@ -54,11 +54,15 @@ def shown(message) -> str:
     return json.dumps(message.blocks, ensure_ascii=False)
 
 
+def find_rate(report: NightlyReport, kind: CensusKind) -> CensusRate:
+    return next(rate for rate in report.census if rate.kind is kind)
+
+
 async def test_every_conversation_is_counted_whatever_was_sampled(nights, snapshot):
     nights.append(*day(0, 552, 140))
     report = await nights.grade()
     assert report.sampled == 10
-    errors = report.find_census_rate(CensusKind.ERROR_LEAK)
+    errors = find_rate(report, CensusKind.ERROR_LEAK)
     assert (errors.found, errors.graded, round(errors.share, 3)) == (140, 552, 0.254)
     assert (f"{errors.first_at:%H:%M}", f"{errors.last_at:%H:%M}") == ("07:26", "09:45")
     assert errors.example_id == "talk-206"
@@ -73,7 +77,7 @@ async def test_census_counts_outlive_the_checkpoint_without_personal_data(nights
     report = await nights.grade()
     nights.testbed.store.load_pending(5)
     assert (await nights.grade()).census == report.census
-    assert report.find_census_rate(CensusKind.DISCLOSURE).found == 3
+    assert find_rate(report, CensusKind.DISCLOSURE).found == 3
     assert LEAKED.encode() not in nights.stored_bytes()
 
 

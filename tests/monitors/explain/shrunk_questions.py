@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from monitors.explain.shrink import ShrunkQuestion, Turns, count_words, shrink_question
+from monitors.explain.shrink import ShrunkQuestion, Turns, shrink_question, split_words
 
 Trigger = Callable[[Turns], bool]
 
@@ -68,7 +68,7 @@ def says(text: str) -> Trigger:
 
 def at_least(count: int) -> Trigger:
     """It fails on long questions."""
-    return lambda turns: count_words(turns) >= count
+    return lambda turns: len(list(split_words(turns))) >= count
 
 
 def any_of(*triggers: Trigger) -> Trigger:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 
 from monitors.records.traffic import Conversation, Feedback, Thumb, Turn
-from monitors.sources.sampling.sample import Seed
+from monitors.sources.sampling.sample import ExpectedRate, Sample, Seed, sample_strata, stratify
 from monitors.sources.sampling.settings import RiskSign, SamplingMode, SamplingSettings
 from monitors.sources.sampling.strata import TargetFacts
 
@@ -50,3 +50,13 @@ def night(counts: dict[RiskSign | None, int]) -> Sequence[Conversation]:
     """As many conversations of each sign as ``counts`` says, numbered through."""
     signs = [sign for sign, count in counts.items() for _ in range(count)]
     return [conversation(number, sign) for number, sign in enumerate(signs)]
+
+
+def sample_conversations(
+    conversations: Iterable[Conversation],
+    facts: TargetFacts,
+    seed: Seed,
+    expected: Mapping[str, ExpectedRate] | None = None,
+) -> Sample:
+    """Sample a nightly run's conversations: `stratify` and `sample_strata` in one."""
+    return sample_strata(stratify(conversations, facts), facts.settings, seed, expected)

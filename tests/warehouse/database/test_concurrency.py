@@ -6,6 +6,7 @@ import pytest
 
 from tests.warehouse.contention import run_together
 from tests.warehouse.crash_worker import Plan, open_store, survivors
+from tests.warehouse.sample_rows import list_unsent_alerts
 from warehouse.database.check import check_database
 
 
@@ -25,7 +26,7 @@ def test_decisions_of_many_processes_are_each_made_once(tmp_path):
     store = open_store(Plan(tmp_path, 1))
     counted = [row[0] for row in store.query("select occurrences from incident_history order by sequence").rows]
     assert counted == list(range(1, 25))
-    assert len(store.list_unsent_alerts()) == 24
+    assert len(list_unsent_alerts(store)) == 24
     assert check_database(store, wait_s=10).sound
 
 
@@ -35,4 +36,4 @@ def test_no_message_is_sent_by_two_workers(tmp_path):
     saw = run_together(tmp_path, [("send", 0)] * 3)
     sent = Counter(name for _, each in saw for name in each["sent"])
     assert sent == Counter({f"leak-{number}": 1 for number in range(1, 11)})
-    assert open_store(Plan(tmp_path, 1)).list_unsent_alerts() == ()
+    assert list_unsent_alerts(open_store(Plan(tmp_path, 1))) == ()

@@ -11,7 +11,16 @@ from monitors.records.exchanges import Attempt, Evidence, Exchange, Origin, Wire
 from monitors.records.incidents import Alert, Incident
 from monitors.records.operator_actions import CaseDraft, HumanLabel
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, no_answer, run_report
+from tests.warehouse.sample_rows import (
+    NOON,
+    alert,
+    assessment,
+    exchange,
+    incident,
+    list_unsent_alerts,
+    no_answer,
+    run_report,
+)
 from tests.warehouse.temporary_stores import bare_store_in, count, store_in
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
@@ -125,7 +134,7 @@ def test_alerts_and_labels_of_a_real_conversation_carry_its_pseudonym(store):
     assert "user-asha" not in held
     found = store.query("select distinct case_id from labels join assessments using (run_id, case_id)").rows
     assert len(found) == 1, "labels still meet the answers that they are about"
-    (sent,) = store.list_unsent_alerts()
+    (sent,) = list_unsent_alerts(store)
     assert sent.items[0].incident.case_id == sent.items[0].observation.case_id == found[0][0]
     assert check_database(store, wait_s=1).sound
 
@@ -157,7 +166,7 @@ def test_an_archive_without_personal_data_is_not_lost_when_it_is_aged(tmp_path):
     assert remove_personal_data(store, before=LATER, key=KEY, wait_s=1).segments == 0
     assert check_database(store, wait_s=1).sound
     rebuild_database(store, wait_s=1)
-    assert store.list_unsent_alerts() == (alert(),)
+    assert list_unsent_alerts(store) == (alert(),)
 
 
 def test_recent_data_stays(store):

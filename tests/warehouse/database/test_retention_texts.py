@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from monitors.records.logs import BlockedReply, HallucinationEntry, LoggedHallucination
-from tests.warehouse.sample_nights import night_report, seen
+from tests.warehouse.sample_nights import find_newest_report, list_sampled_conversations, night_report, seen
 from tests.warehouse.sample_rows import NOON
 from tests.warehouse.temporary_stores import SteppingClock, bare_store_in, store_in
 from warehouse.database.check import check_database
@@ -18,7 +18,7 @@ from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import compact_segments, remove_personal_data
 from warehouse.database.store import Store
 from warehouse.journal.rows import ANY_ROW, ConversationRow, HallucinationRow, NightlyRunRow
-from warehouse.queries.traffic import find_last_nightly_report, iterate_known_ids, list_sampled_conversations
+from warehouse.queries.traffic import iterate_known_ids
 
 KEY = b"0123456789abcdef"
 LATER = NOON + timedelta(days=1)
@@ -88,7 +88,7 @@ def test_texts_are_gone_everywhere_and_what_is_counted_stays(store):
     assert rows == before
     assert store.query("select count(record) from conversations").rows == ((0,),)
     assert rows_of(store, "nightly_runs") == nights
-    assert find_last_nightly_report(store, "helpdesk", None) == night_report()
+    assert find_newest_report(store) == night_report()
     assert check_database(store, wait_s=1).sound
 
 

@@ -20,7 +20,7 @@ from monitors.records.incidents import DeliveryStatus
 from tests.warehouse.crash_worker import longer_schema, once_more
 from tests.warehouse.database.test_faults import flip, leave_log_behind, tear
 from tests.warehouse.decisions import decide
-from tests.warehouse.sample_rows import assessment, exchange, receipt, run_report
+from tests.warehouse.sample_rows import assessment, exchange, list_unsent_alerts, receipt, run_report
 from tests.warehouse.temporary_stores import SteppingClock, bare_store_in, store_in
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
@@ -181,7 +181,7 @@ class Warehouse(RuleBasedStateMachine):
         assert {row[0] for row in store.query("select run_id from runs").rows} == self.finished
         found = {each.title: each.occurrences for each in store.incidents("helpdesk").values()}
         assert found == self.occurrences
-        assert {each.id for each in store.list_unsent_alerts()} == self.unsent
+        assert {each.id for each in list_unsent_alerts(store)} == self.unsent
 
     @step()
     def the_check_agrees(self) -> None:

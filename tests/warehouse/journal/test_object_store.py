@@ -10,7 +10,16 @@ from moto.server import ThreadedMotoServer
 
 from monitors.errors import WarehouseUnwritable
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, run_report, suite
+from tests.warehouse.sample_rows import (
+    NOON,
+    alert,
+    assessment,
+    exchange,
+    incident,
+    list_unsent_alerts,
+    run_report,
+    suite,
+)
 from tests.warehouse.temporary_stores import REAL_PATIENCE, SteppingClock, count, seeded_entropy
 from warehouse.database.check import check_database
 from warehouse.database.rebuild import rebuild_database
@@ -79,7 +88,7 @@ def test_compaction_and_rebuild_work_in_a_bucket(segments, tmp_path):
     assert segments.names() == []
     rebuild_database(store, wait_s=5)
     assert count(store, "grades") == 6
-    assert store.list_unsent_alerts() == (alert(),)
+    assert list_unsent_alerts(store) == (alert(),)
     assert check_database(store, wait_s=5).sound
 
 

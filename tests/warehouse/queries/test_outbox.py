@@ -5,7 +5,7 @@ import pytest
 from monitors.records.base import Severity
 from monitors.records.incidents import DeliveryStatus, IncidentState
 from tests.warehouse.decisions import OutboxDecision, decide
-from tests.warehouse.sample_rows import alert, incident, receipt
+from tests.warehouse.sample_rows import alert, incident, list_unsent_alerts, receipt
 from tests.warehouse.temporary_stores import SteppingClock, count, store_in
 from warehouse.queries.outbox import claim_alerts, record_receipt
 
@@ -25,7 +25,7 @@ def test_a_decision_is_made_once(tmp_path):
     assert len(first.alerts) == 1
     assert second == OutboxDecision()
     assert store.open_incidents("helpdesk") == (incident(),)
-    assert store.list_unsent_alerts() == (alert(),)
+    assert list_unsent_alerts(store) == (alert(),)
 
 
 def test_the_latest_state_of_an_incident_counts_and_the_history_stays(tmp_path):
@@ -65,7 +65,7 @@ def test_a_decision_that_fails_decides_nothing(tmp_path):
 
 def unsent(store):
     store.load_pending(1)
-    return store.list_unsent_alerts(wait_s=1)
+    return list_unsent_alerts(store)
 
 
 def test_decisions_from_before_a_kill_are_known_to_the_next_process(tmp_path):

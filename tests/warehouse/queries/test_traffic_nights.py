@@ -11,7 +11,13 @@ import pytest
 from monitors.errors import WarehouseDamaged
 from monitors.records.estimates import RateUnknown
 from monitors.sources.intake import KnownIds
-from tests.warehouse.sample_nights import drift_reading, night_report, seen
+from tests.warehouse.sample_nights import (
+    drift_reading,
+    find_newest_report,
+    list_sampled_conversations,
+    night_report,
+    seen,
+)
 from tests.warehouse.sample_rows import NOON
 from tests.warehouse.temporary_stores import SteppingClock, count, store_in
 from warehouse.database.check import check_database
@@ -21,10 +27,8 @@ from warehouse.database.retention import compact_segments
 from warehouse.database.store import Store
 from warehouse.journal.rows import ConversationRow, JournalRow, NightlyRunRow
 from warehouse.queries.traffic import (
-    find_last_nightly_report,
     iterate_known_ids,
     list_recent_nightly_reports,
-    list_sampled_conversations,
 )
 
 LATER = NOON + timedelta(days=1)
@@ -83,7 +87,7 @@ def test_a_night_without_grades_has_no_shares(tmp_path):
     keep(store, NightlyRunRow(row=quiet))
     found = store.query("select conversations, graded, severe_rate, failed_high, confidence from nightly_runs").rows
     assert found == ((7, 0, None, None, None),)
-    assert find_last_nightly_report(store, "helpdesk", None) == quiet
+    assert find_newest_report(store) == quiet
     assert check_database(store, wait_s=1).sound
 
 
@@ -108,9 +112,9 @@ def test_a_resumed_night_replaces_its_report(store):
     """Whatever the order of loading: the later segment is the one that counts."""
     resumed = night_report(late_s=600)
     keep(store, NightlyRunRow(row=resumed))
-    assert find_last_nightly_report(store, "helpdesk", None) == resumed
+    assert find_newest_report(store) == resumed
     rebuild_database(store, wait_s=1)
-    assert find_last_nightly_report(store, "helpdesk", None) == resumed
+    assert find_newest_report(store) == resumed
     assert count(store, "nightly_runs") == 1
 
 
@@ -128,7 +132,7 @@ def test_a_segment_that_is_loaded_late_changes_neither_what_came_before_nor_afte
     late.journal.segments.put(name, data)
     late.load_pending(1)
     assert [each.id for each in list_sampled_conversations(late, "night-1")] == ["talk-1"]
-    assert find_last_nightly_report(late, "helpdesk", None) == night_report(late_s=9)
+    assert find_newest_report(late) == night_report(late_s=9)
     assert check_database(late, wait_s=1).sound
 
 
@@ -154,7 +158,7 @@ def test_sampled_conversations_come_back_unchanged_in_order_of_time(store):
 def test_nights_come_newest_first_by_when_they_began(tmp_path):
     """A night that was made up later is as old as it is; of two of one time the later finished is the newer."""
     store = store_in(tmp_path)
-    assert find_last_nightly_report(store, "helpdesk", None) is None
+    assert find_newest_report(store) is None
     reports = [night_report("c", nights=2), night_report("a"), night_report("b", nights=1, late_s=9)]
     reports += [night_report("b-again", nights=1, late_s=5)]
     keep(store, *(NightlyRunRow(row=each) for each in reports))
@@ -163,19 +167,11 @@ def test_nights_come_newest_first_by_when_they_began(tmp_path):
     assert list_recent_nightly_reports(store, "another", 9) == ()
 
 
-@pytest.mark.parametrize(("before", "expected"), [(None, "c"), ("new", "c"), ("c", "b"), ("b", "a"), ("a", None)])
-def test_the_night_before_a_run_is_never_that_run_nor_a_later_one(tmp_path, before, expected):
-    store = store_in(tmp_path)
-    keep(store, *(NightlyRunRow(row=night_report(name, nights=number)) for number, name in enumerate("abc")))
-    found = find_last_nightly_report(store, "helpdesk", before)
-    assert (found.run_id if found else None) == expected
-
-
 def test_a_report_of_another_form_is_said(store):
     with store.database.open_for_writing(1) as connection:
         connection.execute("update nightly_runs set record = json_merge_patch(record, '{\"read\": -1}')")
     with pytest.raises(WarehouseDamaged, match="read"):
-        find_last_nightly_report(store, "helpdesk", None)
+        find_newest_report(store)
 
 
 def test_a_row_that_was_changed_is_found(store):

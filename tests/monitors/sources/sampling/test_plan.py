@@ -8,10 +8,10 @@ import pytest
 
 from monitors.errors import ConfigError
 from monitors.sources.sampling.plan import ANY_FAILURE_NAME, SEVERE_RATE_NAME, Grading, PlannedRate, plan_nightly
-from monitors.sources.sampling.sample import ExpectedRate, sample_conversations
+from monitors.sources.sampling.sample import ExpectedRate
 from monitors.sources.sampling.settings import RiskSign
 from monitors.stats.agreement import Confusion
-from tests.monitors.sources.night_traffic import NIGHT, night, simple, stratified
+from tests.monitors.sources.night_traffic import NIGHT, night, sample_conversations, simple, stratified
 
 GRADING = Grading(calls_per_conversation=1.5, usd_per_call=Decimal("0.004"))
 COUNTS = {RiskSign.DISCLOSURE: 6, RiskSign.FALLBACK: 94, None: 900}

@@ -16,10 +16,17 @@ from monitors.sources.sampling.sample import (
     Seed,
     allocate_by_stratum,
     compute_inclusion_probability,
-    sample_conversations,
 )
 from monitors.sources.sampling.settings import Allocation, RiskSign, SamplingSettings
-from tests.monitors.sources.night_traffic import CLOSED_AT, NIGHT, conversation, night, simple, stratified
+from tests.monitors.sources.night_traffic import (
+    CLOSED_AT,
+    NIGHT,
+    conversation,
+    night,
+    sample_conversations,
+    simple,
+    stratified,
+)
 from tests.tiers import scale_examples
 
 nights = st.lists(st.sampled_from([*RiskSign, None, None, None]), max_size=40).map(
