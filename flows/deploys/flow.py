@@ -79,13 +79,14 @@ class HubOutageStore:
     def count_failure(self, now: UtcTime) -> HubOutage:
         """Count another poll without an answer; return the updated outage."""
         outage = self.read()
-        updated = outage.model_copy(update={"failures": outage.failures + 1, "since": outage.since or now})
+        updated = HubOutage(failures=outage.failures + 1, since=outage.since or now, notified=outage.notified)
         self._write(updated)
         return updated
 
     def mark_notified(self) -> None:
         """Store that the monitor's owners have been notified."""
-        self._write(self.read().model_copy(update={"notified": True}))
+        outage = self.read()
+        self._write(HubOutage(failures=outage.failures, since=outage.since, notified=True))
 
     def clear(self) -> None:
         """Remove the outage: the Hub answers again."""

@@ -111,7 +111,7 @@ class TrafficGrader:
             panel = self.panel.select_graders(turn) if gold_case is None else self._gold_panel
             # Places point into the original text, and the stored one may be shorter.
             grades = tuple(
-                grade if isinstance(grade, Abstained) else grade.model_copy(update={"evidence": ()})
+                grade if isinstance(grade, Abstained) else grade.drop_evidence()
                 for grade in grade_exchange(panel, case, exchange)
             )
             stored_case = self._build_case(stored, number, gold_case)
@@ -125,7 +125,7 @@ class TrafficGrader:
         """Rebuild the case of a reply that was graded before from the stored exchange and assessment."""
         gold_case = self._gold.find_case(exchange.turns)
         if gold_case is not None:
-            return _adapt_gold_case(gold_case, exchange.case_id, assessment.cluster)
+            return gold_case.adapt(exchange.case_id, assessment.cluster)
         if assessment.type == TRIAGE_TYPE:
             return _issue_case(exchange.case_id, exchange.turns, assessment.case_severity, assessment.cluster)
         return GoldCase(
@@ -141,7 +141,7 @@ class TrafficGrader:
 
     def _build_case(self, conversation: Conversation, number: int, gold_case: GoldCase | None) -> GoldCase:
         if gold_case is not None:
-            return _adapt_gold_case(gold_case, build_turn_id(conversation.id, number), conversation.id)
+            return gold_case.adapt(build_turn_id(conversation.id, number), conversation.id)
         turn_id = build_turn_id(conversation.id, number)
         questions = tuple(text or EMPTY_MESSAGE for text in _list_questions(conversation, number))
         if conversation.turns[number].is_report:
@@ -156,11 +156,6 @@ class TrafficGrader:
             provenance=Provenance(pipeline=Pipeline.IMPORTED),
             cluster=conversation.id,
         )
-
-
-def _adapt_gold_case(gold_case: GoldCase, case_id: Identifier, conversation_id: str | None) -> GoldCase:
-    """Return a copy of a gold case with the id and the cluster of the conversation that asked it."""
-    return gold_case.model_copy(update={"id": case_id, "cluster": conversation_id, "pair": None})
 
 
 def _case_row(case: GoldCase) -> str:

@@ -275,7 +275,7 @@ def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -
     if 2 * languages.count(Language.OTHER) <= len(languages):
         return list(cases)
     return [
-        case.model_copy(update={"language": Language.OTHER})
+        case.set_language(Language.OTHER)
         if is_guess and find_language_evidence(f"{case.question}\n{case.gold}") is not LanguageEvidence.READ
         else case
         for case, is_guess in zip(cases, guessed, strict=True)

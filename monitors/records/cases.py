@@ -170,6 +170,14 @@ class GoldCase(Record):
         """Return the case with other questions, such as fewer of them."""
         return self.model_copy(update={"turns": turns})
 
+    def adapt(self, case_id: str, cluster: str | None) -> Self:
+        """Return the case as it was asked elsewhere, such as in a conversation: under that id, without its pair."""
+        return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
+
+    def set_language(self, language: Language) -> Self:
+        """Return the case with another language for its reply."""
+        return self.model_copy(update={"language": language})
+
     def set_severity(self, severity: Severity) -> Self:
         """Return the case with another severity."""
         return self.model_copy(update={"severity": severity})

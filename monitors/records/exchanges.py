@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field
 
@@ -61,6 +61,14 @@ class WirePayload(Record):
     app_latency_ms: Milliseconds | None = None
     build: BuildInfo | None = None
     document_versions: Mapping[str, str] = {}
+
+    def add_build(self, build: BuildInfo | None) -> Self:
+        """Return the answer with the build that made it."""
+        return self.model_copy(update={"build": build})
+
+    def reword(self, text: str, citations: tuple[str, ...]) -> Self:
+        """Return the answer with other words for it and its sources, such as ones that can be stored."""
+        return self.model_copy(update={"text": text, "citations": citations})
 
 
 class Timings(Record):

@@ -180,6 +180,10 @@ class Judged(Record):
     lineage: JudgeLineage | None = None
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
 
+    def drop_evidence(self) -> Self:
+        """Return the verdict without places in the text, for a text that is stored in another form."""
+        return self.model_copy(update={"evidence": ()})
+
     @model_validator(mode="after")
     def _check_failure_kind(self) -> Self:
         if self.passed == (self.failure_kind is not None):

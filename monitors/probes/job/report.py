@@ -92,7 +92,7 @@ def build_report_answer(job: AgentJob, url: str, body: str | None, earlier: tupl
         job.update_hops(document)
         job.update_steps(document)
         build = read_build_info([job.last, document], {})
-        wire = _extract_payload(settings, url, document).model_copy(update={"build": build})
+        wire = _extract_payload(settings, url, document).add_build(build)
     versions = collect_items(job.last, settings.app_version) if settings.app_version else []
     return Answer(
         visible_text=wire.text,
@@ -124,7 +124,7 @@ def _extract_payload(settings: JobSettings, url: str, document: object) -> WireP
     )
     citations = tuple(replace_surrogates(citation) for citation in payload.citations)
     text = "\n\n".join(map(format_value, collect_items(document, settings.text)))
-    return payload.model_copy(update={"text": text, "citations": citations})
+    return payload.reword(text, citations)
 
 
 def _compute_duration_ms(job: AgentJob, wire: WirePayload, total_ms: float) -> float:

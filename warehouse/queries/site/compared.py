@@ -20,7 +20,9 @@ from warehouse.queries.site.runs import RunHead
 class RunSide(RunHead):
     """One of the two: what it was run with, and its scores (``None`` where nothing was graded)."""
 
+    suite_name: str
     suite_sha256: str
+    interrupted: bool
     weights_version: str
     weighted: float | None
     flat: float | None
@@ -64,7 +66,7 @@ class FlippedAnswer(Record):
 
 _LINEAGES: Final = TypeAdapter(tuple[JudgeLineage, ...])
 _SIDE = (
-    "select run_id, target, environment, suite_name, commit, finished_at, verdict, interrupted, suite_sha256,"
+    "select run_id, target, environment, commit, finished_at, verdict, suite_name, suite_sha256, interrupted,"
     " weights_version, (weighted_earned / nullif(weighted_total, 0))::double,"
     " (flat_earned / nullif(flat_total, 0))::double,"
     " coalesce(json_extract_string(report, '$.judging.lineages'), '[]'),"

@@ -18,16 +18,16 @@ class RunHead(Record):
     run_id: str
     target: str
     environment: str
-    suite_name: str
     commit: str | None
     finished_at: UtcTime
     verdict: Verdict
-    interrupted: bool
 
 
 class ListedRun(RunHead):
     """A finished run in a list. Scores are ``None`` where nothing was graded."""
 
+    suite_name: str
+    interrupted: bool
     duration_s: float
     weighted: Decimal | None
     flat: Decimal | None
@@ -93,7 +93,7 @@ _RUNS = (
     "    sum(t.not_correct) filter (where t.severity = 2) as wrong,"
     "    sum(t.not_correct) filter (where t.severity = 1) as annoying"
     "  from tallies t semi join page using (run_id) group by t.run_id"
-    ") select run_id, target, environment, suite_name, commit, finished_at, verdict, interrupted, duration_s,"
+    ") select run_id, target, environment, commit, finished_at, verdict, suite_name, interrupted, duration_s,"
     " weighted, flat, coalesce(severe, 0)::integer, coalesce(wrong, 0)::integer, coalesce(annoying, 0)::integer,"
     " asked, graded, p50_ms, cost_usd from page left join counts using (run_id)"
     " order by finished_at desc, run_id desc"

@@ -7,24 +7,18 @@ from datetime import datetime
 from decimal import Decimal
 
 from monitors.records.base import Record, UtcTime
-from monitors.records.runs import Verdict
 from warehouse.database.store import Store
 from warehouse.journal.segments import parse_segment_id, parse_time
 from warehouse.queries.site.nightly import NightlyFigures
+from warehouse.queries.site.runs import RunHead
 
 DEFAULT_POINTS = 30
 """Runs, or nights, of a trend."""
 
 
-class RunPoint(Record):
+class RunPoint(RunHead):
     """A finished run's scores. ``effective_cases`` is Kish's effective sample size under the severity weights."""
 
-    target: str
-    run_id: str
-    finished_at: UtcTime
-    verdict: Verdict
-    commit: str | None
-    environment: str
     asked: int
     graded: int
     weighted_earned: Decimal
@@ -72,7 +66,7 @@ def list_last_runs(store: Store, *, most: int = DEFAULT_POINTS) -> tuple[RunPoin
         "  select t.run_id, sum(t.not_correct) filter (where t.severity = 3) as severe,"
         "    sum(t.weight * t.cases) ** 2 / nullif(sum(t.weight * t.weight * t.cases), 0) as effective"
         "  from tallies t semi join newest using (run_id) group by t.run_id"
-        ") select target, run_id, finished_at, verdict, commit, environment, asked, graded, weighted_earned,"
+        ") select run_id, target, environment, commit, finished_at, verdict, asked, graded, weighted_earned,"
         " weighted_total, flat_earned, flat_total, coalesce(severe, 0)::integer, coalesce(effective, 0)::double"
         " from newest left join weights using (run_id) order by target, finished_at, run_id",
         {"most": most},
