@@ -8,8 +8,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-_TABLES: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|\s+|(?<=\w)-(?=\w)")
+
+
+def load_names(module: str) -> dict[str, Any]:
+    """Load the ``names.toml`` beside a module."""
+    return tomllib.loads(Path(module).with_name("names.toml").read_text(encoding="utf-8"))
+
+
+_TABLES: Final = load_names(__file__)
 
 
 def get_names(table: str, key: str) -> tuple[str, ...]:
