@@ -183,21 +183,24 @@ def count_unusable(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
     return read.issue_count - others - spans, first
 
 
-_REASON_WORDS: Final = {
+REASON_WORDS: Final = {
+    UnusableReason.NO_CONVERSATION: "without a conversation",
     UnusableReason.BROKEN: "broken",
     UnusableReason.NO_TIME: "without a readable time",
     UnusableReason.NO_QUESTION: "without a question",
     UnusableReason.NO_REPLY_PLACE: "without a place for a reply",
     UnusableReason.REPLY_UNREADABLE: "with a reply in an unknown form",
-    UnusableReason.UNPAIRED: "without a counterpart",
+    UnusableReason.UNPAIRED: "whose question and reply cannot be paired",
     UnusableReason.INVALID: "with a value that cannot be stored",
 }
 
 
 def format_reasons(read: IntakeSummary) -> str:
     """Format why items could not be used, with how many for each reason, in brackets."""
-    counts = {reason: count for reason, count in read.unusable.items() if reason in _REASON_WORDS}
+    counts = {
+        reason: count for reason, count in read.unusable.items() if reason is not UnusableReason.NO_CONVERSATION
+    }
     parts = [
-        f"{count:,} {_REASON_WORDS[reason]}" for reason, count in sorted(counts.items(), key=lambda row: -row[1])
+        f"{count:,} {REASON_WORDS[reason]}" for reason, count in sorted(counts.items(), key=lambda row: -row[1])
     ]
     return f" ({', '.join(parts)})" if parts else ""

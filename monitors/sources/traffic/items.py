@@ -164,8 +164,7 @@ def _find_date_order(
         item = None if isinstance(located, SourceWarning) else unify_item(located.item)
         values = list(find_list_items(item, fields.completed_at)) if isinstance(item, dict) else []
         order = next((order for value in values if (order := find_date_order(value)) is not None), None)
-        is_ambiguous = any(map(is_date_ambiguous, values))
-        if order is not None or (values and not is_ambiguous) or len(head) >= _MAX_WAITING:
+        if order is not None or len(head) >= _MAX_WAITING:
             return chain(head, rest), order
     return head, None
 

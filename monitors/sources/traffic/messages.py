@@ -62,6 +62,7 @@ _HTML: Final = re.compile(
 _SENTENCE_END: Final = re.compile(r"[.!?:…।。][\"')\]*_]*\Z")
 _ROLE_AFFIX: Final = re.compile(r"^(?:gen_ai|role)[._]|[_ -]?(?:message|chunk|msg)$")
 _MAX_DEPTH: Final = 8
+_MAX_KEY_LENGTH: Final = 40
 PAIR_LENGTH: Final = 2
 
 
@@ -218,7 +219,7 @@ def read_reply(item: Any, fields: Fields, question: Any, depth: int = 0) -> Repl
             first = _select_first(path, value)
             messages = read_messages(first, Side.REPLY, fields, depth + 1)
             if messages is None:
-                unreadable = unreadable or path
+                unreadable = unreadable or f"{path} ({_describe_form(value)})"
                 continue
             last_asked = max((n for n, m in enumerate(messages) if m.side is Side.USER and m.text), default=-1)
             messages = messages[last_asked + 1 :]
@@ -231,6 +232,13 @@ def read_reply(item: Any, fields: Fields, question: Any, depth: int = 0) -> Repl
     if unreadable and not empty.has_place:
         return empty._replace(unreadable=unreadable)
     return empty._replace(has_place=empty.has_place or _has_empty_place(item, fields, question))
+
+
+def _describe_form(value: Any) -> str:
+    """Describe a value by its keys or its type, without quoting what it holds."""
+    if isinstance(value, Unified):
+        return f"an object with the keys {', '.join(key[:_MAX_KEY_LENGTH] for key in list(value)[:3])}"
+    return "a list" if isinstance(value, list) else f"a {type(value).__name__}"
 
 
 def _has_empty_place(item: Any, fields: Fields, question: Any) -> bool:
