@@ -147,7 +147,7 @@ def _run_on_stdin(answer: Callable[[Fields], Fields]) -> ExitCode:
 
 
 def answer_stream(answer: Callable[[BinaryIO, BinaryIO], ExitCode]) -> ExitCode:
-    """Call ``answer`` with standard input and output; a reader that closed the pipe is no error."""
+    """Call ``answer`` with standard input and output; a reader may close the pipe early."""
     try:
         return answer(sys.stdin.buffer, get_byte_output())
     except BrokenPipeError:  # the reader closed the pipe; nothing may be flushed to it at exit

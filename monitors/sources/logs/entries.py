@@ -127,11 +127,11 @@ def _search_nested(value: dict[str, JsonValue], fields: LogFields) -> BlockedRep
     pending: list[dict[str, JsonValue]] = [unified] if isinstance(unified, dict) else []
     while pending:
         inner = pending.pop(0)
-        for name, part in inner.items():
-            if isinstance(part, dict):
-                pending.append(part)
+        for name, inner_value in inner.items():
+            if isinstance(inner_value, dict):
+                pending.append(inner_value)
             else:
-                flat.setdefault(name, part)
+                flat.setdefault(name, inner_value)
     reply = _search_fields(flat, fields)
     turns = () if reply.has_text else parse_turns(value, Fields())
     if turns:

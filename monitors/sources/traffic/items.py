@@ -121,13 +121,13 @@ def locate_conversations(
     undated: list[SourceWarning] = []
     visits = _Visits(fields, window)
     for located in placed:
-        item = None if isinstance(located, SourceWarning) else unify_item(located.item)
-        time = _find_completion_time(item, fields, day_first)
+        source_item = None if isinstance(located, SourceWarning) else unify_item(located.item)
+        time = _find_completion_time(source_item, fields, day_first)
         if time is None:
             undated.append(
                 located
                 if isinstance(located, SourceWarning)
-                else _build_no_time_warning(located.place, item, fields)
+                else _build_no_time_warning(located.place, source_item, fields)
             )
             if last_time is None and len(undated) < _MAX_WAITING:
                 continue
@@ -135,12 +135,12 @@ def locate_conversations(
         undated.clear()
         last_time = time or last_time
         if not isinstance(located, SourceWarning) and time is not None and time < window.until:
-            row = _read_message_row(item, located.place, time, fields)
+            row = _read_message_row(source_item, located.place, time, fields)
             if row is not None:
                 alone = visits.add(row)
                 yield from () if alone is None else (alone,)
             elif window.contains(time):
-                yield LocatedRecord((located.place,), _parse_item(located.place, item, fields, time))
+                yield LocatedRecord((located.place,), _parse_item(located.place, source_item, fields, time))
     yield from (LocatedRecord((warning.place,), warning) for warning in undated)
     yield from visits.build()
 
@@ -161,20 +161,20 @@ def _find_date_order(
     head: list[LocatedItem | SourceWarning] = []
     for located in rest:
         head.append(located)
-        item = None if isinstance(located, SourceWarning) else unify_item(located.item)
-        values = list(find_list_items(item, fields.completed_at)) if isinstance(item, dict) else []
+        source_item = None if isinstance(located, SourceWarning) else unify_item(located.item)
+        values = list(find_list_items(source_item, fields.completed_at)) if isinstance(source_item, dict) else []
         order = next((order for value in values if (order := find_date_order(value)) is not None), None)
         if order is not None or len(head) >= _MAX_WAITING:
             return chain(head, rest), order
     return head, None
 
 
-def _find_completion_time(item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
+def _find_completion_time(source_item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
     """Return when an item was completed: its own time, or that of its last message where it is later."""
-    if not isinstance(item, dict):
+    if not isinstance(source_item, dict):
         return None
-    times = [_find_time(item, fields, day_first)]
-    for value in find_values(item, fields.turns):
+    times = [_find_time(source_item, fields, day_first)]
+    for value in find_values(source_item, fields.turns):
         messages = (
             list(cast("dict[str, Any]", value).values()) if isinstance(value, Unified) else parse_json_text(value)
         )
@@ -184,10 +184,10 @@ def _find_completion_time(item: Any, fields: Fields, day_first: bool | None) -> 
     return max((time for time in times if time is not None), default=None)
 
 
-def _find_time(item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
+def _find_time(source_item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
     """Return the first time at the paths in UTC. A date and a clock that stand apart are one time."""
     clock = None
-    for value in find_list_items(item, fields.completed_at):
+    for value in find_list_items(source_item, fields.completed_at):
         if isinstance(value, str) and _CLOCK.fullmatch(value.strip()):
             clock = value
         time = parse_time(value, day_first=day_first)
@@ -199,11 +199,11 @@ def _find_time(item: Any, fields: Fields, day_first: bool | None) -> datetime | 
     return None
 
 
-def _build_no_time_warning(place: str, item: Any, fields: Fields) -> SourceWarning:
-    if not isinstance(item, dict):
+def _build_no_time_warning(place: str, source_item: Any, fields: Fields) -> SourceWarning:
+    if not isinstance(source_item, dict):
         return _build_unreadable_warning(place, "expected an object", UnusableReason.BROKEN)
     detail = f"no time when it was completed at {format_paths(fields.completed_at)}"
-    value = next(find_values(item, fields.completed_at), None)
+    value = next(find_values(source_item, fields.completed_at), None)
     shown = "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
     if shown and len(shown) <= _MAX_SHOWN and is_impersonal_id(shown):
         order = ": is the day first, or the month? No row shows it" if is_date_ambiguous(value) else ""
@@ -220,18 +220,25 @@ class _Row(NamedTuple):
     message: Message
 
 
-def _read_message_row(item: Any, place: str, time: datetime, fields: Fields) -> _Row | None:
+def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fields) -> _Row | None:
     """Return a row that holds a single message; ``None`` for an item with a question and its reply."""
-    if not isinstance(item, Unified) or any(isinstance(item.get(name), list | dict) for name in _CONVERSATION_KEYS):
+    if not isinstance(source_item, Unified) or any(
+        isinstance(source_item.get(name), list | dict) for name in _CONVERSATION_KEYS
+    ):
         return None
-    side = read_side(item, fields, _select_row_roles(fields.role))
-    if side is None or side is Side.UNKNOWN or not has_text(item, fields):
+    side = read_side(source_item, fields, _select_row_roles(fields.role))
+    if side is None or side is Side.UNKNOWN or not has_text(source_item, fields):
         return None
-    is_pair = has_path(item, _QUESTIONS) and has_path(item, _REPLIES)
-    if is_pair or (side in (Side.USER, Side.REPLY) and item.get("input") and item.get("output")):
+    is_pair = has_path(source_item, _QUESTIONS) and has_path(source_item, _REPLIES)
+    if is_pair or (side in (Side.USER, Side.REPLY) and source_item.get("input") and source_item.get("output")):
         return None
-    messages = read_messages([item], side, fields)
-    return _Row(time, place, item, messages[0]._replace(place=item) if messages else Message(side, place=item))
+    messages = read_messages([source_item], side, fields)
+    return _Row(
+        time,
+        place,
+        source_item,
+        messages[0]._replace(place=source_item) if messages else Message(side, place=source_item),
+    )
 
 
 _CONVERSATION_KEYS: Final = ("messages", "turns", "history", "conversation", "choices", "candidates", "parts_of")
@@ -303,14 +310,16 @@ class _Visits:
         return LocatedRecord(places, conversation)
 
 
-def _parse_item(place: str, item: Any, fields: Fields, completed_at: datetime) -> Conversation | SourceWarning:
+def _parse_item(
+    place: str, source_item: Any, fields: Fields, completed_at: datetime
+) -> Conversation | SourceWarning:
     """Parse a unified item into a conversation or a warning. Accepts any value and never raises.
 
     A question without a reply is a conversation: the application gave no answer. An item without a place for a
     reply is not: the reply may be stored elsewhere.
     """
     try:
-        return _build_conversation(item, completed_at, read_turns(item, fields), fields)
+        return _build_conversation(source_item, completed_at, read_turns(source_item, fields), fields)
     except Unusable as unusable:
         return _build_unreadable_warning(place, str(unusable), unusable.reason, completed_at)
     except ValidationError as error:
@@ -323,13 +332,15 @@ def _build_invalid_warning(place: str, error: ValidationError, at: datetime) -> 
     return _build_unreadable_warning(place, detail, UnusableReason.INVALID, at)
 
 
-def _build_conversation(item: Any, completed_at: datetime, turns: tuple[Turn, ...], fields: Fields) -> Conversation:
-    shared = find_name(item, fields.conversation_id)
-    source_id = find_name(item, fields.id) or (
-        shared if any(isinstance(value, list) for value in find_values(item, fields.turns)) else None
+def _build_conversation(
+    source_item: Any, completed_at: datetime, turns: tuple[Turn, ...], fields: Fields
+) -> Conversation:
+    shared = find_name(source_item, fields.conversation_id)
+    source_id = find_name(source_item, fields.id) or (
+        shared if any(isinstance(value, list) for value in find_values(source_item, fields.turns)) else None
     )
     if source_id is None:
-        requests = (name for path in _REQUEST_ID_PATHS if (name := find_name(item, (path,))))
+        requests = (name for path in _REQUEST_ID_PATHS if (name := find_name(source_item, (path,))))
         safe = _derive_id([shared or "", *requests], completed_at, turns)
     else:
         safe = make_safe_id(source_id)
@@ -338,8 +349,8 @@ def _build_conversation(item: Any, completed_at: datetime, turns: tuple[Turn, ..
         origin_id=safe if source_id is None else source_id,
         completed_at=completed_at,
         turns=turns,
-        app_version=find_name(item, fields.app_version),
-        user_key=find_name(item, fields.user),
+        app_version=find_name(source_item, fields.app_version),
+        user_key=find_name(source_item, fields.user),
     )
 
 

@@ -44,9 +44,10 @@ _USER_FLAGS: Final = get_names("sides", "user")
 _REPLY_FLAGS: Final = get_names("sides", "reply")
 _USER_KEYS: Final = get_names("sides", "user_keys")
 _REPLY_KEYS: Final = get_names("sides", "reply_keys")
+_REPLY_ENDINGS: Final = get_names("sides", "reply_endings")
 _CODES: Final = get_codes("sides", "numbers")
 _SIDE_KEYS: Final = frozenset(
-    (*_USER_FLAGS, *_REPLY_FLAGS, *_USER_KEYS, *_REPLY_KEYS, *(path.split(".")[0] for path in _CODES))
+    path.split(".")[0] for path in (*_USER_FLAGS, *_REPLY_FLAGS, *_USER_KEYS, *_REPLY_KEYS, *_CODES)
 )
 _THINKING: Final = re.compile(
     r"\s*<({tags})\b[^>]*>.*?(?:</\1>|\Z)\s*|\A(?:(?!<(?:{tags})\b).)*</(?:{tags})>\s*".replace(
@@ -154,6 +155,8 @@ def _read_element(value: Any, default: Side, fields: Fields, depth: int) -> Iter
     if side is None and default is Side.REPLY and (inside := _read_inside(value, fields, depth + 1)):
         yield from inside
         return
+    if side is None and default is Side.USER and has_text(value, fields):
+        side = Side.USER
     yield _read_message(value, side or Side.UNKNOWN, fields)
     children = value.get("children")
     if isinstance(children, list) and children and isinstance(children[-1], Unified):
@@ -206,14 +209,14 @@ class Reply(NamedTuple):
     unreadable: str | None = None
 
 
-def read_reply(item: Any, fields: Fields, question: Any, depth: int = 0) -> Reply:
+def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) -> Reply:
     """Return what stands at the places for a reply: the first that says something, else an empty one.
 
     Of a whole conversation, the messages after the user's last one count.
     """
     empty, unreadable = Reply(), None
-    for path in select_paths(item, fields.reply_text):
-        for value in find_values(item, (path,)):
+    for path in select_paths(source_item, fields.reply_text):
+        for value in find_values(source_item, (path,)):
             if value is question or (path == "message" and not isinstance(value, Unified)):
                 continue
             first = _select_first(path, value)
@@ -231,7 +234,7 @@ def read_reply(item: Any, fields: Fields, question: Any, depth: int = 0) -> Repl
                 empty = empty._replace(messages=tuple(messages))
     if unreadable and not empty.has_place:
         return empty._replace(unreadable=unreadable)
-    return empty._replace(has_place=empty.has_place or _has_empty_place(item, fields, question))
+    return empty._replace(has_place=empty.has_place or _has_empty_place(source_item, fields, question))
 
 
 def _describe_form(value: Any) -> str:
@@ -241,12 +244,12 @@ def _describe_form(value: Any) -> str:
     return "a list" if isinstance(value, list) else f"a {type(value).__name__}"
 
 
-def _has_empty_place(item: Any, fields: Fields, question: Any) -> bool:
+def _has_empty_place(source_item: Any, fields: Fields, question: Any) -> bool:
     """Whether a place for a reply is there and holds nothing. An object around replies that is null is none."""
     return any(
         value in ("", [], {}) or (value is None and path not in _ENVELOPES)
-        for path in select_paths(item, fields.reply_text)
-        for value in collect_values(item, path)
+        for path in select_paths(source_item, fields.reply_text)
+        for value in collect_values(source_item, path)
         if value is not question
     )
 
@@ -316,7 +319,7 @@ def _read_coded_side(message: Unified) -> Side | None:
         if flag is not None and "role" not in message:
             return side if is_yes(flag) else other
     for keys, side in ((_USER_KEYS, Side.USER), (_REPLY_KEYS, Side.REPLY)):
-        if any(message.get(key) for key in keys):
+        if next(find_values(message, keys), None) is not None:
             return side
     for path, codes in _CODES.items():
         code = next((codes[name] for name in find_names(message, (path,)) if name in codes), None)
@@ -341,6 +344,8 @@ def _find_side(role: str, fields: Fields) -> Side | None:
         return Side.REPLY
     if role in fields.context_roles or role in _PASSAGE_PARTS:
         return Side.CONTEXT
+    if role.endswith(_REPLY_ENDINGS):
+        return Side.REPLY
     return Side.SILENT if role in _SILENT_ROLES or role in _SILENT_PARTS else None
 
 
@@ -352,12 +357,12 @@ def has_text(value: Unified, fields: Fields) -> bool:
 def _read_message(value: Unified, side: Side, fields: Fields) -> Message:
     inner = value.get("message")
     if isinstance(inner, Unified):
-        return _read_message(inner, side, fields)._replace(place=value)
+        return _read_message(inner, side, fields)
     if is_hidden(value):
         return Message(Side.SILENT, place=value)
     content = _Content()
-    for part in find_values(value, fields.text):
-        content = _read_content(part, side)
+    for piece in find_values(value, fields.text):
+        content = _read_content(piece, side)
         if content.texts or content.passages or content.silent:
             break
     if side is Side.REPLY and not content.texts:
@@ -382,11 +387,12 @@ def is_hidden(message: Unified) -> bool:
 
 def _is_part(value: Unified, fields: Fields) -> bool:
     """Whether an object is a part of a message: it has a known type, or a key that says what it holds."""
-    if read_side(value, fields, _select_author_paths(fields.role)) is not None:
+    authors = _select_author_paths(fields.role)
+    if read_side(value, fields, authors) is not None:
         return False
     if _name_part(value) is not None:
         return True
-    return isinstance(value.get("text"), str) and not is_document(value) and not has_path(value, fields.role)
+    return isinstance(value.get("text"), str) and not is_document(value) and not has_path(value, authors)
 
 
 @lru_cache(maxsize=64)
@@ -424,35 +430,35 @@ def _read_content(content: Any, side: Side, depth: int = 0) -> _Content:
                 return inner
         return _Content((replace_surrogates(text),)) if text else _Content()
     if isinstance(content, list) and depth < _MAX_DEPTH:
-        return _merge([_read_content(part, side, depth + 1) for part in cast("list[Any]", content)])
+        return _merge([_read_content(piece, side, depth + 1) for piece in cast("list[Any]", content)])
     if isinstance(content, Unified) and depth < _MAX_DEPTH:
         return _read_part(content, side, depth)
     return _Content((str(content),)) if isinstance(content, int) and not isinstance(content, bool) else _Content()
 
 
 def _holds_parts(value: Any) -> bool:
-    """Whether JSON is a message's parts, and not data that somebody wrote."""
+    """Whether JSON is a message's parts, and not data that a person wrote."""
     parts = cast("list[Any]", value) if isinstance(value, list) else [value]
     return bool(parts) and all(
-        isinstance(part, Unified) and (_name_part(part) is not None or set(part) & {"content", "text"})
-        for part in parts
+        isinstance(piece, Unified) and (_name_part(piece) is not None or set(piece) & {"content", "text"})
+        for piece in parts
     )
 
 
-def _read_part(part: Unified, side: Side, depth: int) -> _Content:
-    kind = _name_part(part)
-    if is_hidden(part):
+def _read_part(piece: Unified, side: Side, depth: int) -> _Content:
+    kind = _name_part(piece)
+    if is_hidden(piece):
         return _Content(silent=True)
     if kind in _PASSAGE_PARTS or kind == "tool_part":
-        held = part[kind] if kind in part else next(find_values(part, _PASSAGE_VALUES), None)
+        held = piece[kind] if kind in piece else next(find_values(piece, _PASSAGE_VALUES), None)
         if kind == "tool_part":
-            held = next(find_values(part, ("output", "result", "tool_invocation.result")), None)
+            held = next(find_values(piece, ("output", "result", "tool_invocation.result")), None)
         return _Content(passages=tuple(read_tool_result(held)), silent=True)
     if kind in _SILENT_PARTS:
-        held = next(find_values(part, ("result", "output", "results", "tool_invocation.result")), None)
+        held = next(find_values(piece, ("result", "output", "results", "tool_invocation.result")), None)
         return _Content(passages=tuple(read_tool_result(held)), silent=True)
-    if isinstance(part.get("refusal"), str):
-        return _Content((part["refusal"],))
+    if isinstance(piece.get("refusal"), str):
+        return _Content((piece["refusal"],))
     for name in (
         "text",
         "content",
@@ -465,7 +471,7 @@ def _read_part(part: Unified, side: Side, depth: int) -> _Content:
         "items",
         "body",
     ):
-        inner = _read_content(part[name], side, depth + 1) if part.get(name) else _Content()
+        inner = _read_content(piece[name], side, depth + 1) if piece.get(name) else _Content()
         if inner.texts or inner.passages:
             return inner
     return _Content()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final, cast
 
 from monitors.json_path import collect_items
-from monitors.sources.traffic.names import get_names
+from monitors.sources.traffic.names import get_names, to_snake_case
 from monitors.sources.traffic.unify import Unified, format_raw, parse_json_text
 from monitors.sources.traffic.values import find_values, replace_surrogates, select_paths
 
@@ -15,24 +15,44 @@ _TEXTS: Final = get_names("passages", "texts")
 _LISTS: Final = get_names("passages", "lists")
 _TOOLS: Final = get_names("passages", "tools")
 _CITED: Final = get_names("passages", "cited")
+_SPANS: Final = get_names("passages", "spans")
+_SPAN_KINDS: Final = frozenset(get_names("passages", "span_kinds"))
+_KIND_PATHS: Final = get_names("spans", "kind")
+_OUTPUTS: Final = get_names("passages", "outputs")
 _WRAPPERS: Final = get_names("passages", "values")
 _TITLES: Final = ("title", "name", "source")
 _MAX_DEPTH: Final = 6
 _BLANK: Final = re.compile(r"\s")
 
 
-def find_passages(item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
+def find_passages(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the documents at the first path that has some, and what tools gave, as texts."""
     documents: list[str] = []
-    for path in select_paths(item, paths):
-        documents = [text for value in collect_items(item, path) for text in _read_documents(value)]
+    for path in select_paths(source_item, paths):
+        documents = [text for value in collect_items(source_item, path) for text in _read_documents(value)]
         if documents:
             break
     if not documents:
-        sources = (value for path in select_paths(item, _CITED) for value in collect_items(item, path))
+        sources = (
+            value for path in select_paths(source_item, _CITED) for value in collect_items(source_item, path)
+        )
         documents = [text for value in map(parse_json_text, sources) for text in _read_cited(value)]
-    tools = (value for path in select_paths(item, _TOOLS) for value in collect_items(item, path))
-    return (*documents, *(text for value in tools for text in read_tool_result(value)))
+    tools = (value for path in select_paths(source_item, _TOOLS) for value in collect_items(source_item, path))
+    return (
+        *documents,
+        *(text for value in (*tools, *_find_span_outputs(source_item)) for text in read_tool_result(value)),
+    )
+
+
+def _find_span_outputs(source_item: Any) -> Iterator[Any]:
+    """Yield what the spans of tools and searches within a trace gave."""
+    for path in select_paths(source_item, _SPANS):
+        for span in collect_items(source_item, path):
+            kinds = (to_snake_case(kind) for kind in find_values(span, _KIND_PATHS) if isinstance(kind, str))
+            if not _SPAN_KINDS.isdisjoint(kinds):
+                yield parse_json_text(next(find_values(span, _OUTPUTS), None))
+            else:
+                yield from _find_span_outputs(span)
 
 
 def read_tool_result(value: Any, depth: int = 0) -> list[str]:
@@ -41,11 +61,14 @@ def read_tool_result(value: Any, depth: int = 0) -> list[str]:
         return [replace_surrogates(value)] if value.strip() else []
     if isinstance(value, list):
         items = cast("list[Any]", value)
-        if items and all(_is_text_part(item) for item in items):
-            text = "".join(str(item["text"]) if isinstance(item, Unified) else str(item) for item in items)
+        if items and all(_is_text_part(source_item) for source_item in items):
+            text = "".join(
+                str(source_item["text"]) if isinstance(source_item, Unified) else str(source_item)
+                for source_item in items
+            )
             return [replace_surrogates(text)] if text.strip() else []
-        if items and all(is_document(item) for item in items):
-            return [text for item in items for text in _read_documents(item)]
+        if items and all(is_document(source_item) for source_item in items):
+            return [text for source_item in items for text in _read_documents(source_item)]
     if isinstance(value, Unified) and depth < _MAX_DEPTH:
         named = [name for name in _WRAPPERS if name in value]
         rest = set(value) - {"type", "id", "tool_call_id", "tool_use_id", "name", "is_error", "status"}
@@ -66,19 +89,19 @@ def is_document(value: Any) -> bool:
     )
 
 
-def _is_text_part(item: Any) -> bool:
-    return isinstance(item, str) or (
-        isinstance(item, dict)
-        and isinstance(cast("dict[str, Any]", item).get("text"), str)
-        and not is_document(item)
+def _is_text_part(source_item: Any) -> bool:
+    return isinstance(source_item, str) or (
+        isinstance(source_item, dict)
+        and isinstance(cast("dict[str, Any]", source_item).get("text"), str)
+        and not is_document(source_item)
     )
 
 
 def _read_documents(value: Any, depth: int = 0) -> Iterator[str]:
     value = parse_json_text(value) if depth == 0 else value
     if isinstance(value, list):
-        for item in cast("list[Any]", value):
-            yield from _read_documents(item, depth + 1)
+        for source_item in cast("list[Any]", value):
+            yield from _read_documents(source_item, depth + 1)
     elif not isinstance(value, Unified):
         if isinstance(value, str) and value:
             yield replace_surrogates(value)
@@ -113,7 +136,7 @@ def _holds_only_ids(value: Unified) -> bool:
 
 def _read_cited(value: Any) -> Iterator[str]:
     """Yield the text of a source that holds one beside its name."""
-    for item in cast("list[Any]", value) if isinstance(value, list) else [value]:
-        text = next(find_values(item, _TEXTS[:8]), None) if isinstance(item, Unified) else None
+    for source_item in cast("list[Any]", value) if isinstance(value, list) else [value]:
+        text = next(find_values(source_item, _TEXTS[:8]), None) if isinstance(source_item, Unified) else None
         if isinstance(text, str) and text.strip():
             yield replace_surrogates(text)

@@ -14,7 +14,14 @@ from monitors.sources.traffic.messages import Message, Side, read_messages, read
 from monitors.sources.traffic.names import get_names, to_snake_case
 from monitors.sources.traffic.passages import find_passages
 from monitors.sources.traffic.settings import Fields
-from monitors.sources.traffic.unify import Unified, format_raw, parse_json_text, select_branch, unify_item
+from monitors.sources.traffic.unify import (
+    Unified,
+    add_enveloped_keys,
+    format_raw,
+    parse_json_text,
+    select_branch,
+    unify_item,
+)
 from monitors.sources.traffic.values import (
     find_list_items,
     find_name,
@@ -59,50 +66,52 @@ class _Draft(NamedTuple):
     context: tuple[str, ...] = ()
 
 
-def parse_turns(item: Any, fields: Fields) -> tuple[Turn, ...]:
+def parse_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     """Return the turns of an item in order; none where it cannot be used."""
     try:
-        return read_turns(unify_item(item), fields)
+        return read_turns(unify_item(source_item), fields)
     except Unusable:
         return ()
 
 
-def read_turns(item: Any, fields: Fields) -> tuple[Turn, ...]:
+def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     """Return the turns of a unified item in order. A question without a reply has an empty reply.
 
     Messages before the first question (a greeting) belong to no turn. Raises `Unusable`.
     """
-    if _is_job(item, fields):
-        return (_parse_job(item, fields),)
-    kind = _find_span_kind(item)
+    if _is_job(source_item, fields):
+        return (_parse_job(source_item, fields),)
+    kind = _find_span_kind(source_item)
     if kind is not None:
         raise Unusable(
             UnusableReason.NO_CONVERSATION, f"a span of kind {kind}: the user neither asks nor reads in it"
         )
-    pairs = _read_parallel_lists(item, fields)
-    found = _Found(pairs, has_place=True) if pairs else _collect_messages(item, fields)
-    drafts = list(_build_drafts(found.messages))
+    pairs = _read_parallel_lists(source_item, fields)
+    reading = _Found(pairs, has_place=True) if pairs else _collect_messages(source_item, fields)
+    drafts = list(_build_drafts(reading.messages))
     if not drafts:
-        raise _explain_no_question(found, fields)
+        raise _explain_no_question(reading, fields)
     if not any(draft.replies for draft in drafts) and not (
-        found.has_place or any(find_list_items(item, fields.error))
+        reading.has_place or any(find_list_items(source_item, fields.error))
     ):
-        raise _explain_no_reply(found, fields)
+        raise _explain_no_reply(reading, fields)
     last = len(drafts) - 1
-    return tuple(_build_turn(draft, item, fields, is_last=number == last) for number, draft in enumerate(drafts))
+    return tuple(
+        _build_turn(draft, source_item, fields, is_last=number == last) for number, draft in enumerate(drafts)
+    )
 
 
 def build_joined_turns(messages: Iterable[Message], fields: Fields) -> tuple[Turn, ...]:
     """Return the turns of messages that were stored one by one. Raises `Unusable` without a question."""
-    found = _Found(tuple(messages), has_place=True)
-    drafts = list(_build_drafts(found.messages))
+    reading = _Found(tuple(messages), has_place=True)
+    drafts = list(_build_drafts(reading.messages))
     if not drafts:
-        raise _explain_no_question(found, fields)
+        raise _explain_no_question(reading, fields)
     return tuple(_build_turn(draft, None, fields, is_last=False) for draft in drafts)
 
 
-def _explain_no_question(found: _Found, fields: Fields) -> Unusable:
-    if any(message.side is Side.CONTEXT for message in found.messages):
+def _explain_no_question(reading: _Found, fields: Fields) -> Unusable:
+    if any(message.side is Side.CONTEXT for message in reading.messages):
         return Unusable(
             UnusableReason.NO_CONVERSATION,
             "it holds what a tool or a search gave, and nothing that a user wrote or read",
@@ -111,10 +120,10 @@ def _explain_no_question(found: _Found, fields: Fields) -> Unusable:
     return Unusable(UnusableReason.NO_QUESTION, f"nothing that a user wrote at {paths}")
 
 
-def _explain_no_reply(found: _Found, fields: Fields) -> Unusable:
-    if found.unreadable:
-        return Unusable(UnusableReason.REPLY_UNREADABLE, f"the reply at {found.unreadable} has no known form")
-    if found.retrieved:
+def _explain_no_reply(reading: _Found, fields: Fields) -> Unusable:
+    if reading.unreadable:
+        return Unusable(UnusableReason.REPLY_UNREADABLE, f"the reply at {reading.unreadable} has no known form")
+    if reading.retrieved:
         return Unusable(
             UnusableReason.NO_CONVERSATION, "its output is a list of documents: a search, not a reply to a user"
         )
@@ -132,40 +141,44 @@ class _Found(NamedTuple):
     retrieved: bool = False
 
 
-def _collect_messages(item: Any, fields: Fields, depth: int = 0) -> _Found:
+def _collect_messages(source_item: Any, fields: Fields, depth: int = 0) -> _Found:
     """Collect the messages of an item: its list of turns, the question beside it, and the reply."""
-    listed, path = _read_listed(item, fields)
+    listed, path = _read_listed(source_item, fields)
     says_both = _ends_with_reply(listed)
     question, asked = None, _Found()
     if not any(message.side is Side.USER for message in listed) or path in _HISTORY or says_both:
-        question, asked = _read_question(item, fields, depth)
+        question, asked = _read_question(source_item, fields, depth)
     messages = list(listed)
     if asked.messages and not _repeats(asked.messages, listed):
-        opens = path is not None and path not in _HISTORY and has_path(item, _OPENING)
+        opens = path is not None and path not in _HISTORY and has_path(source_item, _OPENING)
         messages = [*asked.messages, *listed] if opens or not _has_user(listed) else [*listed, *asked.messages]
     elif says_both and _has_user(listed):
         return _Found(tuple(listed), has_place=True)
-    reply = read_reply(item, fields, question)
+    reply = read_reply(source_item, fields, question)
     answered = [message for message in reply.messages if message.side in (Side.REPLY, Side.CONTEXT)]
     if not _ends_with_reply(messages):
         messages += answered
-    known = reply.has_place or asked.has_place or _can_hold_reply(listed)
+    has_place = reply.has_place or asked.has_place or _can_hold_reply(listed)
     retrieved = bool(answered) and not any(message.side is Side.REPLY for message in messages)
-    return _Found(tuple(messages), known and not retrieved, reply.unreadable or asked.unreadable, retrieved)
+    return _Found(tuple(messages), has_place and not retrieved, reply.unreadable or asked.unreadable, retrieved)
 
 
 def _has_user(messages: Iterable[Message]) -> bool:
     return any(message.side is Side.USER and message.text for message in messages)
 
 
-def _read_listed(item: Any, fields: Fields) -> tuple[list[Message], str | None]:
+def _read_listed(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list[Message], str | None]:
     """Return the messages of the first list of turns that holds one of the user, else of replies, and its path."""
     replies: tuple[list[Message], str | None] = [], None
-    for path in select_paths(item, fields.turns):
-        for value in find_values(item, (path,)):
+    for path in select_paths(source_item, fields.turns):
+        for value in find_values(source_item, (path,)):
             opened = parse_json_text(value)
-            leaf = find_name(item, _LEAF)
+            leaf = find_name(source_item, _LEAF)
             opened = select_branch(opened, leaf) or opened if isinstance(opened, Unified) or leaf else opened
+            if isinstance(opened, Unified) and depth < _MAX_DEPTH:
+                nested, _ = _read_listed(opened, fields, depth + 1)
+                if _has_user(nested):
+                    return nested, path
             messages = read_messages(opened, Side.UNKNOWN, fields) if isinstance(opened, list) else None
             if messages and _has_user(messages):
                 return messages, path
@@ -174,14 +187,15 @@ def _read_listed(item: Any, fields: Fields) -> tuple[list[Message], str | None]:
     return replies
 
 
-def _read_question(item: Any, fields: Fields, depth: int) -> tuple[Any, _Found]:
+def _read_question(source_item: Any, fields: Fields, depth: int) -> tuple[Any, _Found]:
     """Return the value that holds the question, and its messages: a text, messages, or an object with either."""
-    for value in find_values(item, fields.user_text):
+    for value in find_values(source_item, fields.user_text):
         opened = parse_json_text(value)
         if isinstance(opened, Unified) and depth < _MAX_DEPTH:
-            found = _collect_messages(opened, fields, depth + 1)
-            if _has_user(found.messages):
-                return value, found
+            add_enveloped_keys(opened)
+            reading = _collect_messages(opened, fields, depth + 1)
+            if _has_user(reading.messages):
+                return value, reading
         messages = read_messages(value, Side.USER, fields)
         if messages and _has_user(messages):
             return value, _Found(tuple(messages), isinstance(opened, list) and _ends_with_reply(messages))
@@ -207,17 +221,17 @@ def _can_hold_reply(messages: Iterable[Message]) -> bool:
     return Side.REPLY in sides or (Side.USER in sides and Side.UNKNOWN not in sides)
 
 
-def _find_span_kind(item: Any) -> str | None:
+def _find_span_kind(source_item: Any) -> str | None:
     """Return the kind of a tracer's span in which no user takes part."""
-    if not isinstance(item, Unified) or "messages" in item:
+    if not isinstance(source_item, Unified) or "messages" in source_item:
         return None
-    kinds = (to_snake_case(str(kind)) for kind in find_values(item, _SPAN_KINDS) if isinstance(kind, str))
+    kinds = (to_snake_case(str(kind)) for kind in find_values(source_item, _SPAN_KINDS) if isinstance(kind, str))
     return next((kind for kind in kinds if kind in _SPANS_WITHOUT_CONVERSATION), None)
 
 
-def _read_parallel_lists(item: Any, fields: Fields) -> tuple[Message, ...]:
+def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[Message, ...]:
     """Return turns that are stored as a list of questions and one of answers. Raises `Unusable`."""
-    sides = [next(find_values(item, paths), None) for paths in (fields.user_text, fields.reply_text)]
+    sides = [next(find_values(source_item, paths), None) for paths in (fields.user_text, fields.reply_text)]
     if not all(map(_is_list_of_texts, sides)):
         return ()
     questions, answers = cast("list[list[str | None]]", sides)
@@ -264,16 +278,18 @@ def _build_drafts(messages: Iterable[Message]) -> Iterator[_Draft]:
         yield draft
 
 
-def _build_turn(draft: _Draft, item: Any, fields: Fields, *, is_last: bool) -> Turn:
+def _build_turn(draft: _Draft, source_item: Any, fields: Fields, *, is_last: bool) -> Turn:
     """Build a turn from its own messages; the last turn also from the item's fields."""
-    places = (*reversed(draft.places), *((item,) if is_last else ()))
+    places = (*reversed(draft.places), *((source_item,) if is_last else ()))
     stored = next((texts for place in places if (texts := find_passages(place, fields.context))), ())
     return Turn(
         user_text=_SEPARATOR.join(draft.questions),
         reply_text=_SEPARATOR.join(draft.replies),
         citations=next((texts for place in places if (texts := find_sources(place, fields.citations))), ()),
         context=tuple(dict.fromkeys((*draft.context, *stored))),
-        app_path=next((name for place in (*places, item) if (name := find_name(place, fields.app_path))), None),
+        app_path=next(
+            (name for place in (*places, source_item) if (name := find_name(place, fields.app_path))), None
+        ),
         latency_ms=next((ms for place in places if (ms := _read_latency_ms(place, fields)) is not None), None),
         is_question=_read_question_flag(places, fields),
         feedback=next((feedback for place in places if (feedback := _read_feedback(place, fields))), None),
@@ -302,25 +318,27 @@ def _read_feedback(place: Any, fields: Fields) -> Feedback | None:
     return Feedback(thumb=thumb, comment=replace_surrogates(comment)) if thumb is not None else None
 
 
-def _is_job(item: Any, fields: Fields) -> bool:
+def _is_job(source_item: Any, fields: Fields) -> bool:
     """Whether the item is an agent's job: an issue with a place for the report."""
-    return _find_text(item, fields.issue_title) != "" and has_path(item, fields.report)
+    return _find_text(source_item, fields.issue_title) != "" and has_path(source_item, fields.report)
 
 
-def _find_text(item: Any, paths: tuple[str, ...]) -> str:
-    return next((replace_surrogates(text) for text in find_values(item, paths) if isinstance(text, str)), "")
+def _find_text(source_item: Any, paths: tuple[str, ...]) -> str:
+    return next((replace_surrogates(text) for text in find_values(source_item, paths) if isinstance(text, str)), "")
 
 
-def _parse_job(item: Any, fields: Fields) -> Turn:
+def _parse_job(source_item: Any, fields: Fields) -> Turn:
     """Return a finished job as a turn: the issue is the question, the report the reply."""
-    issue = [_find_text(item, fields.issue_title), _find_text(item, fields.issue_body)]
-    report_value = next((value for value in find_values(item, fields.report) if value not in ({}, [])), "")
+    issue = [_find_text(source_item, fields.issue_title), _find_text(source_item, fields.issue_body)]
+    report_value = next((value for value in find_values(source_item, fields.report) if value not in ({}, [])), "")
     report = replace_surrogates(report_value if isinstance(report_value, str) else format_raw(report_value))
-    draft = _Draft((_SEPARATOR.join(part for part in issue if part),), (report,) if report else (), (item,))
-    lists = [cast("list[Any]", value) for value in find_values(item, fields.steps) if isinstance(value, list)]
+    draft = _Draft((_SEPARATOR.join(part for part in issue if part),), (report,) if report else (), (source_item,))
+    lists = [
+        cast("list[Any]", value) for value in find_values(source_item, fields.steps) if isinstance(value, list)
+    ]
     path = next((path for steps in lists if (path := _parse_path(steps)).steps), AgentPath())
-    job_fields = {"is_report": True, "issue_url": find_name(item, fields.issue_url), "is_question": False}
-    return _build_turn(draft, item, fields, is_last=True).model_copy(
+    job_fields = {"is_report": True, "issue_url": find_name(source_item, fields.issue_url), "is_question": False}
+    return _build_turn(draft, source_item, fields, is_last=True).model_copy(
         update=job_fields | {"steps": path.steps, "hops": path.hops}
     )
 
@@ -338,4 +356,4 @@ def _parse_path(steps: list[Any]) -> AgentPath:
 def format_paths(paths: tuple[str, ...]) -> str:
     """Return the first paths, enough to know which setting names them."""
     text = ", ".join(paths[:3])
-    return f"{text}, …" if len(paths) > 3 else text or "no path"  # noqa: PLR2004
+    return f"{text}, …" if len(paths) > 3 else text or "no path"  # noqa: PLR2004 - enough to know which setting

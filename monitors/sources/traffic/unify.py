@@ -13,6 +13,7 @@ from monitors.sources.traffic.names import get_names, to_snake_case
 _ENVELOPES: Final = get_names("inside", "item")
 _NODE_PARENTS: Final = get_names("inside", "parent")
 _LIST_PARENTS: Final = get_names("inside", "list_parent")
+_SPAN_PARENTS: Final = ("parent_id", "parent_span_id", "parent_run_id", "parent_observation_id")
 _VALUE_KEYS: Final = (
     "string_value",
     "int_value",
@@ -39,7 +40,7 @@ def unify(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list):
         items = cast("list[Any]", value)
         attributes = _read_attributes(items)
-        return unify(attributes, depth) if attributes else [unify(item, depth + 1) for item in items]
+        return unify(attributes, depth) if attributes else [unify(source_item, depth + 1) for source_item in items]
     if not isinstance(value, dict):
         return value
     unified = Unified()
@@ -79,10 +80,10 @@ def _list_numbered(unified: Unified) -> Any:
 def _read_attributes(items: list[Any]) -> dict[str, Any] | None:
     """Return ``[{"key": …, "value": {"stringValue": …}}, …]`` as one object; ``None`` for any other list."""
     attributes: dict[str, Any] = {}
-    for item in items:
-        if not isinstance(item, dict) or set(cast("dict[str, Any]", item)) != {"key", "value"}:
+    for source_item in items:
+        if not isinstance(source_item, dict) or set(cast("dict[str, Any]", source_item)) != {"key", "value"}:
             return None
-        attribute = cast("dict[str, Any]", item)
+        attribute = cast("dict[str, Any]", source_item)
         attributes[str(attribute["key"])] = _read_attribute_value(attribute["value"])
     return attributes or None
 
@@ -95,15 +96,25 @@ def _read_attribute_value(value: Any) -> Any:
     if inner is None:
         return cast("Any", value)
     if isinstance(inner, list):
-        return [_read_attribute_value(item) for item in cast("list[Any]", inner)]
+        return [_read_attribute_value(source_item) for source_item in cast("list[Any]", inner)]
     return _read_attribute_value(inner) if isinstance(inner, dict) else inner
 
 
-def unify_item(item: Any) -> Any:
+def unify_item(source_item: Any) -> Any:
     """Return an item with unified keys, and those of the objects around it (``attributes``, ``payload``)."""
-    unified = unify(item)
-    if not isinstance(unified, Unified):
-        return unified
+    unified = unify(source_item)
+    if isinstance(unified, Unified):
+        add_enveloped_keys(unified)
+    return unified
+
+
+def add_enveloped_keys(unified: Unified) -> None:
+    """Add the keys of the objects around an item, and of the root span of a trace, to its own."""
+    spans = unified.get("spans")
+    for span in cast("list[Any]", spans) if isinstance(spans, list) else []:
+        if isinstance(span, Unified) and not any(span.get(name) for name in _SPAN_PARENTS):
+            for key, value in span.items():
+                unified.setdefault(key, value)
     for _ in range(_MAX_ENVELOPES):
         before = len(unified)
         for name in _ENVELOPES:
@@ -113,7 +124,6 @@ def unify_item(item: Any) -> Any:
                     unified.setdefault(key, value)
         if len(unified) == before:
             break
-    return unified
 
 
 def parse_json_text(value: Any) -> Any:
@@ -135,12 +145,12 @@ def _restore(value: Any) -> Any:
     if isinstance(value, Unified):
         return value.raw if value.raw is not None else {key: _restore(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_restore(item) for item in cast("list[Any]", value)]
+        return [_restore(source_item) for source_item in cast("list[Any]", value)]
     return value
 
 
 def select_branch(nodes: Any, leaf: str | None) -> list[Any] | None:
-    """Return the messages of a tree from its root to ``leaf``, else to the newest one; ``None`` if it is no tree.
+    """Return the messages of a tree from its root to ``leaf``, else to the newest one; ``None`` for a plain list.
 
     A tree is an object of nodes by id, or a list of messages that name the one before.
     """

@@ -23,9 +23,9 @@ _DOWN_WORDS: Final = (
 )
 
 
-def select_paths(item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
+def select_paths(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Select the paths that can lead to a value in an object, in the spelling of its keys."""
-    return _select_by_keys(tuple(item), paths) if isinstance(item, Unified) else ()
+    return _select_by_keys(tuple(source_item), paths) if isinstance(source_item, Unified) else ()
 
 
 @lru_cache(maxsize=8192)
@@ -33,21 +33,21 @@ def _select_by_keys(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str,
     return select_leading_paths(dict.fromkeys(keys), to_snake_paths(paths))
 
 
-def find_values(item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
+def find_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
     """Yield the values at the paths in order, without empty ones."""
-    for path in select_paths(item, paths):
-        yield from (value for value in collect_values(item, path) if value is not None and value != "")
+    for path in select_paths(source_item, paths):
+        yield from (value for value in collect_values(source_item, path) if value is not None and value != "")
 
 
-def has_path(item: Any, paths: tuple[str, ...]) -> bool:
+def has_path(source_item: Any, paths: tuple[str, ...]) -> bool:
     """Whether one of the paths exists, with or without a value."""
-    return any(collect_values(item, path) for path in select_paths(item, paths))
+    return any(collect_values(source_item, path) for path in select_paths(source_item, paths))
 
 
-def find_list_items(item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
+def find_list_items(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
     """Like `find_values`, but yield the items of lists."""
-    for path in select_paths(item, paths):
-        yield from (value for value in collect_items(item, path) if value != "")
+    for path in select_paths(source_item, paths):
+        yield from (value for value in collect_items(source_item, path) if value != "")
 
 
 def replace_surrogates(text: str) -> str:
@@ -55,31 +55,34 @@ def replace_surrogates(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def find_name(item: Any, paths: tuple[str, ...]) -> str | None:
+def find_name(source_item: Any, paths: tuple[str, ...]) -> str | None:
     """Return the first name or number at the paths as text: ids and versions may be either."""
-    return next(find_names(item, paths), None)
+    return next(find_names(source_item, paths), None)
 
 
-def find_names(item: Any, paths: tuple[str, ...]) -> Iterator[str]:
+def find_names(source_item: Any, paths: tuple[str, ...]) -> Iterator[str]:
     """Yield the names and numbers at the paths as texts."""
-    for value in find_list_items(item, paths):
+    for value in find_list_items(source_item, paths):
         if isinstance(value, str) and value.strip():
             yield replace_surrogates(value.strip())
         elif isinstance(value, int) and not isinstance(value, bool):
             yield str(value)
 
 
-def find_sources(item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
+def find_sources(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
     """Return the sources at the first path that names some."""
-    leading = select_paths(item, paths)
+    leading = select_paths(source_item, paths)
     return tuple(
-        map(replace_surrogates, next((names for path in leading if (names := collect_sources(item, path))), ()))
+        map(
+            replace_surrogates,
+            next((names for path in leading if (names := collect_sources(source_item, path))), ()),
+        )
     )
 
 
-def find_number(item: Any, paths: tuple[str, ...]) -> float | None:
+def find_number(source_item: Any, paths: tuple[str, ...]) -> float | None:
     """Return the first number at the paths that is not negative."""
-    for value in find_list_items(item, paths):
+    for value in find_list_items(source_item, paths):
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             number = float(value) if abs(value) < 1e300 else math.inf  # noqa: PLR2004 - more than a float holds
             if math.isfinite(number) and number >= 0:
@@ -87,9 +90,9 @@ def find_number(item: Any, paths: tuple[str, ...]) -> float | None:
     return None
 
 
-def is_flag_set(item: Any, paths: tuple[str, ...]) -> bool:
+def is_flag_set(source_item: Any, paths: tuple[str, ...]) -> bool:
     """Whether the first value at the paths means yes."""
-    return is_yes(next(find_list_items(item, paths), False))
+    return is_yes(next(find_list_items(source_item, paths), False))
 
 
 def is_yes(value: Any) -> bool:
@@ -97,9 +100,9 @@ def is_yes(value: Any) -> bool:
     return value.strip().lower() in {"true", "yes", "1"} if isinstance(value, str) else value in (True, 1)
 
 
-def find_thumb(item: Any, paths: tuple[str, ...]) -> Thumb | None:
+def find_thumb(source_item: Any, paths: tuple[str, ...]) -> Thumb | None:
     """Return the first thumb at the paths."""
-    return next((thumb for value in find_list_items(item, paths) if (thumb := parse_thumb(value))), None)
+    return next((thumb for value in find_list_items(source_item, paths) if (thumb := parse_thumb(value))), None)
 
 
 def parse_thumb(value: Any) -> Thumb | None:

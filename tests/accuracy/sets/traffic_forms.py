@@ -29,7 +29,7 @@ def measure(data: Path) -> Measured:
     total: Counter[str] = Counter()
     errors: list[TellingError] = []
     for row in read_rows(folder / "traffic_forms_expected.jsonl"):
-        wrong = [part for part in PARTS if not _is_same(part, answers[row["line"]], row)]
+        wrong = [name for name in PARTS if not _is_same(name, answers[row["line"]], row)]
         if not row["usable"] and "usable" not in wrong:
             wrong = []
         total[row["form"]] += 1
@@ -45,14 +45,14 @@ def measure(data: Path) -> Measured:
 PARTS = ("usable", "question", "answer", "context_passages", "completed_at")
 
 
-def _is_same(part: str, answer: dict[str, Any], row: dict[str, Any]) -> bool:
-    return _flatten(part, answer[part]) == _flatten(part, row[part])
+def _is_same(name: str, answer: dict[str, Any], row: dict[str, Any]) -> bool:
+    return _flatten(name, answer[name]) == _flatten(name, row[name])
 
 
-def _flatten(part: str, value: Any) -> Any:
+def _flatten(name: str, value: Any) -> Any:
     """Return a value without what makes no difference: runs of white space, parts of a second."""
-    if part == "completed_at":
+    if name == "completed_at":
         return datetime.fromisoformat(value).replace(microsecond=0) if value else None
     if isinstance(value, list):
-        return [_flatten(part, inner) for inner in value]
+        return [_flatten(name, inner) for inner in value]
     return " ".join(value.split()) if isinstance(value, str) else value

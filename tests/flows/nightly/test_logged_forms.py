@@ -24,7 +24,11 @@ def slack():
 
 async def test_a_night_reads_every_form_and_counts_what_it_cannot_use(tmp_path, slack, snapshot):
     (tmp_path / "data").mkdir()
-    nights = Nights(tmp_path, AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"))
+    nights = Nights(
+        tmp_path,
+        AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"),
+        sampling={"number": 500},
+    )
     forms = load_logged_forms()
     rows = [
         row if len(form.rows) > 1 else row | {"id": f"form-{number}"}  # else equal texts would be one conversation
