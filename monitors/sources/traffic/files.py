@@ -28,6 +28,7 @@ from monitors.records.traffic import Conversation, SourceWarning, SourceWarningK
 from monitors.request_headers import NO_HEADERS, RequestHeaders
 from monitors.sources.traffic.items import (
     LocatedItem,
+    Visits,
     Window,
     looks_like_html,
     parse_conversations,
@@ -183,6 +184,7 @@ class FileTrafficSource:
 
     def _read_all(self, window: Window) -> Generator[Conversation | SourceWarning]:
         failures: list[str] = []
+        visits = Visits(self._settings.fields, window)
         for pattern in self._settings.at:
             try:
                 files = self._find_files(pattern)
@@ -191,9 +193,11 @@ class FileTrafficSource:
                 continue
             for file in files:
                 try:
-                    yield from parse_conversations(self._read_items(file), self._settings.fields, window)
+                    placed = self._read_items(file)
+                    yield from parse_conversations(placed, self._settings.fields, window, visits)
                 except SourceUnavailable as error:
                     failures.append(str(error))
+        yield from (located.record for located in visits.build())
         if failures:
             raise SourceUnavailable("; ".join(failures))
 

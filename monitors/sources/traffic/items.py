@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple, cast
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from monitors.errors import SourceUnavailable
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.records.base import Identifier
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind, Turn, UnusableReason
@@ -102,24 +103,25 @@ class LocatedRecord(NamedTuple):
 
 
 def parse_conversations(
-    placed: Iterable[LocatedItem | SourceWarning], fields: Fields, window: Window
+    placed: Iterable[LocatedItem | SourceWarning], fields: Fields, window: Window, visits: Visits | None = None
 ) -> Iterator[Conversation | SourceWarning]:
     """Yield the conversations and warnings of items completed in the window; others are skipped, not parsed.
 
     An item without a readable time (broken JSON, no time) gets the time of the item before it, or of the next one
-    at the beginning: logs are written in order. Conversations of joined rows come at the end.
+    at the beginning: logs are written in order. Rows of one message are added to ``visits``, which the caller reads
+    after the last file or page; without one their conversations come at the end.
     """
-    return (located.record for located in locate_conversations(placed, fields, window))
+    return (located.record for located in locate_conversations(placed, fields, window, visits))
 
 
 def locate_conversations(
-    placed: Iterable[LocatedItem | SourceWarning], fields: Fields, window: Window
+    placed: Iterable[LocatedItem | SourceWarning], fields: Fields, window: Window, visits: Visits | None = None
 ) -> Iterator[LocatedRecord]:
     """Like `parse_conversations`, with the places of each record."""
     placed, day_first = _find_date_order(placed, fields)
     last_time: datetime | None = None
     undated: list[SourceWarning] = []
-    visits = _Visits(fields, window)
+    joined = visits or Visits(fields, window)
     for located in placed:
         source_item = None if isinstance(located, SourceWarning) else unify_item(located.item)
         time = _find_completion_time(source_item, fields, day_first)
@@ -137,12 +139,13 @@ def locate_conversations(
         if not isinstance(located, SourceWarning) and time is not None and time < window.until:
             row = _read_message_row(source_item, located.place, time, fields)
             if row is not None:
-                alone = visits.add(row)
+                alone = joined.add(row)
                 yield from () if alone is None else (alone,)
             elif window.contains(time):
                 yield LocatedRecord((located.place,), _parse_item(located.place, source_item, fields, time))
     yield from (LocatedRecord((warning.place,), warning) for warning in undated)
-    yield from visits.build()
+    if visits is None:
+        yield from joined.build()
 
 
 def _date_warnings(
@@ -156,17 +159,27 @@ def _date_warnings(
 def _find_date_order(
     placed: Iterable[LocatedItem | SourceWarning], fields: Fields
 ) -> tuple[Iterable[LocatedItem | SourceWarning], bool | None]:
-    """Return whether the day comes first in dates such as ``03/11/2026``, as the first rows show, and all items."""
+    """Return all items, and whether the day comes first in dates such as ``03/11/2026``, as the first rows show."""
     rest = iter(placed)
     head: list[LocatedItem | SourceWarning] = []
-    for located in rest:
-        head.append(located)
-        source_item = None if isinstance(located, SourceWarning) else unify_item(located.item)
-        values = list(find_list_items(source_item, fields.completed_at)) if isinstance(source_item, dict) else []
-        order = next((order for value in values if (order := find_date_order(value)) is not None), None)
-        if order is not None or len(head) >= _MAX_WAITING:
-            return chain(head, rest), order
-    return head, None
+    order: bool | None = None
+    try:
+        for located in islice(rest, _MAX_WAITING):
+            head.append(located)
+            source_item = None if isinstance(located, SourceWarning) else unify_item(located.item)
+            values = find_list_items(source_item, fields.completed_at)
+            order = next((order for value in values if (order := find_date_order(value)) is not None), None)
+            if order is not None:
+                break
+    except SourceUnavailable as error:
+        return chain(head, _raise_error(error)), order
+    return chain(head, rest), order
+
+
+def _raise_error(error: SourceUnavailable) -> Iterator[LocatedItem]:
+    """Raise the error that ended the reading, once the items before it were taken."""
+    yield from ()
+    raise error
 
 
 def _find_completion_time(source_item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
@@ -252,7 +265,7 @@ def _select_row_roles(paths: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(path for path in paths if path not in ("name", "kind", "event", "source"))
 
 
-class _Visits:
+class Visits:
     """Joins rows of one message each by session. After a pause of hours, a session is another conversation.
 
     Rows of the window and of the day before it are held until the end of the source.

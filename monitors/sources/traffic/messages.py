@@ -49,12 +49,7 @@ _CODES: Final = get_codes("sides", "numbers")
 _SIDE_KEYS: Final = frozenset(
     path.split(".")[0] for path in (*_USER_FLAGS, *_REPLY_FLAGS, *_USER_KEYS, *_REPLY_KEYS, *_CODES)
 )
-_THINKING: Final = re.compile(
-    r"\s*<({tags})\b[^>]*>.*?(?:</\1>|\Z)\s*|\A(?:(?!<(?:{tags})\b).)*</(?:{tags})>\s*".replace(
-        "{tags}", "|".join(get_names("silent", "tags"))
-    ),
-    re.DOTALL | re.IGNORECASE,
-)
+_THINKING_TAG: Final = re.compile(rf"<(/?)({'|'.join(get_names('silent', 'tags'))})\b[^<>]*>", re.IGNORECASE)
 _HTML_TAGS: Final = frozenset(get_names("silent", "html_tags"))
 _BLOCK_TAGS: Final = frozenset(get_names("silent", "html_blocks"))
 _HTML: Final = re.compile(
@@ -129,10 +124,18 @@ def _read_list(values: list[Any], default: Side, fields: Fields, depth: int) -> 
     branch = select_branch(values, None) or values
     if all(is_document(value) for value in branch) and default is Side.REPLY:
         return [Message(Side.CONTEXT, passages=tuple(text for value in branch for text in read_tool_result(value)))]
+    if default is Side.REPLY and (chunks := [text for value in branch for text in _read_chunk(value)]):
+        return [Message(default, clean_text("".join(chunks), default))]
     if all(isinstance(value, str) or (isinstance(value, Unified) and _is_part(value, fields)) for value in branch):
         content = _read_content(branch, default)
         return [Message(default, _join(content.texts), content.passages, branch)]
     return [message for value in branch for message in _read_element(value, default, fields, depth)]
+
+
+def _read_chunk(value: Any) -> Iterator[str]:
+    """Yield the text of a piece of a streamed reply."""
+    for path in ("delta.content", "delta.text", "choices.0.delta.content"):
+        yield from (text for text in collect_values(value, path) if isinstance(text, str))
 
 
 def _read_element(value: Any, default: Side, fields: Fields, depth: int) -> Iterator[Message]:
@@ -503,9 +506,29 @@ def _join(texts: Iterable[str]) -> str:
 def clean_text(text: str, side: Side) -> str:
     """Return a text as the page shows it: without a model's thinking in a reply, HTML as text."""
     text = replace_surrogates(text)
-    if (side is Side.REPLY and "</" in text) or "<think" in text:
-        text = _THINKING.sub("", text) if side is Side.REPLY else text
+    if side is Side.REPLY and "<" in text:
+        text = _remove_thinking(text)
     return extract_html_text(text) if "</" in text or "<br" in text else text
+
+
+def _remove_thinking(text: str) -> str:
+    """Remove what stands in a model's tags. An open tag at the start reaches to the end, a closing one back."""
+    pieces: list[str] = []
+    opened, start, position = "", 0, 0
+    for tag in _THINKING_TAG.finditer(text):
+        if not tag[1] and not opened:
+            pieces.append(text[position : tag.start()])
+            opened, start = tag[2].lower(), tag.start()
+        elif tag[1] and (opened == tag[2].lower() or (not opened and position == 0)):
+            pieces = pieces if opened else []
+            opened, position = "", tag.end()
+    if position == 0 and not opened:
+        return text
+    if opened and "".join(pieces).strip():
+        pieces[-1] += text[start:]
+    elif not opened:
+        pieces.append(text[position:])
+    return "\n".join(pieces).strip()
 
 
 class _HtmlText(HTMLParser):

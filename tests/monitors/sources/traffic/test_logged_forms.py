@@ -171,6 +171,18 @@ async def test_tables_and_exports_are_read(name: str, tmp_path: Path) -> None:
     assert (turn.user_text, turn.reply_text) == (ITEM["question"], ITEM["answer"])
 
 
+async def test_rows_of_a_session_are_joined_across_files(tmp_path: Path) -> None:
+    for number, row in enumerate(TABLE):
+        (tmp_path / f"log-{number}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    read = await read_all(
+        FileTrafficSource(FileTraffic(kind="file", at=(str(tmp_path / "log-*.jsonl"),)), read_parquet_rows)
+    )
+    (conversation,) = read.conversations
+    assert [(turn.user_text, turn.reply_text) for turn in conversation.turns] == [
+        (ITEM["question"], ITEM["answer"])
+    ]
+
+
 @pytest.mark.parametrize("name", ["broken.json", "page.json", "page.csv"])
 async def test_a_file_that_is_neither_is_reported(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(b'[{"question": ' if name == "broken.json" else b"<!doctype html><p>Log in</p>")
