@@ -16,8 +16,8 @@ import pytest
 from monitors.config.file import parse_config
 from monitors.facts.triage_report import read_report
 from monitors.goldset.load import load_suite
-from monitors.sources.traffic.items import parse_turns
 from monitors.sources.traffic.settings import Fields, FileTraffic, HttpTraffic, LangSmithTraffic, PageTraffic
+from monitors.sources.traffic.turns import parse_turns
 from tests.lookout_commands import every_command
 from tests.tools.configuration_reference import reference
 

@@ -53,6 +53,8 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             'Grade replies: {"id", "question", "gold", "answer", "expected_refusal"} lines in, verdicts out.'),
         "redact": ("cli.pipes",
             'Mask personal data and secrets: {"id", "text"} lines in, {"id", "text", "found": […]} lines out.'),
+        "conversations": ("cli.conversations",
+            "Read logged objects as a nightly run does: JSON lines in, question, answer, passages and time out."),
         "localise": ("cli.pipes",
             'Score named files: {"id", "named": […], "gold": […]} lines in, precision, recall and F1 out.'),
         "efficiency": ("cli.pipes",
@@ -169,7 +171,7 @@ USERS: Final[Mapping[str, tuple[str, ...]]] = {
         "browser",
     ),
     "Scripts: a JSON line in, a JSON line out": (
-        *("grade", "facts", "redact", "localise", "efficiency", "first-look"),
+        *("grade", "facts", "redact", "conversations", "localise", "efficiency", "first-look"),
     ),
 }
 """Who uses which commands and groups, in the order of the help. Each is listed once."""
@@ -194,6 +196,7 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "facts": "< lines.jsonl",
     "grade": "< lines.jsonl",
     "redact": "< lines.jsonl",
+    "conversations": "< log.jsonl",
     "localise": "< lines.jsonl",
     "efficiency": "< lines.jsonl",
     "first-look": "< lines.jsonl",

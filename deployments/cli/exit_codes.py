@@ -64,7 +64,9 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
         ExitCode.INCONCLUSIVE: "of a page: not sure that it can be asked",
         ExitCode.MONITOR: "without a target: something that runs need is broken",
     },
-    **dict.fromkeys(("grade", "facts", "redact", "localise", "efficiency", "first-look"), _NO_LINE),
+    **dict.fromkeys(
+        ("grade", "facts", "redact", "conversations", "localise", "efficiency", "first-look"), _NO_LINE
+    ),
     "warehouse load": _DAMAGED,
     "warehouse check": _DAMAGED,
     "warehouse rebuild": _DAMAGED,

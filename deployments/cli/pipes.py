@@ -41,7 +41,7 @@ def _answer_line(line: bytes, answer: Callable[[Fields], Fields]) -> tuple[bytes
     try:
         fields = _parse_line(line)
         line_id = fields.get("id")
-        return _encode_line({"id": line_id} | answer(fields)), True
+        return encode_line({"id": line_id} | answer(fields)), True
     except Unreadable as error:
         return _encode_error(line_id, str(error)), False
     except RecursionError:
@@ -85,7 +85,8 @@ def _name_json_type(value: object) -> str:
     return names.get(type(value), type(value).__name__)
 
 
-def _encode_line(fields: Fields) -> bytes:
+def encode_line(fields: Fields) -> bytes:
+    """Return an answer as a line of JSON."""
     try:
         return (escape_json(json.dumps(fields, ensure_ascii=False, allow_nan=False)) + "\n").encode()
     except UnicodeEncodeError:  # an id with half of a surrogate pair is echoed as it was written, escaped
@@ -94,9 +95,9 @@ def _encode_line(fields: Fields) -> bytes:
 
 def _encode_error(line_id: Any, message: str) -> bytes:
     try:
-        return _encode_line({"id": line_id, "error": message})
+        return encode_line({"id": line_id, "error": message})
     except (RecursionError, ValueError):
-        return _encode_line({"id": None, "error": message})
+        return encode_line({"id": None, "error": message})
 
 
 def facts_command() -> ExitCode:
@@ -142,8 +143,13 @@ def first_look_command() -> ExitCode:
 
 
 def _run_on_stdin(answer: Callable[[Fields], Fields]) -> ExitCode:
+    return answer_stream(lambda lines, out: run_pipe(lines, out, answer))
+
+
+def answer_stream(answer: Callable[[BinaryIO, BinaryIO], ExitCode]) -> ExitCode:
+    """Call ``answer`` with standard input and output; a reader may close the pipe early."""
     try:
-        return run_pipe(sys.stdin.buffer, get_byte_output(), answer)
+        return answer(sys.stdin.buffer, get_byte_output())
     except BrokenPipeError:  # the reader closed the pipe; nothing may be flushed to it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), get_byte_output().fileno())
         return ExitCode.PASS

@@ -66,7 +66,7 @@ async def _poll_log(log_follower: LogFollower, console: Console, *, as_json: boo
         write_json(result.model_dump_json() + "\n")
     elif _has_news(result) or not say_nothing:
         console.print(f"[dim]{log_follower.notifier.now():%H:%M:%S}[/]  {format_poll(result)}", highlight=False)
-    return ExitCode.MONITOR if result.unreadable else ExitCode.PASS
+    return ExitCode.MONITOR if result.unreadable or result.found.aside_count else ExitCode.PASS
 
 
 def _has_news(result: LogPoll) -> bool:

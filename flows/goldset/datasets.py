@@ -26,8 +26,8 @@ from monitors.records.cases import GoldCase, Suite
 from monitors.records.exchanges import Origin
 from monitors.records.grades import FailureKind
 from monitors.records.operator_actions import CaseDraft
-from monitors.sources.traffic.items import parse_turns
 from monitors.sources.traffic.settings import Fields
+from monitors.sources.traffic.turns import parse_turns
 
 OnProgress = Callable[[int], None]
 """Called with the number of entries read or written since the last call."""

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from flows.alerting.faults import Fault
-from flows.nightly.format import SOURCE_WARNING_KINDS, count_unusable
+from flows.nightly.format import SOURCE_WARNING_KINDS, count_unusable, format_reasons
 from monitors.alerts.observe import (
     ObservationContext,
     fingerprint,
@@ -272,8 +272,8 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
         faults.append(
             Fault(
                 ITEMS_UNREADABLE,
-                f"{plural(unusable, 'item')} of the night's traffic could not be used, the first at "
-                f"{first.place}: {first.detail}",
+                f"{plural(unusable, 'item')} of the night's traffic could not be used{format_reasons(report)}, the "
+                f"first at {first.place}: {first.detail}",
             )
         )
     if not report.read and not report.interrupted:

@@ -168,6 +168,7 @@ def build_intake_checkpoint(
         watermarks=tuple(read.watermarks),
         issues=tuple(read.issues),
         issue_count=read.issue_count,
+        unusable=dict(read.unusable),
         interrupted=tuple(read.interrupted),
         strata=tuple(strata),
         census=census.rates,

@@ -90,10 +90,7 @@ def build_nightly_context(
     ended = due_at or compute_previous_due_at(now, settings)
     run_id = f"{ended.astimezone(UTC):{_STAMP}}{_NIGHT_MARK}{target}"
     graders, sender = configured.graders, build_alert_sender(config, get_environment())
-    sources = {
-        name: build_traffic_source(source, get_environment(), _open_page_reader, read_parquet_rows)
-        for name, source in settings.sources.items()
-    }
+    sources = build_traffic_sources(settings)
     if settings.write_back and not any(isinstance(source, ScoreKeeper) for source in sources.values()):
         raise ConfigError(f"targets.{target}.traffic.write_back: none of its sources takes scores; langsmith does")
     return NightlyContext(
@@ -114,6 +111,14 @@ def build_nightly_context(
         environment=get_environment(),
         nonce=generate_nonce,
     )
+
+
+def build_traffic_sources(settings: NightlySettings) -> dict[str, TrafficSource]:
+    """Build the sources of a target's live traffic by name. Raises `ConfigError`; reads nothing."""
+    return {
+        name: build_traffic_source(source, get_environment(), _open_page_reader, read_parquet_rows)
+        for name, source in settings.sources.items()
+    }
 
 
 def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) -> TrafficGrader:

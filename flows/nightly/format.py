@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Protocol
 
 from monitors.alerts.traffic_census import CENSUS_WORDS, format_rate
 from monitors.plural import plural
 from monitors.records.estimates import RateEstimate
 from monitors.records.nightly import CensusRate, NightlyReport, QuestionsAsked, Rate, ReportsRated
-from monitors.records.traffic import SourceWarning, SourceWarningKind
+from monitors.records.traffic import SourceWarning, SourceWarningKind, UnusableReason
 
 SOURCE_WARNING_KINDS: Final = frozenset({SourceWarningKind.PAGES_MAY_FOLLOW})
 """Warnings about a whole source and not about one of its items."""
@@ -26,6 +26,11 @@ class IntakeSummary(Protocol):
     @property
     def issue_count(self) -> int:
         """All of them."""
+        ...
+
+    @property
+    def unusable(self) -> Mapping[UnusableReason, int]:
+        """How many could not be used, by reason."""
         ...
 
     @property
@@ -157,12 +162,45 @@ def format_intake(read: IntakeSummary) -> Iterator[str]:
         yield f"{plural(read.repeated, 'item')} stood there more than once: each conversation counts once"
     unusable, first = count_unusable(read)
     if first is not None:
-        yield f"{plural(unusable, 'item')} could not be used, the first at {first.place}: {first.detail}"
+        items = f"{plural(unusable, 'item')} could not be used{format_reasons(read)}"
+        yield f"{items}, the first at {first.place}: {first.detail}"
+    if spans := read.unusable.get(UnusableReason.NO_CONVERSATION):
+        yield f"{plural(spans, 'item')} of the source hold no conversation: steps of tools, searches and embeddings"
 
 
 def count_unusable(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
-    """Count the items that could not be used; also return the first of them."""
+    """Count the items that could not be used, without a tracer's other spans; also return the first of them."""
     others = sum(warning.kind in SOURCE_WARNING_KINDS for warning in read.issues)
-    return read.issue_count - others, next(
-        (warning for warning in read.issues if warning.kind not in SOURCE_WARNING_KINDS), None
+    spans = read.unusable.get(UnusableReason.NO_CONVERSATION, 0)
+    first = next(
+        (
+            warning
+            for warning in read.issues
+            if warning.kind not in SOURCE_WARNING_KINDS and warning.reason is not UnusableReason.NO_CONVERSATION
+        ),
+        None,
     )
+    return read.issue_count - others - spans, first
+
+
+REASON_WORDS: Final = {
+    UnusableReason.NO_CONVERSATION: "without a conversation",
+    UnusableReason.BROKEN: "broken",
+    UnusableReason.NO_TIME: "without a readable time",
+    UnusableReason.NO_QUESTION: "without a question",
+    UnusableReason.NO_REPLY_PLACE: "without a place for a reply",
+    UnusableReason.REPLY_UNREADABLE: "with a reply in an unknown form",
+    UnusableReason.UNPAIRED: "whose question and reply cannot be paired",
+    UnusableReason.INVALID: "with a value that cannot be stored",
+}
+
+
+def format_reasons(read: IntakeSummary) -> str:
+    """Format why items could not be used, with how many for each reason, in brackets."""
+    counts = {
+        reason: count for reason, count in read.unusable.items() if reason is not UnusableReason.NO_CONVERSATION
+    }
+    parts = [
+        f"{count:,} {REASON_WORDS[reason]}" for reason, count in sorted(counts.items(), key=lambda row: -row[1])
+    ]
+    return f" ({', '.join(parts)})" if parts else ""

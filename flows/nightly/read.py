@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Container, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from flows.nightly.census import CHUNK_SIZE, CensusPool, SourceCensus
 from flows.nightly.format import SOURCE_WARNING_KINDS
 from monitors.errors import SourceUnavailable
 from monitors.records.nightly import NightlyReport
-from monitors.records.traffic import Conversation, SourceWarning, Watermark
+from monitors.records.traffic import Conversation, SourceWarning, UnusableReason, Watermark
 from monitors.sources.intake import IntakeWindow, Offer, advance_watermark, compute_intake_window
 from monitors.sources.sampling.sample import Candidates
 from monitors.sources.traffic.source import TrafficSource
@@ -35,6 +35,7 @@ class NightlyRead:
     issues: list[SourceWarning] = field(default_factory=list[SourceWarning])
     """The first of all, those about a whole source before those about an item."""
     issue_count: int = 0
+    unusable: Counter[UnusableReason] = field(default_factory=Counter[UnusableReason])
     watermarks: list[Watermark] = field(default_factory=list[Watermark])
     interrupted: list[str] = field(default_factory=list[str])
 
@@ -52,6 +53,7 @@ class NightlyRead:
         changed = read.tally.intake.build_warnings()
         self.issues = _sort_and_limit([*self.issues, *read.issues, *changed])
         self.issue_count += read.issue_count + len(changed)
+        self.unusable += read.unusable
 
 
 class SourceRead:
@@ -61,6 +63,7 @@ class SourceRead:
         self.tally, self._mark = tally, mark
         self.issues: list[SourceWarning] = []
         self.issue_count = 0
+        self.unusable = Counter[UnusableReason]()
 
     async def read(self, source: TrafficSource, span: IntakeWindow, pool: CensusPool) -> None:
         """Read the whole source, and have every new conversation classified. Raises `SourceUnavailable`."""
@@ -81,6 +84,8 @@ class SourceRead:
                 if item.at is None or self._mark is None or item.at >= self._mark.completed_to:
                     self.issues = _sort_and_limit([*self.issues, item])
                     self.issue_count += 1
+                    if item.reason is not None:
+                        self.unusable[item.reason] += 1
                 continue
             written = item.model_dump_json().encode()
             offer = self.tally.intake.offer(item, written)
@@ -96,7 +101,14 @@ class SourceRead:
 
 
 def _sort_and_limit(issues: Sequence[SourceWarning]) -> list[SourceWarning]:
-    return sorted(issues, key=lambda warning: warning.kind not in SOURCE_WARNING_KINDS)[:MAX_WARNINGS]
+    """Return the first few: those about a source, then those about items that should have been conversations."""
+    return sorted(
+        issues,
+        key=lambda warning: (
+            warning.kind not in SOURCE_WARNING_KINDS,
+            warning.reason is UnusableReason.NO_CONVERSATION,
+        ),
+    )[:MAX_WARNINGS]
 
 
 class _UnionContainer:

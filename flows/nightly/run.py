@@ -285,6 +285,7 @@ class NightlyRun:
             watermarks=reading.watermarks,
             issues=reading.issues,
             issue_count=reading.issue_count,
+            unusable=reading.unusable,
             interrupted=reading.interrupted,
             census=reading.census,
             run_id=context.run_id,

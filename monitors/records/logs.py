@@ -61,6 +61,8 @@ class QuarantineReason(StrEnum):
     NOT_UTF8 = "not_utf8"
     NOT_JSON = "not_json"
     NOT_AN_OBJECT = "not_an_object"
+    NO_TEXT = "no_text"
+    """An object without a question, a reply or a claim at a known name."""
 
 
 class QuarantinedLine(Record):
@@ -111,6 +113,11 @@ class BlockedReply(Record):
     top_score: Annotated[Probability, Strict()] | None = None
     policy_ids: tuple[StrictStr, ...] = ()
     extra: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @property
+    def has_text(self) -> bool:
+        """Whether it holds something that a person can judge: a question, a reply or a claim."""
+        return any(text and text.strip() for text in (self.user_text, self.blocked_reply, *self.unsupported_claims))
 
 
 class HallucinationEntry(Record):

@@ -16,7 +16,7 @@ from monitors.records.estimates import DriftReading, DriftState, GradedStratum, 
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import Redacted
 from monitors.records.runs import Judging
-from monitors.records.traffic import SampledConversation, SourceWarning, Watermark
+from monitors.records.traffic import SampledConversation, SourceWarning, UnusableReason, Watermark
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -187,6 +187,8 @@ class NightlyIntake(Record):
     watermarks: tuple[Watermark, ...] = ()
     issues: tuple[SourceWarning, ...] = ()
     issue_count: Count = 0
+    unusable: dict[UnusableReason, Count] = Field(default_factory=dict[UnusableReason, Count])
+    """How many items could not be used, by reason; runs of earlier versions have none."""
     interrupted: tuple[str, ...] = ()
     census: tuple[CensusRate, ...] = ()
 

@@ -77,16 +77,37 @@ class SourceWarningKind(StrEnum):
     """A page looks full, but the source does not say whether another one follows."""
 
 
+class UnusableReason(StrEnum):
+    """Why an item is not a conversation that can be graded."""
+
+    BROKEN = "broken"
+    """The line, page or item cannot be parsed."""
+    NO_TIME = "no_time"
+    NO_QUESTION = "no_question"
+    NO_REPLY_PLACE = "no_reply_place"
+    """It has no place for a reply, so that nobody can tell whether there was one."""
+    REPLY_UNREADABLE = "reply_unreadable"
+    """A reply is there, in a form that is not known."""
+    NO_CONVERSATION = "no_conversation"
+    """A span of a tracer, or a message, in which the user neither writes nor reads."""
+    UNPAIRED = "unpaired"
+    """Its questions and answers cannot be paired, or it is a message without the id of its conversation."""
+    INVALID = "invalid"
+    """A part of it has a value that cannot be stored."""
+
+
 class SourceWarning(Record):
     """An item that could not be read: it is counted and reported, and the other items are read.
 
-    ``place`` says where (file and line, page of an export, id of a run). ``detail`` never quotes the item. ``at``
-    is when the item or its neighbour was completed, if known.
+    ``place`` says where (file and line, page of an export, id of a run). ``detail`` quotes no text of the item; of
+    a time that cannot be read it shows the value. ``at`` is when the item or its neighbour was completed, if known.
+    ``reason`` is absent for a warning about a whole source.
     """
 
     kind: SourceWarningKind
     place: str
     detail: str
+    reason: UnusableReason | None = None
     at: UtcTime | None = None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from deployments.cli.conversations import answer_lines
 from deployments.cli.exit_codes import SPECIAL_CODES, ExitCode
 from deployments.cli.pipes import run_pipe
 from flows.server.schedules import Cron, Every, PlannedDeployment
@@ -137,18 +138,31 @@ def pipe_lines(
 ) -> Iterator[str]:
     """What a pipe reads of its lines, and the fields with types of its answers; the last line cannot be read."""
     reads = {"id"}
-    types: dict[str, set[str]] = {}
     out = io.BytesIO()
     given = [json.dumps({"id": "a", **line}).encode() for line in lines]
     run_pipe([*given, b"[]"], out, lambda fields: answer(Recording(fields, reads)))
     *answers, refusal = map(json.loads, out.getvalue().splitlines())
     assert set(refusal) == {"id", "error"}
-    for fields in answers:
-        assert "error" not in fields, fields
-        for path, kind in _value_fields(fields, ""):
-            types.setdefault(path, set()).add(kind)
+    assert not any("error" in fields for fields in answers)
     yield f"lookout {name}"
     yield from (f"  in   {field}" for field in sorted(reads))
+    yield from _answer_fields(answers)
+
+
+def conversation_lines() -> Iterator[str]:
+    """The fields with types of what ``lookout conversations`` answers; it reads lines in any form."""
+    out = io.BytesIO()
+    logged = {"question": "q", "answer": "a", "context": ["p"], "ts": 1772366400}
+    answer_lines(io.BytesIO(json.dumps(logged).encode() + b"\n[]\n"), out)
+    yield "lookout conversations"
+    yield from _answer_fields(map(json.loads, out.getvalue().splitlines()))
+
+
+def _answer_fields(answers: Iterable[dict[str, Any]]) -> Iterator[str]:
+    types: dict[str, set[str]] = {}
+    for fields in answers:
+        for path, kind in _value_fields(fields, ""):
+            types.setdefault(path, set()).add(kind)
     yield from (f"  out  {line}" for line in _lines_of(dict(sorted(types.items()))))
 
 

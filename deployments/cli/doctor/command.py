@@ -24,7 +24,7 @@ from deployments.cli.init.api import find_api_problem
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.cli.verify import is_address, name_from_address
 from flows.terminal import write_json
-from flows.terminal_console import make_terminal_console
+from flows.terminal_console import make_terminal_console, print_named
 from flows.waiting import show_waiting, update_waiting
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.errors import ConfigError
@@ -164,7 +164,10 @@ def doctor_command(
     if target is not None:
         if fix:
             raise ConfigError("--fix is about this machine: leave the target out (`lookout doctor --fix`)")
-        return _inspect_target(target, config, ask, picture, as_json=as_json)
+        code = _inspect_target(target, config, ask, picture, as_json=as_json)
+        if not as_json:
+            _print_traffic(target, config)
+        return code
     from flows.clock import utc_now  # duckdb
     from flows.runtime.secrets import get_environment  # duckdb
 
@@ -220,6 +223,23 @@ def _inspect_target(
         as_json=as_json,
     )
     return exit_code_from_inspection(inspection)
+
+
+def _print_traffic(target: str, config: Path) -> None:
+    """Print how a nightly run reads the target's live traffic, where it has some."""
+    loaded = load_config(config) if config.exists() else None
+    name = next(iter(_find_targets_at(loaded, target)), None) if is_address(target) else target
+    settings = loaded.target(name) if loaded is not None and name is not None else None
+    if settings is None or settings.traffic is None:
+        return
+    from deployments.cli.doctor.traffic import format_traffic, sample_traffic  # duckdb
+    from flows.clock import utc_now  # duckdb
+
+    with show_waiting("Reading live traffic"):
+        samples = asyncio.run(sample_traffic(settings.traffic, utc_now()))
+    console = make_terminal_console()
+    for row_name, line in format_traffic(samples, settings.graders.account_patterns):
+        print_named(console, row_name, [escape(line)])
 
 
 def _print_inspection(

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from typing import Final, cast
 
-from pydantic import AwareDatetime, JsonValue, TypeAdapter, ValidationError
+from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
 from monitors.json_path import collect_values
 from monitors.records.base import Identifier
 from monitors.records.logs import BlockedReply, HallucinationEntry, QuarantinedLine, QuarantineReason
-from monitors.sources.logs.settings import LogFields
+from monitors.sources.logs.settings import NAMES, LogFields
 from monitors.sources.logs.tail import LogLine
-from monitors.sources.traffic.settings import Paths
+from monitors.sources.traffic.names import to_snake_case
+from monitors.sources.traffic.settings import Fields, Paths
+from monitors.sources.traffic.times import parse_time
+from monitors.sources.traffic.turns import parse_turns
+from monitors.sources.traffic.unify import unify
 
 _DEFAULT_FIELDS: Final = LogFields()
 _TEXTS: Final = ("user_text", "blocked_reply")
 _LISTS: Final = ("reasons", "unsupported_claims", "policy_ids")
-_TIME: Final[TypeAdapter[AwareDatetime]] = TypeAdapter(AwareDatetime)
+_VERDICTS: Final = tuple(
+    [(name, True) for name in NAMES["verdicts"]["wrong"]] + [(name, False) for name in NAMES["verdicts"]["right"]]
+)
+_STOPPED: Final = tuple(NAMES["verdicts"]["stopped"])
+_HEARTBEAT_KEYS: Final = frozenset(NAMES["heartbeat"]["keys"])
+_HEARTBEAT_WORDS: Final = frozenset(NAMES["heartbeat"]["words"])
+_MAX_KEYS: Final = 5
+_MAX_KEY_LENGTH: Final = 40
+"""Of the keys that a quarantined line has."""
 _BLOCKED_REPLY: Final = BlockedReply.__pydantic_validator__
 """Called directly: at 50 MB/s the method around it costs a tenth of the time."""
 _BLANK = b" \t\r\n\0"
@@ -40,7 +51,9 @@ def is_whole_entry(raw: bytes) -> bool:
 def parse_line(
     log: Identifier, line: LogLine, fields: LogFields = _DEFAULT_FIELDS
 ) -> HallucinationEntry | QuarantinedLine | None:
-    """Parse a line into an entry or a quarantined line; ``None`` for a blank one. Never raises on any bytes.
+    """Parse a line into an entry or a quarantined line. Never raises on any bytes.
+
+    ``None`` for a line that is no entry: a blank one, ``{}``, a heartbeat, a reply that the guard found right.
 
     ``fields`` give the paths of an entry's parts; other keys stay as they are. Byte order marks, carriage returns
     and the zero bytes that a crash leaves around a line are removed.
@@ -70,7 +83,21 @@ def parse_reply(
         return _quarantine(
             log, line, QuarantineReason.NOT_AN_OBJECT, f"a JSON {_name_json_type(value)}, expected an object"
         )
-    return _build_reply(value, fields)
+    reply = _build_reply(value, fields)
+    if not reply.has_text:
+        reply = _search_nested(cast("dict[str, JsonValue]", from_json(text)), fields)
+    if _is_reply_right(reply):
+        return None
+    if reply.has_text:
+        return reply
+    logged = cast("dict[str, JsonValue]", from_json(text))
+    if not logged or _is_heartbeat(reply.extra):
+        return None
+    keys = ", ".join(key[:_MAX_KEY_LENGTH] for key in list(logged)[:_MAX_KEYS])
+    detail = (
+        f"no question, reply or claim at a known name; its keys are {keys} (hallucination_log.fields names others)"
+    )
+    return _quarantine(log, line, QuarantineReason.NO_TEXT, detail)
 
 
 def compute_line_id(line: LogLine) -> Identifier:
@@ -91,6 +118,47 @@ def _build_reply(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply
         except ValidationError:
             value |= {path: values[name] for name, path in fields.usual if name in values}
     return _search_fields(value, fields)
+
+
+def _search_nested(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
+    """Search the parts in camel case, in objects within the entry, and in a list of messages."""
+    unified = unify(value)
+    flat: dict[str, JsonValue] = {}
+    pending: list[dict[str, JsonValue]] = [unified] if isinstance(unified, dict) else []
+    while pending:
+        inner = pending.pop(0)
+        for name, inner_value in inner.items():
+            if isinstance(inner_value, dict):
+                pending.append(inner_value)
+            else:
+                flat.setdefault(name, inner_value)
+    reply = _search_fields(flat, fields)
+    turns = () if reply.has_text else parse_turns(value, Fields())
+    if turns:
+        texts = {"user_text": turns[-1].user_text, "blocked_reply": turns[-1].reply_text}
+        return BlockedReply.model_validate(reply.model_dump() | texts)
+    return reply
+
+
+def _is_reply_right(reply: BlockedReply) -> bool:
+    """Whether the entry says that nothing was wrong: ``"hallucinated": false``, ``"grounded": true``."""
+    flags = {to_snake_case(name): value for name, value in reply.extra.items() if isinstance(value, bool)}
+    for value in reply.extra.values():
+        if isinstance(value, dict):
+            flags |= {to_snake_case(name): inner for name, inner in value.items() if isinstance(inner, bool)}
+    if not flags:
+        return False
+    for name, means_wrong in _VERDICTS:
+        if name in flags:
+            return flags[name] is not means_wrong
+    is_let_through = any(flags.get(name) is False for name in _STOPPED)
+    return is_let_through and not reply.reasons and not reply.unsupported_claims
+
+
+def _is_heartbeat(extra: dict[str, JsonValue]) -> bool:
+    """Whether an entry without a text only says that its writer is alive."""
+    words = (value for name, value in extra.items() if to_snake_case(name) in _HEARTBEAT_KEYS)
+    return not _HEARTBEAT_WORDS.isdisjoint(to_snake_case(word) for word in words if isinstance(word, str))
 
 
 def _search_fields(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
@@ -132,7 +200,7 @@ def _build_partial_reply(values: dict[str, JsonValue], extra: dict[str, JsonValu
     for name, value in values.items():
         if value is None:
             continue
-        parsed_value = _parse_time(value) or value if name == "ts" else value
+        parsed_value = parse_time(value) or value if name == "ts" else value
         if _is_valid_field(name, parsed_value):
             valid_fields[name] = parsed_value
         else:
@@ -146,18 +214,6 @@ def _is_valid_field(name: str, value: object) -> bool:
     except ValidationError:
         return False
     return True
-
-
-def _parse_time(value: JsonValue) -> datetime | None:
-    """Parse ISO 8601 (UTC where no zone is given) or epoch seconds; ``None`` where it is neither."""
-    try:
-        return _TIME.validate_python(value)
-    except ValidationError:
-        pass
-    try:
-        return _TIME.validate_python(f"{value}Z") if isinstance(value, str) else None
-    except ValidationError:
-        return None
 
 
 def _replace_non_finite(value: JsonValue) -> JsonValue:

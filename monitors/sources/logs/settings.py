@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
+from monitors.sources.traffic.names import load_names
 from monitors.sources.traffic.settings import Paths
 
 HUB_PREFIX: Final = "hf://"
+NAMES: Final = load_names(__file__)
+
+
+def _describe_paths(name: str, description: str) -> Any:
+    """Return a field with the default paths of ``names.toml``."""
+    return Field(default=tuple(NAMES["fields"][name]), description=description)
 
 
 class LogFields(BaseModel):
     """`[targets.NAME.hallucination_log.fields]`: the paths of an entry's parts; the first with a value counts.
 
-    Common names need no mapping. Other keys stay as they are.
+    Common names need no mapping, also in camel case or in an object within the entry. Other keys stay as they
+    are.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ts: Paths = Field(default=("ts", "timestamp", "time", "created_at"), description="when the reply was held back")
-    user_text: Paths = Field(
-        default=("user_text", "question", "query", "prompt", "user_message", "input", "questions"),
-        description="what the user asked; a list of texts is joined",
+    ts: Paths = _describe_paths("ts", "when the reply was held back")
+    user_text: Paths = _describe_paths("user_text", "what the user asked; a list of texts is joined")
+    blocked_reply: Paths = _describe_paths(
+        "blocked_reply", "the reply that was held back; a list of texts is joined"
     )
-    blocked_reply: Paths = Field(
-        default=("blocked_reply", "answer", "reply", "response", "reply_text", "completion", "output", "answers"),
-        description="the reply that was held back; a list of texts is joined",
-    )
-    reasons: Paths = Field(
-        default=("reasons", "reason"), description="why: a list of texts, or one text, which is one reason"
-    )
-    unsupported_claims: Paths = Field(
-        default=("unsupported_claims", "claims"), description="what nothing supports: texts, or one text"
-    )
-    chunk_count: Paths = Field(
-        default=("chunk_count", "chunks_count", "num_chunks"), description="how many passages it was made from"
-    )
-    top_score: Paths = Field(default=("top_score", "score"), description="the best passage's score, from 0 to 1")
-    policy_ids: Paths = Field(
-        default=("policy_ids", "policies", "policy_id"), description="which documents it was about"
-    )
+    reasons: Paths = _describe_paths("reasons", "why: a list of texts, or one text, which is one reason")
+    unsupported_claims: Paths = _describe_paths("unsupported_claims", "what nothing supports: texts, or one text")
+    chunk_count: Paths = _describe_paths("chunk_count", "how many passages it was made from")
+    top_score: Paths = _describe_paths("top_score", "the best passage's score, from 0 to 1")
+    policy_ids: Paths = _describe_paths("policy_ids", "which documents it was about")
 
     _usual: tuple[tuple[str, str], ...] = PrivateAttr(())
     _others: frozenset[str] = PrivateAttr(frozenset())

@@ -1,4 +1,4 @@
-"""Read traffic from files: JSON lines or Parquet, wherever fsspec can open them.
+"""Read traffic from files: JSON lines, a JSON document, a table or Parquet, wherever fsspec can open them.
 
 Lines of a forward-only stream are read in bounded memory. A blocking iterator is read in a thread, so that it does
 not block the event loop.
@@ -7,11 +7,15 @@ not block the event loop.
 from __future__ import annotations
 
 import asyncio
+import csv
 import gzip
+import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
+from io import BytesIO
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
@@ -19,16 +23,19 @@ from urllib.parse import urlsplit
 import fsspec.core  # pyright: ignore[reportMissingTypeStubs] - it has none
 
 from monitors.errors import ConfigError, SourceUnavailable
-from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
+from monitors.json_path import collect_values
+from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind, UnusableReason
 from monitors.request_headers import NO_HEADERS, RequestHeaders
 from monitors.sources.traffic.items import (
     LocatedItem,
+    Visits,
     Window,
     looks_like_html,
     parse_conversations,
     parse_json,
     strip_blanks,
 )
+from monitors.sources.traffic.names import get_names
 from monitors.sources.traffic.settings import FileFormat, FileTraffic
 
 CHUNK_BYTES = 1 << 20
@@ -128,6 +135,9 @@ _FORMATS: Final = {
     ".jsonl": FileFormat.JSONL,
     ".ndjson": FileFormat.JSONL,
     ".log": FileFormat.JSONL,
+    ".json": FileFormat.JSON,
+    ".csv": FileFormat.CSV,
+    ".tsv": FileFormat.CSV,
     ".parquet": FileFormat.PARQUET,
     ".pq": FileFormat.PARQUET,
 }
@@ -135,6 +145,11 @@ _MEGABYTE: Final = 1_000_000
 _REFUSED_STATUSES: Final = (401, 403)
 _ENDPOINT_OPTIONS: Final = {"s3": "endpoint_url", "s3a": "endpoint_url", "hf": "endpoint"}
 """The option of each protocol's package for the address of its service."""
+
+MAX_DOCUMENT_BYTES: Final = 256 * _MEGABYTE
+"""A JSON document is held in memory as a whole."""
+_ITEM_LISTS: Final = get_names("inside", "lists")
+_DELIMITERS: Final = ",;\t|"
 
 ParquetReader = Callable[[Path], Iterator[list[dict[str, Any]]]]
 """Reads a local file's rows in batches; ``ValueError`` where it is not Parquet."""
@@ -169,6 +184,7 @@ class FileTrafficSource:
 
     def _read_all(self, window: Window) -> Generator[Conversation | SourceWarning]:
         failures: list[str] = []
+        visits = Visits(self._settings.fields, window)
         for pattern in self._settings.at:
             try:
                 files = self._find_files(pattern)
@@ -177,20 +193,17 @@ class FileTrafficSource:
                 continue
             for file in files:
                 try:
-                    yield from parse_conversations(self._read_items(file), self._settings.fields, window)
+                    placed = self._read_items(file)
+                    yield from parse_conversations(placed, self._settings.fields, window, visits)
                 except SourceUnavailable as error:
                     failures.append(str(error))
+        yield from (located.record for located in visits.build())
         if failures:
             raise SourceUnavailable("; ".join(failures))
 
     def _find_files(self, pattern: str) -> list[_File]:
-        protocol, options = urlsplit(pattern).scheme, dict[str, object]()
-        if protocol in {"http", "https"} and self._headers.values:
-            options["client_kwargs"] = {"headers": dict(self._headers.values)}
-        elif self._settings.endpoint_url is not None and protocol in _ENDPOINT_OPTIONS:
-            options[_ENDPOINT_OPTIONS[protocol]] = self._settings.endpoint_url
         try:
-            system, path = cast("Any", fsspec.core).url_to_fs(pattern, **options)
+            system, path = cast("Any", fsspec.core).url_to_fs(pattern, **self._build_options(pattern))
             system.invalidate_cache()  # what was put there since the last nightly run
             paths = cast("list[str]", sorted(system.glob(path))) if _is_glob(pattern) else [path]
         except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
@@ -202,6 +215,17 @@ class FileTrafficSource:
             for file_path in paths
         ]
 
+    def _build_options(self, pattern: str) -> dict[str, object]:
+        protocol = urlsplit(pattern).scheme
+        if protocol in {"http", "https"} and self._headers.values:
+            return {"client_kwargs": {"headers": dict(self._headers.values)}}
+        endpoint = self._settings.endpoint_url
+        return (
+            {_ENDPOINT_OPTIONS[protocol]: endpoint}
+            if endpoint is not None and protocol in _ENDPOINT_OPTIONS
+            else {}
+        )
+
     def _read_items(self, file: _File) -> Iterator[LocatedItem | SourceWarning]:
         kind, packed = detect_format(file.path, self._settings.format)
         try:
@@ -209,7 +233,7 @@ class FileTrafficSource:
                 yield from self._read_rows(file, packed=packed)
             else:
                 with closing(file.system.open(file.path, "rb")) as stream:
-                    yield from self._read_lines(Unpacked(stream) if packed else stream, file.name)
+                    yield from self._read_stream(Unpacked(stream) if packed else stream, file.name, kind)
         except (SourceUnavailable, ConfigError):
             raise
         except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
@@ -254,26 +278,73 @@ class FileTrafficSource:
             copy.write(chunk)
         copy.flush()
 
-    def _read_lines(self, stream: ByteStream, name: str) -> Iterator[LocatedItem | SourceWarning]:
-        started = False
-        for line in read_lines(stream, max_bytes=int(self._settings.longest_line_mb * _MEGABYTE)):
-            if not strip_blanks(line.raw):
-                continue
-            if not started and looks_like_html(line.raw):
-                raise SourceUnavailable(f"{name} is a web page, expected JSON lines: is it a login page?")
-            started = True
-            place = f"{name}:{line.number}"
-            if line.length > len(line.raw):
-                detail = f"a line of {line.length:,} bytes (traffic.longest_line_mb)"
-                yield _build_unreadable_warning(place, detail)
-                continue
-            try:
-                value = parse_json(line.raw)
-            except ValueError as error:
-                note = "" if line.ended else "; it has no line's end, so it may still be being written"
-                yield _build_unreadable_warning(place, f"{error}{note}")
-                continue
-            yield LocatedItem(place, value)
+    def _read_stream(
+        self, stream: ByteStream, name: str, kind: FileFormat
+    ) -> Iterator[LocatedItem | SourceWarning]:
+        if kind is FileFormat.JSON:
+            yield from _read_document(stream, name)
+            return
+        lines = read_lines(stream, max_bytes=int(self._settings.longest_line_mb * _MEGABYTE))
+        first = next((line for line in lines if strip_blanks(line.raw)), None)
+        if first is None:
+            return
+        _refuse_web_page(first.raw, name)
+        lines = chain([first], lines)
+        yield from _read_table(lines, name) if kind is FileFormat.CSV else parse_lines(lines, f"{name}:")
+
+
+def _refuse_web_page(raw: bytes, name: str) -> None:
+    if looks_like_html(raw):
+        raise SourceUnavailable(f"{name} is a web page, expected conversations: is it a login page?")
+
+
+def parse_lines(lines: Iterable[StreamLine], before: str) -> Iterator[LocatedItem | SourceWarning]:
+    """Yield the item of each line, those of a list one by one. A place is ``before`` and the line's number."""
+    for line in lines:
+        if not strip_blanks(line.raw):
+            continue
+        parsed = _parse_line(line, f"{before}{line.number}")
+        items = parsed.item if isinstance(parsed, LocatedItem) else None
+        if isinstance(items, list) and items and all(isinstance(item, dict) for item in cast("list[Any]", items)):
+            yield from (LocatedItem(f"{before}{line.number}", item) for item in cast("list[Any]", items))
+        else:
+            yield parsed
+
+
+def _read_document(stream: ByteStream, name: str) -> Iterator[LocatedItem | SourceWarning]:
+    """Yield the items of a JSON document; of one that holds JSON lines, each line's."""
+    raw = bytearray()
+    while chunk := stream.read(CHUNK_BYTES):
+        raw += chunk
+        if len(raw) > MAX_DOCUMENT_BYTES:
+            raise SourceUnavailable(
+                f"{name}: a JSON document of more than {MAX_DOCUMENT_BYTES // _MEGABYTE:,} MB is not read; "
+                "write JSON lines (.jsonl) instead"
+            )
+    _refuse_web_page(bytes(raw), name)
+    try:
+        document = parse_json(bytes(raw))
+    except ValueError as error:
+        lines = list(read_lines(BytesIO(raw), max_bytes=len(raw)))
+        if len(lines) == 1 or isinstance(_parse_line(lines[0], name), SourceWarning):
+            yield _build_unreadable_warning(name, str(error))
+            return
+        yield from parse_lines(lines, f"{name}:")
+        return
+    values: list[Any] = [value for path in _ITEM_LISTS for value in collect_values(document, path)]
+    items = next((cast("list[Any]", value) for value in values if isinstance(value, list)), [document])
+    yield from (LocatedItem(f"{name}:item {number}", item) for number, item in enumerate(items, start=1))
+
+
+def _read_table(lines: Iterator[StreamLine], name: str) -> Iterator[LocatedItem]:
+    """Yield the rows of a table as objects, by the names of its first row."""
+    header = strip_blanks(next(lines).raw).decode("utf-8", "replace")
+    delimiter = max(_DELIMITERS, key=header.count)
+    csv.field_size_limit(sys.maxsize)
+    texts = (line.raw.decode("utf-8", "replace") + "\n" for line in lines)
+    rows = csv.DictReader(texts, fieldnames=next(csv.reader([header], delimiter=delimiter)), delimiter=delimiter)
+    for number, row in enumerate(rows, start=1):
+        yield LocatedItem(f"{name}:row {number}", {key: value for key, value in row.items() if key})
 
 
 def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
@@ -286,13 +357,25 @@ def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
     if file_format is None:
         raise ConfigError(
             f"traffic.format: the name of {strip_secrets(path)} does not say how it is written; "
-            "set jsonl or parquet"
+            "set jsonl, json, csv or parquet"
         )
     return file_format, packed
 
 
+def _parse_line(line: StreamLine, place: str) -> LocatedItem | SourceWarning:
+    if line.length > len(line.raw):
+        return _build_unreadable_warning(place, f"a line of {line.length:,} bytes (traffic.longest_line_mb)")
+    try:
+        return LocatedItem(place, parse_json(line.raw))
+    except ValueError as error:
+        note = "" if line.ended else "; it has no line's end, so it may still be being written"
+        return _build_unreadable_warning(place, f"{error}{note}")
+
+
 def _build_unreadable_warning(place: str, detail: str) -> SourceWarning:
-    return SourceWarning(kind=SourceWarningKind.LINE_UNREADABLE, place=place, detail=detail)
+    return SourceWarning(
+        kind=SourceWarningKind.LINE_UNREADABLE, place=place, detail=detail, reason=UnusableReason.BROKEN
+    )
 
 
 def _is_glob(pattern: str) -> bool:

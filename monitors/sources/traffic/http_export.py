@@ -23,7 +23,14 @@ from monitors.plural import plural
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
 from monitors.request_headers import NO_HEADERS, RequestHeaders
 from monitors.retry import TryAgain, parse_retry_after_s, retry_with_pauses
-from monitors.sources.traffic.items import LocatedItem, Window, looks_like_html, parse_conversations, parse_json
+from monitors.sources.traffic.items import (
+    LocatedItem,
+    Visits,
+    Window,
+    looks_like_html,
+    parse_conversations,
+    parse_json,
+)
 from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
 
 _MEGABYTE: Final = 1_000_000
@@ -293,11 +300,15 @@ class HttpTrafficSource:
             ExportClient.connect(self._settings, self._headers, self._sleep) as client,
             aclosing(self._read_pages(client, window)) as pages,
         ):
+            visits = Visits(self._settings.fields, window)
             async for number, items, doubt in pages:
-                for record in parse_conversations(_locate_items(items, number), self._settings.fields, window):
+                placed = _locate_items(items, number)
+                for record in parse_conversations(placed, self._settings.fields, window, visits):
                     yield record
                 if doubt is not None:
                     yield SourceWarning(kind=SourceWarningKind.PAGES_MAY_FOLLOW, place=self.name, detail=doubt)
+            for located in visits.build():
+                yield located.record
 
     async def _read_pages(
         self, client: ExportClient, window: Window

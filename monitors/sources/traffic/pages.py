@@ -14,10 +14,11 @@ from typing import Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import urlsplit
 
 from monitors.errors import BrowserMissing, ConfigError, ProbeError, SourceUnavailable
-from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
+from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind, UnusableReason
 from monitors.sources.traffic.files import strip_secrets
-from monitors.sources.traffic.items import LocatedItem, Window, parse_conversations, parse_time
+from monitors.sources.traffic.items import LocatedItem, Window, parse_conversations
 from monitors.sources.traffic.settings import PageTraffic
+from monitors.sources.traffic.times import parse_time
 
 _MAX_CONVERSATION_LENGTH: Final = timedelta(days=1)
 """A list may show when a conversation began: one that began longer before the window is not opened."""
@@ -129,4 +130,6 @@ def _find_last_time(messages: list[dict[str, Any]]) -> str | None:
 
 
 def _build_page_warning(place: str, detail: str) -> SourceWarning:
-    return SourceWarning(kind=SourceWarningKind.PAGE_UNREADABLE, place=place, detail=detail)
+    return SourceWarning(
+        kind=SourceWarningKind.PAGE_UNREADABLE, place=place, detail=detail, reason=UnusableReason.BROKEN
+    )

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from monitors.problems import check_no_password
 from monitors.records.targets import HttpUrl
 from monitors.request_headers import HeaderTable
+from monitors.sources.traffic.names import get_names
 
 
 def _wrap_text(value: object) -> object:
@@ -25,15 +26,16 @@ def _wrap_text(value: object) -> object:
 Paths = Annotated[tuple[str, ...], BeforeValidator(_wrap_text)]
 """Paths like ``outputs.answer`` or ``messages.-1.created_at``, tried in order; a single one may be a string."""
 
-USER_ROLES: Final = ("user", "human", "customer", "client", "visitor", "you", "question")
-REPLY_ROLES: Final = ("assistant", "ai", "bot", "model", "agent", "chatbot", "gpt", "answer")
-CONTEXT_ROLES: Final = ("tool", "function", "context")
+
+def _describe_paths(name: str, description: str) -> Any:
+    """Return a field with the default paths of ``names.toml``."""
+    return Field(default=get_names("fields", name), description=description)
 
 
 class Fields(BaseModel):
     """`[targets.NAME.traffic.sources.NAME.fields]`: paths to the parts of an item.
 
-    The first path that has a value counts.
+    The first path that has a value counts. Keys are compared in lower snake case, and a dotted key is a path.
 
     Parts of a turn (texts, citations, feedback, …) are read from the turn; those of the last turn may also stand in
     the item.
@@ -41,142 +43,78 @@ class Fields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    id: Paths = Field(
-        default=("id", "uuid", "message_id", "_id", "_id.$oid"),
-        description="the item's own id, which no other has; without one it is made from its time and texts. Ids of "
+    id: Paths = _describe_paths(
+        "id",
+        "the item's own id, which no other has; without one it is made from its time and texts. Ids of "
         "requests, traces and runs may stand on several rows: name one here where it does not",
     )
-    conversation_id: Paths = Field(
-        default=("conversation_id", "session_id", "thread_id", "chat_id"),
-        description="the id of the conversation that an item is, or is a turn of; the item's own where it "
-        "holds all turns and has no other",
+    conversation_id: Paths = _describe_paths(
+        "conversation_id",
+        "the id of the conversation that an item is, or is a turn of; the item's own where it holds all "
+        "turns and has no other",
     )
-    completed_at: Paths = Field(
-        default=(
-            "completed_at", "ended_at", "end_time", "finished_at", "closed_at", "updated_at", "update_time",
-            "last_message_at", "timestamp", "ts", "time", "datetime", "created_at", "create_time", "date",
-            "messages.-1.timestamp", "messages.-1.created_at", "messages.-1.time",
-            "turns.-1.completed_at", "turns.-1.timestamp", "turns.-1.created_at", "turns.-1.time",
-        ),
-        description="when it was completed: ISO 8601 (UTC where no zone is given), or seconds, milliseconds, "
-        "microseconds or nanoseconds since 1970",
-    )  # fmt: skip
-    turns: Paths = Field(
-        default=(
-            "turns", "messages", "conversation", "conversations", "transcript", "history", "exchanges", "dialogue",
-            "inputs.messages",
-        ),
-        description="a list of messages that have a role, of question-and-answer pairs, or of lists of two texts; "
-        "left out in an item, the item itself is the one turn",
-    )  # fmt: skip
-    role: Paths = Field(
-        default=("role", "author.role", "from", "author", "sender", "speaker", "type", "id.-1"),
-        description="who wrote a message",
+    completed_at: Paths = _describe_paths(
+        "completed_at",
+        "when it was completed: ISO 8601 or RFC 2822 (UTC where no zone is given), the seconds, "
+        "milliseconds, microseconds or nanoseconds since 1970, or an object of seconds",
     )
-    text: Paths = Field(
-        default=("content", "text", "message", "value", "body", "parts", "content.parts", "kwargs.content"),
-        description="what a message says; a list of parts is joined",
+    turns: Paths = _describe_paths(
+        "turns",
+        "a list of messages that have a role, of question-and-answer pairs, or of lists of two texts, or a "
+        "tree of messages; left out in an item, the item itself is the one turn",
     )
-    user_text: Paths = Field(
-        default=(
-            "user_text", "question", "query", "prompt", "user_message", "user_input", "input", "user", "questions",
-            "inputs.question", "inputs.query", "inputs.input", "inputs.prompt", "inputs.user_text", "inputs.text",
-        ),
-        description="what the user wrote, in a turn; a list of texts here and one at reply_text are turns in pairs",
-    )  # fmt: skip
-    reply_text: Paths = Field(
-        default=(
-            "reply_text", "answer", "response", "reply", "bot_message", "completion", "output", "assistant", "bot",
-            "answers", "replies", "responses",
-            "outputs.answer", "outputs.output", "outputs.response", "outputs.reply", "outputs.reply_text",
-            "outputs.text", "outputs.content", "outputs.messages.-1", "outputs.generations.0.0",
-        ),
-        description="what came back, in a turn: empty, the application gave no answer",
-    )  # fmt: skip
-    issue_title: Paths = Field(
-        default=("issue_title", "issueTitle", "issue.title", "inputs.issue_title", "inputs.issue.title"),
-        description="the title of an issue that an agent was given: with a report beside it, the item is a "
-        "finished job, whose report is rated",
+    role: Paths = _describe_paths("role", "who wrote a message")
+    text: Paths = _describe_paths("text", "what a message says; a list of parts is joined")
+    user_text: Paths = _describe_paths(
+        "user_text", "what the user wrote, in a turn; a list of texts here and one at reply_text are turns in pairs"
     )
-    issue_body: Paths = Field(
-        default=("issue_body", "issueBody", "issue.body", "inputs.issue_body", "inputs.issue.body"),
-        description="the issue's text",
+    reply_text: Paths = _describe_paths(
+        "reply_text",
+        "what came back, in a turn: a text, a message or an object around it; empty, the application gave "
+        "no answer",
     )
-    issue_url: Paths = Field(
-        default=("issue_url", "issueUrl", "issue.url", "issue.html_url", "inputs.issue_url", "inputs.issue.url"),
-        description="the issue's address: one that stands in the suite is graded as its case",
+    issue_title: Paths = _describe_paths(
+        "issue_title",
+        "the title of an issue that an agent was given: with a report beside it, the item is a finished "
+        "job, whose report is rated",
     )
-    report: Paths = Field(
-        default=("report", "triage_report", "final_report", "result.report", "outputs.report", "output.report"),
-        description="the report on the issue: a text, or an object, in a job's item; empty, the job gave none",
+    issue_body: Paths = _describe_paths("issue_body", "the issue's text")
+    issue_url: Paths = _describe_paths(
+        "issue_url", "the issue's address: one that stands in the suite is graded as its case"
     )
-    steps: Paths = Field(
-        default=("steps", "trace", "tool_calls", "outputs.messages", "result.messages", "messages"),
-        description="what the agent did, in a job's item: a list of steps, messages, node updates or runs",
+    report: Paths = _describe_paths(
+        "report", "the report on the issue: a text, or an object, in a job's item; empty, the job gave none"
     )
-    error: Paths = Field(
-        default=("error", "error_message", "exception"),
-        description="what went wrong instead of a reply: such a question is unanswered, and no fault of the log",
+    steps: Paths = _describe_paths(
+        "steps", "what the agent did, in a job's item: a list of steps, messages, node updates or runs"
     )
-    citations: Paths = Field(
-        default=(
-            "citations",
-            "sources",
-            "references",
-            "metadata.citations",
-            "outputs.citations",
-            "outputs.sources",
-        ),
-        description="what the reply cites: a list gives its items, an empty one none",
+    error: Paths = _describe_paths(
+        "error", "what went wrong instead of a reply: such a question is unanswered, and no fault of the log"
     )
-    context: Paths = Field(
-        default=(
-            "context", "contexts", "chunks", "passages", "documents", "retrieved", "retrieved_context",
-            "metadata.context", "outputs.context", "outputs.documents", "inputs.context",
-        ),
-        description="passages that the application had before it when it replied",
-    )  # fmt: skip
-    app_path: Paths = Field(
-        default=("app_path", "model_path", "answered_by", "model", "metadata.app_path", "metadata.model"),
-        description="the model or path that replied",
+    citations: Paths = _describe_paths(
+        "citations", "what the reply cites: a list gives its items, an empty one none"
     )
-    latency_ms: Paths = Field(
-        default=("latency_ms", "duration_ms", "elapsed_ms", "metadata.latency_ms"),
-        description="milliseconds from question to reply",
+    context: Paths = _describe_paths("context", "passages that the application had before it when it replied")
+    app_path: Paths = _describe_paths("app_path", "the model or path that replied")
+    latency_ms: Paths = _describe_paths("latency_ms", "milliseconds from question to reply")
+    latency_s: Paths = _describe_paths(
+        "latency_s", "seconds from question to reply, where no milliseconds are given"
     )
-    latency_s: Paths = Field(
-        default=("latency_s", "duration_s", "latency_seconds", "elapsed_s"),
-        description="seconds from question to reply, where no milliseconds are given",
+    app_version: Paths = _describe_paths("app_version", "the application's version")
+    user: Paths = _describe_paths("user", "who the user was; only stored as a pseudonym")
+    thumb: Paths = _describe_paths(
+        "thumb",
+        "what the user pressed below the reply: up or down, true or false, 1, 0 or -1, an emoji; a scale of "
+        "stars is no thumb",
     )
-    app_version: Paths = Field(
-        default=("app_version", "version", "commit", "release", "metadata.app_version", "metadata.version"),
-        description="the application's version",
+    comment: Paths = _describe_paths("comment", "what the user wrote about the reply")
+    is_question: Paths = _describe_paths(
+        "is_question", "true where the reply asks back; left out in an item, its wording tells"
     )
-    user: Paths = Field(
-        default=(
-            "user_key", "user_id", "user.id", "account_id", "customer_id", "metadata.user_id", "user_email",
-            "email",
-        ),
-        description="who the user was; only stored as a pseudonym",
-    )  # fmt: skip
-    thumb: Paths = Field(
-        default=("thumb", "thumbs", "feedback.thumb", "feedback.thumbs", "feedback.value", "feedback", "vote"),
-        description="what the user pressed below the reply: up or down, true or false, 1, 0 or -1, an emoji; a "
-        "scale of stars is no thumb",
-    )
-    comment: Paths = Field(
-        default=("feedback.comment", "feedback.text", "feedback_comment", "comment"),
-        description="what the user wrote about the reply",
-    )
-    is_question: Paths = Field(
-        default=("is_question", "is_clarifying", "is_clarification", "clarifying_question", "metadata.is_question"),
-        description="true where the reply asks back; left out in an item, its wording tells",
-    )
-    user_roles: Paths = Field(default=USER_ROLES, description="roles of messages that the user wrote")
-    reply_roles: Paths = Field(default=REPLY_ROLES, description="roles of messages that came back")
-    context_roles: Paths = Field(
-        default=CONTEXT_ROLES,
-        description="roles of messages that are context of the next reply; others are skipped",
+    user_roles: Paths = _describe_paths("user_roles", "roles of messages that the user wrote")
+    reply_roles: Paths = _describe_paths("reply_roles", "roles of messages that came back")
+    context_roles: Paths = _describe_paths(
+        "context_roles", "roles of messages that are context of the next reply; others are skipped"
     )
 
 
@@ -206,19 +144,23 @@ class FileFormat(StrEnum):
     """The format of a file of conversations."""
 
     BY_SUFFIX = "by-suffix"
-    """.jsonl, .ndjson and .log are JSON lines, .parquet and .pq are Parquet; .gz is decompressed."""
+    """.jsonl, .ndjson and .log are JSON lines, .json a document, .csv and .tsv tables; .gz is decompressed."""
     JSONL = "jsonl"
+    JSON = "json"
+    """A list of items, or an object with one, as chat products export them."""
+    CSV = "csv"
+    """A table with a header; commas, semicolons, tabs or bars part its columns."""
     PARQUET = "parquet"
 
 
 class FileTraffic(_SourceSettings):
-    """`kind = "file"`: JSON lines or Parquet, here, on the web, in a bucket or in a Hub repository."""
+    """`kind = "file"`: JSON, tables or Parquet, here, on the web, in a bucket or in a Hub repository."""
 
     kind: Literal["file"]
     at: Annotated[tuple[str, ...], BeforeValidator(_wrap_text), Field(min_length=1)] = Field(
         description="paths (relative to this file), addresses or glob patterns: local, http(s)://, s3://, hf://"
     )
-    format: FileFormat = Field(default=FileFormat.BY_SUFFIX, description="by-suffix, jsonl or parquet")
+    format: FileFormat = Field(default=FileFormat.BY_SUFFIX, description="by-suffix, jsonl, json, csv or parquet")
     endpoint_url: HttpUrl | None = Field(
         default=None, description="the address of an S3-compatible store, or of a Hub, other than the public one"
     )
@@ -261,7 +203,7 @@ class HttpTraffic(_SourceSettings):
     token_env: Name | None = Field(default=None, description="environment variable with the bearer token")
     headers: HeaderTable = Field(default={}, description="sent with every request; to the address's own host alone")
     items: Paths = Field(
-        default=("items", "data", "results", "conversations", "records", "runs", "rows", "data.items", ""),
+        default=get_names("inside", "lists"),
         description="where a page's items lie: the first path that leads to a list; empty: the page itself",
     )
     page_parameter: str | None = Field(

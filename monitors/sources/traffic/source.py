@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -18,7 +18,7 @@ class TrafficSource(Protocol):
         """The location for messages, without secrets."""
         ...
 
-    def read(self, since: datetime, until: datetime) -> AsyncIterator[Conversation | SourceWarning]:
+    def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
         """Yield every conversation completed in [``since``, ``until``), in any order, in bounded memory.
 
         The same conversation may come twice. A bad item becomes a warning that does not quote it, and reading

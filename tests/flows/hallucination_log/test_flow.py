@@ -130,6 +130,23 @@ def test_the_command_looks_once_and_says_what_it_found(lookout, config, slack):
     assert found["alerts"][0] in message.text + str(message.blocks)
 
 
+def test_lines_without_a_text_are_put_aside_and_end_with_code_4(lookout, config, slack):
+    """A heartbeat and a reply that was right are no entries; no alert of severity 3 goes out without a text."""
+    lookout("watch", "--once", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
+    no_entries = [{}, {"event": "heartbeat"}, {"question": "Q?", "answer": "No.", "hallucinated": False}]
+    append(config, "".join(json.dumps(line) + "\n" for line in no_entries))
+    quiet = lookout("watch", "--once", "--json", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
+    looked = json.loads(quiet.stdout)["found"]
+    assert (quiet.returncode, looked["entries"], looked["aside_count"], slack.messages) == (0, 0, 0, [])
+    append(config, json.dumps({"level": "info", "msg": "guard loaded"}) + "\n")
+    aside = lookout("watch", "--once", "--json", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
+    looked = json.loads(aside.stdout)["found"]
+    assert (aside.returncode, looked["entries"], looked["aside_count"]) == (4, 0, 1)
+    assert looked["aside"][0]["reason"] == "no_text"
+    assert count_alerted(config) == 1
+    assert "could not be read as an entry" in str(slack.messages)
+
+
 @contextmanager
 def watching(config: Path) -> Iterator[fork_server.Process]:
     """`lookout watch` left running in a terminal until it is interrupted."""

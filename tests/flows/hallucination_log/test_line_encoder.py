@@ -36,9 +36,13 @@ LINES: list[dict[str, JsonValue]] = [
     {"user_text": "My number is 98765 43210.", "blocked_reply": "Write to tara@mailbox.example"},
     {"question": "Aadhaar २३४५ ६७८९ ०१२४?", "answer": ["one", "PAN ABCPK1234F"], "reason": "no_source"},
     {"reasons": "policy number: NG-00004277", "claims": ["call +91 98231 77450"], "policy_ids": ["ABCPK1234F"]},
-    {"note": {"deep": ["token ghp_abcdefghijklmnopqrstuvwxyz0123456789"]}, "asha@okaxis": 1},
-    {"chunk_count": "three, call 98231 77450", "top_score": 7},
-    {"user_text": None, "reasons": None},
+    {
+        "note": {"deep": ["token ghp_abcdefghijklmnopqrstuvwxyz0123456789"]},
+        "asha@okaxis": 1,
+        "blocked_reply": "No.",
+    },
+    {"chunk_count": "three, call 98231 77450", "top_score": 7, "blocked_reply": "No."},
+    {"user_text": None, "reasons": None, "blocked_reply": "No."},
 ]
 
 

@@ -105,6 +105,49 @@ def test_a_score_that_is_not_a_number_is_stored_by_name(written):
     assert HallucinationEntry.model_validate_json(entry.model_dump_json()) == entry
 
 
+WRITTEN_OTHERWISE = {
+    "camel case": {"userText": "Q?", "blockedReply": "No.", "reasons": ["no_source"], "createdAt": "2026-03-01 10:20:30 UTC"},
+    "nested": {"event": "blocked", "payload": {"question": "Q?", "answer": "No.", "verdict": {"reason": "no_source"}}, "ts": 1772360430},
+    "judged wrong": {"question": "Q?", "answer": "No.", "hallucinated": True, "why": "no_source", "time": 1772360430000},
+    "dotted": {"guard.question": "Q?", "guard.blockedAnswer": "No.", "guard.reasons": ["no_source"], "@timestamp": "2026-03-01T10:20:30Z"},
+    "messages": {"request": {"messages": [{"role": "user", "content": "Q?"}]}, "response": {"choices": [{"message": {"content": "No."}}]}, "reason": "no_source", "ts": 1772360430},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", WRITTEN_OTHERWISE.values(), ids=WRITTEN_OTHERWISE)
+def test_entries_as_applications_write_them_are_read(value):
+    reply = read(json.dumps(value).encode()).reply
+    assert (reply.user_text, reply.blocked_reply, reply.reasons) == ("Q?", "No.", ("no_source",))
+    assert reply.ts == datetime(2026, 3, 1, 10, 20, 30, tzinfo=UTC)
+
+
+NO_ENTRIES = {
+    "empty": {},
+    "heartbeat": {"event": "heartbeat", "ts": 1772360430},
+    "ping": {"type": "ping", "uptime_s": 12},
+    "not hallucinated": {"question": "Q?", "answer": "No.", "hallucinated": False},
+    "grounded": {"userText": "Q?", "answer": "No.", "verdict": {"isGrounded": True}},
+    "let through": {"question": "Q?", "reply": "No.", "blocked": False},
+}
+
+
+@pytest.mark.parametrize("value", NO_ENTRIES.values(), ids=NO_ENTRIES)
+def test_a_line_that_reports_no_wrong_reply_is_no_entry(value):
+    assert parse_line("bot", line(json.dumps(value).encode())) is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"level": "info", "msg": "guard loaded"}, {"question": "", "answer": " "}, {"reasons": ["no_source"]}, {"ts": 1772360430}],
+    ids=",".join,
+)  # fmt: skip
+def test_an_object_without_a_text_goes_aside_with_its_keys(value):
+    aside = parse_line("bot", line(json.dumps(value).encode()))
+    assert isinstance(aside, QuarantinedLine)
+    assert aside.reason is QuarantineReason.NO_TEXT
+    assert ", ".join(value) in aside.detail
+
+
 @pytest.mark.parametrize(
     ("written", "at"),
     [
@@ -115,7 +158,7 @@ def test_a_score_that_is_not_a_number_is_stored_by_name(written):
     ids=["zone", "no zone is UTC", "epoch seconds"],
 )
 def test_times_are_utc(written, at):
-    assert read(json.dumps({"ts": written}).encode()).reply.ts == at
+    assert read(json.dumps({"ts": written, "user_text": "x"}).encode()).reply.ts == at
 
 
 def test_a_long_line_goes_aside_by_its_length_alone():
@@ -134,7 +177,11 @@ def test_quarantine_does_not_quote_the_line():
 @given(strategies.binary(max_size=200))
 def test_any_bytes_are_an_entry_a_line_aside_or_blank(raw):
     found = parse_line("bot", line(raw))
-    assert found is not None or not raw.strip(b" \t\r\n\0").removeprefix(b"\xef\xbb\xbf").strip(b" \t\r\n\0")
+    assert (
+        found is not None
+        or raw.startswith(b"{")
+        or not raw.strip(b" \t\r\n\0").removeprefix(b"\xef\xbb\xbf").strip(b" \t\r\n\0")
+    )
     if found is not None:
         assert type(found).model_validate_json(found.model_dump_json()) == found
 
@@ -150,8 +197,8 @@ KNOWN = strategies.sampled_from(["ts", "user_text", "reasons", "chunk_count", "t
 
 
 @given(strategies.dictionaries(KNOWN, JSON, max_size=5))
-def test_any_object_is_an_entry_and_survives_storage(value):
-    raw = json.dumps(value).encode()
+def test_any_object_with_a_text_is_an_entry_and_survives_storage(value):
+    raw = json.dumps(value | {"blocked_reply": "No."}).encode()
     entry = read(raw)
     assert HallucinationEntry.model_validate_json(entry.model_dump_json()) == entry
     assert is_whole_entry(raw)

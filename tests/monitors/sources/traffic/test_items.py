@@ -146,7 +146,7 @@ NOTHING: list[tuple[Any, str]] = [
     ({"ts": T}, "nothing that a user wrote"),
     ({"ts": T, "question": ASKED}, "no reply at reply_text"),
     (
-        {"ts": T, "messages": [{"role": "user", "content": ASKED}, {"role": "Support", "content": REPLIED}]},
+        {"ts": T, "messages": [{"role": "user", "content": ASKED}, {"role": "Warehouse", "content": REPLIED}]},
         "no reply",
     ),
     ({"ts": T, "messages": [{"role": "user", "content": ASKED}, {"said": REPLIED, "content": ASKED}]}, "no reply"),

@@ -1,0 +1,102 @@
+"""Show some conversations of live traffic as a nightly run reads them, and what it could not read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from flows.nightly.context import build_traffic_sources
+from flows.nightly.format import REASON_WORDS
+from monitors.alerts.redact import make_excerpt
+from monitors.errors import MonitorError
+from monitors.plural import plural
+from monitors.records.traffic import Conversation, SourceWarning, UnusableReason
+from monitors.sources.settings import NightlySettings
+from monitors.sources.traffic.settings import FileTraffic
+from monitors.sources.traffic.source import TrafficSource
+
+SHOWN: Final = 3
+MAX_READ: Final = 2_000
+"""Conversations and warnings of one source: enough to see what it holds."""
+RECENT: Final = timedelta(days=7)
+"""How far back a source that is asked over the network is read."""
+MAX_TEXT_LENGTH: Final = 200
+
+
+@dataclass
+class TrafficSample:
+    """What the first items of a source are: conversations, and for each reason the first item of it."""
+
+    source: str
+    read: int = 0
+    conversations: list[Conversation] = field(default_factory=list[Conversation])
+    unusable: Counter[UnusableReason | None] = field(default_factory=Counter[UnusableReason | None])
+    examples: dict[UnusableReason | None, SourceWarning] = field(
+        default_factory=dict[UnusableReason | None, SourceWarning]
+    )
+    error: str | None = None
+
+    def add(self, record: Conversation | SourceWarning) -> None:
+        """Count a record; store it where it is one of the first."""
+        if isinstance(record, SourceWarning):
+            self.unusable[record.reason] += 1
+            self.examples.setdefault(record.reason, record)
+            return
+        self.read += 1
+        if len(self.conversations) < SHOWN:
+            self.conversations.append(record)
+
+
+async def sample_traffic(settings: NightlySettings, now: datetime) -> list[TrafficSample]:
+    """Read the first items of each source of a target."""
+    samples: list[TrafficSample] = []
+    for name, source in build_traffic_sources(settings).items():
+        is_file = isinstance(settings.sources[name], FileTraffic)
+        since = datetime.min.replace(tzinfo=UTC) if is_file else now - RECENT
+        samples.append(await _read_sample(TrafficSample(name), source, since, now + timedelta(days=1)))
+    return samples
+
+
+async def _read_sample(
+    sample: TrafficSample, source: TrafficSource, since: datetime, until: datetime
+) -> TrafficSample:
+    try:
+        async with aclosing(source.read(since, until)) as records:
+            async for record in records:
+                sample.add(record)
+                if sample.read + sample.unusable.total() >= MAX_READ:
+                    break
+    except MonitorError as error:
+        sample.error = str(error)
+    return sample
+
+
+def format_traffic(samples: Sequence[TrafficSample], account_patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield rows of a name and a line. Texts are redacted and cut."""
+    for sample in samples:
+        more = ", of the first items" if sample.read + sample.unusable.total() >= MAX_READ else ""
+        yield "traffic", f"source {sample.source}: {plural(sample.read, 'conversation')}{more}"
+        if sample.error:
+            yield "", f"cannot be read: {sample.error}"
+        for conversation in sample.conversations:
+            yield from _format_conversation(conversation, account_patterns)
+        for reason, warning in sample.examples.items():
+            words = REASON_WORDS.get(reason, "not usable") if reason else "not usable"
+            yield "not read", f"{sample.unusable[reason]:,} {words}, the first at {warning.place}: {warning.detail}"
+
+
+def _format_conversation(conversation: Conversation, account_patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
+    def cut(text: str) -> str:
+        return make_excerpt(text, limit=MAX_TEXT_LENGTH, account_patterns=account_patterns)
+
+    last = conversation.turns[-1]
+    turns = plural(len(conversation.turns), "turn")
+    yield "read as", f"{conversation.completed_at:%Y-%m-%d %H:%M:%S} UTC, {turns}, the last one:"
+    yield "  asked", cut(last.user_text)
+    yield "  answer", cut(last.reply_text) or "nothing: the application gave no answer"
+    for passage in last.context[:SHOWN]:
+        yield "  passage", cut(passage)

@@ -1,0 +1,565 @@
+"""Read the messages of an item in the forms of common loggers.
+
+A message has a side: the user, the reply, the context of the next reply, silent (system prompts, reasoning, calls
+of tools) or unknown. What was not shown to the user is not part of a text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from functools import lru_cache
+from html.parser import HTMLParser
+from typing import Any, Final, NamedTuple, cast
+
+from monitors.json_path import collect_values
+from monitors.sources.traffic.names import get_codes, get_names, to_snake_case
+from monitors.sources.traffic.passages import is_document, read_tool_result
+from monitors.sources.traffic.settings import Fields
+from monitors.sources.traffic.unify import Unified, parse_json_text, select_branch
+from monitors.sources.traffic.values import (
+    find_names,
+    find_values,
+    has_path,
+    is_yes,
+    replace_surrogates,
+    select_paths,
+)
+
+_SILENT_ROLES: Final = frozenset(get_names("silent", "roles"))
+_SILENT_PARTS: Final = frozenset(get_names("silent", "parts"))
+_FLAGS: Final = frozenset(get_names("silent", "flags"))
+_CHANNELS: Final = frozenset(get_names("silent", "channels"))
+_TOOL_WORDS: Final = get_names("silent", "tool_words")
+_FOLDED: Final = get_names("silent", "folded")
+_PASSAGE_PARTS: Final = frozenset(get_names("passages", "parts"))
+_PASSAGE_VALUES: Final = get_names("passages", "values")
+_INSIDE: Final = get_names("inside", "reply")
+_ALTERNATIVES: Final = frozenset(get_names("inside", "alternatives"))
+_ENDED: Final = frozenset(get_names("inside", "ended"))
+_ENVELOPES: Final = frozenset(get_names("inside", "envelopes"))
+_REFUSALS: Final = get_names("inside", "refusals")
+_USER_FLAGS: Final = get_names("sides", "user")
+_REPLY_FLAGS: Final = get_names("sides", "reply")
+_USER_KEYS: Final = get_names("sides", "user_keys")
+_REPLY_KEYS: Final = get_names("sides", "reply_keys")
+_REPLY_ENDINGS: Final = get_names("sides", "reply_endings")
+_CODES: Final = get_codes("sides", "numbers")
+_SIDE_KEYS: Final = frozenset(
+    path.split(".")[0] for path in (*_USER_FLAGS, *_REPLY_FLAGS, *_USER_KEYS, *_REPLY_KEYS, *_CODES)
+)
+_THINKING_TAG: Final = re.compile(rf"<(/?)({'|'.join(get_names('silent', 'tags'))})\b[^<>]*>", re.IGNORECASE)
+_HTML_TAGS: Final = frozenset(get_names("silent", "html_tags"))
+_BLOCK_TAGS: Final = frozenset(get_names("silent", "html_blocks"))
+_HTML: Final = re.compile(
+    r"\A\s*<([a-z][a-z0-9]*)\b[^<>]*>.*(?:</[a-z][a-z0-9]*>|<br\s*/?>)\s*\Z", re.DOTALL | re.IGNORECASE
+)
+_SENTENCE_END: Final = re.compile(r"[.!?:…।。][\"')\]*_]*\Z")
+_ROLE_AFFIX: Final = re.compile(r"^(?:gen_ai|role)[._]|[_ -]?(?:message|chunk|msg)$")
+_MAX_DEPTH: Final = 8
+_MAX_KEY_LENGTH: Final = 40
+PAIR_LENGTH: Final = 2
+
+
+class Side(StrEnum):
+    """Whose a message is."""
+
+    USER = "user"
+    REPLY = "reply"
+    CONTEXT = "context"
+    SILENT = "silent"
+    UNKNOWN = "unknown"
+
+
+class Message(NamedTuple):
+    """A message: what its side wrote and the user could read, the passages in it, and the logged object."""
+
+    side: Side
+    text: str = ""
+    passages: tuple[str, ...] = ()
+    place: Any = None
+
+
+class _Content(NamedTuple):
+    """What the parts of a message hold. ``silent`` says that a part was recognised as not shown."""
+
+    texts: tuple[str, ...] = ()
+    passages: tuple[str, ...] = ()
+    silent: bool = False
+
+
+def read_messages(value: Any, default: Side, fields: Fields, depth: int = 0) -> list[Message] | None:
+    """Return the messages in a value; ``None`` where its form is not known.
+
+    ``default`` is the side of what names none. A message without text is one that says nothing.
+    """
+    if depth > _MAX_DEPTH or isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return _read_text(value, default, fields, depth)
+    if isinstance(value, int | float):
+        return [Message(default, str(value))]
+    if value in (None, [], {}):
+        return [Message(default)] if default is Side.REPLY else []
+    if isinstance(value, list):
+        return _read_list(cast("list[Any]", value), default, fields, depth)
+    return _read_object(value, default, fields, depth) if isinstance(value, Unified) else None
+
+
+def _read_text(text: str, default: Side, fields: Fields, depth: int) -> list[Message] | None:
+    parsed = parse_json_text(text)
+    if parsed is not text and not (isinstance(parsed, Unified) and parsed.get("error")):
+        messages = read_messages(parsed, default, fields, depth + 1)
+        if messages and (isinstance(parsed, list) or any(m.text or m.side is not default for m in messages)):
+            return messages
+    return [Message(default, clean_text(text, default))]
+
+
+def _read_list(values: list[Any], default: Side, fields: Fields, depth: int) -> list[Message] | None:
+    if len(values) == 1 and isinstance(values[0], list):
+        inner = cast("list[Any]", values[0])
+        if not is_pair_of_texts(inner):
+            return read_messages(inner, default, fields, depth + 1)
+    branch = select_branch(values, None) or values
+    if all(is_document(value) for value in branch) and default is Side.REPLY:
+        return [Message(Side.CONTEXT, passages=tuple(text for value in branch for text in read_tool_result(value)))]
+    if default is Side.REPLY and (chunks := [text for value in branch for text in _read_chunk(value)]):
+        return [Message(default, clean_text("".join(chunks), default))]
+    if all(isinstance(value, str) or (isinstance(value, Unified) and _is_part(value, fields)) for value in branch):
+        content = _read_content(branch, default)
+        return [Message(default, _join(content.texts), content.passages, branch)]
+    return [message for value in branch for message in _read_element(value, default, fields, depth)]
+
+
+def _read_chunk(value: Any) -> Iterator[str]:
+    """Yield the text of a piece of a streamed reply."""
+    for path in ("delta.content", "delta.text", "choices.0.delta.content"):
+        yield from (text for text in collect_values(value, path) if isinstance(text, str))
+
+
+def _read_element(value: Any, default: Side, fields: Fields, depth: int) -> Iterator[Message]:
+    """Yield the messages of an element of a list: one, a question with its reply, or the end of a tree."""
+    if isinstance(value, list):
+        yield from _read_pair(cast("list[Any]", value), fields)
+        return
+    value = parse_json_text(value)
+    if not isinstance(value, Unified):
+        return
+    side = read_side(value, fields)
+    if side is None and _is_pair(value, fields):
+        yield from _read_keyed_pair(value, fields, depth)
+        return
+    if side is None and _is_part(value, fields):
+        content = _read_content([value], default)
+        side = default if content.texts else Side.CONTEXT if content.passages else Side.SILENT
+        yield Message(side, _join(content.texts), content.passages, value)
+        return
+    if side is None and default is Side.REPLY and (inside := _read_inside(value, fields, depth + 1)):
+        yield from inside
+        return
+    if side is None and default is Side.USER and has_text(value, fields):
+        side = Side.USER
+    yield _read_message(value, side or Side.UNKNOWN, fields)
+    children = value.get("children")
+    if isinstance(children, list) and children and isinstance(children[-1], Unified):
+        yield from _read_element(children[-1], default, fields, depth + 1)
+
+
+def is_pair_of_texts(value: Any) -> bool:
+    """Whether a list is a question and its reply, as Gradio stores them."""
+    return (
+        isinstance(value, list)
+        and len(cast("list[Any]", value)) == PAIR_LENGTH
+        and all(text is None or isinstance(text, str) for text in cast("list[Any]", value))
+    )
+
+
+def _read_pair(pair: list[Any], fields: Fields) -> Iterator[Message]:
+    """Yield a question and its reply; a pair of a role and a text, as LangChain writes it, is one message."""
+    if len(pair) != PAIR_LENGTH:
+        return
+    texts = [_join(_read_content(side, Side.USER).texts) for side in pair]
+    side = _find_side(texts[0].lower(), fields)
+    if side is not None and texts[1]:
+        yield Message(side, clean_text(texts[1], side), place=pair)
+    elif texts[0]:
+        yield Message(Side.USER, texts[0], place=pair)
+        yield Message(Side.REPLY, clean_text(texts[1], Side.REPLY), place=pair)
+
+
+def _is_pair(value: Unified, fields: Fields) -> bool:
+    question = next(find_values(value, fields.user_text), None)
+    return question is not None and (has_path(value, fields.reply_text) or has_path(value, fields.error))
+
+
+def _read_keyed_pair(value: Unified, fields: Fields, depth: int) -> Iterator[Message]:
+    question = next(find_values(value, fields.user_text), None)
+    asked = [
+        m for m in read_messages(question, Side.USER, fields, depth + 1) or [] if m.side is Side.USER and m.text
+    ]
+    if not asked:
+        return
+    yield asked[-1]._replace(place=value)
+    yield from (message._replace(place=value) for message in read_reply(value, fields, question, depth).messages)
+
+
+class Reply(NamedTuple):
+    """The messages at the places for a reply. ``unreadable`` names a place whose value has no known form."""
+
+    messages: tuple[Message, ...] = ()
+    has_place: bool = False
+    unreadable: str | None = None
+
+
+def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) -> Reply:
+    """Return what stands at the places for a reply: the first that says something, else an empty one.
+
+    Of a whole conversation, the messages after the user's last one count.
+    """
+    empty, unreadable = Reply(), None
+    for path in select_paths(source_item, fields.reply_text):
+        for value in find_values(source_item, (path,)):
+            if value is question or (path == "message" and not isinstance(value, Unified)):
+                continue
+            first = _select_first(path, value)
+            messages = read_messages(first, Side.REPLY, fields, depth + 1)
+            if messages is None:
+                unreadable = unreadable or f"{path} ({_describe_form(value)})"
+                continue
+            last_asked = max((n for n, m in enumerate(messages) if m.side is Side.USER and m.text), default=-1)
+            messages = messages[last_asked + 1 :]
+            if any(message.side is Side.REPLY and message.text.strip() for message in messages):
+                return Reply(tuple(messages), has_place=True)
+            if any(message.side is Side.REPLY for message in messages) and not empty.has_place:
+                empty = Reply(tuple(messages), has_place=True)
+            elif messages and not empty.messages:
+                empty = empty._replace(messages=tuple(messages))
+    if unreadable and not empty.has_place:
+        return empty._replace(unreadable=unreadable)
+    return empty._replace(has_place=empty.has_place or _has_empty_place(source_item, fields, question))
+
+
+def _describe_form(value: Any) -> str:
+    """Describe a value by its keys or its type, without quoting what it holds."""
+    if isinstance(value, Unified):
+        return f"an object with the keys {', '.join(key[:_MAX_KEY_LENGTH] for key in list(value)[:3])}"
+    return "a list" if isinstance(value, list) else f"a {type(value).__name__}"
+
+
+def _has_empty_place(source_item: Any, fields: Fields, question: Any) -> bool:
+    """Whether a place for a reply is there and holds nothing. An object around replies that is null is none."""
+    return any(
+        value in ("", [], {}) or (value is None and path not in _ENVELOPES)
+        for path in select_paths(source_item, fields.reply_text)
+        for value in collect_values(source_item, path)
+        if value is not question
+    )
+
+
+def _read_object(value: Unified, default: Side, fields: Fields, depth: int) -> list[Message] | None:
+    branch = select_branch(value, None)
+    if branch is not None:
+        return _read_list(branch, default, fields, depth + 1)
+    side = read_side(value, fields)
+    if side is not None and side is not Side.UNKNOWN and has_text(value, fields):
+        return list(_read_element(value, default, fields, depth))
+    if default is Side.REPLY and is_document(value):
+        return [Message(Side.CONTEXT, passages=tuple(read_tool_result(value)))]
+    if side is None and _is_part(value, fields):
+        content = _read_content([value], default)
+        return [Message(default, _join(content.texts), content.passages, value)]
+    if default is Side.REPLY:
+        return _read_inside(value, fields, depth)
+    return None
+
+
+def _read_inside(value: Unified, fields: Fields, depth: int) -> list[Message] | None:
+    """Return the reply inside an object such as ``choices``; ``None`` where no name in it is known."""
+    messages: list[Message] | None = None
+    for name in select_paths(value, _INSIDE):
+        for inner in find_values(value, (name,)):
+            if name == "message" and isinstance(inner, str) and depth:
+                continue  # the text of an error, as often as not
+            inner_messages = read_messages(_select_first(name, inner), Side.REPLY, fields, depth + 1)
+            if inner_messages and any(message.text for message in inner_messages if message.side is Side.REPLY):
+                tools = _read_content([value], Side.REPLY).passages if "type" in value else ()
+                return [*([Message(Side.CONTEXT, passages=tools)] if tools else []), *inner_messages]
+            messages = messages or inner_messages
+    is_empty = any(name in value for name in _INSIDE) and all(
+        value.get(name) in (None, "", [], {}) for name in _INSIDE if name in value
+    )
+    if messages is None and (is_empty or _ENDED & value.keys() or value.get("error")):
+        return [Message(Side.REPLY, place=value)]
+    return messages
+
+
+def _select_first(name: str, value: Any) -> Any:
+    """Return the first of several alternatives: the others were not shown."""
+    alternatives = cast("list[Any]", value) if isinstance(value, list) and name in _ALTERNATIVES else []
+    return alternatives[0] if alternatives and not isinstance(alternatives[0], str) else cast("Any", value)
+
+
+def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = None) -> Side | None:
+    """Return whose a message is, by the first known role at ``paths``; ``None`` where it names none."""
+    if not _SIDE_KEYS.isdisjoint(message) and (side := _read_coded_side(message)) is not None:
+        return side
+    inner = message.get("message")
+    if isinstance(inner, Unified) and (inner_side := read_side(inner, fields, paths)):
+        return inner_side
+    for name in find_names(message, fields.role if paths is None else paths):
+        side = _find_side(to_snake_case(name), fields) or _find_side(normalise_role(name), fields)
+        if side is not None:
+            return side
+    has_role = any(isinstance(message.get(key), str) for key in ("role", "sender", "from", "author", "speaker"))
+    return Side.UNKNOWN if has_role else None
+
+
+def _read_coded_side(message: Unified) -> Side | None:
+    """Return the side that a flag, a number or a key of one side only says."""
+    for flags, side, other in ((_USER_FLAGS, Side.USER, Side.REPLY), (_REPLY_FLAGS, Side.REPLY, Side.USER)):
+        flag = next((message[name] for name in flags if message.get(name) not in (None, "")), None)
+        if flag is not None and "role" not in message:
+            return side if is_yes(flag) else other
+    for keys, side in ((_USER_KEYS, Side.USER), (_REPLY_KEYS, Side.REPLY)):
+        if next(find_values(message, keys), None) is not None:
+            return side
+    for path, codes in _CODES.items():
+        code = next((codes[name] for name in find_names(message, (path,)) if name in codes), None)
+        if code is not None:
+            return Side(code)
+    return None
+
+
+@lru_cache(maxsize=1024)
+def normalise_role(name: str) -> str:
+    """Return a role in lower case without the affixes of its logger: ``HumanMessage`` is human."""
+    role = to_snake_case(name).strip()
+    for _ in range(2):
+        role = _ROLE_AFFIX.sub("", role).strip("_-. ") or role
+    return role
+
+
+def _find_side(role: str, fields: Fields) -> Side | None:
+    if role in fields.user_roles:
+        return Side.USER
+    if role in fields.reply_roles:
+        return Side.REPLY
+    if role in fields.context_roles or role in _PASSAGE_PARTS:
+        return Side.CONTEXT
+    if role.endswith(_REPLY_ENDINGS):
+        return Side.REPLY
+    return Side.SILENT if role in _SILENT_ROLES or role in _SILENT_PARTS else None
+
+
+def has_text(value: Unified, fields: Fields) -> bool:
+    """Whether an object has a place for a message's text."""
+    return has_path(value, fields.text) or has_path(value, _REFUSALS) or "tool_calls" in value
+
+
+def _read_message(value: Unified, side: Side, fields: Fields) -> Message:
+    inner = value.get("message")
+    if isinstance(inner, Unified):
+        return _read_message(inner, side, fields)
+    if is_hidden(value):
+        return Message(Side.SILENT, place=value)
+    content = _Content()
+    for piece in find_values(value, fields.text):
+        content = _read_content(piece, side)
+        if content.texts or content.passages or content.silent:
+            break
+    if side is Side.REPLY and not content.texts:
+        content = content._replace(texts=tuple(t for t in find_values(value, _REFUSALS) if isinstance(t, str)))
+    folded = " ".join(find_names(value, _FOLDED)).lower()
+    if side is Side.CONTEXT or (folded and any(word in folded for word in _TOOL_WORDS)):
+        raw = next(find_values(value, (*_PASSAGE_VALUES, *fields.text)), None)
+        return Message(Side.CONTEXT, passages=content.passages or tuple(read_tool_result(raw)), place=value)
+    if folded:
+        return Message(Side.SILENT, place=value)
+    if side is Side.USER and content.passages and not content.texts:
+        side = Side.CONTEXT  # the result of a tool, which some providers give the user's role
+    return Message(side, clean_text(_join(content.texts), side), content.passages, value)
+
+
+def is_hidden(message: Unified) -> bool:
+    """Whether a message was not shown: a thought, a private note."""
+    channel = message.get("channel")
+    flags = () if _FLAGS.isdisjoint(message) else _FLAGS & message.keys()
+    return any(message[flag] is True for flag in flags) or (isinstance(channel, str) and channel in _CHANNELS)
+
+
+def _is_part(value: Unified, fields: Fields) -> bool:
+    """Whether an object is a part of a message: it has a known type, or a key that says what it holds."""
+    authors = _select_author_paths(fields.role)
+    if read_side(value, fields, authors) is not None:
+        return False
+    if _name_part(value) is not None:
+        return True
+    return isinstance(value.get("text"), str) and not is_document(value) and not has_path(value, authors)
+
+
+@lru_cache(maxsize=64)
+def _select_author_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the paths that name an author: a part may have a type as well."""
+    return tuple(path for path in paths if path not in ("type", "kind", "name", "event", "message_type", "id.-1"))
+
+
+def _name_part(value: Unified) -> str | None:
+    """Return the kind of a part, as ``tool_result``; ``None`` for an object that is none."""
+    for key in ("type", "part_kind", "kind", "content_type"):
+        kind = value.get(key)
+        if isinstance(kind, str):
+            name = to_snake_case(kind.replace("-", "_"))
+            if name in _TEXT_PARTS or name in _SILENT_PARTS or name in _PASSAGE_PARTS:
+                return name
+            if name.startswith(("tool_", "dynamic_tool")):
+                return "tool_part"
+    return next(
+        (key for key in value if key in _PASSAGE_PARTS or (key in _SILENT_PARTS and key in _KEYED_PARTS)), None
+    )
+
+
+_TEXT_PARTS: Final = frozenset(get_names("silent", "text_parts"))
+_KEYED_PARTS: Final = frozenset(get_names("silent", "keyed_parts"))
+
+
+def _read_content(content: Any, side: Side, depth: int = 0) -> _Content:
+    """Return the texts of a message's content in order, and the passages among its parts."""
+    if isinstance(content, str):
+        text = content
+        if depth == 0 and (parsed := parse_json_text(content)) is not content:
+            inner = _read_content(parsed, side, 1) if _holds_parts(parsed) else _Content()
+            if inner.texts or inner.passages:
+                return inner
+        return _Content((replace_surrogates(text),)) if text else _Content()
+    if isinstance(content, list) and depth < _MAX_DEPTH:
+        return _merge([_read_content(piece, side, depth + 1) for piece in cast("list[Any]", content)])
+    if isinstance(content, Unified) and depth < _MAX_DEPTH:
+        return _read_part(content, side, depth)
+    return _Content((str(content),)) if isinstance(content, int) and not isinstance(content, bool) else _Content()
+
+
+def _holds_parts(value: Any) -> bool:
+    """Whether JSON is a message's parts, and not data that a person wrote."""
+    parts = cast("list[Any]", value) if isinstance(value, list) else [value]
+    return bool(parts) and all(
+        isinstance(piece, Unified) and (_name_part(piece) is not None or set(piece) & {"content", "text"})
+        for piece in parts
+    )
+
+
+def _read_part(piece: Unified, side: Side, depth: int) -> _Content:
+    kind = _name_part(piece)
+    if is_hidden(piece):
+        return _Content(silent=True)
+    if kind in _PASSAGE_PARTS or kind == "tool_part":
+        held = piece[kind] if kind in piece else next(find_values(piece, _PASSAGE_VALUES), None)
+        if kind == "tool_part":
+            held = next(find_values(piece, ("output", "result", "tool_invocation.result")), None)
+        return _Content(passages=tuple(read_tool_result(held)), silent=True)
+    if kind in _SILENT_PARTS:
+        held = next(find_values(piece, ("result", "output", "results", "tool_invocation.result")), None)
+        return _Content(passages=tuple(read_tool_result(held)), silent=True)
+    if isinstance(piece.get("refusal"), str):
+        return _Content((piece["refusal"],))
+    for name in (
+        "text",
+        "content",
+        "value",
+        "message",
+        "parts",
+        "output_text",
+        "kwargs",
+        "transcript",
+        "items",
+        "body",
+    ):
+        inner = _read_content(piece[name], side, depth + 1) if piece.get(name) else _Content()
+        if inner.texts or inner.passages:
+            return inner
+    return _Content()
+
+
+def _merge(contents: Iterable[_Content]) -> _Content:
+    """Join the texts of parts: those that follow one another are one text, those around a tool are two."""
+    texts: list[str] = []
+    passages: list[str] = []
+    is_apart, silent = True, False
+    for content in contents:
+        for text in content.texts:
+            apart = is_apart or (_SENTENCE_END.search(texts[-1]) is not None and not text[:1].isspace())
+            if apart:
+                texts.append(text)
+            else:
+                texts[-1] += text
+            is_apart = False
+        passages += content.passages
+        is_apart = is_apart or not content.texts
+        silent = silent or content.silent
+    return _Content(tuple(texts), tuple(passages), silent)
+
+
+def _join(texts: Iterable[str]) -> str:
+    return "\n".join(text for text in texts if text)
+
+
+def clean_text(text: str, side: Side) -> str:
+    """Return a text as the page shows it: without a model's thinking in a reply, HTML as text."""
+    text = replace_surrogates(text)
+    if side is Side.REPLY and "<" in text:
+        text = _remove_thinking(text)
+    return extract_html_text(text) if "</" in text or "<br" in text else text
+
+
+def _remove_thinking(text: str) -> str:
+    """Remove what stands in a model's tags. An open tag at the start reaches to the end, a closing one back."""
+    pieces: list[str] = []
+    opened, start, position = "", 0, 0
+    for tag in _THINKING_TAG.finditer(text):
+        if not tag[1] and not opened:
+            pieces.append(text[position : tag.start()])
+            opened, start = tag[2].lower(), tag.start()
+        elif tag[1] and (opened == tag[2].lower() or (not opened and position == 0)):
+            pieces = pieces if opened else []
+            opened, position = "", tag.end()
+    if position == 0 and not opened:
+        return text
+    if opened and "".join(pieces).strip():
+        pieces[-1] += text[start:]
+    elif not opened:
+        pieces.append(text[position:])
+    return "\n".join(pieces).strip()
+
+
+class _HtmlText(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.pieces: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
+        self.tags.add(tag)
+        if tag in _BLOCK_TAGS:
+            self.pieces.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _BLOCK_TAGS:
+            self.pieces.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        self.pieces.append(data)
+
+
+def extract_html_text(text: str) -> str:
+    """Return the text of a fragment of HTML that a chat product stores as a message; any other text as it is."""
+    match = _HTML.match(text)
+    if match is None or match[1].lower() not in _HTML_TAGS:
+        return text
+    parser = _HtmlText()
+    parser.feed(text)
+    parser.close()
+    if not parser.tags <= _HTML_TAGS:
+        return text
+    lines = (" ".join(line.split()) for line in "".join(parser.pieces).splitlines())
+    return "\n".join(line for line in lines if line) or text

@@ -1,0 +1,359 @@
+"""Read the turns of an item: each question of the user with its reply and the passages before it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from typing import Any, Final, NamedTuple, cast
+
+from monitors.facts.agent_trace import AgentPath, build_step, read_trace
+from monitors.plural import plural
+from monitors.records.traffic import Feedback, Turn, UnusableReason
+from monitors.sources.traffic.messages import Message, Side, read_messages, read_reply
+from monitors.sources.traffic.names import get_names, to_snake_case
+from monitors.sources.traffic.passages import find_passages
+from monitors.sources.traffic.settings import Fields
+from monitors.sources.traffic.unify import (
+    Unified,
+    add_enveloped_keys,
+    format_raw,
+    parse_json_text,
+    select_branch,
+    unify_item,
+)
+from monitors.sources.traffic.values import (
+    find_list_items,
+    find_name,
+    find_number,
+    find_sources,
+    find_thumb,
+    find_values,
+    has_path,
+    is_flag_set,
+    replace_surrogates,
+    select_paths,
+)
+
+_SEPARATOR: Final = "\n\n"
+"""Between messages that one side sent in a row."""
+_HISTORY: Final = frozenset(get_names("inside", "history"))
+_OPENING: Final = get_names("inside", "opening")
+_REPLY_LISTS: Final = frozenset(
+    {"messages", "conversation_parts.conversation_parts", "conversation_parts", "comments"}
+)
+"""Lists that may hold replies alone: the question stands beside them."""
+_LEAF: Final = get_names("inside", "leaf")
+_SPAN_KINDS: Final = get_names("spans", "kind")
+_SPANS_WITHOUT_CONVERSATION: Final = frozenset(get_names("spans", "without_conversation"))
+_MAX_DEPTH: Final = 4
+
+
+class Unusable(Exception):
+    """An item that cannot be used as a conversation; the text names the paths, never a user's words."""
+
+    def __init__(self, reason: UnusableReason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class _Draft(NamedTuple):
+    """A turn while it is read: the texts of both sides, their messages, the context before the reply."""
+
+    questions: tuple[str, ...]
+    replies: tuple[str, ...] = ()
+    places: tuple[Any, ...] = ()
+    context: tuple[str, ...] = ()
+
+
+def parse_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
+    """Return the turns of an item in order; none where it cannot be used."""
+    try:
+        return read_turns(unify_item(source_item), fields)
+    except Unusable:
+        return ()
+
+
+def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
+    """Return the turns of a unified item in order. A question without a reply has an empty reply.
+
+    Messages before the first question (a greeting) belong to no turn. Raises `Unusable`.
+    """
+    if _is_job(source_item, fields):
+        return (_parse_job(source_item, fields),)
+    kind = _find_span_kind(source_item)
+    if kind is not None:
+        raise Unusable(
+            UnusableReason.NO_CONVERSATION, f"a span of kind {kind}: the user neither asks nor reads in it"
+        )
+    pairs = _read_parallel_lists(source_item, fields)
+    reading = _Found(pairs, has_place=True) if pairs else _collect_messages(source_item, fields)
+    drafts = list(_build_drafts(reading.messages))
+    if not drafts:
+        raise _explain_no_question(reading, fields)
+    if not any(draft.replies for draft in drafts) and not (
+        reading.has_place or any(find_list_items(source_item, fields.error))
+    ):
+        raise _explain_no_reply(reading, fields)
+    last = len(drafts) - 1
+    return tuple(
+        _build_turn(draft, source_item, fields, is_last=number == last) for number, draft in enumerate(drafts)
+    )
+
+
+def build_joined_turns(messages: Iterable[Message], fields: Fields) -> tuple[Turn, ...]:
+    """Return the turns of messages that were stored one by one. Raises `Unusable` without a question."""
+    reading = _Found(tuple(messages), has_place=True)
+    drafts = list(_build_drafts(reading.messages))
+    if not drafts:
+        raise _explain_no_question(reading, fields)
+    return tuple(_build_turn(draft, None, fields, is_last=False) for draft in drafts)
+
+
+def _explain_no_question(reading: _Found, fields: Fields) -> Unusable:
+    if any(message.side is Side.CONTEXT for message in reading.messages):
+        return Unusable(
+            UnusableReason.NO_CONVERSATION,
+            "it holds what a tool or a search gave, and nothing that a user wrote or read",
+        )
+    paths = f"{format_paths(fields.turns)} or {format_paths(fields.user_text)}"
+    return Unusable(UnusableReason.NO_QUESTION, f"nothing that a user wrote at {paths}")
+
+
+def _explain_no_reply(reading: _Found, fields: Fields) -> Unusable:
+    if reading.unreadable:
+        return Unusable(UnusableReason.REPLY_UNREADABLE, f"the reply at {reading.unreadable} has no known form")
+    if reading.retrieved:
+        return Unusable(
+            UnusableReason.NO_CONVERSATION, "its output is a list of documents: a search, not a reply to a user"
+        )
+    return Unusable(
+        UnusableReason.NO_REPLY_PLACE, f"no reply at {format_paths(fields.reply_text)} or in its messages"
+    )
+
+
+class _Found(NamedTuple):
+    """The messages of an item in order, and what is known of its reply."""
+
+    messages: tuple[Message, ...] = ()
+    has_place: bool = False
+    unreadable: str | None = None
+    retrieved: bool = False
+
+
+def _collect_messages(source_item: Any, fields: Fields, depth: int = 0) -> _Found:
+    """Collect the messages of an item: its list of turns, the question beside it, and the reply."""
+    listed, path = _read_listed(source_item, fields)
+    says_both = _ends_with_reply(listed)
+    question, asked = None, _Found()
+    if not any(message.side is Side.USER for message in listed) or path in _HISTORY or says_both:
+        question, asked = _read_question(source_item, fields, depth)
+    messages = list(listed)
+    if asked.messages and not _repeats(asked.messages, listed):
+        opens = path is not None and path not in _HISTORY and has_path(source_item, _OPENING)
+        messages = [*asked.messages, *listed] if opens or not _has_user(listed) else [*listed, *asked.messages]
+    elif says_both and _has_user(listed):
+        return _Found(tuple(listed), has_place=True)
+    reply = read_reply(source_item, fields, question)
+    answered = [message for message in reply.messages if message.side in (Side.REPLY, Side.CONTEXT)]
+    if not _ends_with_reply(messages):
+        messages += answered
+    has_place = reply.has_place or asked.has_place or _can_hold_reply(listed)
+    retrieved = bool(answered) and not any(message.side is Side.REPLY for message in messages)
+    return _Found(tuple(messages), has_place and not retrieved, reply.unreadable or asked.unreadable, retrieved)
+
+
+def _has_user(messages: Iterable[Message]) -> bool:
+    return any(message.side is Side.USER and message.text for message in messages)
+
+
+def _read_listed(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list[Message], str | None]:
+    """Return the messages of the first list of turns that holds one of the user, else of replies, and its path."""
+    replies: tuple[list[Message], str | None] = [], None
+    for path in select_paths(source_item, fields.turns):
+        for value in find_values(source_item, (path,)):
+            opened = parse_json_text(value)
+            leaf = find_name(source_item, _LEAF)
+            opened = select_branch(opened, leaf) or opened if isinstance(opened, Unified) or leaf else opened
+            if isinstance(opened, Unified) and depth < _MAX_DEPTH:
+                nested, _ = _read_listed(opened, fields, depth + 1)
+                if _has_user(nested):
+                    return nested, path
+            messages = read_messages(opened, Side.UNKNOWN, fields) if isinstance(opened, list) else None
+            if messages and _has_user(messages):
+                return messages, path
+            if messages and not replies[0] and path in _REPLY_LISTS:
+                replies = [m for m in read_messages(opened, Side.REPLY, fields) or [] if m.side is Side.REPLY], path
+    return replies
+
+
+def _read_question(source_item: Any, fields: Fields, depth: int) -> tuple[Any, _Found]:
+    """Return the value that holds the question, and its messages: a text, messages, or an object with either."""
+    for value in find_values(source_item, fields.user_text):
+        opened = parse_json_text(value)
+        if isinstance(opened, Unified) and depth < _MAX_DEPTH:
+            add_enveloped_keys(opened)
+            reading = _collect_messages(opened, fields, depth + 1)
+            if _has_user(reading.messages):
+                return value, reading
+        messages = read_messages(value, Side.USER, fields)
+        if messages and _has_user(messages):
+            return value, _Found(tuple(messages), isinstance(opened, list) and _ends_with_reply(messages))
+    return None, _Found()
+
+
+def _ends_with_reply(messages: list[Message]) -> bool:
+    spoken = [
+        m for m in messages if m.side in (Side.USER, Side.REPLY, Side.CONTEXT) and (m.text.strip() or m.passages)
+    ]
+    return bool(spoken) and spoken[-1].side is Side.REPLY
+
+
+def _repeats(asked: Iterable[Message], listed: list[Message]) -> bool:
+    """Whether the question beside a list of messages stands in it already."""
+    texts = {message.text.strip() for message in listed if message.side is Side.USER}
+    return all(message.text.strip() in texts for message in asked if message.side is Side.USER)
+
+
+def _can_hold_reply(messages: Iterable[Message]) -> bool:
+    """Whether a list of messages would hold a reply: one of the bot is there, or only known sides."""
+    sides = {message.side for message in messages}
+    return Side.REPLY in sides or (Side.USER in sides and Side.UNKNOWN not in sides)
+
+
+def _find_span_kind(source_item: Any) -> str | None:
+    """Return the kind of a tracer's span in which no user takes part."""
+    if not isinstance(source_item, Unified) or "messages" in source_item:
+        return None
+    kinds = (to_snake_case(str(kind)) for kind in find_values(source_item, _SPAN_KINDS) if isinstance(kind, str))
+    return next((kind for kind in kinds if kind in _SPANS_WITHOUT_CONVERSATION), None)
+
+
+def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[Message, ...]:
+    """Return turns that are stored as a list of questions and one of answers. Raises `Unusable`."""
+    sides = [next(find_values(source_item, paths), None) for paths in (fields.user_text, fields.reply_text)]
+    if not all(map(_is_list_of_texts, sides)):
+        return ()
+    questions, answers = cast("list[list[str | None]]", sides)
+    if len(questions) - len(answers) not in (0, 1):
+        counts = f"{plural(len(questions), 'question')} and {plural(len(answers), 'answer')}"
+        raise Unusable(UnusableReason.UNPAIRED, f"{counts}: which answers which?")
+    return tuple(
+        Message(side, replace_surrogates(text or ""))
+        for question, answer in zip_longest(questions, answers)
+        if question
+        for side, text in ((Side.USER, question), (Side.REPLY, answer))
+    )
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        text is None or isinstance(text, str) for text in cast("list[Any]", value)
+    )
+
+
+def _build_drafts(messages: Iterable[Message]) -> Iterator[_Draft]:
+    """Yield turns of messages. A turn starts with the first user message after a reply."""
+    draft: _Draft | None = None
+    before: tuple[str, ...] = ()
+    is_answered = False
+    for message in messages:
+        if message.side is Side.USER and message.text:
+            if draft is None or is_answered:
+                if draft is not None:
+                    yield draft
+                draft, is_answered = _Draft((), context=before), False
+            draft = draft._replace(
+                questions=(*draft.questions, message.text), places=(*draft.places, message.place)
+            )
+        elif message.side is Side.CONTEXT and draft is None:
+            before = (*before, *message.passages)
+        elif message.side is Side.REPLY and draft is not None:
+            is_answered = True
+            replies = (*draft.replies, message.text) if message.text else draft.replies
+            draft = draft._replace(replies=replies, places=(*draft.places, message.place))
+        if draft is not None and message.side is not Side.SILENT:
+            draft = draft._replace(context=(*draft.context, *message.passages))
+    if draft is not None:
+        yield draft
+
+
+def _build_turn(draft: _Draft, source_item: Any, fields: Fields, *, is_last: bool) -> Turn:
+    """Build a turn from its own messages; the last turn also from the item's fields."""
+    places = (*reversed(draft.places), *((source_item,) if is_last else ()))
+    stored = next((texts for place in places if (texts := find_passages(place, fields.context))), ())
+    return Turn(
+        user_text=_SEPARATOR.join(draft.questions),
+        reply_text=_SEPARATOR.join(draft.replies),
+        citations=next((texts for place in places if (texts := find_sources(place, fields.citations))), ()),
+        context=tuple(dict.fromkeys((*draft.context, *stored))),
+        app_path=next(
+            (name for place in (*places, source_item) if (name := find_name(place, fields.app_path))), None
+        ),
+        latency_ms=next((ms for place in places if (ms := _read_latency_ms(place, fields)) is not None), None),
+        is_question=_read_question_flag(places, fields),
+        feedback=next((feedback for place in places if (feedback := _read_feedback(place, fields))), None),
+    )
+
+
+def _read_question_flag(places: tuple[Any, ...], fields: Fields) -> bool | None:
+    """Return whether the source marks the reply as a question; ``None`` without a mark."""
+    flags = [
+        is_flag_set(place, fields.is_question) for place in places if [*find_list_items(place, fields.is_question)]
+    ]
+    return any(flags) if flags else None
+
+
+def _read_latency_ms(place: Any, fields: Fields) -> float | None:
+    milliseconds = find_number(place, fields.latency_ms)
+    if milliseconds is not None:
+        return milliseconds
+    seconds = find_number(place, fields.latency_s)
+    return None if seconds is None else seconds * 1000
+
+
+def _read_feedback(place: Any, fields: Fields) -> Feedback | None:
+    thumb = find_thumb(place, fields.thumb)
+    comment = next((text for text in find_values(place, fields.comment) if isinstance(text, str)), "")
+    return Feedback(thumb=thumb, comment=replace_surrogates(comment)) if thumb is not None else None
+
+
+def _is_job(source_item: Any, fields: Fields) -> bool:
+    """Whether the item is an agent's job: an issue with a place for the report."""
+    return _find_text(source_item, fields.issue_title) != "" and has_path(source_item, fields.report)
+
+
+def _find_text(source_item: Any, paths: tuple[str, ...]) -> str:
+    return next((replace_surrogates(text) for text in find_values(source_item, paths) if isinstance(text, str)), "")
+
+
+def _parse_job(source_item: Any, fields: Fields) -> Turn:
+    """Return a finished job as a turn: the issue is the question, the report the reply."""
+    issue = [_find_text(source_item, fields.issue_title), _find_text(source_item, fields.issue_body)]
+    report_value = next((value for value in find_values(source_item, fields.report) if value not in ({}, [])), "")
+    report = replace_surrogates(report_value if isinstance(report_value, str) else format_raw(report_value))
+    draft = _Draft((_SEPARATOR.join(part for part in issue if part),), (report,) if report else (), (source_item,))
+    lists = [
+        cast("list[Any]", value) for value in find_values(source_item, fields.steps) if isinstance(value, list)
+    ]
+    path = next((path for steps in lists if (path := _parse_path(steps)).steps), AgentPath())
+    job_fields = {"is_report": True, "issue_url": find_name(source_item, fields.issue_url), "is_question": False}
+    return _build_turn(draft, source_item, fields, is_last=True).model_copy(
+        update=job_fields | {"steps": path.steps, "hops": path.hops}
+    )
+
+
+def _parse_path(steps: list[Any]) -> AgentPath:
+    """Parse a list of steps. Messages of a conversation without any call are not steps."""
+    logged_steps = json.loads(format_raw(steps))
+    known_steps = [cast("dict[str, Any]", step) for step in logged_steps if isinstance(step, dict)]
+    path = read_trace(known_steps)
+    if path is not None or any("content" in step or "role" in step for step in known_steps):
+        return path or AgentPath()
+    return AgentPath(tuple(map(build_step, known_steps)))
+
+
+def format_paths(paths: tuple[str, ...]) -> str:
+    """Return the first paths, enough to know which setting names them."""
+    text = ", ".join(paths[:3])
+    return f"{text}, …" if len(paths) > 3 else text or "no path"  # noqa: PLR2004 - enough to know which setting

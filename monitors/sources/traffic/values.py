@@ -1,0 +1,115 @@
+"""Read single values of a unified item: names, numbers, flags, thumbs, sources. No value raises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Final
+
+from monitors.json_path import collect_items, collect_sources, collect_values, select_leading_paths
+from monitors.records.traffic import Thumb
+from monitors.sources.traffic.names import to_snake_paths
+from monitors.sources.traffic.unify import Unified
+
+_UP_WORDS: Final = (
+    *("up", "thumbs_up", "thumbs-up", "thumbs up", "thumbsup", "like", "liked"),
+    *("positive", "good", "helpful", "yes", "true", "1", "+1", "👍"),
+)
+_DOWN_WORDS: Final = (
+    *("down", "thumbs_down", "thumbs-down", "thumbs down", "thumbsdown", "dislike", "disliked"),
+    *("negative", "bad", "unhelpful", "not helpful", "no", "false", "0", "-1", "👎"),
+)
+
+
+def select_paths(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Select the paths that can lead to a value in an object, in the spelling of its keys."""
+    return _select_by_keys(tuple(source_item), paths) if isinstance(source_item, Unified) else ()
+
+
+@lru_cache(maxsize=8192)
+def _select_by_keys(keys: tuple[str, ...], paths: tuple[str, ...]) -> tuple[str, ...]:
+    return select_leading_paths(dict.fromkeys(keys), to_snake_paths(paths))
+
+
+def find_values(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
+    """Yield the values at the paths in order, without empty ones."""
+    for path in select_paths(source_item, paths):
+        yield from (value for value in collect_values(source_item, path) if value is not None and value != "")
+
+
+def has_path(source_item: Any, paths: tuple[str, ...]) -> bool:
+    """Whether one of the paths exists, with or without a value."""
+    return any(collect_values(source_item, path) for path in select_paths(source_item, paths))
+
+
+def find_list_items(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
+    """Like `find_values`, but yield the items of lists."""
+    for path in select_paths(source_item, paths):
+        yield from (value for value in collect_items(source_item, path) if value != "")
+
+
+def replace_surrogates(text: str) -> str:
+    """Replace lone surrogates by U+FFFD, so that the text can be encoded as UTF-8."""
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def find_name(source_item: Any, paths: tuple[str, ...]) -> str | None:
+    """Return the first name or number at the paths as text: ids and versions may be either."""
+    return next(find_names(source_item, paths), None)
+
+
+def find_names(source_item: Any, paths: tuple[str, ...]) -> Iterator[str]:
+    """Yield the names and numbers at the paths as texts."""
+    for value in find_list_items(source_item, paths):
+        if isinstance(value, str) and value.strip():
+            yield replace_surrogates(value.strip())
+        elif isinstance(value, int) and not isinstance(value, bool):
+            yield str(value)
+
+
+def find_sources(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the sources at the first path that names some."""
+    leading = select_paths(source_item, paths)
+    return tuple(
+        map(
+            replace_surrogates,
+            next((names for path in leading if (names := collect_sources(source_item, path))), ()),
+        )
+    )
+
+
+def find_number(source_item: Any, paths: tuple[str, ...]) -> float | None:
+    """Return the first number at the paths that is not negative."""
+    for value in find_list_items(source_item, paths):
+        if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+            number = float(value) if abs(value) < 1e300 else math.inf  # noqa: PLR2004 - more than a float holds
+            if math.isfinite(number) and number >= 0:
+                return number
+    return None
+
+
+def is_flag_set(source_item: Any, paths: tuple[str, ...]) -> bool:
+    """Whether the first value at the paths means yes."""
+    return is_yes(next(find_list_items(source_item, paths), False))
+
+
+def is_yes(value: Any) -> bool:
+    """Whether a value means yes."""
+    return value.strip().lower() in {"true", "yes", "1"} if isinstance(value, str) else value in (True, 1)
+
+
+def find_thumb(source_item: Any, paths: tuple[str, ...]) -> Thumb | None:
+    """Return the first thumb at the paths."""
+    return next((thumb for value in find_list_items(source_item, paths) if (thumb := parse_thumb(value))), None)
+
+
+def parse_thumb(value: Any) -> Thumb | None:
+    """Parse up (true, 1, "like", …) or down (false, 0, -1, "bad", …). Stars and other scales are neither."""
+    if isinstance(value, bool):
+        return Thumb.UP if value else Thumb.DOWN
+    if isinstance(value, int | float):
+        return Thumb.UP if value == 1 else Thumb.DOWN if value in (0, -1) else None
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return Thumb.UP if word in _UP_WORDS else Thumb.DOWN if word in _DOWN_WORDS else None

@@ -1,0 +1,58 @@
+"""Logged conversations in the forms of common loggers, read by the pipe `lookout conversations`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tests.accuracy.figure import Measured, TellingError, build_share
+from tests.accuracy.rows import read_rows
+
+NAME = "traffic forms"
+COMMAND = (str(Path(sys.executable).parent / "lookout"), "conversations")
+TARGET = 0.95
+"""57 of 60."""
+
+
+def measure(data: Path) -> Measured:
+    """Conversations of which question, answer, passages, time and usability are all as a careful reader reads them."""
+    folder = data / "owners"
+    logged = (folder / "traffic_forms.jsonl").read_bytes()
+    done = subprocess.run(COMMAND, input=logged, capture_output=True, check=True)
+    answers = {answer["line"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    right: Counter[str] = Counter()
+    total: Counter[str] = Counter()
+    errors: list[TellingError] = []
+    for row in read_rows(folder / "traffic_forms_expected.jsonl"):
+        wrong = [name for name in PARTS if not _is_same(name, answers[row["line"]], row)]
+        if not row["usable"] and "usable" not in wrong:
+            wrong = []
+        total[row["form"]] += 1
+        right[row["form"]] += not wrong
+        if wrong:
+            what = f"{row['form']}: {', '.join(wrong)} read otherwise"
+            errors.append(TellingError(NAME, row["id"], what, "a form of a logger that is not known"))
+    figures = [build_share(NAME, "read as a careful reader does", right.total(), total.total(), target=TARGET)]
+    figures += [build_share(NAME, form, right[form], total[form]) for form in sorted(total)]
+    return Measured(tuple(figures), tuple(errors))
+
+
+PARTS = ("usable", "question", "answer", "context_passages", "completed_at")
+
+
+def _is_same(name: str, answer: dict[str, Any], row: dict[str, Any]) -> bool:
+    return _flatten(name, answer[name]) == _flatten(name, row[name])
+
+
+def _flatten(name: str, value: Any) -> Any:
+    """Return a value without what makes no difference: runs of white space, parts of a second."""
+    if name == "completed_at":
+        return datetime.fromisoformat(value).replace(microsecond=0) if value else None
+    if isinstance(value, list):
+        return [_flatten(name, inner) for inner in value]
+    return " ".join(value.split()) if isinstance(value, str) else value
