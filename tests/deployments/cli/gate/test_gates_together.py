@@ -78,7 +78,7 @@ def test_of_two_gates_on_one_commit_the_newer_one_s_verdict_stays(
         newer = lookout(*GATE, cwd=tmp_path / "newer", **variables)
         assert newer.returncode == 1, newer.stderr
         slow.released.set()
-        _, printed = older.communicate(timeout=120)
+        _, printed = older.communicate(timeout=240)
     assert older.returncode == 0, printed
     assert github.current(HEAD) == {"lookout/demo/suite": "failure"}
     assert "/runs/78#" in [status for status in github.statuses if status["sha"] == HEAD][-1]["target_url"]

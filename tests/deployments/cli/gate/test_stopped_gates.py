@@ -45,7 +45,7 @@ def stop_gate(folder, chat, environment, github):
     process = start_gate(folder, environment | job_variables(folder, github, pull_event()), "--baseline", "none")
     assert chat.wait_for(chat.held_from), process.communicate()
     os.kill(process.pid, signal.SIGINT)
-    _, printed = process.communicate(timeout=60)
+    _, printed = process.communicate(timeout=240)
     assert process.returncode == 3, printed
     chat.released.set()
     chat.held_from = None
@@ -126,7 +126,7 @@ def test_a_gate_that_knows_neither_head_nor_version_asks_everything(tmp_path, lo
         process = start_gate(tmp_path, prefect_environment, github=False)
         assert chat.wait_for(3)
         os.kill(process.pid, signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=240)
         chat.released.set()
         done = lookout("gate", "--target", "demo", "--json", cwd=tmp_path)
     assert json.loads(done.stdout)["resumed_cases"] == 0
