@@ -341,8 +341,8 @@ def test_no_verdict_is_shown_before_the_persons_review_is_stored(site, asha):
 
 def test_a_second_reviewer_reads_who_answered_before(site, asha):
     """Both verdicts are stored, under the two names."""
-    item = data(site, "/review")["item"]["answer_id"]
-    key = f"{item['run_id']}/{item['case_id']}/{item['repeat']}"
+    answer = data(site, "/review")["item"]["answer_id"]
+    key = f"{answer['run_id']}/{answer['case_id']}/{answer['repeat']}"
     assert "Already answered" not in asha.post("/review/answer", answer=key, verdict="right").json()["done"]
     asha.post("/review/name", name="ben")
     second = asha.post("/review/answer", answer=key, verdict="unsure").json()["done"]
