@@ -1,8 +1,7 @@
-"""Personal data in words and dictated numbers: what only the words around it make personal.
+"""Telephone numbers, and dictated numbers of any kind.
 
-Street addresses, dates of birth and customers' names need the words around them. Telephone numbers are known by
-their form where it is unmistakable, by the words before them where it is not. Numbers may be spelled out digit by
-digit, as people dictate them: "nine eight seven …", "nau aath saat …".
+Telephone numbers are known by their form where it is unmistakable, by the words before them where it is not. Numbers
+may be spelled out digit by digit, as people dictate them: "nine eight seven …", "nau aath saat …".
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from collections.abc import Iterator
 from stdnum import luhn, verhoeff
 
 from monitors.facts.disclosures.candidates import (
-    HIDDEN,
     THINGS,
     Context,
     DisclosureCandidate,
@@ -22,121 +20,7 @@ from monitors.facts.disclosures.candidates import (
     Strength,
 )
 from monitors.facts.disclosures.identifiers import extract_digits
-
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
-_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_BIRTH = re.compile(
-    r"(?P<label>\bd\.?o\.?b\b\.?|\bdate of birth\b|\bbirth ?da(?:te|y)\b|\bborn\b"
-    r"|\bjan(?:a)?m\s?(?:tithi|din|date|taa?rikh)\b|जन्म\s?(?:तिथि|दिन|तारीख|दिनांक)?)"
-    rf"[^\d\n.!?{HIDDEN}]{{0,14}}?"
-    rf"(?P<date>{_DAY}[ ./\-]{{1,2}}(?:\d{{1,2}}|[A-Za-z]{{3,9}}\.?"
-    rf"|[\u0900-\u097f]{{2,10}}),?[ ./\-]{{1,2}}\d{{2,4}}"
-    rf"|\d{{4}}[./\-]\d{{1,2}}[./\-]\d{{1,2}}|{_MONTH} {_DAY},? \d{{4}})",
-    re.IGNORECASE,
-)
-_BIRTH_WORDS = ("birth", "dob", "d.o.b", "born", "janm", "janam", "जन्म")
-
-_ADDRESS = re.compile(
-    r"(?:\baddress(?:es)?\b[^\n.:;!?,]{0,48}?\s{0,2}(?::|=|\bis\b|\bas\b|\bhai\b|-)"
-    r"|\b(?:lives?|living|resid(?:es?|ing)|stays?|staying|rehta hai|rehti hai) at\b"
-    r"|पता\s?(?:है|:|-)|\bghar ka pata\b[ :-]{0,3}(?:hai\b)?)"
-    rf"[\s:\"']{{0,4}}(?P<where>[^\n;|\"{HIDDEN}]{{6,160}})",
-    re.IGNORECASE,
-)
-_ADDRESS_LABELS = (
-    "address|live at|lives at|living at|reside at|resides at|residing at|stay at|stays at|staying at|hai at"
-    "|ghar ka|पता"
-)
-_ADDRESS_WORDS = tuple(_ADDRESS_LABELS.split("|"))
-# "Flat 12, Green Apartments, 99 Lake Road, Pune 411001": a dwelling first and an Indian postal code last.
-_DWELLING = re.compile(
-    r"(?P<where>\b(?:flat|house|h\. ?no|plot|door|apartment|apt|villa|bungalow|quarter)\b\.?"
-    r"(?: ?(?:no|number|num)\b\.?)?[ :#-]{0,3}[A-Za-z]?-?\d[^\n;|" + HIDDEN + r"]{8,120}?\b[1-9]\d{2} ?\d{3}\b)",
-    re.IGNORECASE,
-)
-_DWELLING_DIGITS = 7
-_PLACE = re.compile(
-    r"\b(?:road|rd|street|st|nagar|marg|lane|avenue|ave|block|sector|flat|apartments?|apt|colony|floor|house|plot"
-    r"|society|tower|cross|main|layout|enclave|vihar|puram|po box|residency|heights|gali|chowk|bagh|ganj|wadi|pur"
-    r"|drive|boulevard|blvd|way|court|suite)\b|रोड|मार्ग|नगर|गली|सेक्टर|मकान|फ्लैट|,|\d{6}",
-    re.IGNORECASE,
-)
-_SENTENCE_END = re.compile(
-    r"(?<=[a-z\d)\u0900-\u097f])[.!?।](?=\s+[A-Z\u0900-\u097f*\[(]|\s*$)|\s[-–—]\s"
-    r"|(?:,| and| or)\s+(?=(?:phone|mobile|e-?mail|account|policy|pan|aadhaar|dob|date of birth|contact|tel)\b)"
-)
-_DIGIT = re.compile(r"\d")
-_WEB = re.compile(r"\S*://\S*")
-"""An address on the web: its digits and commas make no street."""
-# An organisation's address is public. The words before an address say that it is a person's.
-_PUBLIC = re.compile(
-    r"\b(?:office|branch|head ?quarters?|hospital|clinic|centre|center|company|corporate|ombudsman|garage|store"
-    r"|shop"
-    r"|grievance|department|institute|bank|court|e-?mail|mail|ip|mac|web|site|website|wallet|url|white house)\b",
-    re.IGNORECASE,
-)
-_PERSONAL = re.compile(
-    r"\b(?:customer|policy ?holder|insured|member|holder|nominee|patient|client|subscriber|mr|mrs|ms|shri|smt"
-    r"|his|her"
-    r"|their|your|home|residen\w*|liv(?:es?|ing)|stay\w*|ghar|name|account|phone|mobile|aadhaar|pan|dob)\b|घर"
-    r"|ग्राहक",
-    re.IGNORECASE,
-)
-_BEFORE = 160
-"""Characters before an address in which the last word for a person or an organisation decides whose it is."""
-
-_CUSTOMER = re.compile(
-    r"\b(?:[Cc]ustomer|[Pp]olicy ?holder|[Ii]nsured|[Mm]ember|[Nn]ominee|[Aa]ccount holder|[Pp]atient"
-    r"|[Cc]ard ?holder"
-    r"|[Bb]eneficiary|[Nn]ame)(?: on file| [Nn]ame| of (?:the )?[a-z]{4,12})?(?: ?[:=] ?| is )"
-    r"(?:(?:Mr|Mrs|Ms|Dr|Shri|Smt)\.? )?([A-Z][a-z]{1,20}(?: [A-Z](?:[a-z]{1,20}|\.)){1,3})"
-)
-
-_CUSTOMER_LABELS = (
-    "customer:|customer on file|customer name|customer is |holder:|holder is |holder name|insured:|insured name"
-    "|member:|member name|nominee:|nominee is |nominee name|patient:|patient name|beneficiary:|name:|name is "
-    "|name of "
-)
-_CUSTOMER_WORDS = tuple(_CUSTOMER_LABELS.split("|"))
-
-
-def find_personal(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find addresses after "address" or "lives at", dates after "born" or "DOB", and customers' names.
-
-    An organisation's address, a date behind "born" alone (often a public figure's) and a name are weak.
-    """
-    if reading.has(*_BIRTH_WORDS):
-        yield from _find_births(reading)
-    if reading.has(*_ADDRESS_WORDS):
-        yield from _find_addresses(reading, _ADDRESS.finditer(reading.text))
-    yield from _find_addresses(reading, reading.find_near_digits(_DWELLING, _DWELLING_DIGITS))
-    for match in _CUSTOMER.finditer(reading.text) if reading.has(*_CUSTOMER_WORDS) else ():
-        yield DisclosureCandidate(DisclosureKind.PERSON, *match.span(1), Strength.WEAK)
-
-
-def _find_births(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    for match in _BIRTH.finditer(reading.text):
-        strength = Strength.WEAK if match["label"].lower() == "born" else Strength.LIKELY
-        yield DisclosureCandidate(DisclosureKind.BIRTH_DATE, *match.span("date"), strength)
-
-
-def _find_addresses(reading: DisclosureText, matches: Iterator[re.Match[str]]) -> Iterator[DisclosureCandidate]:
-    for match in matches:
-        end = _SENTENCE_END.search(match["where"])
-        where = (match["where"][: end.start()] if end else match["where"]).rstrip()
-        street = _WEB.sub("", where)
-        if _DIGIT.search(street) and _PLACE.search(street):
-            start = match.start("where")
-            strength = Strength.LIKELY if _is_personal(reading.text, start) else Strength.WEAK
-            yield DisclosureCandidate(DisclosureKind.STREET_ADDRESS, start, start + len(where), strength)
-
-
-def _is_personal(text: str, start: int) -> bool:
-    before = max(0, start - _BEFORE)
-    person = max((match.start() for match in _PERSONAL.finditer(text, before, start)), default=-1)
-    public = max((match.start() for match in _PUBLIC.finditer(text, before, start)), default=-1)
-    return person > public
-
+from monitors.facts.disclosures.labelled import SPOKEN_DIGITS, SPOKEN_TIMES
 
 _EXTENSION = r"(?: ?(?:x|ext\.?|extn\.?) ?\d{1,5})?"
 # +91 98765 43210, +41 (0)96 471 07 95, (+91) 98765.43210; E.164 allows 15 digits.
@@ -251,25 +135,11 @@ def _find_labelled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandid
 def _build_candidate(match: re.Match[str], strength: Strength) -> DisclosureCandidate:
     digits = extract_digits(match[1])
     if _TOLL_FREE.fullmatch(digits):
-        strength = Strength.WEAK
+        strength = Strength.CONTACT
     return DisclosureCandidate(DisclosureKind.PHONE, *match.span(1), strength)
 
 
-_DIGITS = {
-    "0": "zero oh shunya sifar शून्य ज़ीरो जीरो",
-    "1": "one ek एक वन",
-    "2": "two do दो टू",
-    "3": "three teen तीन थ्री",
-    "4": "four char chaar चार फोर",
-    "5": "five paanch panch पांच पाँच फाइव",
-    "6": "six chhe chah chhah छह छः छ सिक्स",
-    "7": "seven saat सात सेवन",
-    "8": "eight aath आठ एट",
-    "9": "nine nau नौ नाइन",
-}
-_VALUE = {word: digit for digit, words in _DIGITS.items() for word in words.split()}
-_TIMES = {"double": 2, "triple": 3, "डबल": 2, "ट्रिपल": 3}
-_WORD = "|".join(sorted((*_VALUE, *_TIMES), key=len, reverse=True))
+_WORD = "|".join(sorted((*SPOKEN_DIGITS, *SPOKEN_TIMES), key=len, reverse=True))
 _MIN_SPOKEN_DIGITS = 7
 _AADHAAR_DIGITS = 12
 # Seven words is the shortest number worth hiding; a count ("one two three") has fewer.
@@ -290,17 +160,17 @@ def find_spoken(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 def _has_enough_digit_words(lowered: str) -> bool:
     """Whether the text has digit words enough: a quick scan that spares most texts the search."""
     words = lowered.replace(",", " ").replace(".", " ").replace("-", " ").split()
-    return sum(map(_VALUE.__contains__, words)) >= _MIN_SPOKEN_DIGITS - 2
+    return sum(map(SPOKEN_DIGITS.__contains__, words)) >= _MIN_SPOKEN_DIGITS - 2
 
 
 def _parse_spoken_digits(spoken: str) -> str:
     digits: list[str] = []
     times = 1
     for word in re.split(r"[ ,.\-]+", spoken):
-        if word in _TIMES:
-            times = _TIMES[word]
+        if word in SPOKEN_TIMES:
+            times = SPOKEN_TIMES[word]
         else:
-            digits.append(_VALUE.get(word, "") * times)
+            digits.append(SPOKEN_DIGITS.get(word, "") * times)
             times = 1
     return "".join(digits)
 

@@ -1,0 +1,63 @@
+"""Each row of `personal.jsonl`: what is personal in a support answer is masked whole, and what must stay stays.
+
+`python -m pytest tests/monitors/facts/disclosures/test_personal_rows.py` tests the words of `labels.toml`,
+`names.toml` and `places.toml`.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from monitors.facts.disclosures import labelled
+from monitors.facts.disclosures.masking import mask
+from monitors.facts.disclosures.sieve import may_disclose
+
+ROWS = [
+    json.loads(line) for line in Path(__file__).with_name("personal.jsonl").read_text(encoding="utf-8").splitlines()
+]
+DATA = Path(labelled.__file__).parent
+
+
+def find_letters(text: str, value: str) -> set[int]:
+    """Return the places of a value's letters and digits, wherever it stands."""
+    places: set[int] = set()
+    start = text.find(value)
+    while start >= 0:
+        places |= {at for at in range(start, start + len(value)) if text[at].isalnum()}
+        start = text.find(value, start + 1)
+    return places
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+def test_what_is_personal_is_masked_and_nothing_else(row):
+    text = row["text"]
+    finds = mask(text).found
+    masked = {at for find in finds for at in range(find.start, find.end)}
+    values = {entry["value"]: find_letters(text, entry["value"]) for entry in row["pii"]}
+    personal = set[int]().union(*values.values())
+    assert [value for value, letters in values.items() if not letters <= masked] == []
+    assert [value for value in row["keep"] if find_letters(text, value) & masked] == []
+    assert [text[find.start : find.end] for find in finds if not {*range(find.start, find.end)} & personal] == []
+    assert may_disclose(text) or not finds
+
+
+@pytest.mark.parametrize("name", ["labels.toml", "names.toml", "places.toml"])
+def test_words_are_written_in_small_letters(name):
+    def list_words(value: object) -> list[str]:
+        match value:
+            case str():
+                return [value]
+            case list():
+                return [word for part in value for word in list_words(part)]
+            case dict():
+                skipped = {"forms", "kind", "states", "state_names", "uk_areas"}
+                return [word for key, part in value.items() if key not in skipped for word in list_words(part)]
+            case _:
+                return []
+
+    words = list_words(tomllib.loads((DATA / name).read_text(encoding="utf-8")))
+    assert [word for word in words if word != word.lower()] == []
