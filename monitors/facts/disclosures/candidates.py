@@ -65,7 +65,7 @@ class Strength(IntEnum):
     """How much speaks for a disclosure. Only the upper two are worth an alert."""
 
     CONTACT = 0
-    """A company's own contact: a toll-free line, a role mailbox, "our hotline". It is masked only in public places."""
+    """A company's own contact (a toll-free line, a role mailbox, "our hotline"): masked only in public places."""
     WEAK = 1
     """Its form alone, a name, or a private network address."""
     LIKELY = 2
@@ -217,7 +217,8 @@ _WORDS: dict[Context, str] = {
     Context.UPI: "upi vpa bhim gpay phonepe यूपीआई",
     Context.IP: "ip ips ipv4 ipv6 unspecified listen listens listening bind loopback host server subnet",
     Context.VERSION: (
-        "version versions ver v release build update updates upgrade upgraded firmware patch section sections clause clauses para paragraph article articles "
+        "version versions ver v release build update updates upgrade upgraded firmware patch "
+        "section sections clause clauses para paragraph article articles "
         "rule rules chapter chapters annexure §"
     ),
     Context.ORDER: (

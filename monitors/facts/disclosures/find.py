@@ -107,15 +107,17 @@ def _compile_patterns(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[DisclosureCandidate]:
     reading = DisclosureText(text)
     for candidate in _apply_rules(reading, account_patterns):
-        if candidate.kind in _CONTACTS:
-            match is_company_contact(reading, candidate.start, candidate.end):
-                case True:
-                    candidate = candidate._replace(strength=Strength.CONTACT)
-                case False if candidate.kind is DisclosureKind.EMAIL:
-                    candidate = candidate._replace(strength=max(candidate.strength, Strength.WEAK))
-                case _:
-                    pass
-        yield candidate
+        yield _rate_contact(reading, candidate) if candidate.kind in _CONTACTS else candidate
+
+
+def _rate_contact(reading: DisclosureText, candidate: DisclosureCandidate) -> DisclosureCandidate:
+    """Return a telephone or mailbox with its strength by whose it is."""
+    is_company = is_company_contact(reading, candidate.start, candidate.end)
+    if is_company:
+        return candidate._replace(strength=Strength.CONTACT)
+    if is_company is False and candidate.kind is DisclosureKind.EMAIL:
+        return candidate._replace(strength=max(candidate.strength, Strength.WEAK))
+    return candidate
 
 
 _IN_WORDS = frozenset({DisclosureKind.STREET_ADDRESS, DisclosureKind.PERSON})

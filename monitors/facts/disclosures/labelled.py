@@ -21,13 +21,13 @@ from monitors.facts.disclosures.candidates import (
 from monitors.facts.disclosures.phrases import BIRTH, IDENTIFIER, LABELS, PASSWORD, THING, Phrase, TextWords
 from monitors.facts.disclosures.secrets import is_made_up
 
-
 MAX_GAP: Final = 48
 """Characters between a label and its value: "we only need the last four of your social; please don't send …"."""
 _MAX_WORDS_BETWEEN: Final = 9
 _MAX_LINKS: Final = 5
 _MAX_VALUE_WORDS: Final = 24
 _MAX_VALUE_LENGTH: Final = 34
+_MAX_SEPARATOR: Final = 3
 _MIN_SPACED_WORDS: Final = 7
 _DEFAULT_MIN_DIGITS: Final = 5
 
@@ -41,14 +41,11 @@ class _Identifier(NamedTuple):
 
 def _compile_form(forms: Sequence[str]) -> re.Pattern[str]:
     """Compile forms of `labels.toml` for a value without its separators, in capitals."""
-    letters = {"A": "[A-Z]", "9": "[0-9]", "X": "[A-Z0-9]"}
-    alternatives = (
-        "".join(
-            piece if piece[0] in "[{" else letters.get(piece, re.escape(piece)) if piece not in "?" else piece
-            for piece in re.findall(r"\[[^\]]*\]|\{[\d,]*\}|.", form)
-        )
-        for form in forms
-    )
+    letters = {"A": "[A-Z]", "9": "[0-9]", "X": "[A-Z0-9]", "?": "?"}
+    alternatives: list[str] = []
+    for form in forms:
+        pieces: list[str] = re.findall(r"\[[^\]]*\]|\{[\d,]*\}|.", form)
+        alternatives.append("".join(letters.get(piece, piece) for piece in pieces))
     return re.compile("|".join(f"(?:{alternative})" for alternative in alternatives))
 
 
@@ -153,7 +150,11 @@ def _read_characters(reading: DisclosureText, index: int) -> str | None:
 
 
 def _is_separator(between: str) -> bool:
-    return len(between) <= 3 and not between.strip(" -./–:'\"") and not (between[:1] in ".:" and " " in between)
+    return (
+        len(between) <= _MAX_SEPARATOR
+        and not between.strip(" -./–:'\"")
+        and not (between[:1] in ".:" and " " in between)
+    )
 
 
 def _continues(text_words: TextWords, index: int) -> bool:
@@ -263,8 +264,8 @@ def _find_birth_dates(reading: DisclosureText, phrase: Phrase) -> Iterator[Discl
         match = None
     if match is None:
         before = starts[phrase.first]
-        for match in _BIRTH_DATE.finditer(text, max(0, before - MAX_GAP), before):
-            pass
+        earlier_dates = list(_BIRTH_DATE.finditer(text, max(0, before - MAX_GAP), before))
+        match = earlier_dates[-1] if earlier_dates else None
         if match is None or text[match.end() : before].strip(" (,") not in _LINKS_BEFORE_BIRTH:
             return
     year = _YEAR.search(match[0])
@@ -286,7 +287,6 @@ _LINKS_BEFORE_BIRTH: Final = frozenset(
         "as your",
         "as his",
         "as her",
-        "as",
         "ist das",
         "als",
         "ist ihr",

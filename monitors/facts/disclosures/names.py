@@ -18,7 +18,7 @@ from monitors.facts.disclosures.candidates import (
     DisclosureText,
     Strength,
 )
-from monitors.facts.disclosures.phrases import LABELS, NAME_TOPICS, NAMES, Phrase
+from monitors.facts.disclosures.phrases import LABELS, NAMES, Phrase
 
 _STOP: Final = frozenset(NAMES["stop"]) | {word for phrase in NAMES["greeting"] for word in phrase.split()}
 _ORGANISATION: Final = frozenset(NAMES["organisation"])
@@ -39,6 +39,7 @@ _NAME_WORD: Final = re.compile(
 _BETWEEN: Final = re.compile(r" ?(?=[^\W\d_])|(?<=\.)")
 _FIRST_DEVANAGARI, _LAST_DEVANAGARI = "\u0900", "\u097f"
 _MAX_NAME_WORDS: Final = 4
+_MAX_TITLES: Final = 2
 _MAX_DEVANAGARI_WORDS: Final = 2
 _MAX_CODE_LENGTH: Final = 3
 """A word in capitals up to this length is an abbreviation: NHS, ID."""
@@ -50,7 +51,7 @@ _MIN_REPEATED: Final = 4
 class _Name(NamedTuple):
     start: int
     end: int
-    count: int
+    word_count: int
     """How many words, without particles."""
 
 
@@ -82,36 +83,41 @@ def _is_name_word(word: str) -> bool:
     return not (word.isupper() and len(word) <= _MAX_CODE_LENGTH and "." not in word)
 
 
+def _skip_titles(text: str, at: int) -> int:
+    for _ in range(_MAX_TITLES):
+        match = _NAME_WORD.match(text, at)
+        if match is None or match[0].lower().rstrip(".") not in _TITLES:
+            break
+        at = match.end() + (text[match.end() : match.end() + 1] == ".")
+        at += text[at : at + 1] == " "
+    return at
+
+
 def _read_name(text: str, at: int) -> _Name | None:
     """Read the name that begins at a place; titles before it are skipped."""
     start = end = None
-    position, count, devanagari = at, 0, 0
+    position, count, devanagari = _skip_titles(text, at), 0, 0
     while count < _MAX_NAME_WORDS and (match := _NAME_WORD.match(text, position)):
-        word = match[0]
-        lowered = word.lower().rstrip(".")
-        if count == 0 and lowered in _TITLES:
-            position = match.end() + (text[match.end() : match.end() + 1] == ".")
-            position += text[position : position + 1] == " "
-            continue
-        if count and word.islower() and lowered in _PARTICLES:
-            pass
-        elif not _is_name_word(word) and not (start is None and lowered in _PARTICLES and word[0].isupper()):
+        word, lowered = match[0], match[0].lower().rstrip(".")
+        is_particle = lowered in _PARTICLES and (word.islower() if count else word[0].isupper())
+        if is_particle and count == 0 and start is not None:
             break
-        else:
+        if is_particle:
+            start = match.start() if start is None else start
+        elif _is_name_word(word):
             devanagari += _is_devanagari(word[0])
             if devanagari > _MAX_DEVANAGARI_WORDS:
                 break
-            start = match.start() if start is None else start
-            end, count = match.end(), count + 1
             if lowered in _ORGANISATION:
                 return None
-        if count == 0 and lowered in _PARTICLES:
-            start = match.start()
-        following = match.end() + (text[match.end() : match.end() + 1] == " ")
-        if following == match.end() and not word.endswith("."):
+            start = match.start() if start is None else start
+            end, count = match.end(), count + 1
+        else:
             break
-        position = following
-    if start is None or end is None or count == 0:
+        position = match.end() + (text[match.end() : match.end() + 1] == " ")
+        if position == match.end() and not word.endswith("."):
+            break
+    if start is None or end is None:
         return None
     if text[max(0, end - 2) : end] in {"'s", "’s"}:
         end -= 2
@@ -134,8 +140,7 @@ def _read_name_before(reading: DisclosureText, last: int, *, max_words: int = _M
         if (
             not (initial or _is_name_word(written))
             or words[index] in _TITLES
-            or not written.isalpha()
-            and not _is_devanagari(written[0])
+            or (not written.isalpha() and not _is_devanagari(written[0]))
         ):
             break
         if words[index] in _ORGANISATION:
@@ -150,8 +155,8 @@ def _is_public(reading: DisclosureText, name: _Name) -> bool:
     """Whether it is an author's or an artist's: beside a word for works."""
     words, starts, _ = reading.words_of_text
     first = bisect_left(starts, name.start)
-    while first and words[first - 1] in _TITLES:
-        first -= 1
+    for _ in range(_MAX_TITLES):
+        first -= first > 0 and words[first - 1] in _TITLES
     before = words[max(0, first - 2) : first]
     if before and (
         before[-1] in _WORKS or (before[-1] in {"by", "of", "von", "par", "por", "de"} and before[0] in _WORKS)
@@ -224,7 +229,7 @@ _CLOSING_GAP: Final = re.compile(r"[,!.]?[ \t]*\n\s{0,4}|[,!] ?[–—-]? ?|[ \t
 
 
 def _read_after_closing(reading: DisclosureText, phrase: Phrase) -> _Name | None:
-    text, (words, starts, ends) = reading.text, reading.words_of_text
+    text, (_, starts, ends) = reading.text, reading.words_of_text
     gap = _CLOSING_GAP.match(text, ends[phrase.end - 1])
     if gap is None:
         return None
@@ -243,7 +248,8 @@ def _read_after_closing(reading: DisclosureText, phrase: Phrase) -> _Name | None
 
 _COLON: Final = re.compile(r"(?: [a-zäöüß()\d.\u0900-\u097f]{1,14}){0,3} ?[:=] {0,3}[\"'“„]?")
 _BEING: Final = re.compile(
-    r"(?:'s name)? (?:is|was|ist|war|heißt|est|es|se llama|s'appelle|will be|hai|named|called)(?: called| named| now)? "
+    r"(?:'s name)? (?:is|was|ist|war|heißt|est|es|se llama|s'appelle|will be|hai|named|called)"
+    r"(?: called| named| now)? "
 )
 _DIRECT: Final = re.compile(r",? ")
 _AFTER_SINGLE: Final = re.compile(r"\s*(?:$|[,.;\n()|।!]|[–—-]\s)")
@@ -257,21 +263,21 @@ def _read_after_role(reading: DisclosureText, phrase: Phrase) -> _Name | None:
         return _read_name_before(reading, phrase.first - 1)
     if colon := _COLON.match(text, at):
         name = _read_name(text, colon.end())
-        if name and (name.count > 1 or _AFTER_SINGLE.match(text, name.end)):
+        if name and (name.word_count > 1 or _AFTER_SINGLE.match(text, name.end)):
             return name
     if being := _BEING.match(text, at):
         name = _read_name(text, being.end())
         if (
             name
             and not _is_public(reading, name)
-            and (name.count > 1 or (before in _WHOSE and _AFTER_SINGLE.match(text, name.end)))
+            and (name.word_count > 1 or (before in _WHOSE and _AFTER_SINGLE.match(text, name.end)))
         ):
             return name
     if (direct := _DIRECT.match(text, at)) and (
         text[starts[phrase.first]].islower() or _is_german_noun(words, phrase)
     ):
         name = _read_name(text, direct.end())
-        if name and name.count > 1 and direct[0] == " " and not _is_public(reading, name):
+        if name and name.word_count > 1 and direct[0] == " " and not _is_public(reading, name):
             return name
         if name and before in _WHOSE and direct[0] == ", " and text[name.end : name.end + 1] in ",.":
             return name
@@ -298,7 +304,7 @@ def _read_after_relation(reading: DisclosureText, phrase: Phrase) -> _Name | Non
     gap = _RELATION_GAP.match(text, ends[phrase.end - 1])
     name = _read_name(text, gap.end()) if gap else None
     if name and _is_devanagari(text[name.start]):
-        return name if name.count <= 1 or not _is_public(reading, name) else None
+        return name if name.word_count <= 1 or not _is_public(reading, name) else None
     return name
 
 
@@ -315,7 +321,7 @@ def _read_after_owned(reading: DisclosureText, phrase: Phrase) -> _Name | None:
 
 def _read_after_addressed(reading: DisclosureText, phrase: Phrase) -> _Name | None:
     name = _read_after_owned(reading, phrase)
-    return name if name and name.count > 1 else None
+    return name if name and name.word_count > 1 else None
 
 
 def _read_before_honorific(reading: DisclosureText, phrase: Phrase) -> _Name | None:
@@ -332,7 +338,7 @@ def _read_before_honorific(reading: DisclosureText, phrase: Phrase) -> _Name | N
 
 
 def _read_before_possession(reading: DisclosureText, phrase: Phrase) -> _Name | None:
-    words, starts, ends = reading.words_of_text
+    _, starts, ends = reading.words_of_text
     if not phrase.first or reading.text[ends[phrase.first - 1] : starts[phrase.first]] != " ":
         return None
     name = _read_name_before(reading, phrase.first - 1, max_words=3)
@@ -354,11 +360,11 @@ _READERS: Final = {
     "honorific": _read_before_honorific,
     "possession": _read_before_possession,
 }
-assert {*_READERS} == {*NAME_TOPICS}  # noqa: S101 - a topic without a reader would be read by nobody
 
 _BEFORE_MASK: Final = re.compile(
     r"[ ,;(–-]{1,3}(?:(?:at|on|under|unter|tel\.?|phone|mobile|mobil|e-?mail|handy)[ :]{1,2})?"
-    r"|['’]s (?:[a-z]{2,9}[ -]){0,2}(?:mobile|number|phone|cell|e-?mail|line|address|home|birthday)(?: number| address)?(?: is| was|:)? ",
+    r"|['’]s (?:[a-z]{2,9}[ -]){0,2}(?:mobile|number|phone|cell|e-?mail|line|address|home|birthday)"
+    r"(?: number| address)?(?: is| was|:)? ",
     re.IGNORECASE,
 )
 _MAX_BEFORE_MASK: Final = 40
@@ -366,7 +372,7 @@ _WORD_PARTS: Final = re.compile(r"[\s\-]+")
 
 
 def _find_before_masks(reading: DisclosureText) -> Iterator[_Name]:
-    """Yield names of two words or more before what is masked already: "Ana Silva, [phone]", "Ana Silva's mobile is [phone]"."""
+    """Yield names of two words or more before what is masked already: "Ana Silva's mobile is [phone]"."""
     text, (_, _, ends) = reading.text, reading.words_of_text
     at = text.find(HIDDEN)
     while at >= 0:
@@ -377,7 +383,7 @@ def _find_before_masks(reading: DisclosureText) -> Iterator[_Name]:
                 continue
             name = _read_name_before(reading, index)
             words = _WORD_PARTS.split(text[name.start : name.end].lower()) if name else []
-            if name and name.count > 1 and _LABEL_WORDS.isdisjoint(words):
+            if name and name.word_count > 1 and _LABEL_WORDS.isdisjoint(words):
                 yield name
                 break
         at = text.find(HIDDEN, at + 1)

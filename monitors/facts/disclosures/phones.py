@@ -1,7 +1,7 @@
 """Telephone numbers, and dictated numbers of any kind.
 
-Telephone numbers are known by their form where it is unmistakable, by the words before them where it is not. Numbers
-may be spelled out digit by digit, as people dictate them: "nine eight seven …", "nau aath saat …".
+Telephone numbers are known by their form where it is unmistakable, by the words before them where it is not.
+Numbers may be spelled out digit by digit, as people dictate them: "nine eight seven …", "nau aath saat …".
 """
 
 from __future__ import annotations
@@ -148,19 +148,13 @@ _RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40
 
 def find_spoken(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find dictated numbers of seven digits or more; check digits or context decide their kind."""
-    if not _has_enough_digit_words(reading.lowered):
+    if sum(map(SPOKEN_DIGITS.__contains__, reading.words_of_text.words)) < _MIN_SPOKEN_DIGITS - 2:
         return
     for match in _RUN.finditer(reading.lowered):
         digits = _parse_spoken_digits(match[0])
         if len(digits) >= _MIN_SPOKEN_DIGITS:
             kind = _classify_number(digits, reading.words.find_before(match.start()))
             yield DisclosureCandidate(kind, match.start(), match.end(), Strength.LIKELY)
-
-
-def _has_enough_digit_words(lowered: str) -> bool:
-    """Whether the text has digit words enough: a quick scan that spares most texts the search."""
-    words = lowered.replace(",", " ").replace(".", " ").replace("-", " ").split()
-    return sum(map(SPOKEN_DIGITS.__contains__, words)) >= _MIN_SPOKEN_DIGITS - 2
 
 
 def _parse_spoken_digits(spoken: str) -> str:

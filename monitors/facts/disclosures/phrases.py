@@ -59,17 +59,19 @@ class PhraseTable:
         """Yield the phrases in order of their first word."""
         words, starts, ends = text_words
         table = self._by_first_word
-        for index, word in enumerate(words):
-            if word not in table:
-                continue
+        for index in [index for index, word in enumerate(words) if word in table]:
             topics: set[str] = set()
-            for rest, topic in table[word]:
-                end = index + 1 + len(rest)
-                if topic in topics or (rest and tuple(words[index + 1 : end]) != rest):
+            for rest, topic in table[words[index]]:
+                if topic in topics:
                     continue
-                if all(starts[at] - ends[at - 1] <= _MAX_GAP_IN_PHRASE for at in range(index + 1, end)):
-                    topics.add(topic)
-                    yield Phrase(index, end, topic)
+                end = index + 1 + len(rest)
+                if rest and not (
+                    tuple(words[index + 1 : end]) == rest
+                    and all(starts[at] - ends[at - 1] <= _MAX_GAP_IN_PHRASE for at in range(index + 1, end))
+                ):
+                    continue
+                topics.add(topic)
+                yield Phrase(index, end, topic)
 
 
 def _read_tables(name: str) -> dict[str, Any]:

@@ -28,20 +28,27 @@ _NOT_INSIDE: Final = frozenset((*PLACES["not_inside"], *PLACES["address_label"])
 _STOP: Final = frozenset(NAMES["stop"]) - _INNER - {"new", "old", "north"}
 _MAX_ADDRESS_WORDS: Final = 20
 _MIN_LONG_NUMBER: Final = 5
+_MAX_ABBREVIATION: Final = 2
 _MAX_ADDRESS_LENGTH: Final = 130
 _CUE_REACH: Final = 90
 """Characters before a contact in which a word says whose it is."""
 
-_CITY: Final = r"[A-ZÄÖÜÀ-Þ][\w\-]*(?:(?: (?:am|an der|an|im|ob der|bei|sur|de la|de|del)){1} [A-ZÄÖÜÀ-Þ][\w\-]*| [A-ZÄÖÜÀ-Þ][\w\-]*(?=[,.\n)]|$))?"
-_STATES: Final = "|".join((*PLACES["states"].split(), *PLACES["state_names"]))
-_POSTCODE: Final = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    rf"(?P<uk>(?:{'|'.join(PLACES['uk_areas'].split())})\d[A-Z\d]? ?\d[A-Z]{{2}})"
-    rf"|(?P<us>(?:{_STATES})\.?,? \d{{5}}(?:-\d{{4}})?)"
-    rf"|(?P<city>(?:[A-Z]{{1,2}}-)?\d{{4,5}} {_CITY})"
-    r"|(?P<indian>[1-9]\d{2} ?\d{3})"
-    r")(?![A-Za-z0-9])"
+_CAPITAL_WORD: Final = r"[A-ZÄÖÜÀ-Þ][\w\-]*"
+_CITY: Final = (
+    rf"{_CAPITAL_WORD}(?: (?:am|an der|an|im|ob der|bei|sur|de la|de|del) {_CAPITAL_WORD}"
+    rf"|(?: {_CAPITAL_WORD})(?=[,.\n)]|$))?"
 )
+_POSTCODES: Final = (
+    # Each begins with a digit, so that a text without digits is read in no time.
+    ("uk", re.compile(r"\d[A-Z\d]? ?\d[A-Z]{2}(?![A-Za-z0-9])")),
+    ("number", re.compile(rf"(?<![\d.,])(?:\d{{5}}(?:-\d{{4}})?(?!\w)|\d{{4}}(?= [A-ZÄÖÜ]))(?P<city> {_CITY})?")),
+    ("indian", re.compile(r"(?<![\w.,])[1-9]\d{2} ?\d{3}(?!\w)")),
+)
+_UK_AREA: Final = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(PLACES['uk_areas'].split())})$")
+_STATE: Final = re.compile(rf"(?<!\w)(?:{'|'.join((*PLACES['states'].split(), *PLACES['state_names']))})\.?,? $")
+_COUNTRY_CODE: Final = re.compile(r"(?<![\w-])[A-Z]{1,2}-$")
+_LENGTH_BEFORE_POSTCODE: Final = 17
+"""Characters of the longest name of a state, with what follows it."""
 _BETWEEN: Final = re.compile(r"[\s,./#&'’()\-–|]{0,4}")
 _SENTENCE_GAP: Final = re.compile(r"[.!?।]\s")
 
@@ -63,7 +70,7 @@ def is_company_contact(reading: DisclosureText, start: int, end: int) -> bool | 
 
 
 _OWN_BEHIND: Final = re.compile(
-    r"[\"')]{0,2} (?:is|ist|est|are|hai|है) (?:our|unser|notre|hamar|the (?:hotline|helpline|office|switchboard)|हमार)"
+    r"[\"')]{0,2} (?:is|ist|est|are|hai|है) (?:our|unser|notre|hamar|the (?:hotline|helpline|office)|हमार)"
 )
 
 
@@ -76,7 +83,7 @@ _DESCRIBED: Final = re.compile(
 )
 _DESCRIPTIONS: Final = ("address", "live", "living", "resid", "stay", "rehta", "rehti", "पता", "ghar ka pata")
 _STREET_OR_CITY: Final = re.compile(
-    rf"\b(?:{'|'.join(word for word in PLACES['street'] if word.isascii())})\b|{'|'.join(word for word in PLACES['street'] if not word[0].isalpha() or word[0] >= 'ऀ')}|,|\d{{6}}",
+    "|".join((*(rf"\b{word}\b" if word.isascii() else word for word in PLACES["street"]), ",", r"\d{6}")),
     re.IGNORECASE,
 )
 _ADDRESS_END: Final = re.compile(
@@ -89,20 +96,20 @@ _WEB: Final = re.compile(r"\S*://\S*")
 
 
 def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find addresses that end in a postcode (US, UK, German, French, Indian), streets behind words for a person, and
-    what stands behind "address is" and "lives at".
-    """
+    """Find addresses that end in a postcode, streets behind words for a person, and what "lives at" leads to."""
     if not reading.has_digits:
         return
-    addresses = list(_find_shaped_addresses(reading))
-    yield from addresses
+    covered = bytearray(len(reading.text))
+    for address in _find_shaped_addresses(reading):
+        covered[address.start : address.end] = b"\x01" * (address.end - address.start)
+        yield address
     for match in _DESCRIBED.finditer(reading.text) if reading.has(*_DESCRIPTIONS) else ():
         end = _ADDRESS_END.search(match["where"])
         where = (match["where"][: end.start()] if end else match["where"]).rstrip()
         start = match.start("where") + len(where) - len(where.lstrip(" .,;"))
         where = where.lstrip(" .,;")
         street = _WEB.sub("", where)
-        is_new = not any(address.start < start + len(where) and start < address.end for address in addresses)
+        is_new = covered.find(1, start, start + len(where)) < 0
         if is_new and any(map(str.isdigit, street)) and _STREET_OR_CITY.search(street):
             yield _rate_address(reading, start, start + len(where))
 
@@ -117,17 +124,44 @@ def _rate_address(reading: DisclosureText, start: int, end: int) -> DisclosureCa
 
 
 def _find_shaped_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    text = reading.text
-    for match in _POSTCODE.finditer(text):
-        start = _find_address_start(reading, match)
-        if start is not None:
-            yield _rate_address(reading, start, match.end())
-    for pattern in (_NUMBER_AND_STREET, _STREET_AND_NUMBER):
+    for country, start, end in _find_postcodes(reading.text):
+        begin = _find_address_start(reading, country, start)
+        if begin is not None:
+            yield _rate_address(reading, begin, end)
+    if any(phrase.topic == PERSON for phrase in reading.cues_of_owners):
+        for start, end in _find_streets(reading):
+            if is_company_contact(reading, start, end) is False and not _names_a_company(reading, start, end):
+                yield DisclosureCandidate(DisclosureKind.STREET_ADDRESS, start, end, Strength.LIKELY)
+
+
+def _find_postcodes(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the country and the span of what may be a postcode, with the city behind it, the state before it."""
+    for country, pattern in _POSTCODES:
         for match in pattern.finditer(text):
-            if is_company_contact(reading, match.start(), match.end()) is False and not _names_a_company(
-                reading, match.start(), match.end()
-            ):
-                yield DisclosureCandidate(DisclosureKind.STREET_ADDRESS, *match.span(), Strength.LIKELY)
+            before = text[max(0, match.start() - _LENGTH_BEFORE_POSTCODE) : match.start()]
+            if country == "uk":
+                if area := _UK_AREA.search(before):
+                    yield country, match.start() - len(area[0]), match.end()
+            elif country == "indian":
+                yield country, match.start(), match.end()
+            elif state := _STATE.search(before):
+                yield "us", match.start() - len(state[0]), match.end() - len(match["city"] or "")
+            elif match["city"] and not before[-1:].isalnum():
+                code = _COUNTRY_CODE.search(before)
+                yield "city", match.start() - (len(code[0]) if code else 0), match.end()
+
+
+def _find_streets(reading: DisclosureText) -> Iterator[tuple[int, int]]:
+    """Yield streets with a house number, also without a postcode: "9 Tannery Lane", "Lindenallee 23a"."""
+    text, (words, starts, ends) = reading.text, reading.words_of_text
+    for match in _NUMBER_AND_STREET.finditer(text):
+        flat = _FLAT_BEFORE.search(text, max(0, match.start() - _MAX_FLAT_LENGTH), match.start())
+        yield flat.start() if flat else match.start(), match.end()
+    for index, word in enumerate(words[:-1]):
+        if not (words[index + 1][0].isdigit() and word.endswith(_STREET_ENDINGS) and text[starts[index]].isupper()):
+            continue
+        if match := _NUMBER_BEHIND_STREET.match(text, ends[index]):
+            yield starts[index], match.end()
 
 
 _HOUSE_STREETS: Final = (
@@ -135,75 +169,61 @@ _HOUSE_STREETS: Final = (
     "Gardens|Grove|Mews|Rise|View|Walk|Quay|Parkway|Circle|Marg|Nagar"
 )
 _NUMBER_AND_STREET: Final = re.compile(
-    r"(?<![\w.,:/\-])(?:(?:Flat|Unit|Apartment|Apt\.?|House No\.?) \d{1,4}[A-Za-z]?,? )?\d{1,5}[A-Za-z]?(?:[-/]\d{1,4})?,? "
+    r"(?<![\w.,:/\-])\d{1,5}[A-Za-z]?(?:[-/]\d{1,4})?,? "
     rf"(?:(?:[A-Z]|[A-Z][\w'’]{{1,20}})\.? ){{1,3}}(?:{_HOUSE_STREETS})(?!\w)\.?"
-    r"(?:,? (?:Flat|Unit|Apt\.?|Apartment|Suite|#) ?\w{1,5})?(?:(?:,| in) [A-Z][\w'’\-]{2,20}(?: [A-Z][\w'’\-]{2,20})?)?"
+    r"(?:,? (?:Flat|Unit|Apt\.?|Apartment|Suite|#) ?\w{1,5})?"
+    r"(?:(?:,| in) [A-Z][\w'’\-]{2,20}(?: [A-Z][\w'’\-]{2,20})?)?"
 )
-_STREET_AND_NUMBER: Final = re.compile(
-    r"(?<!\w)(?:[A-ZÄÖÜ][\wäöüß\-]{1,30} ){0,2}(?:[A-ZÄÖÜ][a-zäöüß\-]{2,30}(?:straße|strasse|str\.|weg|platz|allee|gasse|ring|damm|ufer|chaussee|steig|pfad)|(?:Straße|Weg|Platz|Allee|Ring)) "
-    r"?\d{1,4} ?[a-z]?(?![\w.])(?:,? (?:in )?\d{0,5} ?[A-ZÄÖÜ][\wäöüß\-]{2,30})?"
+_FLAT_BEFORE: Final = re.compile(r"(?<!\w)(?:Flat|Unit|Apartment|Apt\.?|House No\.?) \d{1,4}[A-Za-z]?,? $")
+_MAX_FLAT_LENGTH: Final = 22
+_NUMBER_BEHIND_STREET: Final = re.compile(
+    r"\.? ?\d{1,4} ?[a-z]?(?![\w.])(?:,? (?:in )?\d{0,5} ?[A-ZÄÖÜ][\wäöüß\-]{2,30})?"
 )
 
 
-def _find_address_start(reading: DisclosureText, match: re.Match[str]) -> int | None:
-    """Return where the address begins that ends in a postcode; ``None`` where no street or house stands before it."""
+def _find_address_start(reading: DisclosureText, country: str, at: int) -> int | None:
+    """Return where the address begins that ends in a postcode; ``None`` where no street stands before it."""
     text, (words, starts, ends) = reading.text, reading.words_of_text
-    anchor = bisect_left(starts, match.start())
+    anchor = bisect_left(starts, at)
     begin: int | None = None
     has_street = has_number = False
     count = 0
+    until = at
     for index in range(anchor - 1, max(-1, anchor - 1 - _MAX_ADDRESS_WORDS), -1):
-        following = starts[index + 1] if index + 1 < len(starts) else match.start()
-        between = text[ends[index] : min(following, match.start())]
-        word, written = words[index], text[starts[index]]
-        if (
-            not _BETWEEN.fullmatch(between)
-            or match.start() - starts[index] > _MAX_ADDRESS_LENGTH
-            or "\n\n" in between
-        ):
-            break
+        word, written, between = words[index], text[starts[index]], text[ends[index] : until]
         is_street = word in _STREETS or word.endswith(_STREET_ENDINGS)
-        if _SENTENCE_GAP.match(between) and not (
-            is_street or len(word) <= 2 or word[0].isdigit() or word in _INNER
-        ):
+        is_number = word[0].isdigit()
+        is_end_of_sentence = _SENTENCE_GAP.match(between) and not (
+            is_street or is_number or len(word) <= _MAX_ABBREVIATION or word in _INNER
+        )
+        if is_end_of_sentence or not _BETWEEN.fullmatch(between) or at - starts[index] > _MAX_ADDRESS_LENGTH:
             break
-        if word in _NOT_INSIDE and not (word in _INNER and begin is not None and written.islower()):
+        if is_number and len(word) >= _MIN_LONG_NUMBER and between != " ":
+            break  # a telephone or an account number stands before the address
+        is_inner = word in _INNER and not written.isupper()
+        if word in _NOT_INSIDE and not (is_inner and begin is not None):
             break
-        if word[0].isdigit():
-            if len(word) >= _MIN_LONG_NUMBER and between != " ":
-                break  # a telephone or an account number stands before the address
-            has_number = True
-        elif not (
-            is_street
-            or written.isupper()
-            or (not written.isascii() and not written.islower() and word not in _STOP)
-        ):
-            if word in _INNER:
+        is_named = written.isupper() or (not written.isascii() and not written.islower() and word not in _STOP)
+        if not (is_number or is_street or is_named):
+            if is_inner:
+                until = starts[index]
                 continue
             break
-        has_street |= is_street
-        count += 1
-        begin = index
-    if begin is None or not (has_street or has_number):
+        has_street, has_number = has_street or is_street, has_number or is_number
+        begin, until, count = index, starts[index], count + 1
+    if begin is None:
         return None
-    previous = words[anchor - 1]
-    match match.lastgroup:
-        case "city" if not has_street and not (previous[0].isdigit() and count > 1):
-            return None
-        case "indian" if not has_street or count < 2:  # noqa: PLR2004 - a street and a town
-            return None
-        case "us" if not has_number:
-            return None
-        case "city" | "uk" if not count > 1:
-            return None
-        case _:
-            return starts[begin]
+    is_house_last = words[anchor - 1][0].isdigit()
+    is_address = {
+        "us": has_number,
+        "uk": count > 1 and (has_street or has_number),
+        "city": count > 1 and (has_street or is_house_last) and has_number,
+        "indian": count > 1 and has_street,
+    }[country]
+    return starts[begin] if is_address else None
 
 
-_COMPANY_NAMES: Final = frozenset(
-    "pharmacy clinic gmbh ltd limited inc plc llc hotel gym library museum branch office filiale praxis apotheke headquarters "
-    "depot warehouse showroom shop store boutique agence".split()
-)
+_COMPANY_NAMES: Final = frozenset(PLACES["in_address_of_company"])
 
 
 def _names_a_company(reading: DisclosureText, start: int, end: int) -> bool:
@@ -229,31 +249,29 @@ def find_spoken_mail(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     text, (words, starts, ends) = reading.text, reading.words_of_text
     for match in _LETTER_BY_LETTER.finditer(text) if " @ " in text else ():
         yield DisclosureCandidate(DisclosureKind.EMAIL, *match.span(), Strength.LIKELY)
-    at_phrases: dict[int, tuple[int, bool]] = {}
     for phrase in reading.phrases:
-        if phrase.topic == MAIL_AT:
-            is_plain = phrase.end == phrase.first + 1 and words[phrase.first] == "at"
-            at_phrases.setdefault(phrase.end, (phrase.first, is_plain))
-    for end_of_at, (first_of_at, is_plain) in at_phrases.items():
-        last = _find_domain_end(reading, end_of_at, allow_dots=not is_plain)
-        if last is None or first_of_at == 0:
+        if phrase.topic != MAIL_AT or phrase.first == 0:
             continue
-        first = first_of_at - 1
-        if words[first] in _NOT_LOCAL or not _MAIL_GAP.fullmatch(text, ends[first], starts[first_of_at]):
-            continue
-        while first > 0 and first_of_at - first < _MAX_LOCAL_WORDS:
-            gap = text[ends[first - 1] : starts[first]]
-            if gap in {".", "_", "-", "+"} or (
-                words[first - 1] in _JOINTS and gap.strip() in {"", "-"} and first > 1
-            ):
-                first -= 1
-            elif words[first] in _JOINTS and (gap == " " or gap.strip(" ()[]") == ""):
-                first -= 1
-            else:
-                break
-        if words[first] in _JOINTS:
-            first += 1
-        yield DisclosureCandidate(DisclosureKind.EMAIL, starts[first], ends[last], Strength.LIKELY)
+        is_plain = phrase.end == phrase.first + 1 and words[phrase.first] == "at"
+        last = _find_domain_end(reading, phrase.end, allow_dots=not is_plain)
+        before = phrase.first - 1
+        is_named = words[before] not in _NOT_LOCAL and _MAIL_GAP.fullmatch(text, ends[before], starts[phrase.first])
+        if last is not None and is_named:
+            first = _find_mailbox_start(reading, before)
+            yield DisclosureCandidate(DisclosureKind.EMAIL, starts[first], ends[last], Strength.LIKELY)
+
+
+def _find_mailbox_start(reading: DisclosureText, last: int) -> int:
+    """Return the first word of a mailbox in words that ends with the word ``last``: "yev underscore stroud"."""
+    text, (words, starts, ends) = reading.text, reading.words_of_text
+    first = last
+    while first > 0 and last - first < _MAX_LOCAL_WORDS:
+        gap = text[ends[first - 1] : starts[first]]
+        is_joined = words[first - 1] in _JOINTS and not gap.strip(" -()[]") and first > 1
+        if not (gap in {".", "_", "-", "+"} or is_joined or (words[first] in _JOINTS and not gap.strip(" ()[]"))):
+            break
+        first -= 1
+    return first + (words[first] in _JOINTS)
 
 
 def _find_domain_end(reading: DisclosureText, first: int, *, allow_dots: bool) -> int | None:
@@ -267,8 +285,8 @@ def _find_domain_end(reading: DisclosureText, first: int, *, allow_dots: bool) -
         is_dotted = words[index - 1] in _DOTS or (allow_dots and gap == ".")
         if index > first and is_dotted and words[index] in _DOMAINS:
             last = index
-        elif last is not None and words[index] not in _DOTS:
-            break
-        elif last is not None and not (index + 1 < len(words) and words[index + 1] in _DOMAINS):
+        elif last is not None and not (
+            words[index] in _DOTS and index + 1 < len(words) and words[index + 1] in _DOMAINS
+        ):
             break
     return last

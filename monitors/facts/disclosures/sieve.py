@@ -87,9 +87,11 @@ def _has_marked_value(plain: str) -> bool:
         elif phrase.topic == MAIL_AT:
             if words.words[phrase.first] != "at":
                 return True
-        elif has_value and phrase.topic not in (COMPANY, PERSON, THING):
-            if phrase.topic not in SPACED_TOPICS or _DIGIT_BY_DIGIT.search(plain) or is_spoken:
+        elif phrase.topic in SPACED_TOPICS:
+            if is_spoken or _DIGIT_BY_DIGIT.search(plain):
                 return True
+        elif has_value and phrase.topic not in (COMPANY, PERSON, THING):
+            return True
     if _SIX_DIGITS.search(plain) is None:
         return False
     return not _STREETS.isdisjoint(words.words) or any(word.endswith(_STREET_ENDINGS) for word in words.words)
