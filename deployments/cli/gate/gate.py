@@ -34,7 +34,7 @@ from flows.terminal import write_json, write_note
 from flows.terminal_console import make_terminal_console
 from flows.verify.run_folder import NO_BASELINE, VerifyRequest
 from flows.verify.run_state import load_named_baseline
-from monitors.alerts.redact import redact
+from monitors.alerts.redact import build_redactor
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
@@ -301,7 +301,7 @@ def _verify_target(
         cases=cases,
         page=folder / "report.html",
         suite=config.target(name).suite,
-        redact=lambda text: redact(text, account_patterns=patterns),
+        redact=build_redactor(patterns, strict=True),
     )
 
 
@@ -350,7 +350,7 @@ def _reevaluate(
         cases=cases,
         page=None,
         suite=options.suite or (target.suite if target else None),
-        redact=lambda text: redact(text, account_patterns=patterns),
+        redact=build_redactor(patterns, strict=True),
     )
     return posts, result
 

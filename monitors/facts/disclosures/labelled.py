@@ -18,7 +18,16 @@ from monitors.facts.disclosures.candidates import (
     DisclosureText,
     Strength,
 )
-from monitors.facts.disclosures.phrases import BIRTH, IDENTIFIER, LABELS, PASSWORD, THING, Phrase, TextWords
+from monitors.facts.disclosures.phrases import (
+    BIRTH,
+    IDENTIFIER,
+    LABELS,
+    PASSWORD,
+    THING,
+    Phrase,
+    TextWords,
+    split_words,
+)
 from monitors.facts.disclosures.secrets import is_made_up
 
 MAX_GAP: Final = 48
@@ -69,6 +78,20 @@ SPOKEN_DIGITS: Final = {
 SPOKEN_TIMES: Final = {
     word: times for name, times in (("double", 2), ("triple", 3)) for word in LABELS["spoken"][name].split()
 }
+
+
+def read_spoken_digits(words: Sequence[str]) -> str:
+    """Return the digits that a text of nothing but words for digits dictates; empty for any other text."""
+    digits, times = "", 1
+    for word in words:
+        if word in SPOKEN_TIMES:
+            times = SPOKEN_TIMES[word]
+        elif word in SPOKEN_DIGITS or word.isdigit():
+            digits += SPOKEN_DIGITS.get(word, word) * times
+            times = 1
+        else:
+            return ""
+    return digits
 
 
 def find_labelled(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
@@ -240,7 +263,9 @@ def _find_passwords(reading: DisclosureText, phrase: Phrase) -> Iterator[Disclos
             return
 
 
-_MONTH: Final = "|".join(sorted(LABELS["birth"]["months"], key=len, reverse=True))
+_MONTH: Final = "|".join(
+    sorted((name for names in LABELS["birth"]["months"] for name in names.split()), key=len, reverse=True)
+)
 _BIRTH_DATE: Final = re.compile(
     rf"\d{{1,2}}(?:st|nd|rd|th|er|\.)?(?: of| de| -)?[ ./-]{{1,2}}(?:\d{{1,2}}|(?:{_MONTH})(?!\w)\.?)"
     r"(?:(?:,| of| de| del)?[ ./-]{1,2}(?:\d{4}|\d{2})(?!\d))?"
@@ -292,3 +317,17 @@ _LINKS_BEFORE_BIRTH: Final = frozenset(
         "ist ihr",
     }
 )
+
+
+_MONTH_NUMBERS: Final = {
+    name: number for number, names in enumerate(LABELS["birth"]["months"], start=1) for name in names.split()
+}
+_DATE_PARTS: Final = 3
+
+
+def read_date(text: str) -> str:
+    """Return the parts of a date as sorted numbers, so that day and month may change places; empty for no date."""
+    numbers = [int(word) for word in re.findall(r"\d+", text)]
+    month = next((_MONTH_NUMBERS[word] for word in split_words(text.lower()).words if word in _MONTH_NUMBERS), None)
+    parts = [*numbers, *([month] if month else [])]
+    return "-".join(map(str, sorted(parts))) if len(parts) == _DATE_PARTS else ""

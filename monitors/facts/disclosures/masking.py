@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind, Strength
 from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.disclosures.values import KnownValues
 from monitors.facts.text import Unread, find_unread, split_ends
 
 LABELS: Final[dict[DisclosureKind, str]] = {
@@ -38,10 +39,18 @@ LABELS: Final[dict[DisclosureKind, str]] = {
 }
 """The label of each kind in a redacted text."""
 
+_KINDS_OF_A_SUITE: Final = frozenset({DisclosureKind.PERSON, DisclosureKind.PHONE, DisclosureKind.STREET_ADDRESS})
+"""Kinds of which a suite has its own: hotlines, branches, and the people that its questions are about."""
+
 WITHHELD: Final = "[withheld]"
 """Replaces a whole text that cannot be masked piece by piece."""
 
-_LABEL: Final = re.compile("|".join(re.escape(label) for label in LABELS.values()))
+_OWN_ID: Final = (
+    r"(?<![\w-])\d{8}T\d{6}Z-[a-z0-9][a-z0-9_.-]{0,80}-[0-9a-f]{8,64}(?![\w-])"
+    r"|(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"
+)
+"""Ids of runs, and UUIDs: they name no person, and an engineer finds the case by them."""
+_UNMASKED: Final = re.compile("|".join((*(re.escape(label) for label in LABELS.values()), _OWN_ID)))
 _MAX_PASSES: Final = 12
 
 
@@ -73,6 +82,7 @@ def mask(
     safe: Iterable[tuple[int, int]] = (),
     also: FindsInStretch | None = None,
     strict: bool = False,
+    known: KnownValues | None = None,
 ) -> MaskedText:
     """Replace all personal data and secrets of a text, also weak ones, and return what was replaced.
 
@@ -82,20 +92,36 @@ def mask(
     as they are, and so do ``safe`` stretches: those that an earlier masking left. ``also`` finds what the text
     alone does not show, in the stretches between. Of a text beyond `MAX_TEXT_LENGTH` the two
     ends are masked and the middle is withheld. A company's own contacts are masked only if ``strict``: where the
-    public reads.
+    public reads. A name or contact in ``known``, the texts of a suite, stays; so do ids of runs.
     """
     min_strength = Strength.CONTACT if strict else Strength.WEAK
 
     def find_maskable(hidden: list[tuple[int, int]]) -> list[Disclosure]:
         disclosures = find_disclosures(text, account_patterns=account_patterns, hidden=hidden)
-        return [disclosure for disclosure in disclosures if disclosure.strength >= min_strength]
+        return [
+            disclosure
+            for disclosure in disclosures
+            if disclosure.strength >= min_strength
+            and not (
+                known is not None
+                and disclosure.kind in _KINDS_OF_A_SUITE
+                and known.contains(disclosure.kind, text[disclosure.start : disclosure.end])
+            )
+        ]
 
     unread = find_unread(text)
     if unread is not None:
         return _mask_ends(
-            text, unread, instead, account_patterns=account_patterns, safe=[*safe], also=also, strict=strict
+            text,
+            unread,
+            instead,
+            account_patterns=account_patterns,
+            safe=[*safe],
+            also=also,
+            strict=strict,
+            known=known,
         )
-    masks = _remove_overlaps([*safe, *(match.span() for match in _LABEL.finditer(text))])
+    masks = _remove_overlaps([*safe, *(match.span() for match in _UNMASKED.finditer(text))])
     disclosures = find_maskable(masks)
     if also is not None:
         disclosures += [
@@ -121,6 +147,7 @@ def _mask_ends(
     safe: Sequence[tuple[int, int]],
     also: FindsInStretch | None,
     strict: bool,
+    known: KnownValues | None,
 ) -> MaskedText:
     """Mask both ends, each read with a margin; a disclosure on the border is withheld whole."""
     head, tail, behind = split_ends(text, unread)
@@ -133,6 +160,7 @@ def _mask_ends(
             safe=[(start - at, end - at) for start, end in safe if start >= at and end <= at + len(part)],
             also=also,
             strict=strict,
+            known=known,
         )
         return [_shift_disclosure(disclosure, at) for disclosure in masked.found]
 

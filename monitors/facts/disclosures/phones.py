@@ -20,7 +20,7 @@ from monitors.facts.disclosures.candidates import (
     Strength,
 )
 from monitors.facts.disclosures.identifiers import extract_digits
-from monitors.facts.disclosures.labelled import SPOKEN_DIGITS, SPOKEN_TIMES
+from monitors.facts.disclosures.labelled import SPOKEN_DIGITS, SPOKEN_TIMES, read_spoken_digits
 
 _EXTENSION = r"(?: ?(?:x|ext\.?|extn\.?) ?\d{1,5})?"
 # +91 98765 43210, +41 (0)96 471 07 95, (+91) 98765.43210; E.164 allows 15 digits.
@@ -151,22 +151,10 @@ def find_spoken(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     if sum(map(SPOKEN_DIGITS.__contains__, reading.words_of_text.words)) < _MIN_SPOKEN_DIGITS - 2:
         return
     for match in _RUN.finditer(reading.lowered):
-        digits = _parse_spoken_digits(match[0])
+        digits = read_spoken_digits(re.split(r"[ ,.\-]+", match[0]))
         if len(digits) >= _MIN_SPOKEN_DIGITS:
             kind = _classify_number(digits, reading.words.find_before(match.start()))
             yield DisclosureCandidate(kind, match.start(), match.end(), Strength.LIKELY)
-
-
-def _parse_spoken_digits(spoken: str) -> str:
-    digits: list[str] = []
-    times = 1
-    for word in re.split(r"[ ,.\-]+", spoken):
-        if word in SPOKEN_TIMES:
-            times = SPOKEN_TIMES[word]
-        else:
-            digits.append(SPOKEN_DIGITS.get(word, "") * times)
-            times = 1
-    return "".join(digits)
 
 
 def _classify_number(digits: str, context: Context) -> DisclosureKind:

@@ -200,6 +200,8 @@ def _find_address_start(reading: DisclosureText, country: str, at: int) -> int |
             break
         if is_number and len(word) >= _MIN_LONG_NUMBER and between != " ":
             break  # a telephone or an account number stands before the address
+        if is_number and index + 1 < anchor and words[index + 1][0].isdigit() and not between.strip(" -"):
+            break
         is_inner = word in _INNER and not written.isupper()
         if word in _NOT_INSIDE and not (is_inner and begin is not None):
             break

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from pathlib import Path
 
@@ -15,21 +14,11 @@ import pytest
 from monitors.facts.disclosures import labelled
 from monitors.facts.disclosures.masking import mask
 from monitors.facts.disclosures.sieve import may_disclose
+from tests.accuracy.rows import read_rows
+from tests.accuracy.sets.personal import OWN_ROWS, find_letters
 
-ROWS = [
-    json.loads(line) for line in Path(__file__).with_name("personal.jsonl").read_text(encoding="utf-8").splitlines()
-]
+ROWS = list(read_rows(OWN_ROWS))
 DATA = Path(labelled.__file__).parent
-
-
-def find_letters(text: str, value: str) -> set[int]:
-    """Return the places of a value's letters and digits, wherever it stands."""
-    places: set[int] = set()
-    start = text.find(value)
-    while start >= 0:
-        places |= {at for at in range(start, start + len(value)) if text[at].isalnum()}
-        start = text.find(value, start + 1)
-    return places
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
