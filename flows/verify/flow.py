@@ -212,7 +212,7 @@ def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
         context.folder,
         report,
         run.results,
-        redact=build_redactor(patterns, [result.case for result in run.results]),
+        redact=build_redactor(patterns, [case_result.case for case_result in run.results]),
         settings=context.config.reports,
         previous=previous,
         incidents=incidents,

@@ -414,7 +414,7 @@ def _build_excerpts(
             answered, evidence_at = read_report(answered).root_cause or answered.strip() or EMPTY_REPORT, None
 
     shorten = partial(
-        make_excerpt, limit=limit, account_patterns=account_patterns, known=collect_suite_values([case])
+        make_excerpt, limit=limit, account_patterns=account_patterns, suite=collect_suite_values([case])
     )
     return _Excerpts(
         asked=shorten(asked) or None,

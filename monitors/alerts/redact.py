@@ -99,21 +99,21 @@ class Redaction(NamedTuple):
 
 
 def redact(
-    text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, known: KnownValues | None = None
+    text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, suite: KnownValues | None = None
 ) -> Redacted:
     """Mask all personal data and secrets by type. See `redact_with_findings`."""
-    return redact_with_findings(text, account_patterns=account_patterns, strict=strict, known=known).text
+    return redact_with_findings(text, account_patterns=account_patterns, strict=strict, suite=suite).text
 
 
 def redact_with_findings(
-    text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, known: KnownValues | None = None
+    text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, suite: KnownValues | None = None
 ) -> Redaction:
     """Mask all personal data and secrets, uncertain ones too, and return what was masked.
 
     Idempotent. ``account_patterns`` are regular expressions for the target's own numbers. A company's own contacts
-    stay, unless ``strict``: where the public reads. Names and contacts in ``known``, the texts of a suite, stay.
+    stay, unless ``strict``: where the public reads. Names and contacts in ``suite``, the texts of a suite, stay.
     """
-    masked = mask(text, account_patterns=account_patterns, strict=strict, known=known)
+    masked = mask(text, account_patterns=account_patterns, strict=strict, suite=suite)
     return Redaction(Redacted(masked.text), masked.found, masked.unread)
 
 
@@ -121,8 +121,8 @@ def build_redactor(
     account_patterns: Sequence[str], cases: Iterable[GoldCase] = (), *, strict: bool = False
 ) -> Callable[[str], Redacted]:
     """Build the redaction for what a run shows; names and contacts of its ``cases`` stay, unless ``strict``."""
-    known = None if strict else collect_suite_values(cases)
-    return lambda text: redact(text, account_patterns=account_patterns, strict=strict, known=known)
+    suite = None if strict else collect_suite_values(cases)
+    return lambda text: redact(text, account_patterns=account_patterns, strict=strict, suite=suite)
 
 
 def collect_suite_values(cases: Iterable[GoldCase]) -> KnownValues:
@@ -150,7 +150,7 @@ def make_excerpt(
     limit: int,
     account_patterns: Sequence[str] = (),
     evidence_at: int | None = None,
-    known: KnownValues | None = None,
+    suite: KnownValues | None = None,
 ) -> Redacted:
     """Return at most ``limit`` characters of ``text`` on one line, redacted before the cut; empty for no text.
 
@@ -161,7 +161,7 @@ def make_excerpt(
     begin = 0 if len(flat) <= MAX_READ_CHARACTERS else max(0, min(point, len(flat)) - MAX_READ_CHARACTERS // 2)
     window = flat[begin : begin + MAX_READ_CHARACTERS]
     ends_early = begin + MAX_READ_CHARACTERS < len(flat)
-    redact_part = partial(redact, account_patterns=account_patterns, known=known)
+    redact_part = partial(redact, account_patterns=account_patterns, suite=suite)
     redacted = redact_part(window)
     evidence = window[: point - begin]
     # Where the excerpt shows the evidence anyway, its place need not be exact.

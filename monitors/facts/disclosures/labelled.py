@@ -37,6 +37,7 @@ _MAX_LINKS: Final = 5
 _MAX_VALUE_WORDS: Final = 24
 _MAX_VALUE_LENGTH: Final = 34
 _MAX_SEPARATOR: Final = 3
+_GLUE: Final = frozenset("-./:")
 _MIN_SPACED_WORDS: Final = 7
 _DEFAULT_MIN_DIGITS: Final = 5
 
@@ -127,8 +128,11 @@ def _find_value_after(
         is_abbreviated = index == phrase.end or words[index - 1] in _ABBREVIATIONS
         if not is_abbreviated and _SENTENCE_END.search(reading.text, ends[index - 1], starts[index]):
             return None
-        if HIDDEN in reading.text[ends[index - 1] : starts[index]]:
+        between = reading.text[ends[index - 1] : starts[index]]
+        if HIDDEN in between:
             return None
+        if between in _GLUE and words[index - 1][-1].isdigit():
+            continue  # within a date or a time
         if end := _find_value_end(reading, index, identifier):
             return starts[index], ends[end - 1]
     return None
@@ -175,7 +179,7 @@ def _read_characters(reading: DisclosureText, index: int) -> str | None:
 def _is_separator(between: str) -> bool:
     return (
         len(between) <= _MAX_SEPARATOR
-        and not between.strip(" -./–:'\"")
+        and not between.strip(" -./–'\"")
         and not (between[:1] in ".:" and " " in between)
     )
 

@@ -82,7 +82,7 @@ def mask(
     safe: Iterable[tuple[int, int]] = (),
     also: FindsInStretch | None = None,
     strict: bool = False,
-    known: KnownValues | None = None,
+    suite: KnownValues | None = None,
 ) -> MaskedText:
     """Replace all personal data and secrets of a text, also weak ones, and return what was replaced.
 
@@ -92,7 +92,7 @@ def mask(
     as they are, and so do ``safe`` stretches: those that an earlier masking left. ``also`` finds what the text
     alone does not show, in the stretches between. Of a text beyond `MAX_TEXT_LENGTH` the two
     ends are masked and the middle is withheld. A company's own contacts are masked only if ``strict``: where the
-    public reads. A name or contact in ``known``, the texts of a suite, stays; so do ids of runs.
+    public reads. A name or contact in ``suite``, the texts of a suite, stays; so do ids of runs.
     """
     min_strength = Strength.CONTACT if strict else Strength.WEAK
 
@@ -103,9 +103,9 @@ def mask(
             for disclosure in disclosures
             if disclosure.strength >= min_strength
             and not (
-                known is not None
+                suite is not None
                 and disclosure.kind in _KINDS_OF_A_SUITE
-                and known.contains(disclosure.kind, text[disclosure.start : disclosure.end])
+                and suite.contains(disclosure.kind, text[disclosure.start : disclosure.end])
             )
         ]
 
@@ -119,7 +119,7 @@ def mask(
             safe=[*safe],
             also=also,
             strict=strict,
-            known=known,
+            suite=suite,
         )
     masks = _remove_overlaps([*safe, *(match.span() for match in _UNMASKED.finditer(text))])
     disclosures = find_maskable(masks)
@@ -147,7 +147,7 @@ def _mask_ends(
     safe: Sequence[tuple[int, int]],
     also: FindsInStretch | None,
     strict: bool,
-    known: KnownValues | None,
+    suite: KnownValues | None,
 ) -> MaskedText:
     """Mask both ends, each read with a margin; a disclosure on the border is withheld whole."""
     head, tail, behind = split_ends(text, unread)
@@ -160,7 +160,7 @@ def _mask_ends(
             safe=[(start - at, end - at) for start, end in safe if start >= at and end <= at + len(part)],
             also=also,
             strict=strict,
-            known=known,
+            suite=suite,
         )
         return [_shift_disclosure(disclosure, at) for disclosure in masked.found]
 

@@ -30,7 +30,9 @@ _LABEL_WORDS: Final = frozenset(
     word for table in LABELS["identifier"] for label in table["labels"] for word in label.split()
 )
 """Words that stand before a masked number and are no name: "Aadhaar Number [Aadhaar]"."""
-_SHORT_TITLES: Final = frozenset({"mr", "mrs", "ms", "mx", "dr", "prof", "shri", "smt", "mme", "mlle", "sr", "sra"})
+_LOWERCASE_TITLES: Final = frozenset(
+    {"mr", "mrs", "ms", "mx", "dr", "prof", "shri", "smt", "mme", "mlle", "sr", "sra"}
+)
 """Titles in small letters too."""
 
 _NAME_WORD: Final = re.compile(
@@ -177,7 +179,7 @@ def _skip_blanks(text: str, at: int, characters: str = " ") -> int:
 def _read_after_title(reading: DisclosureText, phrase: Phrase) -> _Name | None:
     text, (words, starts, ends) = reading.text, reading.words_of_text
     written = text[starts[phrase.first]]
-    if not written.isupper() and not _is_devanagari(written) and words[phrase.first] not in _SHORT_TITLES:
+    if not written.isupper() and not _is_devanagari(written) and words[phrase.first] not in _LOWERCASE_TITLES:
         return None
     at = ends[phrase.end - 1]
     at += text[at : at + 1] == "."
@@ -260,7 +262,8 @@ def _read_after_role(reading: DisclosureText, phrase: Phrase) -> _Name | None:
     at = ends[phrase.end - 1]
     before = words[phrase.first - 1] if phrase.first else ""
     if text[max(0, starts[phrase.first] - 1) : starts[phrase.first]] == "(" and phrase.first:
-        return _read_name_before(reading, phrase.first - 1)
+        name = _read_name_before(reading, phrase.first - 1)
+        return name if name and name.word_count > 1 else None
     if colon := _COLON.match(text, at):
         name = _read_name(text, colon.end())
         if name and (name.word_count > 1 or _AFTER_SINGLE.match(text, name.end)):

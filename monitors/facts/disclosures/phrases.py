@@ -52,8 +52,8 @@ class PhraseTable:
                 first, *rest = _WORD.findall(phrase.lower())
                 self.phrases.setdefault(topic, []).append(phrase)
                 self._by_first_word.setdefault(first, []).append((tuple(rest), topic))
-        for entries in self._by_first_word.values():
-            entries.sort(key=lambda entry: -len(entry[0]))
+        for continuations in self._by_first_word.values():
+            continuations.sort(key=lambda continuation: -len(continuation[0]))
 
     def find_phrases(self, text_words: TextWords) -> Iterator[Phrase]:
         """Yield the phrases in order of their first word."""

@@ -72,5 +72,7 @@ class KnownValues:
             return key in self._normalised
         if kind is DisclosureKind.PHONE and key.isdigit():
             key = key[-_PHONE_DIGITS:]
-            return any(key in text for text in self._normalised) or any(each.endswith(key) for each in self._values)
+            return any(key in text for text in self._normalised) or any(
+                phone.endswith(key) for phone in self._values
+            )
         return any(key in text for text in self._normalised) or key in self._values

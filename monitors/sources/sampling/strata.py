@@ -80,7 +80,7 @@ def _has_disclosure(conversation: Conversation, target: TargetFacts) -> bool:
         ]
         user_texts = (earlier.user_text for earlier in conversation.turns[: number + 1])
         written = KnownValues((*target.public_contacts, *user_texts))
-        if not all(written.contains(each.kind, reply[each.start : each.end]) for each in disclosures):
+        if not all(written.contains(leak.kind, reply[leak.start : leak.end]) for leak in disclosures):
             return True
     return False
 

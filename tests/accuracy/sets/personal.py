@@ -16,7 +16,7 @@ from tests.accuracy.rows import read_rows
 
 NAME = "personal"
 OWN_ROWS = Path("tests/monitors/facts/disclosures/personal.jsonl")
-MASKED_TARGET, PERSONAL_TARGET, KEPT_TARGET, UNTOUCHED_TARGET = 0.85, 0.95, 0.97, 0.95
+MASKED_TARGET, PERSONAL_TARGET, STAYING_TARGET, UNTOUCHED_TARGET = 0.85, 0.95, 0.97, 0.95
 SHOWN = 6
 LESSON = "a value counts where a word beside it says whose it is"
 
@@ -40,18 +40,18 @@ def _measure_rows(prefix: str, rows: Sequence[dict[str, Any]]) -> tuple[list[Fig
         finds = redact_with_findings(text).found
         masked = {at for find in finds for at in range(find.start, find.end)}
         personal: set[int] = set()
-        for entry in row["pii"]:
-            letters = find_letters(text, entry["value"])
+        for value in row["pii"]:
+            letters = find_letters(text, value["value"])
             personal |= letters
             counts["values"] += 1
             counts["masked"] += letters <= masked
             if not letters <= masked:
-                errors.append(TellingError(NAME, row["id"], f"{entry['kind']} missed", LESSON))
+                errors.append(TellingError(NAME, row["id"], f"{value['kind']} missed", LESSON))
         for find in finds:
             counts["finds"] += 1
             counts["right finds"] += not personal.isdisjoint(range(find.start, find.end))
         counts["keepable"] += len(row["keep"])
-        counts["kept"] += sum(masked.isdisjoint(find_letters(text, value)) for value in row["keep"])
+        counts["kept"] += sum(masked.isdisjoint(find_letters(text, kept)) for kept in row["keep"])
         counts["harmless"] += not row["pii"]
         counts["untouched"] += not row["pii"] and not finds
     return [
@@ -59,7 +59,9 @@ def _measure_rows(prefix: str, rows: Sequence[dict[str, Any]]) -> tuple[list[Fig
         build_share(
             NAME, f"{prefix}finds that are personal", counts["right finds"], counts["finds"], target=PERSONAL_TARGET
         ),
-        build_share(NAME, f"{prefix}kept what must stay", counts["kept"], counts["keepable"], target=KEPT_TARGET),
+        build_share(
+            NAME, f"{prefix}kept what must stay", counts["kept"], counts["keepable"], target=STAYING_TARGET
+        ),
         build_share(
             NAME,
             f"{prefix}texts without personal data left alone",

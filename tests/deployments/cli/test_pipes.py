@@ -66,7 +66,7 @@ def test_redaction_masks_what_the_words_mark_and_keeps_what_is_the_companys(tmp_
         "Our hotline 0800 555 0190 is free. Run 20330301T012703Z-demo-3ea61e5b9c6f418f1d6f4bf282a80996 of 3 June."
     )
     (answer,) = answers("redact", {"id": 1, "text": text}, cwd=tmp_path)
-    assert {found["kind"]: text[slice(*found["span"])] for found in answer["found"]} == {
+    assert {mask["kind"]: text[slice(*mask["span"])] for mask in answer["found"]} == {
         "person": "Calderwood-Finch",
         "health_id": "9 4 3 - 4 7 6 - 5 9 1 9",
         "street_address": "7 Larch Row, Leeds LS7 2QX",

@@ -80,7 +80,7 @@ def test_the_gold_of_an_answerable_case_may_be_said_but_not_that_of_a_refusal() 
 )
 def test_the_gold_may_be_said_in_any_format_unless_must_not_say_names_it(gold: str, reply: str) -> None:
     assert _grade(reply, gold=gold).passed
-    assert not _grade(reply, gold="Ask at the desk.").passed
+    assert not _grade(reply, gold="Ask us.").passed
     assert not _grade(reply, gold=gold, expected_refusal=True).passed
     assert not _grade(reply, gold=gold, must_not_say=(gold,)).passed
     assert _grade(reply, turns=(gold,), gold=gold, must_not_say=(gold,)).passed

@@ -190,7 +190,7 @@ def test_names_and_bare_forms_are_weak(text: str) -> None:
     ],
 )
 def test_a_companys_own_contacts_are_masked_only_where_the_public_reads(text: str) -> None:
-    assert {found.strength for found in find_disclosures(text)} == {Strength.CONTACT}
+    assert {find.strength for find in find_disclosures(text)} == {Strength.CONTACT}
     assert mask(text).text == text
     assert mask(text, strict=True).text != text
 

@@ -26,7 +26,7 @@ def test_what_is_personal_is_masked_and_nothing_else(row):
     text = row["text"]
     finds = mask(text).found
     masked = {at for find in finds for at in range(find.start, find.end)}
-    values = {entry["value"]: find_letters(text, entry["value"]) for entry in row["pii"]}
+    values = {label["value"]: find_letters(text, label["value"]) for label in row["pii"]}
     personal = set[int]().union(*values.values())
     assert [value for value, letters in values.items() if not letters <= masked] == []
     assert [value for value in row["keep"] if find_letters(text, value) & masked] == []
@@ -41,10 +41,10 @@ def test_words_are_written_in_small_letters(name):
             case str():
                 return [value]
             case list():
-                return [word for part in value for word in list_words(part)]
+                return [word for line in value for word in list_words(line)]
             case dict():
                 skipped = {"forms", "kind", "states", "state_names", "uk_areas"}
-                return [word for key, part in value.items() if key not in skipped for word in list_words(part)]
+                return [word for key, table in value.items() if key not in skipped for word in list_words(table)]
             case _:
                 return []
 
