@@ -77,6 +77,18 @@ def find_disclosures(
     return _find_cached(text, tuple(account_patterns), tuple(hidden))
 
 
+def find_private_data(text: str, account_patterns: Sequence[str] = ()) -> tuple[Disclosure, ...]:
+    """Return the personal data and secrets of a text without names and a company's own contacts.
+
+    A question or a gold of a suite may name the company's people and hotlines, but no customer's data.
+    """
+    return tuple(
+        disclosure
+        for disclosure in find_disclosures(text, account_patterns=account_patterns)
+        if disclosure.strength > Strength.CONTACT and disclosure.kind is not DisclosureKind.PERSON
+    )
+
+
 @lru_cache(maxsize=16)
 def _find_cached(
     text: str, account_patterns: tuple[str, ...], hidden: tuple[tuple[int, int], ...]
