@@ -102,7 +102,7 @@ def find_labelled(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         for phrase in reading.phrases
         if phrase.topic in (THING, PASSWORD, BIRTH) or phrase.topic.startswith(IDENTIFIER)
     ]
-    first_words = {phrase.first for phrase in labels}
+    first_words = {phrase.first for phrase in labels if phrase.topic not in SPACED_TOPICS}
     for phrase in labels:
         if phrase.topic == BIRTH:
             yield from _find_birth_dates(reading, phrase)
@@ -202,7 +202,7 @@ def _is_value(compact: str, identifier: _Identifier) -> bool:
 
 
 _DATE_OR_AMOUNT: Final = re.compile(
-    r"(?:\d{1,2}[./-]\d{1,2}[./-](?:19|20)?\d\d|(?:19|20)\d\d-\d\d-\d\d)|\d{1,3}(?:[.,]\d{3})*[.,]\d\d"
+    r"(?:\d{1,2}[./]\d{1,2}[./](?:19|20)?\d\d|\d{1,2}-\d{1,2}-(?:19|20)\d\d|(?:19|20)\d\d-\d\d-\d\d)|\d{1,3}(?:[.,]\d{3})*[.,]\d\d"
 )
 _MONEY: Final = frozenset("$€£₹¥%")
 

@@ -48,6 +48,8 @@ _MAX_CODE_LENGTH: Final = 3
 _MAX_NAMES: Final = 40
 """Names whose later mentions are searched for."""
 _MIN_REPEATED: Final = 4
+_ROLES: Final = frozenset((*NAMES["role"], *NAMES["relation"]))
+"""Words for a person that are no name: "Driver ka number"."""
 
 
 class _Name(NamedTuple):
@@ -142,6 +144,7 @@ def _read_name_before(reading: DisclosureText, last: int, *, max_words: int = _M
         if (
             not (initial or _is_name_word(written))
             or words[index] in _TITLES
+            or words[index] in _ROLES
             or (not written.isalpha() and not _is_devanagari(written[0]))
         ):
             break
@@ -227,6 +230,7 @@ def _read_after_greeting(reading: DisclosureText, phrase: Phrase) -> _Name | Non
 
 
 _AFTER_CLOSING: Final = re.compile(r"[ \t]*(?:$|[,\n(.|–—]|-\s|from |of |aus |von )")
+_ON_BEHALF: Final = re.compile(r"(?:i\. ?[AV]\.|ppa\.|p\.? ?p\.|pp|p\. ?o\.) ", re.IGNORECASE)
 _CLOSING_GAP: Final = re.compile(r"[,!.]?[ \t]*\n\s{0,4}|[,!] ?[–—-]? ?|[ \t]*[–—-] ?")
 
 
@@ -241,6 +245,8 @@ def _read_after_closing(reading: DisclosureText, phrase: Phrase) -> _Name | None
         if before and before[-1] not in ".!?।":
             return None
     at = gap.end()
+    if proxy := _ON_BEHALF.match(text, at):
+        at = proxy.end()
     match = _NAME_WORD.match(text, at)
     if match and match[0].lower() in _WHOSE | {"yours", "your"}:
         at = _skip_blanks(text, match.end())
@@ -250,7 +256,7 @@ def _read_after_closing(reading: DisclosureText, phrase: Phrase) -> _Name | None
 
 _COLON: Final = re.compile(r"(?: [a-zäöüß()\d.\u0900-\u097f]{1,14}){0,3} ?[:=] {0,3}[\"'“„]?")
 _BEING: Final = re.compile(
-    r"(?:'s name)? (?:is|was|ist|war|heißt|est|es|se llama|s'appelle|will be|hai|named|called)"
+    r"(?:'s name)?(?: [a-z]{1,9}){0,4} (?:is|was|ist|war|heißt|est|es|se llama|s'appelle|will be|hai|named|called)"
     r"(?: called| named| now)? "
 )
 _DIRECT: Final = re.compile(r",? ")
@@ -282,7 +288,8 @@ def _read_after_role(reading: DisclosureText, phrase: Phrase) -> _Name | None:
         name = _read_name(text, direct.end())
         if name and name.word_count > 1 and direct[0] == " " and not _is_public(reading, name):
             return name
-        if name and before in _WHOSE and direct[0] == ", " and text[name.end : name.end + 1] in ",.":
+        is_named = name and (before in _WHOSE or name.word_count > 1)
+        if name and is_named and direct[0] == ", " and text[name.end : name.end + 1] in ",.":
             return name
     return None
 

@@ -49,7 +49,7 @@ _DIALLED_INTERNATIONAL = re.compile(
 )
 # 0176 48213377, 0221/4567890, 0221 - 4567890; 06 12 34 56 78. By its form alone it may be something else.
 _NATIONAL = re.compile(
-    r"(?<![\d.,/\-])(?=(\(?0[1-9]\d{1,3}\)?(?: ?[/\-] ?| )\d{5,9}(?![\d]|[.,/\-]\d)"
+    r"(?<![\d.,/\-])(?=(\(?0[1-9]\d{1,3}\)?(?: ?[/\-] ?| )(?:\d{5,9}|\d{2,4}(?: \d{2,5}){1,3})(?![\d]|[.,/\- ]\d)"
     r"|0[1-9](?:[ .]\d\d){4}(?!\d|[ .,/\-]\d)))"
 )
 # Behind a word for a telephone in other languages: 030 / 123 456 78, 612 34 56 78. The whole run of digits.
@@ -71,7 +71,10 @@ _MINE = re.compile(
     r"|\b[Mm]er[aie] (?:naya |purana )?(?:number|no)|मे(?:रा|री|रे) (?:नया |पुराना )?(?:नंबर|नम्बर))"
     r"(?: is| to| at| hai| है)?[ :]{1,3}(\d(?:[ .\-/]{0,2}\d){6,12})(?!\d)"
 )
-_TOLL_FREE = re.compile(r"(?:91)?0?18[06]0\d{4,7}|(?:00)?1?8(?:00|33|44|55|66|77|88)\d{7}|(?:0044)?0?80[08]\d{6,7}")
+_TOLL_FREE = re.compile(
+    r"(?:91)?0?18[06]0\d{4,7}|(?:00)?1?8(?:00|33|44|55|66|77|88)\d{7}|(?:0044)?0?80[08]\d{6,7}"
+    r"|(?:0033)?0?80[05]\d{6}|(?:0034|34)?90[0-2]\d{6}"
+)
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
 _LENGTHS = range(7, 20)
 """Digits of a number behind a word for one: the shortest local numbers have seven; E.164 15, and an "
@@ -146,8 +149,23 @@ _AADHAAR_DIGITS = 12
 _RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40}}")
 
 
+_DIGIT_BY_DIGIT = re.compile(r"(?<!\w)(?:[A-Z][ .-]{1,3}){0,2}(?:\d[ .-]{1,3}){9,33}\d(?!\w)")
+_MIN_SPACED_DIGITS = 10
+_COUNTING = "0123456789012345678909876543210"
+
+
 def find_spoken(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find dictated numbers of seven digits or more; check digits or context decide their kind."""
+    """Find dictated numbers of seven digits or more, and ten or more digits that stand one by one.
+
+    Check digits or context decide their kind.
+    """
+    for match in reading.find_near_digits(_DIGIT_BY_DIGIT, _MIN_SPACED_DIGITS):
+        characters = "".join(filter(str.isalnum, match[0])).upper()
+        digits = extract_digits(characters)
+        context = reading.words.find_before(match.start())
+        if len(digits) >= _MIN_SPACED_DIGITS and digits not in _COUNTING and context not in THINGS:
+            kind = DisclosureKind.IBAN if characters[0].isalpha() else _classify_number(digits, context)
+            yield DisclosureCandidate(kind, match.start(), match.end(), Strength.LIKELY)
     if sum(map(SPOKEN_DIGITS.__contains__, reading.words_of_text.words)) < _MIN_SPOKEN_DIGITS - 2:
         return
     for match in _RUN.finditer(reading.lowered):

@@ -53,8 +53,13 @@ _BETWEEN: Final = re.compile(r"[\s,./#&'’()\-–|]{0,4}")
 _SENTENCE_GAP: Final = re.compile(r"[.!?।]\s")
 
 
-def is_company_contact(reading: DisclosureText, start: int, end: int) -> bool | None:
-    """Whether the nearest word before a contact says that it is a company's; ``None`` where no word says whose."""
+def is_company_contact(
+    reading: DisclosureText, start: int, end: int, skipped: frozenset[str] = frozenset()
+) -> bool | None:
+    """Whether the nearest word before a contact says that it is a company's; ``None`` where no word says whose.
+
+    The words ``skipped`` say nothing.
+    """
     nearest: bool | None = None
     last_end = 0
     ends = reading.words_of_text.ends
@@ -62,7 +67,7 @@ def is_company_contact(reading: DisclosureText, start: int, end: int) -> bool | 
         phrase_start, phrase_end = reading.words_of_text.starts[phrase.first], ends[phrase.end - 1]
         if phrase_end > start:
             break
-        if phrase_start >= last_end:
+        if phrase_start >= last_end and reading.lowered[phrase_start:phrase_end] not in skipped:
             nearest, last_end = phrase.topic == COMPANY, phrase_end
     if nearest is None and _OWN_BEHIND.match(reading.text, end):
         return True
@@ -115,7 +120,7 @@ def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _rate_address(reading: DisclosureText, start: int, end: int) -> DisclosureCandidate:
-    is_company = is_company_contact(reading, start, end)
+    is_company = is_company_contact(reading, start, end, _OURS)
     if is_company or _names_a_company(reading, start, end):
         strength = Strength.CONTACT
     else:
@@ -225,6 +230,7 @@ def _find_address_start(reading: DisclosureText, country: str, at: int) -> int |
     return starts[begin] if is_address else None
 
 
+_OURS: Final = frozenset(PLACES["ours"])
 _COMPANY_NAMES: Final = frozenset(PLACES["in_address_of_company"])
 
 

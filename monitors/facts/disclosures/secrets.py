@@ -25,11 +25,6 @@ _AT = re.compile(
 )
 _DOT = re.compile(r"\.|[\[(]dot[\])]", re.IGNORECASE)
 _TOP_LEVEL = re.compile(r"(?:xn--[\w\-]+|[^\W\d_]{2,24}|[\u0900-\u0963]{2,24})", re.IGNORECASE)
-_SPOKEN = re.compile(
-    r"(?<![\w.])([\w]{1,40}(?: dot [\w]{1,40}| underscore [\w]{1,40}"
-    r"| dash [\w]{1,40}){0,4} at [\w\-]{2,40}(?: dot [a-z]{2,12}){1,3})\b",
-    re.IGNORECASE,
-)
 _ROLES = frozenset(PLACES["role_mailboxes"])
 _AFTER_ROLE = re.compile(r"(?<=[a-z])[.\-_](?!care|service|reply|us).*")
 _SEPARATORS = str.maketrans("", "", ".-_")
@@ -40,7 +35,7 @@ _HANDLE_NAMES = (
     " hdfcbank hdfcbankjd icici sbi kotak kotak811 yesbank yesbankltd pnb barodampay boi cnrb federal idfcbank"
     " idfcfirst indus airtel freecharge jupiteraxis fam ikwik wahdfcbank waicici waaxis wasbi slice sliceaxis goaxb"
     " timecosmos tapicici naviaxis superyes aubank dbs hsbc rbl rmhdfcbank mahb uboi unionbank postbank jio "
-    "fbl"
+    "fbl abdm sbx"
 )
 _HANDLES = frozenset(_HANDLE_NAMES.split())
 
@@ -73,12 +68,9 @@ _TELLING_OCTET = 100
 
 
 def find_network(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find e-mail addresses (also spoken ones), UPI ids by handle or context, IPv4 and IPv6 addresses."""
+    """Find e-mail addresses UPI ids by handle or context, IPv4 and IPv6 addresses."""
     if reading.has("@", "[at]", "(at)"):
         yield from _find_mailboxes(reading)
-    if reading.has(" dot "):
-        for match in _SPOKEN.finditer(reading.text):
-            yield DisclosureCandidate(DisclosureKind.EMAIL, *match.span(), Strength.LIKELY)
     if _THREE_DOTS.search(reading.text):
         yield from _find_ipv4(reading)
     if _TWO_COLONS.search(reading.text):

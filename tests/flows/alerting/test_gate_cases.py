@@ -22,7 +22,7 @@ from tests.servers.slack import SlackServer
 
 SOURCE = "[Source: Gold, clause 4.2]"
 RIGHT = f"The premium is ₹8,400 a year. {SOURCE}"
-WRONG = f"Dear Ms Calderwood-Finch, the premium is ₹4,800 a year. {SOURCE}"
+WRONG = f"Dear Ms Calderwood-Finch,\nThe premium is ₹4,800 a year. {SOURCE}"
 CLEARED = {"cleared": frozenset({IncidentKind.GATE_FAIL})}
 
 
