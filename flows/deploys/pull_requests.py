@@ -18,7 +18,7 @@ from flows.alerting.faults import Fault, notify_fault
 from flows.deploys.github_results import GitHubDestination, build_result_retry_policy, build_status_retry_policy
 from flows.deploys.queue import DeployQueue
 from flows.verify.run_state import LiveRun
-from monitors.alerts.redact import redact
+from monitors.alerts.redact import build_redactor
 from monitors.config.file import Config
 from monitors.config.sections import DeploySender
 from monitors.errors import ConfigError, MonitorError
@@ -53,9 +53,7 @@ async def post_results(run: LiveRun, report: RunReport) -> None:
     for pull in await _select_pull_requests(run):
         try:
             destination = await _build_destination(run, pull, build_result_retry_policy(run.context.now))
-            errors, _ = await destination.post_results(
-                report, run.results, lambda text: redact(text, account_patterns=patterns)
-            )
+            errors, _ = await destination.post_results(report, run.results, build_redactor(patterns, strict=True))
         except MonitorError as error:
             errors = (error,)
         if errors:

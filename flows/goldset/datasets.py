@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, SourceUnavailable
-from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.disclosures.find import find_private_data
 from monitors.facts.language import identify_language
 from monitors.goldset.changes import ChangedBy, DatasetComparison, DatasetDiff
 from monitors.goldset.drafts import case_id_from_draft_id
@@ -237,7 +237,7 @@ def _format_finding(entry: Example, dataset: Dataset, *, compared: bool, differs
 
 def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[FailureKind | None, Severity, str]:
     """Propose the failure kind and severity of a case with this reply, and the reason."""
-    disclosures = find_disclosures(reply, account_patterns=account_patterns)
+    disclosures = find_private_data(reply, account_patterns)
     if disclosures:
         return (
             FailureKind.PII_DISCLOSURE,

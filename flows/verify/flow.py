@@ -41,7 +41,7 @@ from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, find_baseline, find_judge_change
 from flows.verify.snapshot import build_run_snapshot, find_last_pass, needs_changes
 from monitors.alerts.liveness import choose_final_beat
-from monitors.alerts.redact import redact
+from monitors.alerts.redact import build_redactor, redact
 from monitors.errors import ConfigError, WarehouseBusy, WarehouseDamaged, WarehouseError
 from monitors.explain.run_attributes import find_run_causes
 from monitors.explain.what_changed import find_run_changes
@@ -212,7 +212,7 @@ def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
         context.folder,
         report,
         run.results,
-        redact=lambda text: redact(text, account_patterns=patterns),
+        redact=build_redactor(patterns, [case_result.case for case_result in run.results]),
         settings=context.config.reports,
         previous=previous,
         incidents=incidents,

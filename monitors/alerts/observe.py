@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from json.encoder import encode_basestring_ascii
 from typing import Final, NamedTuple
 
-from monitors.alerts.redact import make_excerpt, make_excerpt_except
+from monitors.alerts.redact import collect_suite_values, make_excerpt, make_excerpt_except
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import DISPUTED_TITLE, FAILURE_TITLES, KIND_WORDS, format_ids
 from monitors.facts.triage_report import read_report
@@ -412,11 +413,13 @@ def _build_excerpts(
         if kind not in _KINDS_ANYWHERE_IN_REPORT:
             answered, evidence_at = read_report(answered).root_cause or answered.strip() or EMPTY_REPORT, None
 
+    shorten = partial(
+        make_excerpt, limit=limit, account_patterns=account_patterns, suite=collect_suite_values([case])
+    )
     return _Excerpts(
-        asked=make_excerpt(asked, limit=limit, account_patterns=account_patterns) or None,
-        expected=make_excerpt(expected, limit=limit, account_patterns=account_patterns) or None,
-        answered=make_excerpt(answered, limit=limit, account_patterns=account_patterns, evidence_at=evidence_at)
-        or None,
+        asked=shorten(asked) or None,
+        expected=shorten(expected) or None,
+        answered=shorten(answered, evidence_at=evidence_at) or None,
     )
 
 

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from monitors.facts.disclosures.candidates import Disclosure
 from monitors.facts.disclosures.masking import mask
+from monitors.facts.disclosures.values import KnownValues
 from monitors.facts.text import Unread
+from monitors.records.cases import GoldCase
 from monitors.records.incidents import Redacted
 
 _ENTITIES: Final = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
@@ -95,18 +98,40 @@ class Redaction(NamedTuple):
     """The middle of a text of more than a million characters: withheld, with a mark in its place."""
 
 
-def redact(text: str, *, account_patterns: Sequence[str] = ()) -> Redacted:
+def redact(
+    text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, suite: KnownValues | None = None
+) -> Redacted:
     """Mask all personal data and secrets by type. See `redact_with_findings`."""
-    return redact_with_findings(text, account_patterns=account_patterns).text
+    return redact_with_findings(text, account_patterns=account_patterns, strict=strict, suite=suite).text
 
 
-def redact_with_findings(text: str, *, account_patterns: Sequence[str] = ()) -> Redaction:
+def redact_with_findings(
+    text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, suite: KnownValues | None = None
+) -> Redaction:
     """Mask all personal data and secrets, uncertain ones too, and return what was masked.
 
-    Idempotent. ``account_patterns`` are regular expressions for the target's own numbers.
+    Idempotent. ``account_patterns`` are regular expressions for the target's own numbers. A company's own contacts
+    stay, unless ``strict``: where the public reads. Names and contacts in ``suite``, the texts of a suite, stay.
     """
-    masked = mask(text, account_patterns=account_patterns)
+    masked = mask(text, account_patterns=account_patterns, strict=strict, suite=suite)
     return Redaction(Redacted(masked.text), masked.found, masked.unread)
+
+
+def build_redactor(
+    account_patterns: Sequence[str], cases: Iterable[GoldCase] = (), *, strict: bool = False
+) -> Callable[[str], Redacted]:
+    """Build the redaction for what a run shows; names and contacts of its ``cases`` stay, unless ``strict``."""
+    suite = None if strict else collect_suite_values(cases)
+    return lambda text: redact(text, account_patterns=account_patterns, strict=strict, suite=suite)
+
+
+def collect_suite_values(cases: Iterable[GoldCase]) -> KnownValues:
+    """Return what the cases say themselves: questions, and the gold of those that expect an answer."""
+    return KnownValues(
+        text
+        for case in cases
+        for text in (*case.turns, *(() if case.expected_refusal else (case.gold, *case.alternatives)))
+    )
 
 
 MAX_READ_CHARACTERS: Final = 4_000
@@ -120,7 +145,12 @@ _SPACE: Final = re.compile(r"\s+")
 
 
 def make_excerpt(
-    text: str, *, limit: int, account_patterns: Sequence[str] = (), evidence_at: int | None = None
+    text: str,
+    *,
+    limit: int,
+    account_patterns: Sequence[str] = (),
+    evidence_at: int | None = None,
+    suite: KnownValues | None = None,
 ) -> Redacted:
     """Return at most ``limit`` characters of ``text`` on one line, redacted before the cut; empty for no text.
 
@@ -131,8 +161,11 @@ def make_excerpt(
     begin = 0 if len(flat) <= MAX_READ_CHARACTERS else max(0, min(point, len(flat)) - MAX_READ_CHARACTERS // 2)
     window = flat[begin : begin + MAX_READ_CHARACTERS]
     ends_early = begin + MAX_READ_CHARACTERS < len(flat)
-    redacted = redact(window, account_patterns=account_patterns)
-    before = _measure_redacted(window[: point - begin], limit, account_patterns)
+    redact_part = partial(redact, account_patterns=account_patterns, suite=suite)
+    redacted = redact_part(window)
+    evidence = window[: point - begin]
+    # Where the excerpt shows the evidence anyway, its place need not be exact.
+    before = len(evidence) if len(evidence) < limit * 2 // 3 else len(redact_part(evidence))
     readable = _remove_edges(redacted, begins_late=begin > 0, ends_early=ends_early)
     evidence_place = before - (EDGE_CHARACTERS if begin else 0)
     start = (
@@ -141,7 +174,7 @@ def make_excerpt(
         else max(0, min(evidence_place - limit // 2, len(readable) - limit + len(ELLIPSIS)))
     )
     cut = _cut_excerpt(readable, start=start, limit=limit, begins_late=begin > 0, ends_early=ends_early)
-    return redact(cut, account_patterns=account_patterns)
+    return redact_part(cut)
 
 
 def make_excerpt_except(text: str, address: str, *, limit: int, account_patterns: Sequence[str] = ()) -> Redacted:
@@ -169,13 +202,6 @@ def get_origin(address: str) -> str:
     """Return ``http://host:port`` of an address; empty if it is not one."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.scheme and parts.netloc else ""
-
-
-def _measure_redacted(before: str, limit: int, account_patterns: Sequence[str]) -> int:
-    """Return the place of the evidence in the redacted text; not exact if the excerpt shows it anyway."""
-    if len(before) < limit * 2 // 3:
-        return len(before)
-    return len(redact(before, account_patterns=account_patterns))
 
 
 def _remove_edges(redacted: str, *, begins_late: bool, ends_early: bool) -> str:

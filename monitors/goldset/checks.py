@@ -31,6 +31,7 @@ from monitors.errors import GoldSetError
 from monitors.facts.disclosures.candidates import Strength
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS
+from monitors.facts.disclosures.values import KnownValues
 from monitors.facts.language import LanguageEvidence, find_language_evidence, identify_language
 from monitors.facts.quantities.scan import read_facts
 from monitors.facts.similarity import (
@@ -262,22 +263,14 @@ def _list_texts_to_search(case: GoldCase) -> Iterator[tuple[str, str, Weight]]:
 
 
 def _list_disclosure_kinds(text: str, account_patterns: Sequence[str], public_contacts: Sequence[str]) -> list[str]:
+    public = KnownValues(public_contacts)
     disclosures = (
         disclosure
         for disclosure in find_disclosures(text, account_patterns=account_patterns)
         if disclosure.strength >= Strength.LIKELY
-        and not _is_public(text[disclosure.start : disclosure.end], public_contacts)
+        and not public.contains(disclosure.kind, text[disclosure.start : disclosure.end])
     )
     return list(dict.fromkeys(LABELS[disclosure.kind] for disclosure in disclosures))
-
-
-def _is_public(value: str, public_contacts: Sequence[str]) -> bool:
-    digits = _strip_to_alphanumerics(value)
-    return bool(digits) and any(digits in _strip_to_alphanumerics(contact) for contact in public_contacts)
-
-
-def _strip_to_alphanumerics(text: str) -> str:
-    return "".join(character.lower() for character in text if character.isalnum())
 
 
 TEXT_ENDINGS = (".txt", ".md")

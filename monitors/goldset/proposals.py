@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.disclosures.find import find_private_data
 from monitors.facts.language import identify_language
 from monitors.facts.similarity import (
     QUOTE_MIN_WORDS,
@@ -273,7 +273,7 @@ def _find_problem(proposed: ProposedDraft, defaults: DraftDefaults, clause: str)
     language = identify_language(proposed.question)
     if language is not defaults.language:
         return f"it is in {language.value}, asked for was {defaults.language.value}"
-    personal = find_disclosures(f"{proposed.question}\n{proposed.gold}", account_patterns=defaults.account_patterns)
+    personal = find_private_data(f"{proposed.question}\n{proposed.gold}", defaults.account_patterns)
     return f"it holds personal data ({personal[0].kind.value})" if personal else ""
 
 
@@ -337,6 +337,6 @@ def find_translation_problem(question: str, gold: str, original: GoldCase, langu
     detected = identify_language(question)
     if detected is not language:
         return f"its question reads as {detected.value}, asked for was {language.value}"
-    if find_disclosures(f"{question}\n{gold}") and not find_disclosures(f"{original.question}\n{original.gold}"):
+    if find_private_data(f"{question}\n{gold}") and not find_private_data(f"{original.question}\n{original.gold}"):
         return "it adds personal data"
     return ""

@@ -258,6 +258,6 @@ def _replace_texts(turn: Turn, texts: Sequence[str], masking: _Masking) -> Turn:
 
 def _redact_name(name: str | None, masking: _Masking) -> str | None:
     """Redact a version or path. A weak match such as 10.0.0.12 stays: here it is a version."""
-    if name is None or all(disclosure.strength is Strength.WEAK for disclosure in find_disclosures(name)):
+    if name is None or all(disclosure.strength <= Strength.WEAK for disclosure in find_disclosures(name)):
         return name
     return masking.mask_all([name])[0]

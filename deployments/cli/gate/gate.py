@@ -43,7 +43,7 @@ from flows.terminal import write_json, write_note
 from flows.terminal_console import make_terminal_console
 from flows.verify.run_folder import NO_BASELINE, VerifyRequest
 from flows.verify.run_state import load_named_baseline
-from monitors.alerts.redact import redact
+from monitors.alerts.redact import build_redactor
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
@@ -337,7 +337,7 @@ def _verify_target(
         cases=cases,
         page=folder / "report.html",
         suite=config.target(name).suite,
-        redact=lambda text: redact(text, account_patterns=patterns),
+        redact=build_redactor(patterns, strict=True),
     )
 
 
@@ -393,7 +393,7 @@ def _reevaluate(
         cases=cases,
         page=None,
         suite=suite,
-        redact=lambda text: redact(text, account_patterns=patterns),
+        redact=build_redactor(patterns, strict=True),
     )
     return posts, result
 

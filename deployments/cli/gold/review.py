@@ -34,7 +34,7 @@ from flows.terminal import write_jsons
 from monitors.alerts.redact import redact
 from monitors.config.file import load_config
 from monitors.domains.pack import Domain
-from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.disclosures.find import find_private_data
 from monitors.facts.language import identify_language
 from monitors.facts.similarity import find_missing_quantities, list_quantity_differences
 from monitors.goldset.drafts import read_drafts, store_decision
@@ -246,6 +246,6 @@ def find_problem(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> s
     language = identify_language(case.question)
     if language is not case.language:
         return f"the question reads as {language.value}, the case says {case.language.value}"
-    if find_disclosures(f"{case.question}\n{case.gold}", account_patterns=graders.account_patterns):
+    if find_private_data(f"{case.question}\n{case.gold}", graders.account_patterns):
         return "it holds personal data"
     return explain_gold_failure(case, build_default_panel(graders, domain))

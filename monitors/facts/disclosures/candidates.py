@@ -25,6 +25,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
+from monitors.facts.disclosures.phrases import COMPANY, CUES, PERSON, split_words
 from monitors.records.base import Record
 
 
@@ -45,10 +46,15 @@ class DisclosureKind(StrEnum):
     DRIVING_LICENCE = "driving_licence"
     IP = "ip"
     US_SSN = "us_ssn"
+    SOCIAL_INSURANCE = "social_insurance"
+    """A number of the social insurance of another country: UK, Germany, India."""
+    TAX_ID = "tax_id"
+    HEALTH_ID = "health_id"
+    ID_CARD = "id_card"
     POLICY_NUMBER = "policy_number"
     ACCOUNT_NUMBER = "account_number"
     PERSON = "person"
-    """A name behind the words for a customer. Other names are not searched for."""
+    """A name that the text marks: behind a greeting, a title, "belongs to". Other names are not searched for."""
     STREET_ADDRESS = "street_address"
     BIRTH_DATE = "birth_date"
     SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
@@ -56,10 +62,12 @@ class DisclosureKind(StrEnum):
 
 
 class Strength(IntEnum):
-    """How much speaks for a disclosure. A redactor masks all three; only the upper two are worth an alert."""
+    """How much speaks for a disclosure. Only the upper two are worth an alert."""
 
+    CONTACT = 0
+    """A company's own contact (a toll-free line, a role mailbox, "our hotline"): masked only in public places."""
     WEAK = 1
-    """Its form alone, or a public contact: a toll-free line, a role mailbox, a private network address."""
+    """Its form alone, a name, or a private network address."""
     LIKELY = 2
     """Its form, and words around it that say what it is."""
     CERTAIN = 3
@@ -209,7 +217,8 @@ _WORDS: dict[Context, str] = {
     Context.UPI: "upi vpa bhim gpay phonepe यूपीआई",
     Context.IP: "ip ips ipv4 ipv6 unspecified listen listens listening bind loopback host server subnet",
     Context.VERSION: (
-        "version versions ver v release build section sections clause clauses para paragraph article articles "
+        "version versions ver v release build update updates upgrade upgraded firmware patch "
+        "section sections clause clauses para paragraph article articles "
         "rule rules chapter chapters annexure §"
     ),
     Context.ORDER: (
@@ -245,7 +254,7 @@ THINGS = frozenset({Context.ORDER, Context.MONEY, Context.VERSION})
 """Contexts in which a number belongs to a thing and not to a person."""
 _BREAK = re.compile(r"[.!?।;]\s+[^\W\d]|[\])\n]")
 _LINK = re.compile(
-    r"(?:[\s:#=.,\-(\"']|\b(?:numbers?|no|num|nos|id|ids|code|is|was|of|the|for|hai|ka|ki|under)\b|नंबर|है|संख्या){0,12}",
+    r"(?:[\s:#=.,\-(\"']|\b(?:numbers?|no|num|nos|id|ids|code|is|was|of|to|the|for|hai|ka|ki|under)\b|नंबर|है|संख्या){0,12}",
     re.IGNORECASE,
 )
 _MAX_CONTEXT_WORD_LENGTH = max(map(len, _CONTEXTS)) + 1
@@ -351,6 +360,12 @@ class DisclosureText:
         self._digits = [len(_DIGIT.findall(text, start, end)) for start, end in self.islands]
         self._max_digits = max(self._digits, default=0)
         self.words = ContextLexicon(text, self.islands)
+        self.words_of_text = split_words(self.lowered)
+        self.phrases = tuple(CUES.find_phrases(self.words_of_text))
+        self.cues_of_owners = [phrase for phrase in self.phrases if phrase.topic in (COMPANY, PERSON)]
+        """Words that say whose a contact is, in order."""
+        self.cue_places = [self.words_of_text.starts[phrase.first] for phrase in self.cues_of_owners]
+        self.has_digits = _DIGIT.search(text) is not None
 
     def has(self, *words: str) -> bool:
         """Whether one of these lower-case strings occurs anywhere."""

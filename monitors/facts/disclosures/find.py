@@ -15,6 +15,7 @@ from monitors.facts.disclosures.candidates import (
     DisclosureCandidate,
     DisclosureKind,
     DisclosureText,
+    Strength,
     build_view,
 )
 from monitors.facts.disclosures.identifiers import (
@@ -25,7 +26,10 @@ from monitors.facts.disclosures.identifiers import (
     find_identifiers,
     find_ssns,
 )
-from monitors.facts.disclosures.personal import find_personal, find_phones, find_spoken
+from monitors.facts.disclosures.labelled import find_labelled
+from monitors.facts.disclosures.names import find_names
+from monitors.facts.disclosures.phones import find_phones, find_spoken
+from monitors.facts.disclosures.places import find_addresses, find_spoken_mail, is_company_contact
 from monitors.facts.disclosures.secrets import find_network, find_secrets
 
 # Where finds of equal strength overlap, the form that says more takes the place.
@@ -47,6 +51,10 @@ _RANK = {
             DisclosureKind.VEHICLE,
             DisclosureKind.VOTER_ID,
             DisclosureKind.US_SSN,
+            DisclosureKind.HEALTH_ID,
+            DisclosureKind.TAX_ID,
+            DisclosureKind.SOCIAL_INSURANCE,
+            DisclosureKind.ID_CARD,
             DisclosureKind.BIRTH_DATE,
             DisclosureKind.POLICY_NUMBER,
             DisclosureKind.ACCOUNT_NUMBER,
@@ -69,6 +77,18 @@ def find_disclosures(
     return _find_cached(text, tuple(account_patterns), tuple(hidden))
 
 
+def find_private_data(text: str, account_patterns: Sequence[str] = ()) -> tuple[Disclosure, ...]:
+    """Return the personal data and secrets of a text without names and a company's own contacts.
+
+    A question or a gold of a suite may name the company's people and hotlines, but no customer's data.
+    """
+    return tuple(
+        disclosure
+        for disclosure in find_disclosures(text, account_patterns=account_patterns)
+        if disclosure.strength > Strength.CONTACT and disclosure.kind is not DisclosureKind.PERSON
+    )
+
+
 @lru_cache(maxsize=16)
 def _find_cached(
     text: str, account_patterns: tuple[str, ...], hidden: tuple[tuple[int, int], ...]
@@ -78,6 +98,12 @@ def _find_cached(
     candidates = _resolve_overlaps(
         list(_collect_candidates(view.text, _compile_patterns(account_patterns))), len(view.text)
     )
+    # What overlaps leave of an address or a name may be a comma.
+    candidates = [
+        candidate
+        for candidate in candidates
+        if candidate.kind not in _IN_WORDS or any(map(str.isalnum, view.text[candidate.start : candidate.end]))
+    ]
     placed = ((candidate, *view.find_original_span(candidate.start, candidate.end)) for candidate in candidates)
     return tuple(
         Disclosure(kind=candidate.kind, start=start, end=end, strength=candidate.strength)
@@ -92,6 +118,27 @@ def _compile_patterns(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 
 def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[DisclosureCandidate]:
     reading = DisclosureText(text)
+    for candidate in _apply_rules(reading, account_patterns):
+        yield _rate_contact(reading, candidate) if candidate.kind in _CONTACTS else candidate
+
+
+def _rate_contact(reading: DisclosureText, candidate: DisclosureCandidate) -> DisclosureCandidate:
+    """Return a telephone or mailbox with its strength by whose it is."""
+    is_company = is_company_contact(reading, candidate.start, candidate.end)
+    if is_company:
+        return candidate._replace(strength=Strength.CONTACT)
+    if is_company is False and candidate.kind is DisclosureKind.EMAIL:
+        return candidate._replace(strength=max(candidate.strength, Strength.WEAK))
+    return candidate
+
+
+_IN_WORDS = frozenset({DisclosureKind.STREET_ADDRESS, DisclosureKind.PERSON})
+_CONTACTS = frozenset({DisclosureKind.PHONE, DisclosureKind.EMAIL})
+
+
+def _apply_rules(
+    reading: DisclosureText, account_patterns: Sequence[re.Pattern[str]]
+) -> Iterator[DisclosureCandidate]:
     yield from find_secrets(reading)
     yield from find_network(reading)
     yield from find_spoken(reading)
@@ -103,7 +150,10 @@ def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) 
         yield from find_codes(reading)
         yield from find_phones(reading)
     yield from find_identifiers(reading, account_patterns)
-    yield from find_personal(reading)
+    yield from find_labelled(reading)
+    yield from find_addresses(reading)
+    yield from find_spoken_mail(reading)
+    yield from find_names(reading)
 
 
 def _resolve_overlaps(candidates: list[DisclosureCandidate], length: int) -> list[DisclosureCandidate]:

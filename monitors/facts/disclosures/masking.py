@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind
+from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind, Strength
 from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.disclosures.values import KnownValues
 from monitors.facts.text import Unread, find_unread, split_ends
 
 LABELS: Final[dict[DisclosureKind, str]] = {
@@ -25,6 +26,10 @@ LABELS: Final[dict[DisclosureKind, str]] = {
     DisclosureKind.DRIVING_LICENCE: "[driving licence]",
     DisclosureKind.IP: "[IP address]",
     DisclosureKind.US_SSN: "[social security number]",
+    DisclosureKind.SOCIAL_INSURANCE: "[social insurance number]",
+    DisclosureKind.TAX_ID: "[tax number]",
+    DisclosureKind.HEALTH_ID: "[health number]",
+    DisclosureKind.ID_CARD: "[identity number]",
     DisclosureKind.POLICY_NUMBER: "[policy number]",
     DisclosureKind.ACCOUNT_NUMBER: "[account number]",
     DisclosureKind.PERSON: "[name]",
@@ -34,10 +39,18 @@ LABELS: Final[dict[DisclosureKind, str]] = {
 }
 """The label of each kind in a redacted text."""
 
+_KINDS_OF_A_SUITE: Final = frozenset({DisclosureKind.PERSON, DisclosureKind.PHONE, DisclosureKind.STREET_ADDRESS})
+"""Kinds of which a suite has its own: hotlines, branches, and the people that its questions are about."""
+
 WITHHELD: Final = "[withheld]"
 """Replaces a whole text that cannot be masked piece by piece."""
 
-_LABEL: Final = re.compile("|".join(re.escape(label) for label in LABELS.values()))
+_OWN_ID: Final = (
+    r"(?<![\w-])\d{8}T\d{6}Z-[a-z0-9][a-z0-9_.-]{0,80}-[0-9a-f]{8,64}(?![\w-])"
+    r"|(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"
+)
+"""Ids of runs, and UUIDs: they name no person, and an engineer finds the case by them."""
+_UNMASKED: Final = re.compile("|".join((*(re.escape(label) for label in LABELS.values()), _OWN_ID)))
 _MAX_PASSES: Final = 12
 
 
@@ -68,6 +81,8 @@ def mask(
     account_patterns: Sequence[str] = (),
     safe: Iterable[tuple[int, int]] = (),
     also: FindsInStretch | None = None,
+    strict: bool = False,
+    suite: KnownValues | None = None,
 ) -> MaskedText:
     """Replace all personal data and secrets of a text, also weak ones, and return what was replaced.
 
@@ -76,13 +91,38 @@ def mask(
     twelve rounds (made to attack, two are usual) is `WITHHELD` whole. Labels that stand in the text already stay
     as they are, and so do ``safe`` stretches: those that an earlier masking left. ``also`` finds what the text
     alone does not show, in the stretches between. Of a text beyond `MAX_TEXT_LENGTH` the two
-    ends are masked and the middle is withheld.
+    ends are masked and the middle is withheld. A company's own contacts are masked only if ``strict``: where the
+    public reads. A name or contact in ``suite``, the texts of a suite, stays; so do ids of runs.
     """
+    min_strength = Strength.CONTACT if strict else Strength.WEAK
+
+    def find_maskable(hidden: list[tuple[int, int]]) -> list[Disclosure]:
+        disclosures = find_disclosures(text, account_patterns=account_patterns, hidden=hidden)
+        return [
+            disclosure
+            for disclosure in disclosures
+            if disclosure.strength >= min_strength
+            and not (
+                suite is not None
+                and disclosure.kind in _KINDS_OF_A_SUITE
+                and suite.contains(disclosure.kind, text[disclosure.start : disclosure.end])
+            )
+        ]
+
     unread = find_unread(text)
     if unread is not None:
-        return _mask_ends(text, unread, instead, account_patterns=account_patterns, safe=[*safe], also=also)
-    masks = _remove_overlaps([*safe, *(match.span() for match in _LABEL.finditer(text))])
-    disclosures = list(find_disclosures(text, account_patterns=account_patterns, hidden=masks))
+        return _mask_ends(
+            text,
+            unread,
+            instead,
+            account_patterns=account_patterns,
+            safe=[*safe],
+            also=also,
+            strict=strict,
+            suite=suite,
+        )
+    masks = _remove_overlaps([*safe, *(match.span() for match in _UNMASKED.finditer(text))])
+    disclosures = find_maskable(masks)
     if also is not None:
         disclosures += [
             disclosure
@@ -90,8 +130,7 @@ def mask(
             for disclosure in also(text, *gap)
         ]
     for _ in range(_MAX_PASSES):
-        hidden = sorted(masks + _list_spans(disclosures))
-        more = find_disclosures(text, account_patterns=account_patterns, hidden=hidden)
+        more = find_maskable(sorted(masks + _list_spans(disclosures)))
         if not more:
             disclosures.sort(key=lambda disclosure: disclosure.start)
             return MaskedText(_replace_disclosures(text, disclosures, instead), tuple(disclosures))
@@ -107,6 +146,8 @@ def _mask_ends(
     account_patterns: Sequence[str],
     safe: Sequence[tuple[int, int]],
     also: FindsInStretch | None,
+    strict: bool,
+    suite: KnownValues | None,
 ) -> MaskedText:
     """Mask both ends, each read with a margin; a disclosure on the border is withheld whole."""
     head, tail, behind = split_ends(text, unread)
@@ -118,6 +159,8 @@ def _mask_ends(
             account_patterns=account_patterns,
             safe=[(start - at, end - at) for start, end in safe if start >= at and end <= at + len(part)],
             also=also,
+            strict=strict,
+            suite=suite,
         )
         return [_shift_disclosure(disclosure, at) for disclosure in masked.found]
 

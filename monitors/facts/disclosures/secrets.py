@@ -13,6 +13,7 @@ from monitors.facts.disclosures.candidates import (
     DisclosureText,
     Strength,
 )
+from monitors.facts.disclosures.phrases import PLACES
 
 # A run of mailbox characters is read once, from its left end, and never again (possessive quantifiers).
 # Devanagari vowel signs are no word characters of their own; its full stop (U+0964) is no part of a name.
@@ -24,20 +25,9 @@ _AT = re.compile(
 )
 _DOT = re.compile(r"\.|[\[(]dot[\])]", re.IGNORECASE)
 _TOP_LEVEL = re.compile(r"(?:xn--[\w\-]+|[^\W\d_]{2,24}|[\u0900-\u0963]{2,24})", re.IGNORECASE)
-_SPOKEN = re.compile(
-    r"(?<![\w.])([\w]{1,40}(?: dot [\w]{1,40}| underscore [\w]{1,40}"
-    r"| dash [\w]{1,40}){0,4} at [\w\-]{2,40}(?: dot [a-z]{2,12}){1,3})\b",
-    re.IGNORECASE,
-)
-_ROLES = re.compile(
-    r"(?:care|support|help|helpdesk|info|contact|contactus|customer\.?care|customer\.?service|service|services"
-    r"|grievance"
-    r"s?|complaints?|feedback|sales|hello|admin|office|no-?reply|privacy|dpo|legal|press|media|claims?"
-    r"|ombudsman|enquiry"
-    r"|inquiry|queries|webmaster|postmaster|abuse|security|nodal(?:officer)?|gro"
-    r"|bimalokpal[\w.]*)(?:[.\-_][\w.\-]*)?",
-    re.IGNORECASE,
-)
+_ROLES = frozenset(PLACES["role_mailboxes"])
+_AFTER_ROLE = re.compile(r"(?<=[a-z])[.\-_](?!care|service|reply|us).*")
+_SEPARATORS = str.maketrans("", "", ".-_")
 # Handles of UPI payment providers in NPCI's list of third-party apps and banks.
 _HANDLE_NAMES = (
     "okaxis okhdfcbank okicici oksbi ybl ibl axl paytm ptyes ptsbi pthdfc ptaxis upi apl yapl rapl abfspay "
@@ -45,7 +35,7 @@ _HANDLE_NAMES = (
     " hdfcbank hdfcbankjd icici sbi kotak kotak811 yesbank yesbankltd pnb barodampay boi cnrb federal idfcbank"
     " idfcfirst indus airtel freecharge jupiteraxis fam ikwik wahdfcbank waicici waaxis wasbi slice sliceaxis goaxb"
     " timecosmos tapicici naviaxis superyes aubank dbs hsbc rbl rmhdfcbank mahb uboi unionbank postbank jio "
-    "fbl"
+    "fbl abdm sbx"
 )
 _HANDLES = frozenset(_HANDLE_NAMES.split())
 
@@ -78,12 +68,9 @@ _TELLING_OCTET = 100
 
 
 def find_network(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find e-mail addresses (also spoken ones), UPI ids by handle or context, IPv4 and IPv6 addresses."""
+    """Find e-mail addresses UPI ids by handle or context, IPv4 and IPv6 addresses."""
     if reading.has("@", "[at]", "(at)"):
         yield from _find_mailboxes(reading)
-    if reading.has(" dot "):
-        for match in _SPOKEN.finditer(reading.text):
-            yield DisclosureCandidate(DisclosureKind.EMAIL, *match.span(), Strength.LIKELY)
     if _THREE_DOTS.search(reading.text):
         yield from _find_ipv4(reading)
     if _TWO_COLONS.search(reading.text):
@@ -94,10 +81,10 @@ def _find_mailboxes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in _AT.finditer(reading.text):
         labels = _DOT.split(match[2])
         if len(labels) > 1 and _TOP_LEVEL.fullmatch(labels[-1].strip()):
-            role = _ROLES.fullmatch(match[1])
-            yield DisclosureCandidate(
-                DisclosureKind.EMAIL, *match.span(), Strength.WEAK if role else Strength.CERTAIN
-            )
+            role = _AFTER_ROLE.sub("", match[1].lower()).translate(_SEPARATORS) in _ROLES
+            is_sentence = match.end() - match.start() < len(reading.text.strip())
+            strength = Strength.CERTAIN if not role else Strength.CONTACT if is_sentence else Strength.WEAK
+            yield DisclosureCandidate(DisclosureKind.EMAIL, *match.span(), strength)
         elif len(labels) > 1 and (end := _find_shorter_end(match)):
             yield DisclosureCandidate(DisclosureKind.EMAIL, match.start(), end, Strength.CERTAIN)
         elif _is_upi(match, reading):
@@ -226,7 +213,7 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in _TOKEN.finditer(text) if any(map(text.__contains__, _PREFIXES)) else ():
         yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
     for match in _BEARER.finditer(text) if reading.has("bearer", "basic") else ():
-        if _is_made_up(match[1]):
+        if is_made_up(match[1]):
             yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
     for match in _PEM.finditer(text) if "PRIVATE KEY-----" in text else ():
         yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(), Strength.CERTAIN)
@@ -234,7 +221,7 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         yield DisclosureCandidate(DisclosureKind.SECRET, *match.span(1), Strength.CERTAIN)
     for match in _LABELLED.finditer(reading.lowered) if reading.has(*_LABELS) else ():
         value = match[1].rstrip(".)?!")
-        if len(value) >= _MIN_PASSWORD_LENGTH and _is_made_up(value):
+        if len(value) >= _MIN_PASSWORD_LENGTH and is_made_up(value):
             start = match.start(1)
             yield DisclosureCandidate(DisclosureKind.SECRET, start, start + len(value), Strength.LIKELY)
     for match in _CODE.finditer(reading.lowered) if reading.has(*_CODE_LABELS) else ():
@@ -243,7 +230,7 @@ def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         )
 
 
-def _is_made_up(value: str) -> bool:
+def is_made_up(value: str) -> bool:
     """Whether a value looks like a secret: letters with digits or punctuation; not an address or "24-hour"."""
     mixed = _MADE_UP.search(value) is not None and any(map(str.isalpha, value))
     return mixed and "://" not in value and not (_AMOUNT.fullmatch(value) or _NOTATION.fullmatch(value))

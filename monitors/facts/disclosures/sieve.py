@@ -18,7 +18,18 @@ from pydantic_core import SchemaValidator, core_schema
 
 from monitors.facts.disclosures.candidates import build_view
 from monitors.facts.disclosures.identifiers import IBAN_LENGTHS
+from monitors.facts.disclosures.labelled import SPACED_TOPICS, SPOKEN_DIGITS, SPOKEN_TIMES
 from monitors.facts.disclosures.masking import LABELS
+from monitors.facts.disclosures.phrases import (
+    COMPANY,
+    CUES,
+    MAIL_AT,
+    NAME_TOPICS,
+    PERSON,
+    PLACES,
+    THING,
+    split_words,
+)
 from monitors.facts.text import MAX_TEXT_LENGTH
 
 
@@ -42,21 +53,51 @@ _LABELS = "|".join(map(re.escape, LABELS.values()))
 
 _EDGE = "(?:^|(?-i:[^A-Za-z0-9]))"
 _END = "(?:$|(?-i:[^A-Za-z0-9]))"
-_MONTH = "(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}"
-_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_DATE = (
-    rf"(?:{_DAY}[ ./\-]{{1,2}}(?:\d|[a-z]{{3}}|[\x{{900}}-\x{{97f}}]{{2}})"
-    rf"|\d{{4}}[./\-]\d|{_MONTH}\.? {_DAY},? \d{{4}})"
-)
 _STATES = (
     "AN|AP|AR|AS|BH|BR|CG|CH|DD|DL|DN|GA|GJ|HP|HR|JH|JK|KA|KL|LA|LD|MH|ML|MN|MP|MZ|NL|OD|OR|PB|PY|RJ|SK|TN|TR|TS"
     "|TG|UK|UA|UP|WB"
 )
-_SPOKEN_DIGITS = (
-    "zero|oh|shunya|sifar|शून्य|ज़ीरो|जीरो|one|ek|एक|वन|two|do|दो|टू|three|teen|तीन|थ्री|four|char|chaar|चार|फोर|five"
-    "|paanch|panch|पांच|पाँच|फाइव|six|chhe|chah|chhah|छह|छः|छ|सिक्स|seven|saat|सात|सेवन|eight|aath|आठ|एट|nine|nau|नौ"
-    "|नाइन|double|triple|डबल|ट्रिपल"
+_SPOKEN_DIGITS = "|".join((*SPOKEN_DIGITS, *SPOKEN_TIMES))
+
+_LETTER = r"A-Za-z\x{c0}-\x{24f}\x{900}-\x{97f}"
+_PLACES = (
+    r"(?:^|[^A-Za-z0-9])[A-Z]{1,2}[0-9][A-Z0-9]? ?[0-9][A-Z]{2}|[A-Za-z.]{2},? [0-9]{5}",
+    r"[0-9]{4,5} [A-Z\x{c0}-\x{de}]|[0-9][A-Za-z]?,? (?:[A-Z][^ ]* ){1,3}[A-Z]",
+    rf"(?i)(?:{'|'.join(map(re.escape, PLACES['street_ending']))})\.? ?[0-9]",
+    rf"(?i)(?:{'|'.join(PLACES['mail']['dot'])})[^{_LETTER}]{{1,4}}(?:{'|'.join(PLACES['mail']['domains'].split())})",
 )
+_CAPITAL_SOON = re.compile(r"[^\n]{0,60}?[^\W\d_a-zß-ÿ]|[,!. \t]{0,3}\n")
+_VALUE = re.compile(r"[\d!@#$%^&*+=~?]")
+_DIGIT_BY_DIGIT = re.compile(r"\d(?:[ .\-/]\d){4}")
+_SIX_DIGITS = re.compile(r"[0-9]{3} ?[0-9]{3}")
+_STREETS = frozenset(PLACES["street"])
+_NAMES_BEFORE = frozenset({"relation", "role", "honorific", "possession"})
+
+
+def _has_marked_value(plain: str) -> bool:
+    """Whether a label of a value, a word for a name or the shape of an address is in it."""
+    lowered = plain.lower()
+    words = split_words(lowered)
+    is_spoken = len(SPOKEN_DIGITS.keys() & words.words) > 1
+    has_value = is_spoken or _VALUE.search(plain)
+    for phrase in CUES.find_phrases(words):
+        if phrase.topic in NAME_TOPICS:
+            if phrase.topic in _NAMES_BEFORE or _CAPITAL_SOON.match(plain, words.ends[phrase.end - 1]):
+                return True
+        elif phrase.topic == MAIL_AT:
+            if words.words[phrase.first] != "at":
+                return True
+        elif phrase.topic in SPACED_TOPICS:
+            if is_spoken or _DIGIT_BY_DIGIT.search(plain):
+                return True
+        elif has_value and phrase.topic not in (COMPANY, PERSON, THING):
+            return True
+    if _SIX_DIGITS.search(plain) is None:
+        return False
+    return not _STREETS.isdisjoint(words.words) or any(word.endswith(_STREET_ENDINGS) for word in words.words)
+
+
+_STREET_ENDINGS = tuple(PLACES["street_ending"])
 
 _SECRETS = (
     r"sk-[A-Za-z0-9_\-]{16}|(?:hf|gsk|lsv2|gh[pousr])_[A-Za-z0-9_]{16}|github_pat_|glpat-",
@@ -78,16 +119,6 @@ _ADDRESSES_OF_NETWORKS = (
 _PERSONAL = (
     rf"(?i)(?:{_SPOKEN_DIGITS})(?:[ ,.\-]{{1,3}}(?:{_SPOKEN_DIGITS})){{5}}",
     r"(?i)(?:address|(?:liv(?:es?|ing)|resid(?:es?|ing)|stays?|staying|hai) at|ghar ka|पता)(?s:.)*\d",
-    rf"(?i)(?:d\.?o\.?b|birth|(?:^|[^a-z])born|jana?m|जन्म)[^\d]{{0,40}}{_DATE}",
-    (
-        r"(?:[Cc]ustomer|[Hh]older|[Ii]nsured|[Mm]ember|[Nn]ominee|[Pp]atient|[Bb]eneficiary|[Nn]ame)"
-        r"(?: on file| [Nn]ame| of (?:the )?[a-z]{4,12})?(?: ?[:=] ?| is )(?:(?:Mr|Mrs|Ms|Dr|Shri|Smt)\.? )?"
-        r"[A-Z][a-z]{1,20} [A-Z][a-z.]"
-    ),
-    (
-        r"(?i)(?:flat|house|h\. ?no|plot|door|apartment|apt|villa|bungalow|quarter)\.?(?: ?(?:no|number|num)\.?)?"
-        r"[ :#-]{0,3}[a-z]?-?\d[^\n;|\"]{8,}[1-9]\d{2} ?\d{3}"
-    ),
 )
 _CODES = (
     r"(?i)[A-Z]{5}\d{4}[A-Z]",
@@ -99,11 +130,13 @@ _CODES = (
     rf"(?im)^[ \t\r.,;:\"']*(?:{_STATES})[ -]?\d{{4}}[ \t\r.,;:\"']*$",
 )
 _NUMBERS = (
+    r"\d(?:[ .\-]{1,3}\d){9}",
     r"\d(?:[ .\-/]?\d){12}",  # cards, driving licences
     r"(?:^|\D)[2-9]\d{3}(?:[ .\-/:]\d{4}[ .\-/:]\d{4}|\d{8})(?:\D|$)",  # Aadhaar
     r"\d{3}[ .-]\d{2}[ .-]\d{4}|\d{3}-\d{6}|\d{5}-\d{4}",  # SSN
     # telephones: international, European, American, Indian
-    r"(?:^|\D)00 ?[1-9](?:[ .\-/()]{0,3}\d){7}|0[1-9]\d{1,3}\)?(?: ?[/\-] ?| )\d{5}|0[1-9](?:[ .]\d\d){4}",
+    r"(?:^|\D)00 ?[1-9](?:[ .\-/()]{0,3}\d){7}|0[1-9](?:[ .]\d\d){4}",
+    r"0[1-9]\d{1,3}\)?(?: ?[/\-] ?| )(?:\d{5}|\d{2,4} \d\d)",
     r"\+\d{1,3}\)?(?:[ .\-/]{0,2}\(?\d\)?){6}",
     r"(?:\([2-9]\d{2}\) ?|[2-9]\d{2}[.\-])\d{3}[ .\-]\d{4}",
     (
@@ -137,6 +170,7 @@ _FORM_MATCHERS: Final = (
     _build_matcher(*_SECRETS, *_ADDRESSES_OF_NETWORKS, *_PERSONAL, _LABELS),
     _build_matcher(*_CODES),
     _build_matcher(*_NUMBERS),
+    _build_matcher(*_PLACES),
 )
 """Together they are slower than one after the other: the engine's table of states has a limit."""
 _has_counted_digits = _build_matcher(*_SAID_NUMBER)
@@ -175,7 +209,7 @@ def _is_readable(text: str) -> bool:
 
 
 def _matches_a_form(plain: str) -> bool:
-    return any(matches(plain) for matches in _FORM_MATCHERS)
+    return any(matches(plain) for matches in _FORM_MATCHERS) or _has_marked_value(plain)
 
 
 @lru_cache(maxsize=64)

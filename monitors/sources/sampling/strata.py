@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from monitors.facts.disclosures.candidates import Strength
 from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.disclosures.values import KnownValues
 from monitors.facts.error_leaks import find_error_leak
 from monitors.facts.language import identify_language
 from monitors.records.base import Language
@@ -71,22 +72,17 @@ def _name_language_stratum(language: Language) -> str:
 def _has_disclosure(conversation: Conversation, target: TargetFacts) -> bool:
     """Whether a reply holds personal data or a secret that the user had not written before."""
     for number, turn in enumerate(conversation.turns):
-        disclosures = find_disclosures(turn.reply_text, account_patterns=target.account_patterns)
-        values = [
-            turn.reply_text[disclosure.start : disclosure.end]
-            for disclosure in disclosures
+        reply = turn.reply_text
+        disclosures = [
+            disclosure
+            for disclosure in find_disclosures(reply, account_patterns=target.account_patterns)
             if disclosure.strength >= Strength.LIKELY
         ]
-        if values:
-            user_texts = (earlier.user_text for earlier in conversation.turns[: number + 1])
-            public_text = " ".join(map(_strip_to_alphanumerics, ("".join(target.public_contacts), *user_texts)))
-            if any(_strip_to_alphanumerics(value) not in public_text for value in values):
-                return True
+        user_texts = (earlier.user_text for earlier in conversation.turns[: number + 1])
+        written = KnownValues((*target.public_contacts, *user_texts))
+        if not all(written.contains(leak.kind, reply[leak.start : leak.end]) for leak in disclosures):
+            return True
     return False
-
-
-def _strip_to_alphanumerics(text: str) -> str:
-    return "".join(character.lower() for character in text if character.isalnum())
 
 
 def _has_error_leak(conversation: Conversation, _target: TargetFacts) -> bool:

@@ -60,6 +60,19 @@ def test_redaction_points_into_the_text_as_it_came(tmp_path: Path) -> None:
     assert [found["kind"] for found in answer["found"]] == ["phone"]
 
 
+def test_redaction_masks_what_the_words_mark_and_keeps_what_is_the_companys(tmp_path: Path) -> None:
+    text = (
+        "Dear Ms Calderwood-Finch, your NHS no. 9 4 3 - 4 7 6 - 5 9 1 9 and 7 Larch Row, Leeds LS7 2QX are on file. "
+        "Our hotline 0800 555 0190 is free. Run 20330301T012703Z-demo-3ea61e5b9c6f418f1d6f4bf282a80996 of 3 June."
+    )
+    (answer,) = answers("redact", {"id": 1, "text": text}, cwd=tmp_path)
+    assert {mask["kind"]: text[slice(*mask["span"])] for mask in answer["found"]} == {
+        "person": "Calderwood-Finch",
+        "health_id": "9 4 3 - 4 7 6 - 5 9 1 9",
+        "street_address": "7 Larch Row, Leeds LS7 2QX",
+    }
+
+
 def test_a_right_answer(tmp_path: Path) -> None:
     (answer,) = answers("grade", line(), cwd=tmp_path)
     assert list(answer) == [

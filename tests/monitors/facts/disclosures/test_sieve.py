@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitors.facts.disclosures import candidates, personal, secrets, sieve
+from monitors.facts.disclosures import candidates, labelled, secrets, sieve
 from monitors.facts.disclosures.candidates import Context, build_view
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS, mask
@@ -83,7 +83,7 @@ def test_the_words_before_a_number_are_known(context: Context) -> None:
 
 
 def test_digits_in_words_are_known() -> None:
-    for word in {*personal._VALUE, *personal._TIMES}:
+    for word in {*labelled.SPOKEN_DIGITS, *labelled.SPOKEN_TIMES}:
         assert sieve._matches_a_form(" ".join([word] * 6)), word
 
 

@@ -1,0 +1,113 @@
+"""The words of a text, and where phrases of a word list begin in it: one pass for all lists.
+
+A phrase of a list (`labels.toml`, `names.toml` …) is written in small letters, with blanks between its words. It is
+found in any letters, and with any sign of at most three characters between its words: "d o b" is "D.O.B.".
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+# Devanagari vowel signs are no letters to `re`; its full stops (U+0964, U+0965) end words.
+_WORD: Final = re.compile(r"[^\W_\u0900-\u097f]+|[\u0900-\u0963\u0966-\u097f]+")
+_MAX_GAP_IN_PHRASE: Final = 3
+
+
+class TextWords(NamedTuple):
+    """The words of a text in lower case, with their places (end exclusive)."""
+
+    words: list[str]
+    starts: list[int]
+    ends: list[int]
+
+
+def split_words(lowered: str) -> TextWords:
+    """Return the words of a text that is in lower case already."""
+    matches = list(_WORD.finditer(lowered))
+    return TextWords(
+        [match[0] for match in matches], [match.start() for match in matches], [match.end() for match in matches]
+    )
+
+
+class Phrase(NamedTuple):
+    """Where a phrase of a list stands: words ``first`` to ``end`` (exclusive), and the name of its list."""
+
+    first: int
+    end: int
+    topic: str
+
+
+class PhraseTable:
+    """Phrases by their first word. The longest phrase of a topic counts at each place."""
+
+    def __init__(self, topics: Iterable[tuple[str, Iterable[str]]]) -> None:
+        self.phrases: dict[str, list[str]] = {}
+        self._by_first_word: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        for topic, phrases in topics:
+            for phrase in phrases:
+                first, *rest = _WORD.findall(phrase.lower())
+                self.phrases.setdefault(topic, []).append(phrase)
+                self._by_first_word.setdefault(first, []).append((tuple(rest), topic))
+        for continuations in self._by_first_word.values():
+            continuations.sort(key=lambda continuation: -len(continuation[0]))
+
+    def find_phrases(self, text_words: TextWords) -> Iterator[Phrase]:
+        """Yield the phrases in order of their first word."""
+        words, starts, ends = text_words
+        table = self._by_first_word
+        for index in [index for index, word in enumerate(words) if word in table]:
+            topics: set[str] = set()
+            for rest, topic in table[words[index]]:
+                if topic in topics:
+                    continue
+                end = index + 1 + len(rest)
+                if rest and not (
+                    tuple(words[index + 1 : end]) == rest
+                    and all(starts[at] - ends[at - 1] <= _MAX_GAP_IN_PHRASE for at in range(index + 1, end))
+                ):
+                    continue
+                topics.add(topic)
+                yield Phrase(index, end, topic)
+
+
+def _read_tables(name: str) -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+
+
+LABELS: Final = _read_tables("labels.toml")
+NAMES: Final = _read_tables("names.toml")
+PLACES: Final = _read_tables("places.toml")
+
+THING, PASSWORD, BIRTH = "thing", "password", "birth"
+IDENTIFIER: Final = "identifier "
+"""Followed by the place of the identifier in `labels.toml`."""
+NAME_TOPICS: Final = (
+    "title",
+    "greeting",
+    "closing",
+    "role",
+    "relation",
+    "owned",
+    "addressed",
+    "honorific",
+    "possession",
+)
+COMPANY, PERSON, MAIL_AT = "company", "person", "mail at"
+
+CUES: Final = PhraseTable(
+    (
+        *((f"{IDENTIFIER}{number}", table["labels"]) for number, table in enumerate(LABELS["identifier"])),
+        (PASSWORD, LABELS["password"]["labels"]),
+        (BIRTH, LABELS["birth"]["labels"]),
+        (THING, LABELS["things"]["words"]),
+        *((topic, NAMES[topic]) for topic in NAME_TOPICS),
+        (COMPANY, PLACES["company"]),
+        (PERSON, PLACES["person"]),
+        (MAIL_AT, [phrase for phrase in PLACES["mail"]["at"] if phrase != "@"]),
+    )
+)
+"""All phrases that the rules by context begin at."""

@@ -1,0 +1,78 @@
+"""Whether a value that was found is in texts that may hold it, in whatever format it is written there.
+
+A telephone number has its country code or not, digits are words, an e-mail address is dictated, a date has its
+month as a word: the value is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Final
+
+from monitors.facts.disclosures.candidates import DisclosureKind, build_view
+from monitors.facts.disclosures.find import find_disclosures
+from monitors.facts.disclosures.labelled import read_date, read_spoken_digits
+from monitors.facts.disclosures.phrases import PLACES, split_words
+
+_MIN_SHARED_CHARACTERS: Final = 5
+"""Letters and digits that two spellings of one value must at least share to be called the same."""
+_PHONE_DIGITS: Final = 8
+"""Last digits in which a number with its country code and one with a trunk zero agree."""
+_MAIL_WORDS: Final = frozenset(
+    word for key in ("at", "dot") for phrase in PLACES["mail"][key] for word in phrase.split()
+) - {"@"}
+
+
+def normalise_text(text: str) -> str:
+    """Return only the letters and digits, in lower case, with the digits of every script as ASCII digits."""
+    return "".join(character for character in build_view(text).text.lower() if character.isalnum())
+
+
+def canonicalise(kind: DisclosureKind, text: str) -> str:
+    """Return one spelling for all spellings of a value."""
+    if kind is DisclosureKind.BIRTH_DATE and (date := read_date(text)):
+        return date
+    words = split_words(build_view(text).text.lower()).words
+    if kind is DisclosureKind.EMAIL and "@" not in text:
+        return "".join(word for word in words if word not in _MAIL_WORDS)
+    if kind is DisclosureKind.PERSON:
+        return " ".join(words)
+    return read_spoken_digits(words) or normalise_text(text)
+
+
+class KnownValues:
+    """The values of some texts."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = tuple(texts)
+
+    @cached_property
+    def _normalised(self) -> tuple[str, ...]:
+        return tuple(map(normalise_text, self._texts))
+
+    @cached_property
+    def _words(self) -> tuple[str, ...]:
+        return tuple(f" {' '.join(split_words(build_view(text).text.lower()).words)} " for text in self._texts)
+
+    @cached_property
+    def _values(self) -> frozenset[str]:
+        return frozenset(
+            canonicalise(find.kind, text[find.start : find.end])
+            for text in self._texts
+            for find in find_disclosures(text)
+        )
+
+    def contains(self, kind: DisclosureKind, value: str) -> bool:
+        """Whether the value stands in one of the texts, in any format."""
+        key = canonicalise(kind, value)
+        if kind is DisclosureKind.PERSON:
+            return any(f" {key} " in words for words in self._words)
+        if len(key) < _MIN_SHARED_CHARACTERS:
+            return key in self._normalised
+        if kind is DisclosureKind.PHONE and key.isdigit():
+            key = key[-_PHONE_DIGITS:]
+            return any(key in text for text in self._normalised) or any(
+                phone.endswith(key) for phone in self._values
+            )
+        return any(key in text for text in self._normalised) or key in self._values
