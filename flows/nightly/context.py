@@ -22,12 +22,12 @@ from flows.runtime.judge import JudgePlan, plan_judge
 from flows.runtime.probe import BROWSER_VARIABLE
 from flows.runtime.secrets import AGE_KEY_VARIABLE, generate_key, generate_nonce, get_environment, load_age_key
 from flows.runtime.slack import build_alert_sender, build_notifier
+from monitors.address_guard import AddressGuard
 from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.errors import ConfigError
 from monitors.goldset.load import AskedQuestions, load_suite
 from monitors.graders.panel import build_default_panel
 from monitors.graders.traffic_panel import TrafficPanel
-from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser.page_reader import PageReader
 from monitors.records.cases import GoldCase
 from monitors.records.incidents import Capability
@@ -96,7 +96,14 @@ def build_nightly_context(
     run_id = f"{ended.astimezone(UTC):{_STAMP}}{_NIGHT_MARK}{target}"
     graders, sender = configured.graders, build_alert_sender(config, get_environment())
     sources = {
-        name: build_traffic_source(source, get_environment(), _open_page_reader, read_parquet_rows)
+        name: build_traffic_source(
+            source,
+            get_environment(),
+            _open_page_reader,
+            read_parquet_rows,
+            allowed_origins=configured.probe.allowed_origins,
+            private_network=configured.probe.private_network,
+        )
         for name, source in settings.sources.items()
     }
     if settings.write_back and not any(isinstance(source, ScoreKeeper) for source in sources.values()):

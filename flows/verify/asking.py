@@ -101,8 +101,8 @@ async def wait_for_deploy(run: LiveRun) -> bool:
     A page without a version counts as ready; the first question shows whether it is.
     """
     context = run.context
-    settings = context.configured.probe.readiness
-    if context.target.space is None and settings.version_url is None:
+    settings = context.configured.probe
+    if context.target.space is None and settings.readiness.version_url is None:
         return True
     context.listener.on_stage("waiting for the deploy")
     try:

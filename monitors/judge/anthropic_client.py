@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 PROVIDER: Final = "Anthropic"
 
+_REDIRECTED: Final = "; it redirects, and a prompt is not sent on: write the address that it leads to"
 _HINTS: Final = {
+    **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECTED),
     400: "; look whether the model takes structured output",
     401: "; the key is not valid",
     402: "; the account has no credit",
@@ -142,10 +144,14 @@ class AnthropicJudge:
     async def __aenter__(self) -> Self:
         """Load the SDK, in a thread: it takes seconds, and a page may be waiting for an answer meanwhile."""
         await asyncio.to_thread(_load_sdk)
-        from anthropic import AsyncAnthropic  # heavy: four seconds
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient  # heavy: four seconds
 
         self._client = AsyncAnthropic(
-            api_key=self._key, base_url=self._base_url, max_retries=0, timeout=self._patience.try_s
+            api_key=self._key,
+            base_url=self._base_url,
+            max_retries=0,
+            timeout=self._patience.try_s,
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False),  # a prompt goes where it is configured to
         )
         return self
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 _STOPS: Final = {"length": Stop.CUT, "content_filter": Stop.REFUSED}
+_REDIRECTED: Final = "; it redirects, and a prompt is not sent on: write the address that it leads to"
 _HINTS: Final = {
+    **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECTED),
     400: "; look whether the model takes structured output (json_schema)",
     401: "; the key is not valid",
     402: "; the account has no credit",
@@ -106,10 +108,14 @@ class OpenAIJudge:
     async def __aenter__(self) -> Self:
         """Load the SDK, in a thread: it takes seconds, and a page may be waiting for an answer meanwhile."""
         await asyncio.to_thread(_load_sdk)
-        from openai import AsyncOpenAI  # heavy
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # heavy
 
         self._client = AsyncOpenAI(
-            api_key=self._key, base_url=self._base_url, max_retries=0, timeout=self._patience.try_s
+            api_key=self._key,
+            base_url=self._base_url,
+            max_retries=0,
+            timeout=self._patience.try_s,
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False),  # a prompt goes where it is configured to
         )
         return self
 
