@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Annotated, Any, Final
 
@@ -387,8 +388,25 @@ def _run_root(
 
 def main() -> None:
     """Run the command; print every error as one line that says what to do, and exit with a code."""
-    with guard_output():
+    with guard_output(), nullcontext() if _writes_annotations() else _disable_workflow_commands():
         _run_app()
+
+
+def _writes_annotations() -> bool:
+    """Whether the command writes commands to GitHub's runner itself, and switches off the others' where it must."""
+    return sys.argv[1:2] == ["gate"]
+
+
+@contextmanager
+def _disable_workflow_commands() -> Generator[None]:
+    """Let GitHub's runner execute nothing of what is printed: it may quote an application, a suite or a log."""
+    if not os.environ.get("GITHUB_ACTIONS"):
+        yield
+        return
+    from deployments.cli.gate.github import disable_workflow_commands  # pydantic, which --help can do without
+
+    with disable_workflow_commands(os.environ):
+        yield
 
 
 def _run_app() -> None:
@@ -398,7 +416,8 @@ def _run_app() -> None:
         sys.exit(int(ExitCode.INCONCLUSIVE))
     except Exception as error:  # noqa: BLE001 - every error ends as a line and an exit code
         advice = explain_import_error(error) if isinstance(error, ImportError) else None
-        write_note(f"lookout: {advice}\n" if advice else _format_error(error))
+        with _disable_workflow_commands() if _writes_annotations() else nullcontext():
+            write_note(f"lookout: {advice}\n" if advice else _format_error(error))
         sys.exit(int(_choose_exit_code(error, is_refused=advice is not None)))
     except BaseException as error:  # SystemExit and KeyboardInterrupt get their exit code here, too
         if not _is_sigterm(error):

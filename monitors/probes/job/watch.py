@@ -80,7 +80,7 @@ class JobHttp:
         self._headers = headers
         self._client = GuardedClient(
             guard,
-            deadline_s=settings.deadline_s,
+            deadline_s=settings.deadline_s + settings.request_deadline_s,  # the job's time begins with its start
             max_bytes=MAX_EVENTS_BYTES,
             headers=headers,
             addresses=[start, *_list_configured_origins(settings)],
