@@ -194,6 +194,21 @@ def compute_visitor_network(address: str) -> str:
     return str(parsed or address)
 
 
+def find_forwarded_client(peer: str, headers: Headers, trusted_proxies: Sequence[str]) -> str:
+    """Return the client of a connection from ``peer``: for a trusted proxy, the nearest address before them."""
+    if not _is_in_networks(peer, trusted_proxies):
+        return peer
+    forwarded = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
+    outside = (address for address in reversed(forwarded) if not _is_in_networks(address, trusted_proxies))
+    nearest = next(outside, "")
+    return nearest if _parse_address(nearest) else peer
+
+
+def _is_in_networks(address: str, networks: Sequence[str]) -> bool:
+    parsed = _parse_address(address)
+    return parsed is not None and any(parsed in ip_network(network) for network in networks)
+
+
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
     """Parse an address; IPv4 addresses written as IPv6 become IPv4. ``None`` for an invalid one."""
     try:
@@ -275,9 +290,7 @@ class AccessControl:
         """Return the client's address. Raises `EntryRefused` for an unknown proxy when no login is needed."""
         peer = _read_peer_address(scope)
         if self._is_proxy(peer):
-            forwarded = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
-            nearest = next((address for address in reversed(forwarded) if not self._is_proxy(address)), "")
-            return nearest if _parse_address(nearest) else peer
+            return find_forwarded_client(peer, headers, self.settings.trusted_proxies)
         if not needs_login(self.settings, self.host) and any(name in headers for name in _PROXY_HEADERS):
             raise EntryRefused(
                 HTTPStatus.BAD_REQUEST,
@@ -300,10 +313,7 @@ class AccessControl:
         return scope.get("scheme") == "http"
 
     def _is_proxy(self, address: str) -> bool:
-        parsed = _parse_address(address)
-        return parsed is not None and any(
-            parsed in ip_network(network) for network in self.settings.trusted_proxies
-        )
+        return _is_in_networks(address, self.settings.trusted_proxies)
 
     def _identify_visitor(self, headers: Headers, client: str) -> Visitor | None:
         try:
