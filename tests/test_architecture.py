@@ -26,6 +26,7 @@ LEAVES = (
     "monitors.retry",
     "monitors.platforms",  # LangSmith and Langfuse: traffic is read there, suites and runs are stored there
     "monitors.json_path",  # probes read answers off the network by it, sources read stored conversations
+    "monitors.child_environment",  # what Prefect's server, the browser and installers get of the environment
     "monitors.address_guard",  # where a target may lead: for pages in probes, for everything else in the HTTP client
     "monitors.http_client",  # what others serve: applications, logs, exports, platforms
     "monitors.request_headers",  # what authenticates at an application: of its API for probes, of its export for sources
