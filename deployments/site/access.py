@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -57,6 +58,8 @@ _PROXY_HEADERS: Final = (
     *("cf-connecting-ip", "fastly-client-ip", "forwarded", "via"),
 )
 """Headers that only a proxy sends."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+"""Characters that stand in no address of a page, and that no file or id can hold."""
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 _Value = TypeVar("_Value", list[datetime], None)
 _IPV6_SITE_BITS: Final = 64
@@ -267,6 +270,8 @@ class AccessControl:
 
         Raises `EntryRefused`.
         """
+        if _CONTROL.search(scope["path"]):
+            raise EntryRefused(HTTPStatus.NOT_FOUND, "There is no such page.")
         headers = Headers(scope=scope)
         client, host = self._resolve_client(scope, headers), self._resolve_host(scope, headers)
         _check_host_name(host, self.settings.host_names)
