@@ -73,6 +73,7 @@ def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
         _discard_output(stream)
         if stream not in _unwritable:
             _unwritable.add(stream)
+            # Standard error may be on the same disk.
             with suppress(OSError):
                 sys.stderr.write(f"lookout: the output cannot be written: {error.strerror}\n")
 
@@ -82,6 +83,7 @@ _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG}
 
 def _discard_output(stream: TextIO) -> None:
     """Let a stream write nowhere, what it has buffered included, so that its end does not fail either."""
+    # A stream without a file, as in tests, has nothing to redirect.
     with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())
 

@@ -167,6 +167,7 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
         return await self._backend.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
 
     async def sleep(self, seconds: float) -> None:
+        # Part of the interface; httpcore sleeps between tries, of which there are none.
         await self._backend.sleep(seconds)
 
 

@@ -54,7 +54,7 @@ class PendingConnections:
         self._waiting[connection] = now_s, peer
         self._of_peer[peer] += 1
         if self._of_peer[peer] > MAX_PER_PEER:
-            own = [(waiting, since_s) for waiting, (since_s, whose) in self._waiting.items() if whose == peer]
+            own = [(waiting, since_s) for waiting, (since_s, client) in self._waiting.items() if client == peer]
             for waiting, since_s in own[: len(own) - MAX_PER_PEER]:
                 if now_s - since_s > MIN_AGE_TO_CLOSE_S:
                     self._close(waiting)

@@ -251,7 +251,7 @@ SECRET_VARIABLE: Final = "SLACK_SIGNING_SECRET"  # noqa: S105 - the variable's n
 MAX_BODY_BYTES: Final = 512 * 1024
 """A press includes its whole message: at most 13,000 characters, nine bytes each for Hindi in a form, so 120 kB.
 This is four times that."""
-SMALL_BODY_BYTES: Final = 2**16
+BUFFERED_BODY_BYTES: Final = 2**16
 """The amount that the server buffers of any request."""
 MAX_LARGE_BODIES: Final = 16
 """Larger bodies that are read at once, of all senders together: 8 MB."""
@@ -332,7 +332,7 @@ async def _read_body(request: Request, large: asyncio.Semaphore) -> bytes:
     length = request.headers.get("content-length", "0")
     if not length.isdecimal() or int(length[:20]) > MAX_BODY_BYTES:
         raise ActionRejected(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large")
-    small = "content-length" in request.headers and int(length) <= SMALL_BODY_BYTES
+    small = "content-length" in request.headers and int(length) <= BUFFERED_BODY_BYTES
     body = bytearray()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S), nullcontext() if small else large:

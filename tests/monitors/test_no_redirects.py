@@ -45,33 +45,33 @@ def inside():
 
 
 @pytest.fixture
-def moved(inside):
+def redirecting(inside):
     with Inside(sends_to=inside.url) as server:
         yield server
 
 
 @pytest.mark.parametrize("judge_class", [AnthropicJudge, OpenAIJudge])
-async def test_f97_a_prompt_follows_no_redirect(moved, inside, judge_class):
+async def test_f97_a_prompt_follows_no_redirect(redirecting, inside, judge_class):
     prompt = JudgePrompt(id="p", instructions="Grade.", material="An answer.", max_tokens=100)
-    async with judge_class("a-model", api_key="k", base_url=moved.url, patience=PATIENCE) as judge:
+    async with judge_class("a-model", api_key="k", base_url=redirecting.url, patience=PATIENCE) as judge:
         with pytest.raises(JudgeMisconfigured, match=r"HTTP 307.*redirects"):
             await judge.verdict(prompt)
-    assert (moved.visits, inside.visits) == (1, 0)
+    assert (redirecting.visits, inside.visits) == (1, 0)
 
 
 @pytest.mark.parametrize("kind", ["bot", "webhook"])
-async def test_f97_a_message_for_slack_follows_no_redirect(moved, inside, kind):
-    settings = AlertSettings(slack_channel="C0ALERTS", slack_api_url=f"{moved.url}/api/", send_timeout_s=10.0)
+async def test_f97_a_message_for_slack_follows_no_redirect(redirecting, inside, kind):
+    settings = AlertSettings(slack_channel="C0ALERTS", slack_api_url=f"{redirecting.url}/api/", send_timeout_s=10.0)
     sender = (
         SlackBot(settings, token="xoxb-t", now=lambda: NIGHT)
         if kind == "bot"
-        else SlackWebhook(settings, url=f"{moved.url}/services/T/B/x", now=lambda: NIGHT)
+        else SlackWebhook(settings, url=f"{redirecting.url}/services/T/B/x", now=lambda: NIGHT)
     )
     with pytest.raises(NotifyRejected, match="redirects"):
         await sender.send(alert())
-    assert (moved.visits, inside.visits) == (1, 0)
+    assert (redirecting.visits, inside.visits) == (1, 0)
 
 
-async def test_f97_a_ping_follows_no_redirect_and_has_not_arrived(moved, inside):
-    assert not await Heartbeat(moved.url).ping(Beat.PROVED, run_id="run-1")
-    assert (moved.visits, inside.visits) == (1, 0)
+async def test_f97_a_ping_follows_no_redirect_and_has_not_arrived(redirecting, inside):
+    assert not await Heartbeat(redirecting.url).ping(Beat.PROVED, run_id="run-1")
+    assert (redirecting.visits, inside.visits) == (1, 0)

@@ -73,11 +73,11 @@ class RangeServer(ThreadedServer):
             return response
         return web.Response(status=206, body=part, headers=headers)
 
-    async def _never_end(self, request: web.Request, part: bytes, headers: dict[str, str]) -> web.StreamResponse:
+    async def _never_end(self, request: web.Request, content: bytes, headers: dict[str, str]) -> web.StreamResponse:
         response = web.StreamResponse(status=206, headers=headers)
         await response.prepare(request)
         if self.fault == "endless":
-            await response.write(part)
+            await response.write(content)
         with suppress(ConnectionError):
             while True:
                 await asyncio.sleep(0.05)

@@ -61,10 +61,8 @@ def _check_is_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Raise `QueryInvalid` for anything but one query."""
     kinds = [statement.type for statement in connection.extract_statements(sql)]
     if len(kinds) != 1 or kinds[0] not in _QUERY_KINDS:
-        given = "nothing" if not kinds else plural(len(kinds), "statement") if len(kinds) > 1 else kinds[0].name
-        raise QueryInvalid(
-            f"expected one SELECT, FROM, WITH, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN, and got {given}"
-        )
+        got = "nothing" if not kinds else plural(len(kinds), "statement") if len(kinds) > 1 else kinds[0].name
+        raise QueryInvalid(f"expected one SELECT, FROM, WITH, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN, and got {got}")
     if match := _CHANGES_STATE.search(sql):
         raise QueryInvalid(f"{match[0].rstrip('( ')} changes settings or files; a query only reads")
 

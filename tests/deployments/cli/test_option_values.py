@@ -41,18 +41,18 @@ def run(folder: Path, *typed: str) -> subprocess.CompletedProcess[str]:
 
 def build_calls(path: str, command):
     """Yield the command with each value for each argument and option, the rest given as it must be."""
-    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    arguments = [argument for argument in command.params if argument.param_type_name == "argument"]
     for parameter in command.params:
         is_argument = parameter.param_type_name == "argument"
         if not is_argument and getattr(parameter, "is_flag", False):
             continue
         for value in VALUES:
-            given = [
-                value if each is parameter else "demo" if each.name == "target" else "x"
-                for each in arguments
-                if each.required or each is parameter
+            values = [
+                value if argument is parameter else "demo" if argument.name == "target" else "x"
+                for argument in arguments
+                if argument.required or argument is parameter
             ]
-            yield [*path.split(), *given, *([] if is_argument else [parameter.opts[0], value])]
+            yield [*path.split(), *values, *([] if is_argument else [parameter.opts[0], value])]
 
 
 @pytest.mark.whole_only
