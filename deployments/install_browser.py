@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from deployments.cli.exit_codes import ExitCode
 from flows.terminal import print_text, write_json
 from flows.waiting import show_waiting
+from monitors.child_environment import build_child_environment
 from monitors.errors import BrowserMissing, MonitorError
 from monitors.probes.browser.chromium import (
     PLAYWRIGHT_DOWNLOAD,
@@ -146,7 +147,7 @@ def _download_browser(environment: Mapping[str, str]) -> bool:
         with show_waiting("Downloading"):
             process = subprocess.run(  # noqa: S603 - our own interpreter
                 command,
-                env=dict(environment),
+                env=build_child_environment(environment),
                 capture_output=True,
                 text=True,
                 timeout=DOWNLOAD_TIMEOUT_S,
@@ -184,7 +185,7 @@ def _install_package(environment: Mapping[str, str]) -> bool:
     if apt is None or os.geteuid() != 0 or environment.get("LOOKOUT_NO_APT"):
         return False
     print_text("Installing the distribution's Chromium.")
-    apt_environment = {**environment, "DEBIAN_FRONTEND": "noninteractive"}
+    apt_environment = {**build_child_environment(environment), "DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run([apt, "update", "-qq"], env=apt_environment, capture_output=True, check=False)  # noqa: S603 - apt, by its full path
 
     def install(*packages: str) -> bool:

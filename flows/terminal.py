@@ -9,13 +9,17 @@ On a terminal, long lines of text for people are wrapped between words. In a fil
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import logging
+import os
 import re
 import shutil
 import sys
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
+from pathlib import Path
 from typing import Any, BinaryIO, Final, TextIO, cast
 
 from rich.cells import cell_len
@@ -33,11 +37,62 @@ _STEERING: Final = re.compile(
 """Characters that JSON need not escape but a terminal may obey: C1 and bidirectional controls, invisible ones."""
 
 
+def prepare_output() -> None:
+    """Make the standard streams usable: closed ones write nowhere, and what they cannot encode is escaped."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - as long as the process
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def finish_output() -> bool:
+    """Flush standard output at the end; false where it could not be written, which standard error then says."""
+    stream = _unwrap_stream(sys.stdout)
+    _write(stream, "", flush=True)
+    return stream not in _unwritable
+
+
+_unwritable: set[TextIO] = set()
+"""Streams on a full disk, or a device that fails."""
+
+
+def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
+    """Write to a stream. A reader that is gone, as with `| head`, is no fault: nothing more is written then."""
+    try:
+        if text:  # nothing is an error, too, on a full device
+            stream.write(text)
+        if flush:
+            stream.flush()
+    except BrokenPipeError:
+        _discard_output(stream)
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        _discard_output(stream)
+        if stream not in _unwritable:
+            _unwritable.add(stream)
+            # Standard error may be on the same disk.
+            with suppress(OSError):
+                sys.stderr.write(f"lookout: the output cannot be written: {error.strerror}\n")
+
+
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
+
+
+def _discard_output(stream: TextIO) -> None:
+    """Let a stream write nowhere, what it has buffered included, so that its end does not fail either."""
+    # A stream without a file, as in tests, has nothing to redirect.
+    with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
+
+
 def write_text(text: str) -> None:
     """Write ``text`` for people on standard output."""
     stream = _unwrap_stream(sys.stdout)
     clear_waiting_line(text)
-    stream.write(_format_for_stream(stream, text))
+    _write(stream, _format_for_stream(stream, text))
 
 
 def print_text(text: str = "", *, err: bool = False) -> None:
@@ -49,8 +104,7 @@ def write_note(text: str) -> None:
     """Write ``text`` for people on standard error, at once."""
     stream = _unwrap_stream(sys.stderr)
     clear_waiting_line(text)
-    stream.write(_format_for_stream(stream, text))
-    stream.flush()
+    _write(stream, _format_for_stream(stream, text), flush=True)
 
 
 def _format_for_stream(stream: TextIO, text: str) -> str:
@@ -88,8 +142,7 @@ def write_json(document: str) -> None:
     """Write JSON on standard output; characters that a terminal may obey are written as JSON escapes."""
     stream = _unwrap_stream(sys.stdout)
     clear_waiting_line()
-    stream.write(escape_json(document))
-    stream.flush()
+    _write(stream, escape_json(document), flush=True)
 
 
 def escape_json(document: str) -> str:
@@ -101,7 +154,7 @@ def write_data(document: str) -> None:
     """Write a document of another form (CSV, TOML, YAML) on standard output: exact, unless a terminal shows it."""
     stream = _unwrap_stream(sys.stdout)
     clear_waiting_line()
-    stream.write(show_invisible(document.replace("\r\n", "\n")) if stream.isatty() else document)
+    _write(stream, show_invisible(document.replace("\r\n", "\n")) if stream.isatty() else document)
 
 
 def get_byte_output() -> BinaryIO:
@@ -117,7 +170,7 @@ def write_jsons(documents: Iterable[str]) -> None:
 
 def flush_output() -> None:
     """Flush standard output, so that it appears before the next text on standard error."""
-    sys.stdout.flush()
+    _write(_unwrap_stream(sys.stdout), "", flush=True)
 
 
 def log_to_terminal(form: str) -> None:
@@ -148,6 +201,25 @@ def redirect_output_to_notes() -> Generator[None]:
         yield
 
 
+class FailSafeStream:
+    """Writes as this module does: a reader that is gone or a full disk raises no error in the writer."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """As a text stream does."""
+        _write(self._stream, text)
+        return len(text)
+
+    def flush(self) -> None:
+        """As a text stream does."""
+        _write(self._stream, "", flush=True)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 class _Guard:
     """Wraps a standard stream for writers that do not use this module: colours pass, other controls are shown."""
 
@@ -158,16 +230,20 @@ class _Guard:
         """As a text stream does."""
         clear_waiting_line(text)
         if "\x1b" not in text and self.unguarded.isatty():
-            self.unguarded.write(_format_for_stream(self.unguarded, text))
+            _write(self.unguarded, _format_for_stream(self.unguarded, text))
             return len(text)
         parts = _COLOUR.split(text)
-        self.unguarded.write("".join(part if n % 2 else show_invisible(part) for n, part in enumerate(parts)))
+        _write(self.unguarded, "".join(part if n % 2 else show_invisible(part) for n, part in enumerate(parts)))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
         """As a text stream does."""
         for line in lines:
             self.write(line)
+
+    def flush(self) -> None:
+        """As a text stream does."""
+        _write(self.unguarded, "", flush=True)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.unguarded, name)

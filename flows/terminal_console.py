@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import IO, Any, Final
+from typing import IO, Any, Final, TextIO, cast
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
+from flows.terminal import FailSafeStream
 from flows.waiting import clear_waiting_line
 from monitors.reports.invisible import show_invisible
 
@@ -30,7 +31,7 @@ class TerminalConsole(Console):
         """The stream it writes to: the unguarded one, since the guard would show its colours as text."""
         stream = self._file or (sys.stderr if self.stderr else sys.stdout)
         stream = getattr(stream, "unguarded", stream)
-        return getattr(stream, "rich_proxied_file", stream)
+        return cast("IO[str]", FailSafeStream(cast("TextIO", getattr(stream, "rich_proxied_file", stream))))
 
     @file.setter
     def file(self, new_file: IO[str]) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Final, Self
 
 import httpx
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -30,8 +30,6 @@ _SECRET_WORDS: Final = frozenset({"key", "apikey", "token", "secret", "password"
 _MIN_HIDDEN_CHARACTERS: Final = 8
 """Shorter secrets are not hidden, because they may be ordinary words of an answer."""
 HIDDEN: Final = "[secret]"
-Hooks = dict[str, list[Callable[..., Any]]]
-"""``httpx.AsyncClient(event_hooks=…)``."""
 
 
 class HeaderValue(BaseModel):
@@ -134,8 +132,8 @@ class RequestHeaders:
                 text = text.replace(form, HIDDEN)
         return text
 
-    def build_hooks(self, addresses: Iterable[str], guards: Hooks | None = None) -> Hooks:
-        """Return httpx event hooks, after those of ``guards``, that send the headers only to ``addresses``' hosts.
+    def build_hook(self, addresses: Iterable[str]) -> Callable[[httpx.Request], Awaitable[None]]:
+        """Return an httpx event hook for requests, which removes the headers where they are not for ``addresses``.
 
         When a request is redirected to another host, httpx itself removes only Authorization.
         """
@@ -146,8 +144,7 @@ class RequestHeaders:
                 for name in self.values:
                     request.headers.pop(name, None)
 
-        joined = {name: list(functions) for name, functions in (guards or {}).items()}
-        return {**joined, "request": [*joined.get("request", []), remove_headers]}
+        return remove_headers
 
 
 NO_HEADERS: Final = RequestHeaders(key="headers", missing="no header is configured")

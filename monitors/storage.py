@@ -189,7 +189,18 @@ def build_unwritable_error(path: Path, error: OSError) -> WarehouseUnwritable:
     """Build the error for a person: which path, why, and what to do."""
     code = error.errno or 0
     advice = _ADVICE.get(code, "set data_folder in lookout.toml to a folder that can be written")
+    if code == errno.ENOSPC and _has_no_inodes(path):
+        advice = "the file system has room, but no place for another file (inodes): delete files"
     return WarehouseUnwritable(f"cannot write {path}: {os.strerror(code) if code else error}; {advice}")
+
+
+def _has_no_inodes(path: Path) -> bool:
+    """Whether the file system of ``path`` has bytes left and no inode. False where it does not count inodes."""
+    folder = next((parent for parent in (path, *path.absolute().parents) if parent.is_dir()), None)
+    if folder is None:
+        return False
+    room = os.statvfs(folder)
+    return room.f_files > 0 and room.f_favail == 0 and room.f_bavail > 0
 
 
 @contextmanager

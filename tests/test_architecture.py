@@ -26,6 +26,9 @@ LEAVES = (
     "monitors.retry",
     "monitors.platforms",  # LangSmith and Langfuse: traffic is read there, suites and runs are stored there
     "monitors.json_path",  # probes read answers off the network by it, sources read stored conversations
+    "monitors.child_environment",  # what Prefect's server, the browser and installers get of the environment
+    "monitors.address_guard",  # where a target may lead: for pages in probes, for everything else in the HTTP client
+    "monitors.http_client",  # what others serve: applications, logs, exports, platforms
     "monitors.request_headers",  # what authenticates at an application: of its API for probes, of its export for sources
 )
 
@@ -106,6 +109,25 @@ PRINTERS = {
 """Calls that write to the terminal, or make something that does."""
 
 
+HTTP_CLIENTS = {
+    "monitors/http_client.py": "the one client for what others serve",
+    "monitors/alerts/liveness.py": "posts to one secret address, by aiohttp, which logs none; follows no redirect",
+    "monitors/alerts/slack/client.py": "Slack's SDK wants aiohttp; follows no redirect",
+    "flows/drill/receiver.py": "asks Lookout's own receiver",
+    "flows/drill/stations.py": "asks Lookout's own receiver",
+    "flows/drill/worker.py": "asks the configured Prefect",
+    "flows/server/prefect_server.py": "asks the Prefect that Lookout started",
+    "flows/server/schedule_state.py": "asks the configured Prefect",
+    "deployments/receivers/readiness.py": "asks the configured Prefect",
+    "deployments/cli/doctor/checks.py": "asks the configured Prefect",
+    "deployments/demo/command.py": "asks the demo that it started",
+}
+"""Who may open an HTTP client, and why."""
+CLIENT_MAKERS = re.compile(r"(httpx2?\.(Async)?Client|httpx2?\.(get|post|put|request|stream|head)"
+                           r"|aiohttp\.(ClientSession|request)|(urllib\.)?request\.urlopen|urlopen"
+                           r"|http\.client\.HTTPS?Connection|requests\.\w+)")  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Violation:
     """A breach of a rule, with its place."""
@@ -132,6 +154,7 @@ def violations(path: str, source: str) -> Iterator[Violation]:
         yield from _flow(path, node)
         yield from _sql(path, node)
         yield from _terminal(path, node)
+        yield from _http_client(path, node)
         yield from _renaming(path, node)
         yield from _context_variable(path, node)
     if path.endswith("__init__.py"):
@@ -285,6 +308,14 @@ def _terminal(path: str, node: ast.AST) -> Iterator[Violation]:
         yield Violation(path, node.lineno, f"only flows/terminal.py writes to the terminal: {name}")
 
 
+def _http_client(path: str, node: ast.AST) -> Iterator[Violation]:
+    """A call that opens an HTTP client, or a class that is one."""
+    made = [node.func] if isinstance(node, ast.Call) else node.bases if isinstance(node, ast.ClassDef) else []
+    for name in map(ast.unparse, made):
+        if path not in HTTP_CLIENTS and CLIENT_MAKERS.fullmatch(name):
+            yield Violation(path, getattr(node, "lineno", 0), f"only monitors/http_client.py opens one: {name}")
+
+
 def _context_variable(path: str, node: ast.AST) -> Iterator[Violation]:
     """Nothing of a flow travels beside its arguments."""
     made = path.startswith("flows/") and isinstance(node, ast.Call)
@@ -384,6 +415,9 @@ def test_every_station_is_known_to_the_rules():
         ("monitors/gate/__init__.py", "from monitors.gate.assess import floor_of", "no re-exports"),
         ("monitors/gate/x.py", "from . import policy", "no relative imports"),
         ("flows/x.py", "store.query('select verdict from runs')", "SQL has its home"),
+        ("monitors/sources/x.py", "httpx.AsyncClient(timeout=3)", "only monitors/http_client.py opens one"),
+        ("monitors/sources/x.py", "class Mine(httpx.Client):\n    pass", "only monitors/http_client.py opens one"),
+        ("flows/x.py", "urllib.request.urlopen(address)", "only monitors/http_client.py opens one"),
         ("flows/x.py", 'QUERY = """\nwith a as (select 1) select * from a"""', "SQL has its home"),
     ],
 )

@@ -5,11 +5,14 @@ A command's module is imported when the command is run or asked for its own help
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 import typer
 from rich.markup import escape
@@ -19,7 +22,7 @@ from typer.main import get_command
 from deployments.cli.exit_codes import SPECIAL_CODES, ExitCode, exit_code_from_error
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
 from deployments.start import explain_import_error
-from flows.terminal import guard_output, print_text, write_note
+from flows.terminal import finish_output, guard_output, prepare_output, print_text, write_note
 from flows.waiting import show_waiting
 from monitors.errors import MonitorError
 
@@ -385,8 +388,31 @@ def _run_root(
 
 def main() -> None:
     """Run the command; print every error as one line that says what to do, and exit with a code."""
-    with guard_output():
-        _run_app()
+    prepare_output()
+    code: object = ExitCode.PASS
+    try:
+        with guard_output(), nullcontext() if _writes_annotations() else _disable_workflow_commands():
+            _run_app()
+    except SystemExit as end:
+        code = end.code
+    sys.exit(code if finish_output() else int(ExitCode.MONITOR))
+
+
+def _writes_annotations() -> bool:
+    """Whether the command writes commands to GitHub's runner itself, and switches off the others' where it must."""
+    return sys.argv[1:2] == ["gate"]
+
+
+@contextmanager
+def _disable_workflow_commands() -> Generator[None]:
+    """Let GitHub's runner execute nothing of what is printed: it may quote an application, a suite or a log."""
+    if not os.environ.get("GITHUB_ACTIONS"):
+        yield
+        return
+    from deployments.cli.gate.github import disable_workflow_commands  # pydantic, which --help can do without
+
+    with disable_workflow_commands(os.environ):
+        yield
 
 
 def _run_app() -> None:
@@ -395,8 +421,9 @@ def _run_app() -> None:
     except (KeyboardInterrupt, BrokenPipeError):
         sys.exit(int(ExitCode.INCONCLUSIVE))
     except Exception as error:  # noqa: BLE001 - every error ends as a line and an exit code
-        advice = explain_import_error(error) if isinstance(error, ImportError) else None
-        write_note(f"lookout: {advice}\n" if advice else _format_error(error))
+        advice = explain_import_error(error) if isinstance(error, ImportError) else _explain_bad_name(error)
+        with _disable_workflow_commands() if _writes_annotations() else nullcontext():
+            write_note(f"lookout: {advice}\n" if advice else _format_error(error))
         sys.exit(int(_choose_exit_code(error, is_refused=advice is not None)))
     except BaseException as error:  # SystemExit and KeyboardInterrupt get their exit code here, too
         # Prefect raises this in a run that got SIGTERM.
@@ -405,6 +432,15 @@ def _run_app() -> None:
             raise
         write_note(f"lookout: ended by SIGTERM. {RESUME_HINT}.\n")
         sys.exit(int(ExitCode.INCONCLUSIVE))
+
+
+def _explain_bad_name(error: Exception) -> str | None:
+    """Explain a name that no file can have: only the command line and the configuration give such names."""
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return f"{str(error.filename)[:60]}… is too long for the name of a file or folder; use a shorter one"
+    if type(error) is ValueError and "null byte" in str(error):
+        return "a name of a file or folder holds a zero byte; write it without"
+    return None
 
 
 def _choose_exit_code(error: Exception, *, is_refused: bool) -> ExitCode:
@@ -418,9 +454,7 @@ def _format_error(error: Exception) -> str:
     from flows.server.prefect_server import is_server_gone  # only where something went wrong
     from monitors.alerts.redact import redact, redact_except
 
-    text = redact_except(
-        str(error), (argument for argument in sys.argv[1:] if argument.startswith(("http://", "https://")))
-    )
+    text = redact_except(str(error), filter(_is_readable_address, sys.argv[1:]))
     if is_server_gone(error):
         text = f"the Prefect server does not answer any more ({text}). {RESUME_HINT}"
     elif not isinstance(error, MonitorError):
@@ -431,6 +465,13 @@ def _format_error(error: Exception) -> str:
         return f"{redact(''.join(traceback.format_exception(error)))}lookout: {text}\n"
     hint = "" if isinstance(error, MonitorError) else "LOOKOUT_DEBUG=1 shows where it happened.\n"
     return f"lookout: {text}\n{hint}"
+
+
+def _is_readable_address(argument: str) -> bool:
+    try:
+        return urlsplit(argument).scheme in {"http", "https"}
+    except ValueError:  # a bracket without its pair
+        return False
 
 
 RESUME_HINT: Final = (

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+_COMMIT: Final = re.compile(r"(?=.{1,200}\Z)[A-Za-z0-9][A-Za-z0-9_@:+-]*(?:\.[A-Za-z0-9_@:+-]+)*", re.ASCII)
+"""As `monitors.records.base.Identifier`, which --help can do without."""
 DEFAULT_CONFIG: Final = Path("lookout.toml")
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]
@@ -19,7 +22,18 @@ VerboseOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")]
-CommitOption = Annotated[str | None, typer.Option(help="the deployed commit, when it is known")]
+
+
+def check_commit(commit: str | None) -> str | None:
+    """Return a commit that can stand in a record and a file's name. Raises `typer.BadParameter` for any other."""
+    if commit is not None and not _COMMIT.fullmatch(commit):
+        raise typer.BadParameter("expected 1 to 200 letters, digits and . _ @ : + -, such as 4f2a91c")
+    return commit
+
+
+CommitOption = Annotated[
+    str | None, typer.Option(help="the deployed commit, when it is known", callback=check_commit)
+]
 SuiteOption = Annotated[Path | None, typer.Option(help="gold questions, JSON lines; needed with an address")]
 AllowProductionOption = Annotated[
     str | None, typer.Option(help="allow a CI run against production; give a reason, which is printed")

@@ -26,7 +26,7 @@ from starlette.applications import Starlette
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
-from deployments.receivers.connection_limits import BoundedProtocol, raise_file_limit
+from deployments.receivers.connection_limits import BoundedProtocol, limit_repeats, raise_file_limit
 from deployments.receivers.ports import check_port_free
 from deployments.receivers.slack_actions import (
     PATH,
@@ -119,6 +119,7 @@ def serve_deploys(
     _print_deploys_status(console, settings, environment, f"http://{host}:{port}")
     log_to_terminal("%(asctime)s %(message)s")
     raise_file_limit()
+    limit_repeats()
     # SIGTERM is how a service is stopped: exit code 0.
     with _stop_on_sigterm(), suppress(_ReceiverStopped):
         uvicorn.run(

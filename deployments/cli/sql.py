@@ -5,11 +5,9 @@ Its CSV is safe: a spreadsheet shows the rows and never runs them.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
@@ -30,19 +28,22 @@ from monitors.plural import plural
 from monitors.reports.invisible import show_invisible
 from warehouse.database.store import VIEWS_SQL, Store, Table
 
-FORMULA_SIGNS: Final = ("=", "+", "-", "@")
-"""First characters that make a spreadsheet read a cell as a formula (OWASP, CSV injection)."""
 TEXT_MARK: Final = "'"
-"""Put before such a cell, so that a spreadsheet shows it as text."""
+"""Put before a formula's sign, so that a spreadsheet shows the cell as text."""
+EMPTY_ROW: Final = '""'
+"""A row with nothing in its one column: readers skip an empty line."""
+_FORMULA_START: Final = re.compile(
+    r"(?:\A|(?<=[;；\u037e\ufe14\ufe54|｜\t\r\n]))(?=\s*[=+\-@⁺⁼₊₌⩵⩶﬩﹢﹣﹦﹫＋－＝＠])"
+    r"|\A(?=[\t\r\n])"
+)
+"""Where a formula would start (OWASP, CSV injection): at a cell's start, and where a spreadsheet with another
+separator than the comma starts a cell. The signs are those that NFKC turns into ``=``, ``+``, ``-`` and ``@``."""
 
 
 def format_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Format a header and rows as CSV (RFC 4180). Numbers stay numbers; formula-like texts are marked."""
-    out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow([format_csv_cell(name) for name in columns])
-    writer.writerows([format_csv_cell(value) for value in row] for row in rows)
-    return out.getvalue()
+    """Format a header and rows as CSV (RFC 4180): texts quoted and formulas in them marked, numbers as they are."""
+    lines = (",".join(map(format_csv_cell, row)) for row in (columns, *rows))
+    return "".join(f"{line or EMPTY_ROW}\r\n" for line in lines)
 
 
 def format_csv_cell(value: object) -> str:
@@ -59,15 +60,12 @@ def format_csv_cell(value: object) -> str:
         case datetime():
             return value.isoformat()
         case _:
-            return escape_formula_cell(str(value))
+            return '"{}"'.format(escape_formula_cell(str(value)).replace('"', '""'))
 
 
 def escape_formula_cell(text: str) -> str:
-    """Mark ``text`` when a spreadsheet would run it; also with wide signs or blanks before the sign."""
-    visible_text = unicodedata.normalize("NFKC", text).lstrip()
-    return (
-        TEXT_MARK + text if visible_text.startswith(FORMULA_SIGNS) or text.startswith(("\t", "\r", "\n")) else text
-    )
+    """Mark each place of ``text`` where a spreadsheet would run a formula, also with blanks before the sign."""
+    return _FORMULA_START.sub(TEXT_MARK, text)
 
 
 WAIT_S = 10.0

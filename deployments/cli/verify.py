@@ -22,6 +22,7 @@ from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 import typer
+from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -480,7 +481,13 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
             "explains one"
         )
     name = name_from_address(target)
-    page = TargetConfig(url=target, suite=suite.absolute())
+    try:
+        page = TargetConfig(url=target, suite=suite.absolute())
+        urlsplit(target)
+    except ValidationError as error:
+        raise ConfigError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+    except ValueError:
+        raise ConfigError("the address is not valid: is it spelt as a browser shows it?") from None
     if config is None:
         return name, Config(data_folder=Path(".lookout").absolute(), targets={name: page})
     return name, config.replace_target(name, page)

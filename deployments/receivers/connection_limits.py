@@ -1,101 +1,130 @@
-"""Limit a receiver's connections that have not sent a complete request head.
+"""Limit the connections of a receiver or the site that have not sent a complete request.
 
-A connection without a complete head after a few seconds is closed, and one address may have only a few of
-them. So idle or slow connections do not block genuine deliveries or `/healthz`.
+A connection without a complete head or body after a few seconds is closed, and one client may have only a few of
+them. So idle or slow connections do not block genuine deliveries, people or `/healthz`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import resource
+import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from monitors.plural import plural
+
 if TYPE_CHECKING:
+    from uvicorn._types import HTTPScope
     from uvicorn.server import ServerState
 
 HEAD_TIMEOUT_S: Final = 5.0
 """From the connection, or the first byte of a further request, to the end of the head. GitHub sends it at once."""
 MAX_PER_PEER: Final = 64
-"""Connections of one address without a head; a proxy in front of the receiver sends the head immediately."""
+"""Connections of one client without a head, or without its body; a proxy in front sends both immediately."""
 MIN_AGE_TO_CLOSE_S: Final = 1.0
 """Younger connections are not closed when there are too many: they may be a burst of genuine ones."""
-MAX_WITHOUT_HEAD: Final = 1_024
+MAX_PENDING: Final = 1_024
+BODY_TIMEOUT_S: Final = 10.0
+"""From the head to the end of the body. The receivers' own limits are shorter, and forms arrive at once."""
+REPEAT_S: Final = 60.0
+NOISY_MESSAGES: Final = ("out of system resource", "Too many open files")
 OPEN_FILES_LIMIT: Final = 8_192
 """Limit of open files that the process sets: the usual 1,024 is too low for a burst of a thousand deliveries."""
 
 
 class PendingConnections:
-    """The connections of one server that have not sent their head, the longest waiting one first."""
+    """The connections of one server that have not sent something yet, the longest waiting one first."""
 
     def __init__(self) -> None:
-        self._since: dict[BoundedProtocol, float] = {}
+        self._waiting: dict[BoundedProtocol, tuple[float, str]] = {}
         self._of_peer: Counter[str] = Counter()
 
-    def begin(self, connection: BoundedProtocol, now_s: float) -> None:
-        """Add a connection that waits for its head; if too many wait, close those that wait longest."""
-        if connection in self._since:
+    def begin(self, connection: BoundedProtocol, peer: str, now_s: float) -> None:
+        """Add a connection of a client that waits; if too many wait, close those that wait longest."""
+        if connection in self._waiting:
             return
-        self._since[connection] = now_s
-        self._of_peer[connection.peer] += 1
-        if self._of_peer[connection.peer] > MAX_PER_PEER:
-            for waiting in [
-                waiting for waiting, since_s in self._since.items() if now_s - since_s > MIN_AGE_TO_CLOSE_S
-            ]:
-                if waiting.peer == connection.peer and self._of_peer[waiting.peer] > MAX_PER_PEER:
-                    self.end(waiting)
-                    waiting.drop()
-        if len(self._since) > MAX_WITHOUT_HEAD:
-            oldest = next(iter(self._since))
-            self.end(oldest)
-            oldest.drop()
+        self._waiting[connection] = now_s, peer
+        self._of_peer[peer] += 1
+        if self._of_peer[peer] > MAX_PER_PEER:
+            own = [(waiting, since_s) for waiting, (since_s, client) in self._waiting.items() if client == peer]
+            for waiting, since_s in own[: len(own) - MAX_PER_PEER]:
+                if now_s - since_s > MIN_AGE_TO_CLOSE_S:
+                    self._close(waiting)
+        if len(self._waiting) > MAX_PENDING:
+            self._close(next(iter(self._waiting)))
 
     def end(self, connection: BoundedProtocol) -> None:
-        """Remove a connection: its head arrived, or it was closed."""
-        if self._since.pop(connection, None) is not None:
-            self._of_peer[connection.peer] -= 1
-            if not self._of_peer[connection.peer]:
-                del self._of_peer[connection.peer]
+        """Remove a connection: it has sent the rest, or was closed."""
+        _, peer = self._waiting.pop(connection, (0.0, None))
+        if peer is not None:
+            self._of_peer[peer] -= 1
+            if not self._of_peer[peer]:
+                del self._of_peer[peer]
+
+    def _close(self, connection: BoundedProtocol) -> None:
+        self.end(connection)
+        connection.drop()
 
 
-_heads: WeakKeyDictionary[ServerState, PendingConnections] = WeakKeyDictionary()
+@dataclass(frozen=True)
+class _Pending:
+    heads: PendingConnections = field(default_factory=PendingConnections)
+    bodies: PendingConnections = field(default_factory=PendingConnections)
+
+
+_pending: WeakKeyDictionary[ServerState, _Pending] = WeakKeyDictionary()
 
 
 class BoundedProtocol(H11Protocol):
-    """uvicorn's HTTP with a deadline for each head."""
+    """uvicorn's HTTP with a deadline for each head, and for each body, whether or not the application reads it."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self._heads = _heads.setdefault(self.server_state, PendingConnections())
+        self._pending = _pending.setdefault(self.server_state, _Pending())
         self._answering: object = None
-        self._deadline: asyncio.TimerHandle | None = None
+        self._head_deadline: asyncio.TimerHandle | None = None
+        self._body_deadline: asyncio.TimerHandle | None = None
 
     @property
     def peer(self) -> str:
-        """The client's address."""
+        """The address of the connection: the client's, or that of a proxy."""
         return self.client[0] if self.client else ""
+
+    def find_client(self, scope: HTTPScope) -> str:
+        """Return the client of a request, for the limit of each client. The site finds those behind its proxies."""
+        del scope
+        return self.peer
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the deadline of its first head."""
         super().connection_made(transport)
-        self._start_waiting()
+        self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """Start the deadline of a further request on the same connection at its first byte."""
-        if self._deadline is None and (self.cycle is None or self.cycle.response_complete):
-            self._start_waiting()
+        """Start the deadline of a further request on the same connection at its first byte, and of its body."""
+        if self._head_deadline is None and (self.cycle is None or self.cycle.response_complete):
+            self._await_head()
         super().data_received(data)
         if self.cycle is not self._answering:
             self._answering = self.cycle
-            self._stop_waiting()
+            self._stop_awaiting_head()
+        if self.cycle is not None and self.cycle.more_body:
+            self._await_body(self.cycle.scope)
+        else:
+            self._stop_awaiting_body()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting for a head."""
-        self._stop_waiting()
+        """Stop waiting."""
+        self._stop_awaiting_head()
+        self._stop_awaiting_body()
         super().connection_lost(exc)
 
     def drop(self) -> None:
@@ -103,15 +132,54 @@ class BoundedProtocol(H11Protocol):
         if self.transport is not None:
             self.transport.abort()
 
-    def _start_waiting(self) -> None:
-        self._deadline = self.loop.call_later(HEAD_TIMEOUT_S, self.drop)
-        self._heads.begin(self, self.loop.time())
+    def _await_head(self) -> None:
+        self._head_deadline = self.loop.call_later(HEAD_TIMEOUT_S, self.drop)
+        self._pending.heads.begin(self, self.peer, self.loop.time())
 
-    def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-        self._heads.end(self)
+    def _stop_awaiting_head(self) -> None:
+        if self._head_deadline is not None:
+            self._head_deadline.cancel()
+            self._head_deadline = None
+        self._pending.heads.end(self)
+
+    def _await_body(self, scope: HTTPScope) -> None:
+        if self._body_deadline is None:
+            self._body_deadline = self.loop.call_later(BODY_TIMEOUT_S, self.drop)
+            self._pending.bodies.begin(self, self.find_client(scope), self.loop.time())
+
+    def _stop_awaiting_body(self) -> None:
+        if self._body_deadline is not None:
+            self._body_deadline.cancel()
+            self._body_deadline = None
+        self._pending.bodies.end(self)
+
+
+class RepeatFilter(logging.Filter):
+    """Lets a message through once in `REPEAT_S`, with the number of its repeats before; what varies is cut off."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        super().__init__()
+        self._monotonic = monotonic
+        self._last: dict[str, float] = {}
+        self._repeats: Counter[str] = Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write the record. Its traceback is left out: accepting a connection has nothing to show."""
+        if not any(text in record.getMessage() for text in NOISY_MESSAGES):
+            return True
+        text, now_s = record.getMessage().splitlines()[0], self._monotonic()
+        if now_s - self._last.get(text, -REPEAT_S) < REPEAT_S:
+            self._repeats[text] += 1
+            return False
+        count, self._last[text] = self._repeats.pop(text, 0), now_s
+        repeats = f" ({plural(count, 'time')} more since the last line)" if count else ""
+        record.msg, record.args, record.exc_info, record.exc_text = f"{text}{repeats}", (), None, None
+        return True
+
+
+def limit_repeats(monotonic: Callable[[], float] = time.monotonic) -> None:
+    """Count what asyncio would log for each connection while no file can be opened, instead of repeating it."""
+    logging.getLogger("asyncio").addFilter(RepeatFilter(monotonic))
 
 
 def raise_file_limit() -> None:

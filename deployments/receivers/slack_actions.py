@@ -13,7 +13,7 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import datetime
 from http import HTTPStatus
 from typing import Annotated, Final
@@ -258,6 +258,10 @@ SECRET_VARIABLE: Final = "SLACK_SIGNING_SECRET"  # noqa: S105 - the variable's n
 MAX_BODY_BYTES: Final = 512 * 1024
 """A request includes its whole message: at most 13,000 characters, nine bytes each for Hindi in a form, so 120 kB.
 This is four times that."""
+BUFFERED_BODY_BYTES: Final = 2**16
+"""The amount that the server buffers of any request."""
+MAX_LARGE_BODIES: Final = 16
+"""Larger bodies that are read at once, of all senders together: 8 MB."""
 BODY_TIMEOUT_S: Final = 2.0
 """Slack gives up after three seconds."""
 MIN_SECRET_CHARACTERS: Final = 16
@@ -299,10 +303,13 @@ def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], wo
     """Build the receiver as an ASGI application; ``worker`` runs as long as it does."""
     verifiers = tuple(SignatureVerifier(secret, clock=_Clock(now)) for secret in secrets)
 
+    large = asyncio.Semaphore(MAX_LARGE_BODIES)
+
     async def receive(request: Request) -> Response:
         try:
-            body = await _read_body(request)
-            _check_signature(request, body, verifiers)
+            stamp, signature = _read_signature(request)
+            body = await _read_body(request, large)
+            _check_signature(body, stamp, signature, verifiers)
             await _save_actions(parse_slack_actions(body, at=now()), worker)
         except ActionRejected as refusal:
             return PlainTextResponse(str(refusal), status_code=refusal.status)
@@ -324,16 +331,17 @@ def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], wo
     return Starlette(routes=routes, lifespan=lifespan)
 
 
-async def _read_body(request: Request) -> bytes:
-    """Read the whole body, bounded in size and time."""
+async def _read_body(request: Request, large: asyncio.Semaphore) -> bytes:
+    """Read the whole body, bounded in size and time. Large ones take turns, which bounds the memory of them all."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
         raise ActionRejected(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a form is accepted")
     length = request.headers.get("content-length", "0")
     if not length.isdecimal() or int(length[:20]) > MAX_BODY_BYTES:
         raise ActionRejected(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large")
+    small = "content-length" in request.headers and int(length) <= BUFFERED_BODY_BYTES
     body = bytearray()
     try:
-        async with asyncio.timeout(BODY_TIMEOUT_S):
+        async with asyncio.timeout(BODY_TIMEOUT_S), nullcontext() if small else large:
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > MAX_BODY_BYTES:
@@ -343,16 +351,21 @@ async def _read_body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _check_signature(request: Request, body: bytes, verifiers: Sequence[SignatureVerifier]) -> None:
-    """Check Slack's signature over time and body, in constant time, at most 300 s old or ahead."""
+def _read_signature(request: Request) -> tuple[str, str]:
+    """Return the time and the signature of the headers, before anything of the body is read."""
     stamps = request.headers.getlist("x-slack-request-timestamp")
     signatures = request.headers.getlist("x-slack-signature")
     if len(stamps) != 1 or len(signatures) != 1:
         raise ActionRejected(HTTPStatus.UNAUTHORIZED, "not signed")
     if not (_TIMESTAMP.fullmatch(stamps[0]) and _SIGNATURE.fullmatch(signatures[0])):
         raise ActionRejected(HTTPStatus.UNAUTHORIZED, "not signed")
+    return stamps[0], signatures[0]
+
+
+def _check_signature(body: bytes, stamp: str, signature: str, verifiers: Sequence[SignatureVerifier]) -> None:
+    """Check Slack's signature over time and body, in constant time, at most 300 s old or ahead."""
     try:
-        valid = [verifier.is_valid(body, stamps[0], signatures[0]) for verifier in verifiers]
+        valid = [verifier.is_valid(body, stamp, signature) for verifier in verifiers]
     except UnicodeDecodeError:
         raise ActionRejected(HTTPStatus.BAD_REQUEST, "the body is not UTF-8") from None
     if not any(valid):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -57,6 +58,8 @@ _PROXY_HEADERS: Final = (
     *("cf-connecting-ip", "fastly-client-ip", "forwarded", "via"),
 )
 """Headers that only a proxy sends."""
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+"""Characters that stand in no address of a page, and that no file or id can hold."""
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 _Value = TypeVar("_Value", list[datetime], None)
 _IPV6_SITE_BITS: Final = 64
@@ -194,6 +197,21 @@ def compute_visitor_network(address: str) -> str:
     return str(parsed or address)
 
 
+def find_forwarded_client(peer: str, headers: Headers, trusted_proxies: Sequence[str]) -> str:
+    """Return the client of a connection from ``peer``: for a trusted proxy, the nearest address before them."""
+    if not _is_in_networks(peer, trusted_proxies):
+        return peer
+    forwarded = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
+    outside = (address for address in reversed(forwarded) if not _is_in_networks(address, trusted_proxies))
+    nearest = next(outside, "")
+    return nearest if _parse_address(nearest) else peer
+
+
+def _is_in_networks(address: str, networks: Sequence[str]) -> bool:
+    parsed = _parse_address(address)
+    return parsed is not None and any(parsed in ip_network(network) for network in networks)
+
+
 def _parse_address(text: str) -> IPv4Address | IPv6Address | None:
     """Parse an address; IPv4 addresses written as IPv6 become IPv4. ``None`` for an invalid one."""
     try:
@@ -255,6 +273,8 @@ class AccessControl:
 
         Raises `EntryRefused`.
         """
+        if _CONTROL.search(scope["path"]):
+            raise EntryRefused(HTTPStatus.NOT_FOUND, "There is no such page.")
         headers = Headers(scope=scope)
         client, host = self._resolve_client(scope, headers), self._resolve_host(scope, headers)
         _check_host_name(host, self.settings.host_names)
@@ -278,9 +298,7 @@ class AccessControl:
         """Return the client's address. Raises `EntryRefused` for an unknown proxy when no login is needed."""
         peer = _read_peer_address(scope)
         if self._is_proxy(peer):
-            forwarded = [part.strip() for line in headers.getlist("x-forwarded-for") for part in line.split(",")]
-            nearest = next((address for address in reversed(forwarded) if not self._is_proxy(address)), "")
-            return nearest if _parse_address(nearest) else peer
+            return find_forwarded_client(peer, headers, self.settings.trusted_proxies)
         if not needs_login(self.settings, self.host) and any(name in headers for name in _PROXY_HEADERS):
             raise EntryRefused(
                 HTTPStatus.BAD_REQUEST,
@@ -303,10 +321,7 @@ class AccessControl:
         return scope.get("scheme") == "http"
 
     def _is_proxy(self, address: str) -> bool:
-        parsed = _parse_address(address)
-        return parsed is not None and any(
-            parsed in ip_network(network) for network in self.settings.trusted_proxies
-        )
+        return _is_in_networks(address, self.settings.trusted_proxies)
 
     def _identify_visitor(self, headers: Headers, client: str) -> Visitor | None:
         try:

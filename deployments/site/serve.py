@@ -8,13 +8,21 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import uvicorn
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp
 
-from deployments.receivers.connection_limits import BoundedProtocol
-from deployments.site.access import AccessControl, AttemptLimit, ViewLog, check_tokens, needs_login
+from deployments.receivers.connection_limits import BoundedProtocol, limit_repeats, raise_file_limit
+from deployments.site.access import (
+    AccessControl,
+    AttemptLimit,
+    ViewLog,
+    check_tokens,
+    find_forwarded_client,
+    needs_login,
+)
 from deployments.site.application import build_pages_application
 from deployments.site.health import HealthWatch
 from deployments.site.login import LoginPages
@@ -29,8 +37,12 @@ from flows.runtime.secrets import generate_key, get_environment
 from flows.runtime.slack import build_slack_bot
 from flows.verify.run_watch import RunWatch
 from monitors.config.file import Config
+from monitors.config.sections import SiteSettings
 from monitors.errors import MonitorError
 from warehouse.database.snapshot import build_snapshot_store
+
+if TYPE_CHECKING:
+    from uvicorn._types import HTTPScope
 
 STOP_TIMEOUT_S: Final = 5
 COPY_TIMEOUT_S: Final = 30.0
@@ -113,14 +125,26 @@ def open_site(config: Config, environment: SiteEnvironment) -> Generator[tuple[S
         site.snapshot.close()
 
 
-def serve(application: ASGIApp, *, host: str, port: int) -> None:
+def build_protocol(settings: SiteSettings) -> type[BoundedProtocol]:
+    """Build the site's HTTP: connections count for the client behind a trusted proxy, not for the proxy."""
+
+    class SiteProtocol(BoundedProtocol):
+        def find_client(self, scope: HTTPScope) -> str:
+            return find_forwarded_client(self.peer, Headers(raw=list(scope["headers"])), settings.trusted_proxies)
+
+    return SiteProtocol
+
+
+def serve(application: ASGIApp, *, host: str, port: int, settings: SiteSettings) -> None:
     """Serve until SIGTERM or SIGINT."""
+    raise_file_limit()
+    limit_repeats()
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     uvicorn.run(
         application,
         host=host,
         port=port,
-        http=BoundedProtocol,
+        http=build_protocol(settings),
         proxy_headers=False,
         timeout_graceful_shutdown=STOP_TIMEOUT_S,
         log_level="warning",

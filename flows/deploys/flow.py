@@ -23,7 +23,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
 
-import httpx
 from prefect import flow
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
@@ -45,7 +44,7 @@ from monitors.config.sections import DeploySettings, FirstPoll, TriggerSettings
 from monitors.errors import AccessDenied, NotifyError, WarehouseError
 from monitors.github.actions import TOKEN_VARIABLE
 from monitors.plural import plural
-from monitors.probes.readiness import HUB_SILENT, ReadinessChecker
+from monitors.probes.readiness import HUB_SILENT, open_readiness_checker
 from monitors.records.base import Record, UtcTime
 from monitors.records.incidents import Capability
 from monitors.records.targets import DeployEvent, ReportedDeploy
@@ -149,12 +148,10 @@ async def poll_all(poller: DeployPoller) -> tuple[PollResult, ...]:
 
 
 async def _poll_hub(poller: DeployPoller, name: str, configured: TargetConfig) -> PollResult:
-    settings = configured.probe.readiness
-    async with httpx.AsyncClient(timeout=settings.request_deadline_s, follow_redirects=True) as client:
+    target = build_target_record(name, configured)
+    async with open_readiness_checker(target, configured.probe, poller.hub_token) as checker:
         try:
-            readiness = await ReadinessChecker(
-                build_target_record(name, configured), settings, client, poller.hub_token
-            ).poll_target()
+            readiness = await checker.poll_target()
         except AccessDenied as error:
             return PollResult(target=name, error=str(error))
     if readiness.stage == HUB_SILENT:

@@ -199,14 +199,16 @@ def _format_span(seconds: float) -> str:
 async def check_hallucination_logs(drill: DrillContext) -> str:
     """Check that a planted line in a test log is read, and that each configured log can be opened."""
     logs = {
-        name: target.hallucination_log for name, target in drill.config.targets.items() if target.hallucination_log
+        name: (target.hallucination_log, target.probe)
+        for name, target in drill.config.targets.items()
+        if target.hallucination_log
     }
     if not logs:
         raise NotSetUp("no target has a hallucination_log")
     await asyncio.to_thread(_check_planted_line, drill)
-    for name, settings in logs.items():
+    for name, (settings, probe) in logs.items():
         try:
-            await asyncio.to_thread(_check_log_opens, open_log_place(settings), settings)
+            await asyncio.to_thread(_check_log_opens, open_log_place(settings, probe), settings)
         except (MonitorError, OSError) as error:
             raise StationFailed(
                 f"the log of {name} cannot be read: {error}",

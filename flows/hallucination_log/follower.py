@@ -40,6 +40,7 @@ from monitors.alerts.settings import WatchdogSettings
 from monitors.config.file import Config, TargetConfig
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.plural import plural
+from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
 from monitors.records.incidents import Alert, Capability, IncidentKind, Link, Observation, RunSummary
 from monitors.records.logs import LoggedHallucination, LogWarning, LogWarningKind, QuarantinedLine
@@ -283,7 +284,7 @@ def build_follower(config: Config, target: str) -> LogFollower:
     notifier = build_notifier_without_run(config, target, Capability.HALLUCINATION_LOG)
     reader = LogReader(
         target=target,
-        place=open_log_place(settings),
+        place=open_log_place(settings, configured.probe),
         store=notifier.store,
         pool=EncoderPool(_build_line_settings(target, settings, configured), count_cores(), utc_now),
         limits=BatchLimits(max_line_bytes=settings.longest_line_kb * 1024),
@@ -315,10 +316,15 @@ def get_poll_interval_s(config: Config, target: str) -> float:
     return settings.poll_s if settings else 0.0
 
 
-def open_log_place(settings: HallucinationLogSettings) -> LogPlace:
-    """Open the local or remote place of a log."""
+def open_log_place(settings: HallucinationLogSettings, probe: ProbeSettings) -> LogPlace:
+    """Open the local or remote place of a log. ``probe`` permits addresses of a private network."""
     if settings.is_remote:
-        return build_remote_log(settings.at, get_environment())
+        return build_remote_log(
+            settings.at,
+            get_environment(),
+            allowed_origins=probe.allowed_origins,
+            private_network=probe.private_network,
+        )
     return LocalLog(Path(settings.at), rotated=settings.rotated)
 
 

@@ -21,12 +21,12 @@ from flows.nightly.read import LookbackWindow
 from flows.runtime.judge import JudgePlan, plan_judge
 from flows.runtime.secrets import AGE_KEY_VARIABLE, generate_key, generate_nonce, get_environment, load_age_key
 from flows.runtime.slack import build_alert_sender, build_notifier
+from monitors.address_guard import AddressGuard
 from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
 from monitors.graders.panel import build_default_panel
 from monitors.graders.traffic_panel import TrafficPanel
-from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser.page_reader import PageReader
 from monitors.probes.settings import BROWSER_VARIABLE
 from monitors.records.incidents import Capability
@@ -90,7 +90,7 @@ def build_nightly_context(
     ended = due_at or compute_previous_due_at(now, settings)
     run_id = f"{ended.astimezone(UTC):{_STAMP}}{_NIGHT_MARK}{target}"
     graders, sender = configured.graders, build_alert_sender(config, get_environment())
-    sources = build_traffic_sources(settings)
+    sources = build_traffic_sources(configured, settings)
     if settings.write_back and not any(isinstance(source, ScoreKeeper) for source in sources.values()):
         raise ConfigError(f"targets.{target}.traffic.write_back: none of its sources takes scores; langsmith does")
     return NightlyContext(
@@ -113,10 +113,17 @@ def build_nightly_context(
     )
 
 
-def build_traffic_sources(settings: NightlySettings) -> dict[str, TrafficSource]:
+def build_traffic_sources(configured: TargetConfig, settings: NightlySettings) -> dict[str, TrafficSource]:
     """Build the sources of a target's live traffic by name. Raises `ConfigError`; reads nothing."""
     return {
-        name: build_traffic_source(source, get_environment(), _open_page_reader, read_parquet_rows)
+        name: build_traffic_source(
+            source,
+            get_environment(),
+            _open_page_reader,
+            read_parquet_rows,
+            allowed_origins=configured.probe.allowed_origins,
+            private_network=configured.probe.private_network,
+        )
         for name, source in settings.sources.items()
     }
 

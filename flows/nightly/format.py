@@ -70,7 +70,9 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
     if report.questions.questions:
         yield f"  {format_questions(report.questions)}"
     if report.judging.calls:
-        yield f"  judge: {plural(report.judging.calls, 'call')}, ${report.judging.cost_usd:.2f}"
+        estimated = report.judging.estimated_calls
+        note = f" (the tokens of {estimated:,} estimated: the provider did not count them)" if estimated else ""
+        yield f"  judge: {plural(report.judging.calls, 'call')}, ${report.judging.cost_usd:.2f}{note}"
     yield from (f"  asked one by one, at the full price: {row}" for row in report.judging.not_by_batch)
     yield from (f"  {line}" for line in format_intake(report))
 

@@ -407,6 +407,7 @@ def _build_judging(
         ungraded_because=tuple(dict.fromkeys([*reasons, *unaskable]))[:5],
         lineages=tuple(lineages[name] for name in sorted(lineages)),
         calls=account.total.calls,
+        estimated_calls=account.total.estimated_calls,
         input_tokens=account.total.input_tokens,
         cached_tokens=account.total.cached_tokens,
         output_tokens=account.total.output_tokens,

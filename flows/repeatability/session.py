@@ -245,8 +245,8 @@ def _ignore_group(_group: JudgedGroup) -> None:
 
 async def _find_serving_commit(context: RepeatabilityContext) -> tuple[str | None, str]:
     """Find the serving commit (``None`` if unknown), and why the target cannot be asked (empty if it can)."""
-    settings = context.configured.probe.readiness
-    if context.target.space is None and settings.version_url is None:
+    settings = context.configured.probe
+    if context.target.space is None and settings.readiness.version_url is None:
         return None, ""
     try:
         ready = await wait_until_ready(context.target, settings, hub_token=context.hub_token)

@@ -183,11 +183,10 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
 
     def is_same_build(stopped: RunStart) -> bool:
         """A run of a given commit waits until that is served; otherwise the target must name the same commit."""
-        readiness = configured.probe.readiness
-        if request.commit is not None or not names_build(target, readiness):
+        if request.commit is not None or not names_build(target, configured.probe.readiness):
             return True
         token = os.environ.get(HUB_VARIABLE)
-        serving = asyncio.run(read_serving_commit(target, readiness, hub_token=token))
+        serving = asyncio.run(read_serving_commit(target, configured.probe, hub_token=token))
         return serving is not None and serving == stopped.serving
 
     stopped = None if request.fresh else find_unfinished(get_runs_folder(config), start, is_same_build)

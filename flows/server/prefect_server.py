@@ -19,6 +19,7 @@ from typing import TextIO, cast
 
 import httpx
 
+from monitors.child_environment import build_child_environment
 from monitors.errors import MonitorError
 from monitors.records.base import Record
 from monitors.storage import make_private_folder, open_without_links, write_atomically
@@ -315,7 +316,10 @@ def _spawn_server(
     """Start the server's process, which waits until its pid is stored beside its database."""
     server_start = ("-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port))
     command = [sys.executable, "-c", _WHEN_NOTED, *server_start]
-    variables = {**environment, **build_client_settings(f"http://127.0.0.1:{port}/api", home)}
+    variables = {
+        **build_child_environment(environment),
+        **build_client_settings(f"http://127.0.0.1:{port}/api", home),
+    }
     with os.fdopen(open_without_links(home / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter
             command, env=variables, stdout=output, stderr=output, stdin=subprocess.PIPE, start_new_session=True

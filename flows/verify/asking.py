@@ -103,8 +103,8 @@ async def wait_for_deploy(run: LiveRun) -> bool:
     A page without a version counts as ready; the first question shows whether it is.
     """
     context = run.context
-    settings = context.configured.probe.readiness
-    if not names_build(context.target, settings):
+    settings = context.configured.probe
+    if not names_build(context.target, settings.readiness):
         return True
     context.listener.on_stage("waiting for the deploy")
     try:

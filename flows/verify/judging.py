@@ -276,6 +276,7 @@ class JudgeStage:
             void_groups=len(self._voids),
             void_grades=sum(len(group.rulings) for group in self._voids),
             calls=cost.calls,
+            estimated_calls=cost.estimated_calls,
             input_tokens=cost.input_tokens,
             cached_tokens=cost.cached_tokens,
             output_tokens=cost.output_tokens,

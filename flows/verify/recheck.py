@@ -35,7 +35,7 @@ from monitors.judge.consensus import Cost, Ruling, grade_ruling
 from monitors.judge.judge import Account
 from monitors.judge.model import build_price
 from monitors.judge.precheck import is_open
-from monitors.probes.readiness import wait_until_ready
+from monitors.probes.readiness import limit_readiness, wait_until_ready
 from monitors.probes.runner import Question
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.explanations import BuildProof, PreviousBuild, Recheck, RecheckAnswer, RecheckPlace
@@ -204,13 +204,12 @@ class Rechecker:
         readiness = asker.settings.readiness
         if target.space is None and readiness.version_url is None:
             return None
-        wait_settings = {
-            "deadline_s": min(readiness.deadline_s, RECOVERY_DEADLINE_S),
-            "poll_s": min(readiness.poll_s, POLL_S),
-        }
-        ready = await wait_until_ready(
-            target, readiness.model_copy(update=wait_settings), hub_token=self._hub_token
+        settings = limit_readiness(
+            asker.settings,
+            deadline_s=min(readiness.deadline_s, RECOVERY_DEADLINE_S),
+            poll_s=min(readiness.poll_s, POLL_S),
         )
+        ready = await wait_until_ready(target, settings, hub_token=self._hub_token)
         return self._redact(ready.commit) if ready.commit else None
 
     async def _ask(self, asker: CaseAsker, place: RecheckPlace) -> str:

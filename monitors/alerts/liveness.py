@@ -17,6 +17,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from http import HTTPStatus
 from itertools import pairwise
 from typing import Final
 
@@ -78,9 +79,14 @@ class Heartbeat:
         try:
             async with (
                 aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
-                session.post(f"{url}{beat.value}", params={"rid": compute_ping_id(run_id)}, data=body) as answer,
+                session.post(
+                    f"{url}{beat.value}",
+                    params={"rid": compute_ping_id(run_id)},
+                    data=body,
+                    allow_redirects=False,  # it is a secret address, and arrives there or not at all
+                ) as answer,
             ):
-                return answer.ok
+                return answer.status < HTTPStatus.MULTIPLE_CHOICES
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
             return False
 

@@ -139,6 +139,9 @@ def _format_judge_notes(judging: Judging) -> Iterator[str]:
         yield f"no answer needed a judge ({', '.join(judging.models)} stood by)"
         return
     yield f"{share}: {', '.join(judging.models)} graded {judging.judged} for ${judging.cost_usd:.4f}"
+    if judging.estimated_calls:
+        calls = plural(judging.estimated_calls, "call")
+        yield f"the provider did not count the tokens of {calls}: their cost is estimated from the texts"
     if judging.budget_reached:
         yield (
             f"the budget for judging, ${judging.budget_usd:.2f}, was reached: the run is partial, "

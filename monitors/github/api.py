@@ -19,8 +19,11 @@ from typing import Annotated, Final, NamedTuple, TypeVar
 import httpx
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from monitors.errors import NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
+from monitors.address_guard import AddressGuard
+from monitors.errors import AccessDenied, NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
+from monitors.http_client import MEGABYTE_BYTES, GuardedClient
 from monitors.records.targets import HttpUrl
+from monitors.request_headers import RequestHeaders
 from monitors.retry import TryAgain, parse_retry_after_s, retry_with_pauses
 
 
@@ -119,6 +122,7 @@ DEFAULT_LIMIT_WAIT_S: Final = 60.0
 """Wait after a rate limit without a time: "at least one minute", say GitHub's best practices for its REST API."""
 PER_PAGE: Final = 100
 """GitHub's largest page."""
+MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_PAGES: Final = 50
 """5,000 comments: more than GitHub permits on a pull request (2,500)."""
 
@@ -144,7 +148,7 @@ class GitHubRetryPolicy:
 class GitHubApi:
     """Sends requests with one token to one address; opened by `open_github_api`."""
 
-    def __init__(self, client: httpx.AsyncClient, policy: GitHubRetryPolicy) -> None:
+    def __init__(self, client: GuardedClient, policy: GitHubRetryPolicy) -> None:
         self._client = client
         self._patience = policy
 
@@ -222,6 +226,8 @@ class GitHubApi:
         """Send the request once; ``None`` without an answer if the request may be repeated."""
         try:
             return await self._client.request(method, path, json=body)
+        except AccessDenied as error:
+            raise NotifyRejected(f"could not {purpose.doing}: {error}") from None
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout):
             return None
         except httpx.HTTPError:
@@ -303,15 +309,20 @@ async def open_github_api(api_url: str, token: str, policy: GitHubRetryPolicy) -
     """Open a client for ``api_url`` with ``token``. Raises `NotifyRejected` for an invalid address."""
     headers = {
         "Accept": "application/vnd.github+json",
-        "Authorization": f"Bearer {token}",
         "User-Agent": "lookout-monitor",
         "X-GitHub-Api-Version": API_VERSION,
     }
     try:
-        client = httpx.AsyncClient(
-            base_url=api_url.rstrip("/"), headers=headers, timeout=policy.deadline_s, follow_redirects=True
+        client = GuardedClient(
+            AddressGuard([api_url], private_network=True),  # a GitHub of your own may be in your network
+            deadline_s=policy.deadline_s,
+            max_bytes=MAX_ANSWER_BYTES,
+            headers=RequestHeaders(key="GITHUB_TOKEN", values={"Authorization": f"Bearer {token}"}),
+            addresses=[api_url],
+            plain_headers=headers,
+            base_url=api_url.rstrip("/"),
         )
-    except (httpx.InvalidURL, UnicodeError):
+    except (AccessDenied, httpx.InvalidURL, UnicodeError):
         raise NotifyRejected("GITHUB_API_URL or GITHUB_TOKEN has no usable form") from None
     async with client:
         yield GitHubApi(client, policy)

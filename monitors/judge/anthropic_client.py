@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 
 from monitors.errors import GradingError, JudgeMisconfigured, JudgeUnavailable
-from monitors.judge.model import JudgePrompt, ModelReply, Stop, Usage
+from monitors.judge.model import JudgePrompt, ModelReply, Stop, Usage, estimate_usage, read_usage
 from monitors.judge.verdict import SCHEMA
 from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_until_deadline
 
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 PROVIDER: Final = "Anthropic"
 
+_REDIRECTED: Final = "; it redirects, and a prompt is not sent on: write the address that it leads to"
 _HINTS: Final = {
+    **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECTED),
     400: "; look whether the model takes structured output",
     401: "; the key is not valid",
     402: "; the account has no credit",
@@ -73,16 +75,17 @@ def raise_no_message(body: Any) -> NoReturn:
 
 
 def _parse_usage(message: Any) -> Usage:
-    used = message.usage
-    written = used.cache_creation
-    hour = written.ephemeral_1h_input_tokens if written else 0
-    return Usage(
-        input_tokens=used.input_tokens,
-        output_tokens=used.output_tokens,
-        cache_write_5m_tokens=max(0, (used.cache_creation_input_tokens or 0) - hour),
+    used = getattr(message, "usage", None)
+    written = getattr(used, "cache_creation_input_tokens", None) or 0
+    hour = getattr(getattr(used, "cache_creation", None), "ephemeral_1h_input_tokens", None) or 0
+    is_counted = isinstance(written, int) and isinstance(hour, int)
+    return read_usage(
+        input_tokens=getattr(used, "input_tokens", None),
+        output_tokens=getattr(used, "output_tokens", None),
+        cache_write_5m_tokens=max(0, written - hour) if is_counted else None,
         cache_write_1h_tokens=hour,
-        cache_read_tokens=used.cache_read_input_tokens or 0,
-        batch=used.service_tier == "batch",
+        cache_read_tokens=getattr(used, "cache_read_input_tokens", None) or 0,
+        batch=getattr(used, "service_tier", None) == "batch",
     )
 
 
@@ -142,10 +145,14 @@ class AnthropicJudge:
     async def __aenter__(self) -> Self:
         """Load the SDK, in a thread: it takes seconds, and a page may be waiting for an answer meanwhile."""
         await asyncio.to_thread(_load_sdk)
-        from anthropic import AsyncAnthropic  # heavy: four seconds
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient  # heavy: four seconds
 
         self._client = AsyncAnthropic(
-            api_key=self._key, base_url=self._base_url, max_retries=0, timeout=self._patience.try_s
+            api_key=self._key,
+            base_url=self._base_url,
+            max_retries=0,
+            timeout=self._patience.try_s,
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False),  # a prompt goes where it is configured to
         )
         return self
 
@@ -160,9 +167,10 @@ class AnthropicJudge:
     async def verdict(self, prompt: JudgePrompt) -> ModelReply:
         """Ask for one verdict, with retries."""
         params = self._params(prompt, self._cache_ttl)
-        return await retry_until_deadline(
+        reply = await retry_until_deadline(
             lambda: _ask_once(lambda: self._sdk.messages.create(**params)), self._patience, provider=self._model
         )
+        return estimate_usage(reply, prompt)
 
     async def submit(self, prompts: tuple[JudgePrompt, ...]) -> str:
         """Submit a batch and return its id."""

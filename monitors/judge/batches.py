@@ -15,7 +15,7 @@ from monitors.errors import GradingError
 from monitors.judge.canaries import Canary
 from monitors.judge.consensus import JudgeCase
 from monitors.judge.judge import Judge, JudgedGroup, build_canary_case
-from monitors.judge.model import BatchModel, JudgePrompt, ModelReply, RequestId
+from monitors.judge.model import BatchModel, JudgePrompt, ModelReply, RequestId, estimate_usage
 from monitors.judge.prompt import RenderedPrompt
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase
@@ -60,7 +60,10 @@ async def collect_batch_replies(
         except GradingError as error:
             missing.append(str(error))
             continue
-        replies |= {key: reply for key, reply in results.items() if isinstance(reply, ModelReply)}
+        for prompt in portion:
+            reply = results.get(prompt.id)
+            if isinstance(reply, ModelReply):
+                replies[prompt.id] = estimate_usage(reply, prompt)
         missing += [str(reason) for reason in results.values() if isinstance(reason, GradingError)]
     return BatchReplies(replies=replies, missing=tuple(dict.fromkeys(missing)))
 

@@ -190,6 +190,8 @@ class Cost(Record):
     cached_tokens: Annotated[int, Field(ge=0)] = 0
     output_tokens: Annotated[int, Field(ge=0)] = 0
     usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
+    estimated_calls: Annotated[int, Field(ge=0)] = 0
+    """Calls whose tokens the provider did not count."""
 
     def __add__(self, other: Cost) -> Cost:
         """Both together."""
@@ -199,6 +201,7 @@ class Cost(Record):
             cached_tokens=self.cached_tokens + other.cached_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             usd=self.usd + other.usd,
+            estimated_calls=self.estimated_calls + other.estimated_calls,
         )
 
 
@@ -211,6 +214,7 @@ def compute_cost(usage: Usage, usd: Decimal) -> Cost:
         cached_tokens=usage.cache_read_tokens,
         output_tokens=usage.output_tokens,
         usd=usd,
+        estimated_calls=int(usage.estimated),
     )
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Annotated, Final, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from monitors.errors import ConfigError, GradingError, JudgeRefused, VerdictUnreadable
 from monitors.records.base import Record
@@ -23,13 +23,15 @@ RequestId = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
 BYTES_PER_TOKEN: Final = 3
 """Where tokens must be guessed. Cautious: English has four bytes to one, Devanagari about three."""
 
-Tokens = Annotated[int, Field(ge=0)]
+Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
+"""No call has as many; a larger count is not one, and would cost more than money can be stored."""
 
 
 class Usage(Record):
     """Tokens of one reply as the provider counted them. ``input_tokens`` are those neither written nor read.
 
-    ``batch`` is true where the provider charged its price for batches.
+    ``batch`` is true where the provider charged its price for batches. ``estimated``: the provider counted nothing
+    that can be true, so the tokens are estimated from the texts (`estimate_usage`).
     """
 
     input_tokens: Tokens = 0
@@ -38,6 +40,15 @@ class Usage(Record):
     cache_write_1h_tokens: Tokens = 0
     cache_read_tokens: Tokens = 0
     batch: bool = False
+    estimated: bool = False
+
+
+def read_usage(**counts: object) -> Usage:
+    """Return the usage that a provider reports; one to be estimated where a count is missing or cannot be true."""
+    try:
+        return Usage.model_validate(counts, strict=True)
+    except ValidationError:
+        return Usage(batch=counts.get("batch") is True, estimated=True)
 
 
 class Stop(StrEnum):
@@ -69,6 +80,18 @@ class ModelReply(Record):
     stop: Stop
     answered_by: str
     usage: Usage = Usage()
+
+
+def estimate_usage(reply: ModelReply, prompt: JudgePrompt) -> ModelReply:
+    """Return the reply with its tokens estimated, where the provider did not count them."""
+    if not reply.usage.estimated:
+        return reply
+    asked, written = (
+        -(-len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
+        for text in (prompt.instructions + prompt.material, reply.text)
+    )
+    usage = reply.usage.model_copy(update={"input_tokens": asked, "output_tokens": written})
+    return reply.model_copy(update={"usage": usage})
 
 
 def require_finished(reply: ModelReply) -> None:

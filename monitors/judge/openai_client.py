@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from monitors.errors import ConfigError, JudgeMisconfigured
-from monitors.judge.model import BYTES_PER_TOKEN, JudgePrompt, ModelReply, Stop, Usage
+from monitors.judge.model import JudgePrompt, ModelReply, Stop, Usage, estimate_usage, read_usage
 from monitors.judge.verdict import SCHEMA
 from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_until_deadline
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 _STOPS: Final = {"length": Stop.CUT, "content_filter": Stop.REFUSED}
+_REDIRECTED: Final = "; it redirects, and a prompt is not sent on: write the address that it leads to"
 _HINTS: Final = {
+    **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECTED),
     400: "; look whether the model takes structured output (json_schema)",
     401: "; the key is not valid",
     402: "; the account has no credit",
@@ -39,7 +41,7 @@ def classify_status(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
     return JudgeMisconfigured(f"the endpoint of {model} refuses the request: HTTP {status}{_HINTS.get(status, '')}")
 
 
-def parse_reply(completion: Any, prompt: JudgePrompt) -> ModelReply:
+def parse_reply(completion: Any) -> ModelReply:
     """Return the text of the first choice with its usage. `TryAgain` when there is none."""
     choices: list[Any] = list(getattr(completion, "choices", None) or ())
     if not choices:
@@ -51,25 +53,20 @@ def parse_reply(completion: Any, prompt: JudgePrompt) -> ModelReply:
         text=text,
         stop=Stop.REFUSED if refused else _STOPS.get(str(choices[0].finish_reason), Stop.DONE),
         answered_by=str(completion.model),
-        usage=_parse_usage(getattr(completion, "usage", None), prompt.instructions + prompt.material, text),
+        usage=_parse_usage(getattr(completion, "usage", None)),
     )
 
 
-def _parse_usage(used: Any, asked: str, written: str) -> Usage:
-    """Return the tokens that the server counted, or an estimate without a count, so that a budget still holds."""
-    if used is None:
-        return Usage(input_tokens=_estimate_tokens(asked), output_tokens=_estimate_tokens(written))
-    details = getattr(used, "prompt_tokens_details", None)
-    cached = int(getattr(details, "cached_tokens", None) or 0)
-    return Usage(
-        input_tokens=max(0, int(used.prompt_tokens or 0) - cached),
-        output_tokens=int(used.completion_tokens or 0),
+def _parse_usage(used: Any) -> Usage:
+    cached: object = getattr(getattr(used, "prompt_tokens_details", None), "cached_tokens", None) or 0
+    asked: object = getattr(used, "prompt_tokens", None)
+    if isinstance(asked, int) and isinstance(cached, int):
+        asked -= min(asked, cached) if asked > 0 else 0
+    return read_usage(
+        input_tokens=asked,
+        output_tokens=getattr(used, "completion_tokens", None),
         cache_read_tokens=cached,
     )
-
-
-def _estimate_tokens(text: str) -> int:
-    return -(-len(text.encode("utf-8")) // BYTES_PER_TOKEN)
 
 
 ADDRESS: Final = "https://api.openai.com/v1"
@@ -106,10 +103,14 @@ class OpenAIJudge:
     async def __aenter__(self) -> Self:
         """Load the SDK, in a thread: it takes seconds, and a page may be waiting for an answer meanwhile."""
         await asyncio.to_thread(_load_sdk)
-        from openai import AsyncOpenAI  # heavy
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient  # heavy
 
         self._client = AsyncOpenAI(
-            api_key=self._key, base_url=self._base_url, max_retries=0, timeout=self._patience.try_s
+            api_key=self._key,
+            base_url=self._base_url,
+            max_retries=0,
+            timeout=self._patience.try_s,
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False),  # a prompt goes where it is configured to
         )
         return self
 
@@ -129,7 +130,7 @@ class OpenAIJudge:
         import openai  # loaded by now
 
         try:
-            return parse_reply(await self._create(prompt), prompt)
+            return estimate_usage(parse_reply(await self._create(prompt)), prompt)
         except openai.APITimeoutError:
             raise TryAgain("it did not answer in time") from None
         except openai.APIConnectionError:

@@ -244,9 +244,15 @@ def fence_text(
 
 
 def is_quoted(quote: str, fenced: FencedText) -> bool:
-    """Whether a judge's quote really stands in the fenced text, apart from white space. An empty one does not."""
+    """Whether a judge's quote really stands in the fenced text, apart from white space.
+
+    Blanks and punctuation alone are not a quote, and a single letter or digit is one only as a whole word.
+    """
     words = " ".join(normalise_untrusted(quote).text.split())
-    return bool(words) and words in " ".join(fenced.inner.split())
+    text, letters = " ".join(fenced.inner.split()), [mark for mark in words if mark.isalnum()]
+    if len(letters) == 1:
+        return words in text and re.search(rf"(?<!\w){re.escape(letters[0])}(?!\w)", text) is not None
+    return bool(letters) and words in text
 
 
 def _format_opening(part: TextSource, nonce: str) -> str:

@@ -9,7 +9,8 @@ An app that stops during a run is waited for, so that a restart by its orchestra
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from time import monotonic
@@ -19,9 +20,11 @@ import httpx
 from pydantic import Field
 
 from monitors.errors import AccessDenied, DeployFailed, NotReady, ProbeError, ReadinessUnknown
+from monitors.http_client import MEGABYTE_BYTES, GuardedClient, describe_http_error
 from monitors.json_path import collect_items
 from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.settings import ProbeSettings, ReadinessSettings
+from monitors.probes.target_guard import build_address_guard
 from monitors.probes.wire import parse_documents
 from monitors.records.base import Record
 from monitors.records.targets import Target, is_same_commit
@@ -125,7 +128,7 @@ class ReadinessPoll:
 
 async def wait_until_ready(
     target: Target,
-    settings: ReadinessSettings,
+    probe: ProbeSettings,
     *,
     commit: str | None = None,
     hub_token: str | None = None,
@@ -136,9 +139,8 @@ async def wait_until_ready(
     Wakes a sleeping Space. Raises `DeployFailed` (build or runtime error, paused), `NotReady` (deadline),
     `AccessDenied` (the Hub needs a token) or `ReadinessUnknown` (no source for the running commit, Hub down).
     """
-    async with httpx.AsyncClient(timeout=settings.request_deadline_s, follow_redirects=True) as client:
-        hub = ReadinessChecker(target, settings, client, hub_token)
-        return await _poll_until_ready(hub, settings, commit, sleep)
+    async with open_readiness_checker(target, probe, hub_token) as checker:
+        return await _poll_until_ready(checker, probe.readiness, commit, sleep)
 
 
 def names_build(target: Target, settings: ReadinessSettings) -> bool:
@@ -146,13 +148,11 @@ def names_build(target: Target, settings: ReadinessSettings) -> bool:
     return target.space is not None or settings.version_url is not None
 
 
-async def read_serving_commit(
-    target: Target, settings: ReadinessSettings, *, hub_token: str | None = None
-) -> str | None:
+async def read_serving_commit(target: Target, probe: ProbeSettings, *, hub_token: str | None = None) -> str | None:
     """Read the commit that the target serves now, in one poll; ``None`` if that cannot be known."""
-    async with httpx.AsyncClient(timeout=settings.request_deadline_s, follow_redirects=True) as client:
+    async with open_readiness_checker(target, probe, hub_token) as checker:
         try:
-            return (await ReadinessChecker(target, settings, client, hub_token).poll_target()).commit
+            return (await checker.poll_target()).commit
         except ProbeError:
             return None
 
@@ -209,7 +209,7 @@ def _build_timeout_error(poll: ReadinessPoll, commit: str | None, deadline_s: fl
 
 SIGN_IN_STATUSES = (401, 403, 407)
 """A server with this status is up; the first question shows whether the login works."""
-METHOD_NOT_ALLOWED = 405
+MIN_SUCCESS, MIN_REDIRECT, METHOD_NOT_ALLOWED = 200, 300, 405
 """An address for POST requests refuses a GET: a server with this status is up."""
 HUB_SILENT = "HUB_SILENT"
 PAGE_SILENT = "PAGE_SILENT"
@@ -219,7 +219,7 @@ class ReadinessChecker:
     """Poll one target: its runtime on the Hub, its version endpoint, its page."""
 
     def __init__(
-        self, target: Target, settings: ReadinessSettings, client: httpx.AsyncClient, hub_token: str | None
+        self, target: Target, settings: ReadinessSettings, client: GuardedClient, hub_token: str | None
     ) -> None:
         self._target = target
         self._settings = settings
@@ -239,12 +239,12 @@ class ReadinessChecker:
 
     async def _poll_page(self) -> ReadinessPoll:
         try:
-            response = await self._client.get(self._target.address)
+            status = (await _fetch_head(self._client, self._target.address)).status_code
         except httpx.HTTPError as error:
-            return ReadinessPoll(PAGE_SILENT, detail=type(error).__name__)
-        if response.is_success or response.status_code in (*SIGN_IN_STATUSES, METHOD_NOT_ALLOWED):
+            return ReadinessPoll(PAGE_SILENT, detail=describe_http_error(error))
+        if MIN_SUCCESS <= status < MIN_REDIRECT or status in (*SIGN_IN_STATUSES, METHOD_NOT_ALLOWED):
             return ReadinessPoll("RUNNING")
-        return ReadinessPoll(PAGE_SILENT, detail=f"HTTP {response.status_code}")
+        return ReadinessPoll(PAGE_SILENT, detail=f"HTTP {status}")
 
     async def _fetch_commit(self, url: str) -> str | None:
         """Return the commit that the version endpoint names; ``None`` while it does not answer."""
@@ -295,6 +295,45 @@ class ReadinessChecker:
         )
 
 
+MAX_VERSION_BYTES: Final = MEGABYTE_BYTES
+"""The limit of a version endpoint's answer."""
+
+
+@asynccontextmanager
+async def open_readiness_checker(
+    target: Target, probe: ProbeSettings, hub_token: str | None = None
+) -> AsyncGenerator[ReadinessChecker]:
+    """Open the checker of a target for the ``with`` block."""
+    async with _open_client(target.address, probe) as client:
+        yield ReadinessChecker(target, probe.readiness, client, hub_token)
+
+
+def _open_client(address: str, probe: ProbeSettings) -> GuardedClient:
+    return GuardedClient(
+        build_address_guard(address, probe),
+        deadline_s=probe.readiness.request_deadline_s,
+        max_bytes=MAX_VERSION_BYTES,
+    )
+
+
+def limit_readiness(probe: ProbeSettings, *, deadline_s: float, poll_s: float) -> ProbeSettings:
+    """Return the settings with other limits of the readiness check."""
+    readiness = probe.readiness.model_copy(update={"deadline_s": deadline_s, "poll_s": poll_s})
+    return probe.model_copy(update={"readiness": readiness})
+
+
+async def fetch_head(address: str, probe: ProbeSettings) -> httpx.Response:
+    """Return status and headers of a target's page. Raises `AccessDenied` and `httpx.HTTPError`."""
+    async with _open_client(address, probe) as client:
+        return await _fetch_head(client, address)
+
+
+async def _fetch_head(client: GuardedClient, address: str) -> httpx.Response:
+    """Return the response without its body: a page may have no end."""
+    async with client.stream("GET", address) as response:
+        return response
+
+
 POLL_INTERVAL_S: Final = 0.5
 FIRST_ANSWER_TIMEOUT_S: Final = 5.0
 """The wait for an app that has never answered: enough for a short outage, and a wrong address is reported soon."""
@@ -320,13 +359,12 @@ async def wait_until_back(
     patience_s = (
         settings.outage_patience_s if has_answered else min(FIRST_ANSWER_TIMEOUT_S, settings.outage_patience_s)
     )
-    ready = settings.readiness
     if target.space is not None:
-        await wait_until_ready(target, ready, commit=commit, hub_token=hub_token)
+        await wait_until_ready(target, settings, commit=commit, hub_token=hub_token)
         return
     await _wait_for_page(target.address, settings, patience_s)
-    if ready.version_url is not None:
-        bounded_settings = ready.model_copy(update={"deadline_s": patience_s, "poll_s": POLL_INTERVAL_S})
+    if settings.readiness.version_url is not None:
+        bounded_settings = limit_readiness(settings, deadline_s=patience_s, poll_s=POLL_INTERVAL_S)
         await wait_until_ready(target, bounded_settings, commit=commit)
 
 
@@ -335,7 +373,7 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
     serving_below = (
         MIN_CLIENT_ERROR if settings.driver == "browser" else MIN_SERVER_ERROR
     )  # an API may refuse a GET
-    async with httpx.AsyncClient(timeout=settings.readiness.request_deadline_s, follow_redirects=True) as client:
+    async with _open_client(address, settings) as client:
         while True:
             fault = await _find_page_fault(client, address, serving_below)
             if fault is None:
@@ -346,10 +384,10 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
             await asyncio.sleep(POLL_INTERVAL_S)
 
 
-async def _find_page_fault(client: httpx.AsyncClient, address: str, serving_below: int) -> str | None:
+async def _find_page_fault(client: GuardedClient, address: str, serving_below: int) -> str | None:
     """Open the page and return what is wrong with it, or ``None``."""
     try:
-        response = await client.get(address)
+        status = (await _fetch_head(client, address)).status_code
     except httpx.HTTPError as error:
-        return type(error).__name__
-    return None if response.status_code < serving_below else f"HTTP {response.status_code}"
+        return describe_http_error(error)
+    return None if status < serving_below else f"HTTP {status}"

@@ -57,7 +57,7 @@ class Judging(Record):
     reasons, most frequent first. ``lineages`` are all judges whose grades count. ``cached_tokens`` were read from
     the provider's cache. ``cost_usd`` is the total cost, including canaries and unreadable verdicts.
     ``not_by_batch`` says which verdicts a nightly run's batches did not return; they were requested one by one, at
-    the full price.
+    the full price. The provider did not count the tokens of ``estimated_calls``.
     """
 
     state: JudgeState
@@ -76,6 +76,7 @@ class Judging(Record):
     ungraded_because: tuple[str, ...] = ()
     lineages: tuple[JudgeLineage, ...] = ()
     calls: Count = 0
+    estimated_calls: Count = 0
     input_tokens: Count = 0
     cached_tokens: Count = 0
     output_tokens: Count = 0

@@ -33,6 +33,7 @@ from monitors.records.runs import CaseResult
 from monitors.reports.format import BLAME_WORDS, NO_ANSWER_WORDS, format_moment, format_seconds
 from monitors.reports.marked_text import Pieces, Redact, TextMarker, collect_secrets
 from monitors.reports.triage_view import TriageView, build_triage_view
+from monitors.request_headers import HIDDEN
 
 _BLAME_ORDER = (Blame.APP, Blame.PROVIDER, Blame.MONITOR)
 _KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
@@ -99,6 +100,7 @@ class PictureMode(StrEnum):
     NONE = "none"
     EMBEDDED = "embedded"
     LINKED_PERSONAL = "linked_personal"
+    LINKED_MASKED = "linked_masked"
     LINKED_LARGE = "linked_large"
     MISSING = "missing"
 
@@ -120,8 +122,8 @@ class PictureAlbum:
         self._max_each_bytes = max_each_bytes
         self._remaining_bytes = max_total_bytes
 
-    def get_picture(self, relative: str | None, *, personal: bool) -> Picture:
-        """Return the screenshot at ``relative``. One that shows personal data is always linked, not embedded.
+    def get_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
+        """Return the screenshot at ``relative``. One that is ``withheld`` is linked in that mode, not embedded.
 
         A path outside the folder, or one that is not a PNG or JPEG file, counts as missing.
         """
@@ -132,8 +134,8 @@ class PictureAlbum:
         if path is None or not media_type:
             return Picture(PictureMode.MISSING)
         href = quote(path.relative_to(self._folder).as_posix())
-        if personal:
-            return Picture(PictureMode.LINKED_PERSONAL, href)
+        if withheld is not None:
+            return Picture(withheld, href)
         size = path.stat().st_size
         if size > min(self._max_each_bytes, self._remaining_bytes):
             return Picture(PictureMode.LINKED_LARGE, href)
@@ -257,6 +259,7 @@ class CaseViewer:
         case, response, assessment = result.case, result.result, result.assessment
         marker = TextMarker(self.redact, collect_secrets(result), self.limit)
         views = (_build_grade_view(grade, marker) for grade in assessment.grades)
+        withheld = self._find_reason_to_withhold(response, assessment)
         return CaseView(
             anchor=build_anchor(result),
             id=case.id,
@@ -291,19 +294,21 @@ class CaseViewer:
             ),
             console_errors=tuple(marker.mark_plain(text, 400) for text in response.evidence.console_errors[:20]),
             refused=tuple(marker.mark_plain(text, 400) for text in response.evidence.refused[:20]),
-            picture=self.album.get_picture(
-                response.evidence.screenshot, personal=self._is_personal(response, assessment)
-            ),
-            trace_href=""
-            if self._is_personal(response, assessment)
-            else self.album.get_link(response.evidence.trace),
+            picture=self.album.get_picture(response.evidence.screenshot, withheld=withheld),
+            trace_href=self.album.get_link(response.evidence.trace) if withheld is None else "",
             triage=build_triage_view(result, marker, self.ratings.get(case.id)),
         )
 
-    def _is_personal(self, response: Exchange | NoAnswer, assessment: Assessment) -> bool:
-        """Whether the picture would show personal data that the page's text masks."""
+    def _find_reason_to_withhold(self, response: Exchange | NoAnswer, assessment: Assessment) -> PictureMode | None:
+        """Return how to link a picture that would show what the page's text masks; ``None`` for any other.
+
+        The login's secrets are masked before a response is stored, so only their mark is left to see.
+        """
+        if HIDDEN in response.model_dump_json():
+            return PictureMode.LINKED_MASKED
         text = response.visible_text if isinstance(response, Exchange) else response.partial_text
-        return FailureKind.PII_DISCLOSURE in assessment.failure_kinds or self.redact(text) != text
+        is_personal = FailureKind.PII_DISCLOSURE in assessment.failure_kinds or self.redact(text) != text
+        return PictureMode.LINKED_PERSONAL if is_personal else None
 
 
 def _build_earlier_turns(result: CaseResult, marker: TextMarker) -> tuple[TurnView, ...]:

@@ -35,11 +35,24 @@ SPOILED: dict[str, Spoil] = {
     "extra_key": _with(severity=1),
     "false_quote": _with(quotes=["words that nobody wrote in this answer at all"]),
     "empty_quote": _with(quotes=[""]),
+    "blank_quote": _with(quotes=[" \u200b "]),
+    "punctuation_quote": _with(quotes=["."]),
+    "letter_quote": _with(quotes=["e"]),
     "missing_key": lambda verdict: as_text({k: v for k, v in verdict.items() if k != "factual_match"}),
     "contradiction": _with(factual_match=True, score=0.0, failure_kinds=["wrong_fact"]),
     "surrogate": lambda verdict: as_text(verdict).replace('"reason": "', '"reason": "\\ud800'),
 }
 """Verdicts that no one should believe, by the name of their fault."""
+
+
+MISCOUNTED: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "usage_missing": lambda _usage: None,
+    "usage_text": lambda usage: usage | {"input_tokens": "many"},
+    "usage_negative": lambda usage: usage | {"output_tokens": -5},
+    "usage_huge": lambda usage: usage | {"input_tokens": 10**30},
+    "usage_fraction": lambda usage: usage | {"cache_creation_input_tokens": "1.5"},
+}
+"""Counts of tokens that cannot be true, by their names."""
 
 
 class Replies:
@@ -58,6 +71,7 @@ class Replies:
         if name == "thinking":
             content.insert(0, {"type": "thinking", "thinking": "let me see", "signature": "c2ln"})
         self._count += 1
+        usage = self.cache.usage(body, text or "", batch=batch)
         return {
             "id": f"msg_test_{self._count}",
             "type": "message",
@@ -69,7 +83,7 @@ class Replies:
             "stop_details": {"type": "refusal", "category": None, "explanation": None}
             if stop == "refusal"
             else None,
-            "usage": self.cache.usage(body, text or "", batch=batch),
+            "usage": MISCOUNTED[name](usage) if name in MISCOUNTED else usage,
         }
 
     def _written(self, body: dict[str, Any], fault: str) -> tuple[str | None, str]:

@@ -18,8 +18,12 @@ class Hub(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(
-        self, *runtimes: dict[str, Any] | int, page_status: Callable[[int], int] = lambda _visit: 200
+        self,
+        *runtimes: dict[str, Any] | int,
+        page_status: Callable[[int], int] = lambda _visit: 200,
+        redirects_to: str | None = None,
     ) -> None:
+        self.redirects_to = redirects_to
         self.runtimes = list(runtimes)
         self.page_status = page_status
         self.visits = 0
@@ -66,7 +70,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, json.dumps(self.server.version))
         else:
             self.server.visits += 1
-            self._send(self.server.page_status(self.server.visits), "<title>chat</title>")
+            status = 302 if self.server.redirects_to else self.server.page_status(self.server.visits)
+            self._send(status, "<title>chat</title>")
 
     def _whoami(self) -> tuple[int, str]:
         token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
@@ -80,5 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(text)))
+        if status == 302:
+            self.send_header("Location", str(self.server.redirects_to))
         self.end_headers()
         self.wfile.write(text.encode())

@@ -18,6 +18,15 @@ MIN_PREFIX_TOKENS, PREFIX_STEP = 1_024, 128
 """OpenAI caches by itself what stands in front, from so many tokens on, in steps: its guide on prompt caching."""
 
 
+_MISCOUNTED: dict[str, dict[str, Any]] = {
+    "usage_text": {"prompt_tokens": "many"},
+    "usage_negative": {"completion_tokens": -5},
+    "usage_huge": {"prompt_tokens": 10**30},
+    "usage_cached_text": {"prompt_tokens_details": {"cached_tokens": "half"}},
+}
+"""Counts of tokens that cannot be true, by their names."""
+
+
 class OpenAIServer(ThreadedServer):
     """The chat API on loopback.
 
@@ -94,6 +103,8 @@ class OpenAIServer(ThreadedServer):
                 prompt_tokens // 2 if self.cache_share is None else self._cached(body, schema, self.cache_share)
             )
             completion["usage"] = usage | {"prompt_tokens_details": {"cached_tokens": cached}}
+        if fault in _MISCOUNTED:
+            completion["usage"] |= _MISCOUNTED[fault]
         return completion
 
     def _cached(self, body: dict[str, Any], schema: int, share: float) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 from aiohttp import web
@@ -13,7 +15,9 @@ class RangeServer(ThreadedServer):
     """Serves ``folder``; ``token`` is asked for when it is set.
 
     ``fault`` for all requests until it is changed: ``plain`` (ignores ranges), ``500``, ``cut`` (half of what was
-    asked for, then the connection ends), ``elsewhere`` (redirects to ``other``, which gets to see ``seen``).
+    asked for, then the connection ends), ``elsewhere`` (redirects to ``other``, which gets to see ``seen``),
+    ``drips`` (a byte at a time, and the end never comes), ``endless`` (what was asked for, then more without an
+    end), ``digits`` (a length that no number holds).
     """
 
     def __init__(self, folder: Path, token: str | None = None) -> None:
@@ -34,7 +38,7 @@ class RangeServer(ThreadedServer):
         if self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
             return web.Response(status=401)
         if self.fault == "elsewhere":
-            raise web.HTTPFound(f"{self.other}/{request.match_info['path']}")
+            return web.Response(status=302, headers={"Location": f"{self.other}/{request.match_info['path']}"})
         if self.fault == "500":
             return web.Response(status=500)
         content = self._content(request.match_info["path"].rpartition("/")[2])
@@ -56,6 +60,10 @@ class RangeServer(ThreadedServer):
         last = (wanted.start or 0) + len(part) - 1
         headers = {"Content-Range": f"bytes {wanted.start or 0}-{last}/{len(content)}"}
         self.bytes_sent += len(part)
+        if self.fault == "digits":
+            headers["Content-Range"] = f"bytes 0-0/{'9' * 5000}"
+        if self.fault in {"drips", "endless"}:
+            return await self._never_end(request, part, headers)
         if self.fault == "cut" and len(part) > 1:
             response = web.StreamResponse(status=206, headers={**headers, "Content-Length": str(len(part))})
             await response.prepare(request)
@@ -64,3 +72,14 @@ class RangeServer(ThreadedServer):
             request.transport.close()
             return response
         return web.Response(status=206, body=part, headers=headers)
+
+    async def _never_end(self, request: web.Request, content: bytes, headers: dict[str, str]) -> web.StreamResponse:
+        response = web.StreamResponse(status=206, headers=headers)
+        await response.prepare(request)
+        if self.fault == "endless":
+            await response.write(content)
+        with suppress(ConnectionError):
+            while True:
+                await asyncio.sleep(0.05)
+                await response.write(b"x" if self.fault == "endless" else b"")
+        return response

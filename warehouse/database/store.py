@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import duckdb
 from pydantic import ValidationError
 
 from monitors.errors import QueryInvalid, WarehouseDamaged
+from monitors.plural import plural
 from monitors.records.base import Record
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
@@ -46,6 +48,26 @@ class Table:
 
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
+
+
+_QUERY_KINDS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+"""FROM, WITH, DESCRIBE, SHOW and SUMMARIZE are SELECT to DuckDB's parser."""
+_CHANGES_STATE = re.compile(
+    r"\b(?:(?:enable|disable)_(?:logging|profil\w+)|write_log|(?:force_)?checkpoint|truncate_duckdb_logs"
+    r"|\w+_external_resource\w*|json_execute_serialized_sql|sleep_ms)\"?\s*\(",
+    re.IGNORECASE,
+)
+"""Functions that change the process or its files; some arguments of `enable_logging` abort it (DuckDB 2.0.0)."""
+
+
+def _check_is_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raise `QueryInvalid` for anything but one query."""
+    kinds = [statement.type for statement in connection.extract_statements(sql)]
+    if len(kinds) != 1 or kinds[0] not in _QUERY_KINDS:
+        got = "nothing" if not kinds else plural(len(kinds), "statement") if len(kinds) > 1 else kinds[0].name
+        raise QueryInvalid(f"expected one SELECT, FROM, WITH, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN, and got {got}")
+    if match := _CHANGES_STATE.search(sql):
+        raise QueryInvalid(f"{match[0].rstrip('( ')} changes settings or files; a query only reads")
 
 
 class CaseStanding(Record):
@@ -104,16 +126,24 @@ class Store:
         """Run one read-only query with bound ``parameters``.
 
         It sees what is loaded and has no access to files and network. Raises `QueryInvalid` with DuckDB's message,
-        and `WarehouseBusy` when a writer held the lock for longer than ``wait_s`` seconds.
+        for anything but one query, and for a result that does not fit into memory; `WarehouseBusy` when a writer
+        held the lock for longer than ``wait_s`` seconds.
         """
         with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")
             try:
+                _check_is_query(connection, sql)
                 result = connection.execute(sql, parameters or None)
                 columns = tuple(str(column[0]) for column in result.description or ())
                 return Table(columns, tuple(result.fetchall()) if columns else ())
             except duckdb.FatalException:
                 raise
+            except duckdb.InterruptException:
+                raise KeyboardInterrupt from None
+            except (duckdb.OutOfMemoryException, MemoryError):
+                raise QueryInvalid(
+                    "the result does not fit into memory: select fewer columns or rows (LIMIT), or let it count"
+                ) from None
             except duckdb.Error as error:
                 raise QueryInvalid(str(error)) from error
 

@@ -34,9 +34,11 @@ from deployments.cli.doctor.services import (
 from deployments.install_browser import find_working_browser
 from flows.waiting import update_waiting
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
-from monitors.errors import BrowserLost, ConfigError, MonitorError, WarehouseBusy
+from monitors.errors import AccessDenied, BrowserLost, ConfigError, MonitorError, WarehouseBusy
 from monitors.goldset.load import load_suite, read_suite_text
+from monitors.http_client import describe_http_error
 from monitors.plural import plural
+from monitors.probes.readiness import fetch_head
 from warehouse.data_folder import refuse_links
 
 if TYPE_CHECKING:
@@ -133,12 +135,11 @@ def check_pages(context: DoctorContext) -> list[HealthCheck]:
 def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> HealthCheck:
     check_name, address = f"page of {name}", build_target_record(name, target).address
     try:
-        answer = httpx.get(address, timeout=REQUEST_S, follow_redirects=True)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        answer = asyncio.run(fetch_head(address, target.probe))
+    except (httpx.HTTPError, AccessDenied) as error:
         to_do = "open it from this machine: its spelling, network, proxy, or the app is down"
-        return HealthCheck(
-            name=check_name, health=Health.BROKEN, found=f"{address}: {type(error).__name__}", to_do=to_do
-        )
+        reason = str(error) if isinstance(error, AccessDenied) else describe_http_error(error)
+        return HealthCheck(name=check_name, health=Health.BROKEN, found=f"{address}: {reason}", to_do=to_do)
     if "date" in answer.headers:
         context.dates += _parse_date(answer.headers["date"])
     took = f"{address}: HTTP {answer.status_code} in {answer.elapsed.total_seconds():.2f} s"

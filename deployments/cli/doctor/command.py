@@ -236,7 +236,7 @@ def _print_traffic(target: str, config: Path) -> None:
     from flows.clock import utc_now  # duckdb
 
     with show_waiting("Reading live traffic"):
-        samples = asyncio.run(sample_traffic(settings.traffic, utc_now()))
+        samples = asyncio.run(sample_traffic(settings, settings.traffic, utc_now()))
     console = make_terminal_console()
     for row_name, line in format_traffic(samples, settings.graders.account_patterns):
         print_named(console, row_name, [escape(line)])

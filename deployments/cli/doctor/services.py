@@ -17,8 +17,6 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-import httpx
-
 from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.config.isolation import find_experiment_settings, refuse_production
 from monitors.errors import (
@@ -34,7 +32,7 @@ from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.settings import LangSmithSettings
 from monitors.probes.driver import Answer
 from monitors.probes.inspect.findings import ADVICE, HARMLESS
-from monitors.probes.readiness import HUB_SILENT, ReadinessChecker, ReadinessPoll, Stage, fetch_hub_account
+from monitors.probes.readiness import HUB_SILENT, ReadinessPoll, Stage, fetch_hub_account, open_readiness_checker
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame, Record
 from monitors.records.exchanges import NoAnswerReason
@@ -329,10 +327,9 @@ def _check_space(context: DoctorContext, name: str, target: TargetConfig) -> Hea
 
 
 async def _poll_space(context: DoctorContext, name: str, target: TargetConfig) -> ReadinessPoll:
-    settings = target.probe.readiness
-    async with httpx.AsyncClient(timeout=settings.request_deadline_s, follow_redirects=True) as client:
-        token = context.environment.get(TOKEN_VARIABLE)
-        return await ReadinessChecker(build_target_record(name, target), settings, client, token).poll_target()
+    token = context.environment.get(TOKEN_VARIABLE)
+    async with open_readiness_checker(build_target_record(name, target), target.probe, token) as checker:
+        return await checker.poll_target()
 
 
 def _rate_stage(name: str, target: TargetConfig, poll: ReadinessPoll) -> tuple[Health, str]:
@@ -412,16 +409,19 @@ def _report_judge(outcome: JudgeOutcome) -> HealthCheck:
 def check_hallucination_logs(context: DoctorContext) -> list[HealthCheck]:
     """Check that each followed log exists and can be read. Stores nothing and notifies nobody."""
     targets = context.config.targets if context.config else {}
-    logs = {name: target.hallucination_log for name, target in targets.items()}
-    return [_check_log(name, settings) for name, settings in logs.items() if settings is not None]
+    return [
+        _check_log(name, target.hallucination_log, target.probe)
+        for name, target in targets.items()
+        if target.hallucination_log is not None
+    ]
 
 
-def _check_log(name: str, settings: HallucinationLogSettings) -> HealthCheck:
+def _check_log(name: str, settings: HallucinationLogSettings, probe: ProbeSettings) -> HealthCheck:
     from flows.hallucination_log.follower import open_log_place  # duckdb
 
     check_name = f"log of {name}"
     try:
-        with open_log_place(settings).poll() as files:
+        with open_log_place(settings, probe).poll() as files:
             newest, rotated = files.newest, len(files.rotated)
     except (SourceUnavailable, ConfigError) as error:
         to_do = "see whether `at` is right, and whether this user may read it"

@@ -12,6 +12,7 @@ from typing import Final
 from flows.nightly.context import build_traffic_sources
 from flows.nightly.format import REASON_WORDS
 from monitors.alerts.redact import make_excerpt
+from monitors.config.file import TargetConfig
 from monitors.errors import MonitorError
 from monitors.plural import plural
 from monitors.records.traffic import Conversation, SourceWarning, UnusableReason
@@ -51,10 +52,10 @@ class TrafficSample:
             self.conversations.append(record)
 
 
-async def sample_traffic(settings: NightlySettings, now: datetime) -> list[TrafficSample]:
+async def sample_traffic(configured: TargetConfig, settings: NightlySettings, now: datetime) -> list[TrafficSample]:
     """Read the first items of each source of a target."""
     samples: list[TrafficSample] = []
-    for name, source in build_traffic_sources(settings).items():
+    for name, source in build_traffic_sources(configured, settings).items():
         is_file = isinstance(settings.sources[name], FileTraffic)
         since = datetime.min.replace(tzinfo=UTC) if is_file else now - RECENT
         samples.append(await _read_sample(TrafficSample(name), source, since, now + timedelta(days=1)))

@@ -266,7 +266,7 @@ def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
         )
     job = parse_job(environment) if options.github or is_actions(environment) else None
     with disable_workflow_commands(environment):
-        posts, result = (_verify_target if options.target else _reevaluate)(options, environment, job)
+        posts, result = (_verify_target if options.target is not None else _reevaluate)(options, environment, job)
         if result is None:
             return ExitCode.INCONCLUSIVE
         _print_result(result, as_json=options.as_json, verbose=options.verbose)

@@ -48,6 +48,8 @@ def vary_command(
 ) -> ExitCode:
     """Write other wordings of a suite's questions with the same expected answers. No model; always the same."""
     wanted = parse_kinds(kinds)
+    if not suite.name:
+        raise ConfigError(f"{suite} is not a file: name the suite, JSON lines")
     goal = output or suite.with_name(f"{suite.stem}-variants.jsonl")
     if goal.resolve() == suite.resolve():
         raise ConfigError(f"--output {goal} is the suite itself; variants have a file of their own")

@@ -445,10 +445,12 @@ class SlackWebhook:
 async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.ClientSession]:
     """Open a session that turns every failure into a `NotifyError`, without the library's texts."""
     timeout = aiohttp.ClientTimeout(total=settings.send_timeout_s, connect=CONNECT_TIMEOUT_S)
+    watch_redirects = aiohttp.TraceConfig()
+    watch_redirects.on_request_redirect.append(_refuse_redirect)
     try:
         async with (
             asyncio.timeout(settings.send_timeout_s),
-            aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
+            aiohttp.ClientSession(timeout=timeout, trust_env=True, trace_configs=[watch_redirects]) as session,
         ):
             yield session
     except SlackApiError as error:
@@ -462,6 +464,11 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
     except (AttributeError, KeyError, TypeError, ValueError):
         # The SDK fails on an answer that is not JSON of Slack's shape; the request itself was sent.
         raise build_refusal_error(200, None) from None
+
+
+async def _refuse_redirect(*_event: object) -> None:
+    """Refuse a redirect before it is followed: the SDK follows them, with the message."""
+    raise NotifyRejected("the configured Slack address redirects, which is not followed; see `slack_api_url`")
 
 
 def _build_retry_handlers(settings: AlertSettings) -> list[AsyncRetryHandler]:

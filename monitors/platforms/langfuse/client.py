@@ -30,13 +30,16 @@ import httpx
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from pydantic.alias_generators import to_camel
 
-from monitors.errors import ConfigError, MonitorError, SourceUnavailable
+from monitors.address_guard import AddressGuard
+from monitors.errors import AccessDenied, ConfigError, MonitorError, SourceUnavailable
+from monitors.http_client import MEGABYTE_BYTES, GuardedClient, describe_http_error
 from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.platform import Json
 from monitors.retry import TryAgain, is_retryable, parse_retry_after_s, retry_with_pauses
 
 API: Final = "/api/public"
 VERSION: Final = 4
+MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_TRIES: Final = 6
 FIRST_PAUSE_S: Final = 1.0
 MAX_PAUSE_S: Final = 90.0
@@ -111,9 +114,7 @@ def load_langfuse_keys(settings: LangfuseSettings, environment: Mapping[str, str
 class LangfuseClient:
     """Requests to one project. Every failure is a `SourceUnavailable` or `ConfigError` that names no key."""
 
-    def __init__(
-        self, http: httpx.AsyncClient, settings: LangfuseSettings, keys: LangfuseKeys, sleep: Sleep
-    ) -> None:
+    def __init__(self, http: GuardedClient, settings: LangfuseSettings, keys: LangfuseKeys, sleep: Sleep) -> None:
         self._http, self._settings, self._keys, self._sleep = http, settings, keys, sleep
         self._project: Project | None = None
         self._version: str | None = None
@@ -128,7 +129,14 @@ class LangfuseClient:
         `ConfigError` for keys of production, or of another project than the configured one.
         """
         auth, deadline_s = (keys.public, keys.secret), settings.request_deadline_s
-        async with httpx.AsyncClient(base_url=settings.host, auth=auth, timeout=deadline_s) as http:
+        async with GuardedClient(
+            AddressGuard([settings.host], private_network=True),  # a Langfuse of your own may be in your network
+            deadline_s=deadline_s,
+            max_bytes=MAX_ANSWER_BYTES,
+            max_redirects=0,
+            auth=auth,
+            base_url=settings.host,
+        ) as http:
             client = cls(http, settings, keys, sleep)
             await client._check_project()
             yield client
@@ -200,9 +208,11 @@ class LangfuseClient:
         except TimeoutError:
             message = f"no answer within {self._settings.request_deadline_s:g} s"
             raise TryAgain(self.build_unavailable_error(doing, message)) from None
+        except AccessDenied as error:
+            raise self.build_unavailable_error(doing, str(error)) from None
         except httpx.HTTPError as error:
             raise TryAgain(
-                self.build_unavailable_error(doing, f"{type(error).__name__} at {self._settings.host}")
+                self.build_unavailable_error(doing, f"{describe_http_error(error)} at {self._settings.host}")
             ) from None
         if response.is_success or response.status_code == _NOT_FOUND:
             return response

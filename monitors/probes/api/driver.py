@@ -16,6 +16,7 @@ from typing import Any, Self, cast
 
 import httpx
 
+from monitors.address_guard import AddressGuard
 from monitors.errors import (
     AccessDenied,
     AnswerIncomplete,
@@ -28,11 +29,12 @@ from monitors.errors import (
     RateLimited,
     Unreachable,
 )
+from monitors.http_client import MEGABYTE_BYTES, GuardedClient, describe_http_error
 from monitors.json_path import collect_items, collect_values
-from monitors.probes.address_guard import AddressGuard, build_address_guard
 from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
 from monitors.probes.settings import ApiSettings, ProbeSettings
+from monitors.probes.target_guard import build_address_guard
 from monitors.probes.wire import WireRule, read_documents, read_reply
 from monitors.records.base import Record
 from monitors.records.exchanges import Channel, Timings, WirePayload
@@ -90,6 +92,10 @@ async def parse_events(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
             data.append(value)
 
 
+MAX_ANSWER_BYTES = 20 * MEGABYTE_BYTES
+"""The limit of one response, streams included; the longest reports are about a hundredth of it."""
+
+
 class Clients:
     """Lend HTTP clients and reuse them with their connections.
 
@@ -98,17 +104,13 @@ class Clients:
     requests lead.
     """
 
-    def __init__(
-        self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard | None = None
-    ) -> None:
-        self._headers = dict(headers.values)
-        self._hooks = headers.build_hooks([address], guard.build_event_hooks() if guard else None)
-        self._timeout = httpx.Timeout(settings.answer_deadline_s, connect=settings.page_deadline_s)
+    def __init__(self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard) -> None:
+        self._settings, self._headers, self._address, self._guard = settings, headers, address, guard
         self._trust = httpx.create_ssl_context()  # takes 0.1 s, so it is done once
-        self._idle: list[httpx.AsyncClient] = []
+        self._idle: list[GuardedClient] = []
 
     @asynccontextmanager
-    async def lend(self) -> AsyncGenerator[httpx.AsyncClient]:
+    async def lend(self) -> AsyncGenerator[GuardedClient]:
         """Yield a client without cookies for one conversation. A client on which something failed is not reused."""
         client = self._idle.pop() if self._idle else self._create_client()
         try:
@@ -124,13 +126,16 @@ class Clients:
         while self._idle:
             await self._idle.pop().aclose()
 
-    def _create_client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
+    def _create_client(self) -> GuardedClient:
+        deadline_s = self._settings.answer_deadline_s
+        return GuardedClient(
+            self._guard,
+            deadline_s=deadline_s,
+            max_bytes=MAX_ANSWER_BYTES,
             headers=self._headers,
-            timeout=self._timeout,
+            addresses=[self._address],
+            timeout=httpx.Timeout(deadline_s, connect=self._settings.page_deadline_s),
             verify=self._trust,
-            follow_redirects=True,
-            event_hooks=self._hooks,
         )
 
 
@@ -279,9 +284,9 @@ async def translate_http_errors(reply: ApiReply, settings: ProbeSettings) -> Asy
         raise AnswerTimeout(f"no answer began {time_limit}") from error
     except httpx.HTTPError as error:
         if reply.text:
-            message = f"the stream broke off: {type(error).__name__}"
+            message = f"the stream broke off: {describe_http_error(error)}"
             raise AnswerIncomplete(message, partial_text=reply.text) from error
-        raise Unreachable(f"the API does not answer: {type(error).__name__}") from error
+        raise Unreachable(f"the API does not answer: {describe_http_error(error)}") from error
 
 
 def check_path(response: httpx.Response) -> None:

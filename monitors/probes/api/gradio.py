@@ -9,7 +9,6 @@ import httpx
 
 from monitors.errors import AnswerIncomplete, AppErrorShown, PageNotUnderstood
 from monitors.json_path import collect_values
-from monitors.probes.address_guard import build_address_guard
 from monitors.probes.api.driver import (
     ApiReply,
     Clients,
@@ -24,6 +23,7 @@ from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.build_info import read_build_info
 from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
 from monitors.probes.settings import ProbeSettings
+from monitors.probes.target_guard import build_address_guard
 from monitors.records.exchanges import Channel, Timings, WirePayload
 from monitors.request_headers import RequestHeaders
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
+from monitors.address_guard import AddressGuard
 from monitors.errors import AccessDenied, Unreachable
-from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser.chromium import (
     Chromium,
     build_context_options,

@@ -15,7 +15,6 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from monitors.errors import BrowserLost, LoginWall, ProbeError, SessionEnded
-from monitors.probes.address_guard import build_address_guard
 from monitors.probes.browser.chromium import (
     Chromium,
     build_context_options,
@@ -29,6 +28,7 @@ from monitors.probes.browser.opening import ChatPath, find_element, is_page_gone
 from monitors.probes.browser.proxy import GuardedProxy
 from monitors.probes.browser.visit import Visit
 from monitors.probes.settings import Isolation, ProbeSettings
+from monitors.probes.target_guard import build_address_guard
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Dialog, ElementHandle, Page, Worker

@@ -20,6 +20,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
+from monitors.child_environment import build_child_environment
+
 FOLDER_PREFIX: Final = ".browser-"
 MAX_FOLDER_CHARACTERS: Final = 60
 """A socket's path has at most 107 characters, and Chromium adds about 40: with a longer path it would not start."""
@@ -48,6 +50,8 @@ def remove_folder(folder: Path) -> None:
 def use_for_driver(folder: Path) -> None:
     """Use ``folder`` for the temporary files of the driver that this task starts next, and of its browsers.
 
+    They get no secret of the environment (`build_child_environment`).
+
     Playwright has no option for it: the driver reads its environment.
     """
     transport: Any = import_module(
@@ -58,7 +62,7 @@ def use_for_driver(folder: Path) -> None:
 
         def with_folder() -> dict[str, str]:
             chosen = _folder.get()
-            return {**original(), **({"TMPDIR": chosen} if chosen else {})}
+            return {**build_child_environment(original()), **({"TMPDIR": chosen} if chosen else {})}
 
         transport.get_driver_env = with_folder
     _folder.set(str(folder))

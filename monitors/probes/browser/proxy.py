@@ -25,8 +25,8 @@ from typing import Final, Self
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from monitors.address_guard import AddressGuard, format_place
 from monitors.errors import AccessDenied
-from monitors.probes.address_guard import AddressGuard, format_place
 
 log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from monitors.address_guard import AddressGuard, Place, format_place, parse_place
 from monitors.errors import (
     AccessDenied,
     AnswerIncomplete,
@@ -21,7 +22,6 @@ from monitors.errors import (
     ProbeError,
     Unreachable,
 )
-from monitors.probes.address_guard import AddressGuard, Place, format_place, parse_place
 from monitors.probes.browser.page_info import read_page_info
 from monitors.probes.browser.proxy import GuardedProxy
 from monitors.records.exchanges import PageInfo

@@ -18,7 +18,6 @@ import httpx
 
 from monitors.errors import PageNotUnderstood, ProbeError
 from monitors.json_path import collect_values, join_text_parts
-from monitors.probes.address_guard import build_address_guard
 from monitors.probes.api.driver import (
     REFUSED_STATUSES,
     TOO_MANY_REQUESTS,
@@ -39,6 +38,7 @@ from monitors.probes.inspect.findings import (
     read_text_at,
 )
 from monitors.probes.settings import ApiSettings, ProbeSettings
+from monitors.probes.target_guard import build_address_guard
 from monitors.records.base import Record
 from monitors.request_headers import NO_HEADERS, RequestHeaders
 

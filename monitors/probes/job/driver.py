@@ -22,14 +22,15 @@ import httpx
 
 from monitors.errors import AnswerIncomplete, AnswerTimeout, AppErrorShown, ConfigError, OldJob, ProbeError
 from monitors.facts.agent_trace import read_trace
+from monitors.http_client import MEGABYTE_BYTES
 from monitors.json_path import collect_values
-from monitors.probes.address_guard import build_address_guard
 from monitors.probes.api.driver import Message, fill_template, parse_events, parse_json, split_lines
 from monitors.probes.driver import Answer, SelectEvidence, create_conversation_id, store_no_evidence
 from monitors.probes.job.notes import JobNote, JobNotes
 from monitors.probes.job.report import build_report_answer, build_report_request, raise_on_graphql_errors
-from monitors.probes.job.watch import MEGABYTE_BYTES, AgentJob, JobHttp, build_old_job_error
+from monitors.probes.job.watch import AgentJob, JobHttp, build_old_job_error
 from monitors.probes.settings import JobSettings, ProbeSettings
+from monitors.probes.target_guard import build_address_guard
 from monitors.request_headers import RequestHeaders
 from monitors.retry import TryAgain
 

@@ -19,6 +19,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 
+from monitors.address_guard import AddressGuard
 from monitors.errors import (
     AccessDenied,
     AnswerIncomplete,
@@ -38,9 +39,9 @@ from monitors.facts.agent_trace import (
     read_events,
     read_trace,
 )
+from monitors.http_client import MEGABYTE_BYTES, GuardedClient, describe_http_error
 from monitors.json_path import collect_items
 from monitors.plural import plural
-from monitors.probes.address_guard import AddressGuard
 from monitors.probes.api.driver import Event, parse_json
 from monitors.probes.browser.inpage import replace_surrogates
 from monitors.probes.job.questions import AgentQuestions
@@ -56,7 +57,8 @@ WALL_STATUSES = (402, 407)
 REFUSED_QUERY_STATUSES = (400, 422)
 """Statuses of GraphQL over HTTP for a query that it cannot run; the body has the errors."""
 CONFLICT, TOO_MANY_REQUESTS, MIN_ERROR_STATUS, MIN_SERVER_ERROR = 409, 429, 400, 500
-MEGABYTE_BYTES = 1_000_000
+MAX_EVENTS_BYTES = 200 * MEGABYTE_BYTES
+"""The limit of a job's event stream; a body has the limit of the settings."""
 CHUNK_BYTES = 65_536
 
 
@@ -73,19 +75,16 @@ class JobHttp:
     ``headers`` go only to the hosts that ``start`` and the settings name.
     """
 
-    def __init__(
-        self, settings: JobSettings, headers: RequestHeaders, start: str, guard: AddressGuard | None = None
-    ) -> None:
+    def __init__(self, settings: JobSettings, headers: RequestHeaders, start: str, guard: AddressGuard) -> None:
         self._settings = settings
         self._headers = headers
-        self._client = httpx.AsyncClient(
-            headers=dict(headers.values),
+        self._client = GuardedClient(
+            guard,
+            deadline_s=settings.deadline_s + settings.request_deadline_s,  # the job's time begins with its start
+            max_bytes=MAX_EVENTS_BYTES,
+            headers=headers,
+            addresses=[start, *_list_configured_origins(settings)],
             timeout=httpx.Timeout(settings.request_deadline_s, read=None),  # reading has its own limits
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
-            follow_redirects=True,
-            event_hooks=headers.build_hooks(
-                [start, *_list_configured_origins(settings)], guard.build_event_hooks() if guard else None
-            ),
         )
 
     async def close(self) -> None:
@@ -112,7 +111,7 @@ class JobHttp:
             raise stumble.error from stumble
         except (TimeoutError, httpx.HTTPError, httpx.InvalidURL) as error:
             raise Unreachable(
-                f"the job could not be started: {_describe_error(error)} at {redact_url(url)}"
+                f"the job could not be started: {describe_http_error(error)} at {redact_url(url)}"
             ) from error
 
     async def poll(self, url: str, body: Any = None) -> Body:
@@ -141,7 +140,7 @@ class JobHttp:
             raise PageNotUnderstood(f"no address: {redact_url(url)!r}; see probe.job.answer_url") from error
         except (TimeoutError, httpx.HTTPError) as error:
             raise TryAgain(
-                Unreachable(f"{redact_url(url)} does not take the answer: {_describe_error(error)}")
+                Unreachable(f"{redact_url(url)} does not take the answer: {describe_http_error(error)}")
             ) from error
         if response.status_code != CONFLICT:
             self._check_status(response)
@@ -186,7 +185,9 @@ class JobHttp:
         except httpx.InvalidURL as error:
             raise PageNotUnderstood(f"no address: {redact_url(url)!r}; see probe.job") from error
         except (TimeoutError, httpx.HTTPError) as error:
-            raise TryAgain(Unreachable(f"{redact_url(url)} does not answer: {_describe_error(error)}")) from error
+            raise TryAgain(
+                Unreachable(f"{redact_url(url)} does not answer: {describe_http_error(error)}")
+            ) from error
 
     def _check_start(self, response: httpx.Response) -> None:
         status = response.status_code
@@ -238,10 +239,6 @@ def redact_url(url: str) -> str:
     return replace_surrogates(
         re.sub(r"//[^/@]*@|[?#].*", lambda match: "//" if match[0].startswith("//") else "", url)
     )[:300]
-
-
-def _describe_error(error: Exception) -> str:
-    return "it took too long" if isinstance(error, TimeoutError) else type(error).__name__
 
 
 CLOCK_TOLERANCE_S = 60.0

@@ -9,17 +9,22 @@ import glob
 import gzip
 import os
 import re
+import stat
 import zlib
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, aclosing, contextmanager
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import IO, Final, NamedTuple, Protocol
+from typing import IO, Final, NamedTuple, Protocol, cast
 
 import httpx
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from monitors.errors import ConfigError, SourceUnavailable
+from monitors.address_guard import AddressGuard
+from monitors.errors import AccessDenied, ConfigError, SourceUnavailable
+from monitors.http_client import GuardedClient, describe_http_error
+from monitors.request_headers import RequestHeaders
 from monitors.sources.logs.settings import HUB_PREFIX
 
 
@@ -86,7 +91,7 @@ class LocalLog:
             identities = {newest.identity} if newest else set[tuple[int, int]]()
             rotated: list[LogFile] = []
             for path in paths:
-                file = _open_local(path, stack) if path != self._path else None
+                file = _open_local(path, stack) if path != self._path and path.is_file() else None
                 if file is not None and file.identity not in identities:  # renamed between two opens
                     identities.add(file.identity)
                     rotated.append(file)
@@ -138,9 +143,17 @@ class _ArchivedFile:
         return self._unpacked.read(length)
 
 
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file. A named pipe would make an ordinary ``open`` wait for its writer."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | None:
     try:
-        stream = stack.enter_context(path.open("rb"))
+        # The stack closes it; pathlib has no opener.
+        stream = stack.enter_context(open(path, "rb", opener=_open_without_waiting))  # noqa: SIM115 - see above
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise SourceUnavailable(f"{path}: is not a regular file, so it cannot be read again at each poll")
     except (FileNotFoundError, IsADirectoryError):
         return None
     except OSError as error:
@@ -151,8 +164,11 @@ def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | No
 HEAD_BYTES: Final = 1 << 16
 """Bytes of the start that an open file caches: all that marks read there."""
 DEFAULT_HUB: Final = "https://huggingface.co"
-REQUEST_TIMEOUT: Final = httpx.Timeout(30.0, connect=10.0)
-_CONTENT_RANGE: Final = re.compile(r"bytes (?:\d+-\d+|\*)/(\d+)", re.ASCII)
+REQUEST_DEADLINE_S: Final = 60.0
+CONNECT_TIMEOUT_S: Final = 10.0
+MAX_RANGE_BYTES: Final = 100_000_000
+"""More than any range that is read at once: a line has at most 64 MiB."""
+_CONTENT_RANGE: Final = re.compile(r"bytes (?:\d{1,18}-\d{1,18}|\*)/(\d{1,18})", re.ASCII)
 _HUB_FILE: Final = re.compile(
     r"hf://(?P<kind>datasets/|spaces/)?(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)(?:@(?P<revision>[\w./-]+?))?/(?P<path>.+)"
 )
@@ -161,19 +177,60 @@ _HUB_FILE: Final = re.compile(
 class RemoteLog:
     """A log at an address that supports range requests. It has no rotated files: rotated lines are a gap.
 
-    ``headers`` are sent to the address's own host only, also after redirects.
+    ``headers`` are sent to the address's own host only, also after redirects. ``guard`` permits where those lead.
     """
 
-    def __init__(self, url: str, *, headers: Mapping[str, str]) -> None:
-        self._url = url
-        self._headers = {"Accept-Encoding": "identity", **headers}
+    def __init__(self, url: str, *, headers: Mapping[str, str], guard: AddressGuard) -> None:
+        self._url, self._headers, self._guard = url, headers, guard
 
     @contextmanager
     def poll(self) -> Generator[LogFiles]:
         """Open the file as it is now. `SourceUnavailable` names the host and its answer."""
-        with httpx.Client(headers=self._headers, timeout=REQUEST_TIMEOUT, follow_redirects=True) as client:
-            file = _open_remote(client, self._url)
-            yield LogFiles(file, ())
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(self._open_client()) as client:
+            ranges = _RangeReader(client, portal, self._url)
+            yield LogFiles(_open_remote(ranges), ())
+
+    def _open_client(self) -> GuardedClient:
+        return GuardedClient(
+            self._guard,
+            deadline_s=REQUEST_DEADLINE_S,
+            max_bytes=MAX_RANGE_BYTES,
+            headers=RequestHeaders(key="hallucination_log", values=self._headers),
+            addresses=[self._url],
+            plain_headers={"Accept-Encoding": "identity"},
+            timeout=httpx.Timeout(REQUEST_DEADLINE_S, connect=CONNECT_TIMEOUT_S),
+        )
+
+
+class _RangeReader:
+    """Requests ranges of one address; callers are threads without an event loop."""
+
+    def __init__(self, client: GuardedClient, portal: BlockingPortal, url: str) -> None:
+        self._client, self._portal, self._url = client, portal, url
+        self.host = httpx.URL(url).host
+
+    def fetch(self, start: int, end: int) -> tuple[httpx.Response, bytes]:
+        """Fetch the bytes in [``start``, ``end``); read no more even where the answer holds more.
+
+        The bytes are empty unless the answer is a range. `SourceUnavailable` where nothing answers.
+        """
+        return self._portal.call(self._fetch, start, end)
+
+    async def _fetch(self, start: int, end: int) -> tuple[httpx.Response, bytes]:
+        content, headers = bytearray(), {"Range": f"bytes={start}-{end - 1}"}
+        try:
+            async with self._client.stream("GET", self._url, headers=headers) as response:
+                if response.status_code == HTTPStatus.PARTIAL_CONTENT:
+                    async with aclosing(cast("AsyncGenerator[bytes]", response.aiter_bytes())) as chunks:
+                        async for chunk in chunks:
+                            content += chunk[: end - start - len(content)]
+                            if len(content) == end - start:
+                                break
+                return response, bytes(content)
+        except AccessDenied as error:
+            raise SourceUnavailable(f"{self.host}: {error}") from None
+        except httpx.HTTPError as error:
+            raise SourceUnavailable(f"{self.host}: the log cannot be read: {describe_http_error(error)}") from None
 
 
 class _RemoteFile:
@@ -181,9 +238,9 @@ class _RemoteFile:
 
     archive = False
 
-    def __init__(self, client: httpx.Client, url: str, *, size: int, modified_ns: int) -> None:
-        self.name, self.size, self.modified_ns = _get_host(url), size, modified_ns
-        self._client, self._url = client, url
+    def __init__(self, ranges: _RangeReader, *, size: int, modified_ns: int) -> None:
+        self.name, self.size, self.modified_ns = ranges.host, size, modified_ns
+        self._ranges = ranges
         self._head = b""
         self._last: tuple[int, bytes] = (0, b"")
 
@@ -200,30 +257,34 @@ class _RemoteFile:
         return buffered[start - at : end - at]
 
     def _fetch_range(self, start: int, end: int) -> bytes:
-        """Fetch the bytes in [``start``, ``end``); read no more even where the answer holds more."""
-        with _stream_range(self._client, self._url, start, end) as response:
-            if response.status_code != HTTPStatus.PARTIAL_CONTENT or _parse_total_size(response) < self.size:
-                raise SourceUnavailable(
-                    f"{self.name}: the log was changed while it was read; the next poll starts again"
-                )
-            content = bytearray()
-            for chunk in response.iter_bytes():
-                content += chunk[: end - start - len(content)]
+        response, content = self._ranges.fetch(start, end)
+        if response.status_code != HTTPStatus.PARTIAL_CONTENT or _parse_total_size(response) < self.size:
+            raise SourceUnavailable(
+                f"{self.name}: the log was changed while it was read; the next poll starts again"
+            )
         if len(content) < end - start:
             raise SourceUnavailable(
                 f"{self.name}: the answer ended after {len(content):,} of {end - start:,} bytes"
             )
-        return bytes(content)
+        return content
 
 
-def build_remote_log(address: str, environment: Mapping[str, str]) -> LogPlace:
-    """Return the log at an address or in a Hub repository. `ConfigError` for an address that names no file."""
-    if address.startswith(HUB_PREFIX):
-        return RemoteLog(
-            build_hub_url(address, environment.get("HF_ENDPOINT")),
-            headers=_build_bearer_headers(environment.get("HF_TOKEN")),
-        )
-    return RemoteLog(address, headers=_build_bearer_headers(environment.get("LOOKOUT_LOG_TOKEN")))
+def build_remote_log(
+    address: str,
+    environment: Mapping[str, str],
+    *,
+    allowed_origins: Sequence[str] = (),
+    private_network: bool = False,
+) -> LogPlace:
+    """Return the log at an address or in a Hub repository. `ConfigError` for an address that names no file.
+
+    ``allowed_origins`` and ``private_network`` are those of the target's probe: where the log may lead inside.
+    """
+    is_at_hub = address.startswith(HUB_PREFIX)
+    url = build_hub_url(address, environment.get("HF_ENDPOINT")) if is_at_hub else address
+    token = environment.get("HF_TOKEN" if is_at_hub else "LOOKOUT_LOG_TOKEN")
+    guard = AddressGuard([url, *allowed_origins], private_network=private_network)
+    return RemoteLog(url, headers=_build_bearer_headers(token), guard=guard)
 
 
 def build_hub_url(address: str, endpoint: str | None = None) -> str:
@@ -242,16 +303,16 @@ def _build_bearer_headers(token: str | None) -> Mapping[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
-def _open_remote(client: httpx.Client, url: str) -> _RemoteFile | None:
-    with _stream_range(client, url, 0, 1) as response:
-        status, modified = response.status_code, _parse_modified_ns(response)
-        if status == HTTPStatus.PARTIAL_CONTENT:
-            return _RemoteFile(client, url, size=_parse_total_size(response), modified_ns=modified)
-        if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or _is_empty(response):
-            return _RemoteFile(client, url, size=0, modified_ns=modified)
-        if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
-            return None
-        raise SourceUnavailable(f"{_get_host(url)}: {_describe_refusal(status)}")
+def _open_remote(ranges: _RangeReader) -> _RemoteFile | None:
+    response, _ = ranges.fetch(0, 1)
+    status, modified = response.status_code, _parse_modified_ns(response)
+    if status == HTTPStatus.PARTIAL_CONTENT:
+        return _RemoteFile(ranges, size=_parse_total_size(response), modified_ns=modified)
+    if status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or _is_empty(response):
+        return _RemoteFile(ranges, size=0, modified_ns=modified)
+    if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
+        return None
+    raise SourceUnavailable(f"{ranges.host}: {_describe_refusal(status)}")
 
 
 def _is_empty(response: httpx.Response) -> bool:
@@ -267,15 +328,6 @@ def _describe_refusal(status: int) -> str:
     return f"answers {status} instead of the log"
 
 
-@contextmanager
-def _stream_range(client: httpx.Client, url: str, start: int, end: int) -> Generator[httpx.Response]:
-    try:
-        with client.stream("GET", url, headers={"Range": f"bytes={start}-{end - 1}"}) as response:
-            yield response
-    except httpx.HTTPError as error:
-        raise SourceUnavailable(f"{_get_host(url)}: the log cannot be read: {type(error).__name__}") from None
-
-
 def _parse_total_size(response: httpx.Response) -> int:
     match = _CONTENT_RANGE.fullmatch(response.headers.get("content-range", ""))
     if match is None:
@@ -289,7 +341,3 @@ def _parse_modified_ns(response: httpx.Response) -> int:
         return int(parsedate_to_datetime(response.headers.get("last-modified", "")).timestamp()) * 10**9
     except (TypeError, ValueError):
         return 0
-
-
-def _get_host(url: str) -> str:
-    return httpx.URL(url).host

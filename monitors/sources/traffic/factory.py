@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import assert_never
 
+from monitors.address_guard import AddressGuard
 from monitors.request_headers import RequestHeaders, build_request_headers
 from monitors.sources.traffic.files import FileTrafficSource, ParquetReader
 from monitors.sources.traffic.http_export import HttpTrafficSource
@@ -26,17 +27,28 @@ def build_traffic_source(
     environment: Mapping[str, str],
     open_browser: Callable[[PageTraffic], AbstractAsyncContextManager[ScriptRunner]],
     parquet: ParquetReader,
+    *,
+    allowed_origins: Sequence[str] = (),
+    private_network: bool = False,
 ) -> TrafficSource:
     """Return the source that the settings describe; `ConfigError` names a missing environment variable.
 
     ``open_browser`` is called for ``kind = "page"`` only, once for each reading; ``parquet`` for each
-    file of that format.
+    file of that format. ``allowed_origins`` and ``private_network`` are those of the target's probe: where files
+    and exports may lead inside.
     """
+
+    def build_guard(*addresses: str) -> AddressGuard:
+        web = (address for address in addresses if address.startswith(("http://", "https://")))
+        return AddressGuard([*web, *allowed_origins], private_network=private_network)
+
     match settings:
         case FileTraffic():
-            return FileTrafficSource(settings, parquet, headers=_build_headers(settings, environment))
+            headers = _build_headers(settings, environment)
+            return FileTrafficSource(settings, parquet, headers=headers, guard=build_guard(*settings.at))
         case HttpTraffic():
-            return HttpTrafficSource(settings, headers=_build_headers(settings, environment))
+            headers = _build_headers(settings, environment)
+            return HttpTrafficSource(settings, headers=headers, guard=build_guard(settings.url))
         case LangSmithTraffic():
             return LangSmithTrafficSource(settings, key=environment.get(settings.key_env))
         case PageTraffic():

@@ -1,4 +1,4 @@
-"""Read traffic from files: JSON lines, a JSON document, a table or Parquet, wherever fsspec can open them.
+"""Read traffic from files: JSON lines, JSON, tables or Parquet, at http addresses and wherever fsspec can open them.
 
 Lines of a forward-only stream are read in bounded memory. A blocking iterator is read in a thread, so that it does
 not block the event loop.
@@ -11,9 +11,10 @@ import csv
 import gzip
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
+from http import HTTPStatus
 from io import BytesIO
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -21,8 +22,12 @@ from typing import IO, Any, Final, NamedTuple, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
 
 import fsspec.core  # pyright: ignore[reportMissingTypeStubs] - it has none
+import httpx
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from monitors.errors import ConfigError, SourceUnavailable
+from monitors.address_guard import AddressGuard
+from monitors.errors import AccessDenied, ConfigError, SourceUnavailable
+from monitors.http_client import GuardedClient, describe_http_error
 from monitors.json_path import collect_values
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind, UnusableReason
 from monitors.request_headers import NO_HEADERS, RequestHeaders
@@ -155,26 +160,56 @@ ParquetReader = Callable[[Path], Iterator[list[dict[str, Any]]]]
 """Reads a local file's rows in batches; ``ValueError`` where it is not Parquet."""
 
 
+_WEB: Final = ("http://", "https://")
+DOWNLOAD_DEADLINE_S: Final = 3600.0
+READ_TIMEOUT_S: Final = 60.0
+"""The longest pause of a server within a file."""
+MAX_DOWNLOAD_BYTES: Final = 20_000_000_000
+
+
 class _File(NamedTuple):
-    """A file to read: its file system, its path there, and its name for messages."""
+    """A file to read: its file system, its path there, and its name for messages. At http it has no file system."""
 
     system: Any
     path: str
     name: str
 
 
+class _WebStream:
+    """The body of a response, read from a thread."""
+
+    def __init__(self, portal: BlockingPortal, pieces: AsyncIterator[bytes]) -> None:
+        self._portal, self._pieces, self._buffered = portal, pieces, b""
+
+    def read(self, size: int, /) -> bytes:
+        """See `ByteStream`."""
+        piece = self._buffered or self._portal.call(self._fetch_piece)
+        self._buffered = piece[size:]
+        return piece[:size]
+
+    async def _fetch_piece(self) -> bytes:
+        return await anext(self._pieces, b"")
+
+
 class FileTrafficSource:
     """A `TrafficSource` over files. ``headers`` open http addresses; buckets and the Hub read the environment.
 
-    A file that cannot be read is reported after the others have been read.
+    A file that cannot be read is reported after the others have been read. ``guard`` permits where addresses lead;
+    by default to themselves and the public network.
     """
 
     def __init__(
-        self, settings: FileTraffic, parquet: ParquetReader, *, headers: RequestHeaders = NO_HEADERS
+        self,
+        settings: FileTraffic,
+        parquet: ParquetReader,
+        *,
+        headers: RequestHeaders = NO_HEADERS,
+        guard: AddressGuard | None = None,
     ) -> None:
         self._settings = settings
         self._parquet = parquet
         self._headers = headers
+        self._guard = guard or AddressGuard(place for place in settings.at if place.startswith(_WEB))
         first, *others = settings.at
         self.name = f"{strip_secrets(first)} and {len(others)} more" if others else strip_secrets(first)
 
@@ -202,6 +237,12 @@ class FileTrafficSource:
             raise SourceUnavailable("; ".join(failures))
 
     def _find_files(self, pattern: str) -> list[_File]:
+        if pattern.startswith(_WEB):
+            if _is_glob(pattern):
+                raise SourceUnavailable(
+                    f"{strip_secrets(pattern)}: a web server lists no files; name each file in traffic.at"
+                )
+            return [_File(None, pattern, strip_secrets(pattern))]
         try:
             system, path = cast("Any", fsspec.core).url_to_fs(pattern, **self._build_options(pattern))
             system.invalidate_cache()  # what was put there since the last nightly run
@@ -217,8 +258,6 @@ class FileTrafficSource:
 
     def _build_options(self, pattern: str) -> dict[str, object]:
         protocol = urlsplit(pattern).scheme
-        if protocol in {"http", "https"} and self._headers.values:
-            return {"client_kwargs": {"headers": dict(self._headers.values)}}
         endpoint = self._settings.endpoint_url
         return (
             {_ENDPOINT_OPTIONS[protocol]: endpoint}
@@ -232,12 +271,50 @@ class FileTrafficSource:
             if kind is FileFormat.PARQUET:
                 yield from self._read_rows(file, packed=packed)
             else:
-                with closing(file.system.open(file.path, "rb")) as stream:
+                with self._open_file(file) as stream:
                     yield from self._read_stream(Unpacked(stream) if packed else stream, file.name, kind)
         except (SourceUnavailable, ConfigError):
             raise
+        except AccessDenied as error:
+            raise SourceUnavailable(f"{file.name}: {error}") from None
+        except httpx.HTTPError as error:
+            raise SourceUnavailable(f"{file.name} cannot be read: {describe_http_error(error)}") from None
         except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
             raise self._explain_error(file.name, error) from None
+
+    @contextmanager
+    def _open_file(self, file: _File) -> Generator[Any]:
+        """Open a file for the ``with`` block, wherever it is. It has ``read``, like a `ByteStream`."""
+        if file.system is not None:
+            if "file" in file.system.protocol and not Path(file.path).is_file() and Path(file.path).exists():
+                raise SourceUnavailable(f"{file.name} is not a regular file; a pipe cannot be read every night")
+            with closing(file.system.open(file.path, "rb")) as stream:
+                yield stream
+            return
+        with (
+            start_blocking_portal() as portal,
+            portal.wrap_async_context_manager(self._open_client(file.path)) as client,
+            portal.wrap_async_context_manager(client.stream("GET", file.path)) as response,
+        ):
+            if response.status_code in _REFUSED_STATUSES:
+                refusal = self._headers.explain_refusal(response.status_code)
+                raise SourceUnavailable(f"{file.name}: answered {refusal}")
+            if response.status_code == HTTPStatus.NOT_FOUND:
+                raise FileNotFoundError(file.name)
+            if not response.is_success:
+                raise SourceUnavailable(f"{file.name}: answered HTTP {response.status_code}")
+            yield _WebStream(portal, response.aiter_bytes(CHUNK_BYTES))
+
+    def _open_client(self, url: str) -> GuardedClient:
+        return GuardedClient(
+            self._guard,
+            deadline_s=DOWNLOAD_DEADLINE_S,
+            max_bytes=MAX_DOWNLOAD_BYTES,
+            headers=self._headers,
+            addresses=[url],
+            plain_headers={"Accept-Encoding": "identity"},  # a packed file is unpacked by its name
+            timeout=httpx.Timeout(READ_TIMEOUT_S),
+        )
 
     def _explain_error(self, name: str, error: Exception) -> SourceUnavailable:
         for cause in (error, error.__cause__, error.__context__):  # fsspec says "no such file" of every refusal
@@ -257,13 +334,14 @@ class FileTrafficSource:
     @contextmanager
     def _open_as_local_file(self, file: _File, *, packed: bool) -> Generator[Path]:
         """Yield a local path: the file, or a copy of one that is remote or packed. Parquet is read from its end."""
-        if "file" in file.system.protocol and not packed and not _is_glob(file.path):
-            Path(file.path).open("rb").close()  # reports a missing permission as such, not as a damaged file
-            yield Path(file.path)
+        is_local = file.system is not None and "file" in file.system.protocol
+        if is_local and not packed and not _is_glob(file.path):
+            with self._open_file(file):  # reports a missing permission as such, not as a damaged file
+                yield Path(file.path)
             return
         with (
             tempfile.NamedTemporaryFile(prefix="lookout-", suffix=".parquet") as copy,
-            closing(file.system.open(file.path, "rb")) as stream,
+            self._open_file(file) as stream,
         ):
             self._copy_stream(Unpacked(stream) if packed else stream, copy, file.name)
             yield Path(copy.name)

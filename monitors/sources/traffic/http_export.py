@@ -17,7 +17,9 @@ from typing import Any, Final, NamedTuple, Self, cast
 
 import httpx
 
-from monitors.errors import ConfigError, SourceUnavailable
+from monitors.address_guard import AddressGuard
+from monitors.errors import AccessDenied, ConfigError, SourceUnavailable
+from monitors.http_client import MAX_REDIRECTS, MEGABYTE_BYTES, BodyTooLarge, GuardedClient
 from monitors.json_path import collect_values
 from monitors.plural import plural
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind
@@ -33,8 +35,6 @@ from monitors.sources.traffic.items import (
 )
 from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
 
-_MEGABYTE: Final = 1_000_000
-_REDIRECTS: Final = 5
 _RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 """Statuses worth another try. RFC 9110, RFC 6585; the 52x are those of common proxies."""
 _REFUSED_STATUSES: Final = frozenset({401, 403})
@@ -53,7 +53,7 @@ class ExportClient:
 
     def __init__(
         self,
-        client: httpx.AsyncClient,
+        client: GuardedClient,
         settings: HttpTraffic,
         headers: RequestHeaders,
         sleep: Callable[[float], Awaitable[None]],
@@ -66,11 +66,22 @@ class ExportClient:
     @classmethod
     @asynccontextmanager
     async def connect(
-        cls, settings: HttpTraffic, headers: RequestHeaders, sleep: Callable[[float], Awaitable[None]]
+        cls,
+        settings: HttpTraffic,
+        headers: RequestHeaders,
+        sleep: Callable[[float], Awaitable[None]],
+        guard: AddressGuard,
     ) -> AsyncGenerator[Self]:
-        """Open a client for the ``with`` block."""
-        sent = {"Accept": "application/json"} | dict(headers.values)
-        async with httpx.AsyncClient(headers=sent, timeout=settings.request_deadline_s) as client:
+        """Open a client for the ``with`` block. It follows redirects itself: `resolve_link` permits where to."""
+        async with GuardedClient(
+            guard,
+            deadline_s=settings.request_deadline_s,
+            max_bytes=int(settings.page_most_mb * MEGABYTE_BYTES),
+            headers=headers,
+            addresses=[settings.url, re.sub(r"^http:", "https:", settings.url)],
+            plain_headers={"Accept": "application/json"},
+            max_redirects=0,
+        ) as client:
             yield cls(client, settings, headers, sleep)
 
     async def fetch_page(self, url: str) -> ExportPage:
@@ -91,19 +102,26 @@ class ExportClient:
         try:
             async with asyncio.timeout(deadline_s):
                 return await self._fetch_once(url)
+        except AccessDenied as error:
+            raise SourceUnavailable(f"{strip_url_secrets(url)}: {error}") from None
+        except BodyTooLarge:
+            raise SourceUnavailable(
+                f"{strip_url_secrets(url)}: a page of more than {self._settings.page_most_mb:g} MB; ask for fewer "
+                "items (traffic.size_parameter, traffic.size) or raise traffic.page_most_mb"
+            ) from None
         except (TimeoutError, httpx.TimeoutException):
             raise TryAgain(f"no whole answer within {deadline_s:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise TryAgain(f"cannot be reached ({type(error).__name__})") from None
 
     async def _fetch_once(self, url: str) -> ExportPage:
-        for _ in range(_REDIRECTS):
+        for _ in range(MAX_REDIRECTS):
             async with self._client.stream("GET", url) as response:
                 if response.has_redirect_location:
                     url = resolve_link(url, response.headers["location"], "redirects to")
                     continue
                 self._check_status(url, response)
-                body = await self._read_body(url, response)
+                body = await response.aread()
                 document = await self._parse_document(body, response)
                 return ExportPage(document, dict(response.headers), hashlib.sha256(body).hexdigest())
         raise SourceUnavailable(f"{strip_url_secrets(url)}: too many redirects")
@@ -116,18 +134,6 @@ class ExportClient:
             raise SourceUnavailable(f"{strip_url_secrets(url)}: answered {self._headers.explain_refusal(status)}")
         if not response.is_success:
             raise SourceUnavailable(f"{strip_url_secrets(url)}: answered HTTP {status}")
-
-    async def _read_body(self, url: str, response: httpx.Response) -> bytes:
-        body, max_bytes = bytearray(), self._settings.page_most_mb * _MEGABYTE
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > max_bytes:
-                raise SourceUnavailable(
-                    f"{strip_url_secrets(url)}: a page of more than {max_bytes / _MEGABYTE:g} MB; ask for fewer "
-                    "items "
-                    "(traffic.size_parameter, traffic.size) or raise traffic.page_most_mb"
-                )
-        return bytes(body)
 
     async def _parse_document(self, body: bytes, response: httpx.Response) -> Any:
         try:
@@ -287,8 +293,10 @@ class HttpTrafficSource:
         *,
         headers: RequestHeaders = NO_HEADERS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        guard: AddressGuard | None = None,
     ) -> None:
         self._settings = settings
+        self._guard = guard or AddressGuard([settings.url])
         self._headers = headers
         self._sleep = sleep
         self.name = strip_url_secrets(settings.url)
@@ -297,7 +305,7 @@ class HttpTrafficSource:
         """See `TrafficSource.read`. The next page is requested only when the caller continues."""
         window = Window(since, until)
         async with (
-            ExportClient.connect(self._settings, self._headers, self._sleep) as client,
+            ExportClient.connect(self._settings, self._headers, self._sleep, self._guard) as client,
             aclosing(self._read_pages(client, window)) as pages,
         ):
             visits = Visits(self._settings.fields, window)

@@ -51,10 +51,12 @@ def test_no_expression_is_pasted_into_a_script():
     assert not [name for name, step in RUNS.items() if "${{" in step["run"]]
 
 
-def test_every_action_has_a_major_version():
-    used = [step["uses"] for step in STEPS if "uses" in step]
+@pytest.mark.parametrize("file", [FILE, ROOT / ".github" / "workflows" / "ci.yml"], ids=lambda file: file.name)
+def test_every_action_is_pinned_by_its_hash_with_its_version_beside_it(file):
+    used = re.findall(r"^\s*(?:- )?uses: *(.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     assert used
-    assert all(re.fullmatch(r"actions/[a-z/-]+@v\d+", one) for one in used), used
+    pinned = re.compile(r"actions/[a-z/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert [action for action in used if not pinned.fullmatch(action)] == []
 
 
 def test_a_newer_commit_ends_the_run_of_an_older_one_of_the_same_pull_request():

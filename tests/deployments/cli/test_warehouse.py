@@ -107,4 +107,13 @@ def test_a_wrong_query_is_an_error_and_files_are_out_of_reach(data):
     assert "nowhere" in wrong.stderr
     assert lookout("sql", "select * from read_csv('/etc/passwd')", data=data).returncode == 2
     assert lookout("sql", "drop table results", data=data).returncode == 2
+    for query in (
+        "call enable_logging(level='trace')",
+        "from enable_logging()",
+        "select 1; select 2",
+        "set threads=1",
+    ):
+        assert lookout("sql", query, data=data).returncode == 2
+    for query in ("from results", "with r as (from results) select * from r", "show tables", "summarize results"):
+        assert lookout("sql", query, data=data).returncode == 0
     assert count(data) == 3

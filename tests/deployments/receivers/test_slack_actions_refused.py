@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from deployments.receivers import slack_actions
 from deployments.receivers.slack_actions import MAX_BODY_BYTES, parse_signing_secrets
 from monitors.errors import ConfigError
 from tests.deployments.receivers.slack_receiver import page, pressed, receiver
@@ -151,6 +152,33 @@ def test_f31_without_a_secret_it_refuses_to_start(text):
 async def test_f32_a_body_that_is_too_large_is_refused_before_it_is_read(people, door, clock):
     large = b"payload=" + b"a" * (10 * 2**20)
     await refused(people, door, large, signed(large, clock()), 413)
+
+
+async def test_f101_unsigned_bodies_are_refused_before_they_are_read(people, door, clock):
+    """A head without a signature's form is answered while its body has not begun."""
+    host, port = door.url.removeprefix("http://").split(":")
+    headers = signed(b"", clock()) | {"host": host, "content-length": str(MAX_BODY_BYTES)}
+    del headers["x-slack-signature"]
+    lines = [await asyncio.open_connection(host, int(port)) for _ in range(50)]
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    for _, writer in lines:
+        writer.write(f"POST /slack/actions HTTP/1.1\r\n{head}\r\n".encode())
+    for reader, writer in lines:
+        assert b" 401 " in await reader.readline()
+        writer.close()
+
+
+async def test_f101_large_bodies_take_turns_and_small_ones_do_not_wait(people, door, clock, monkeypatch):
+    monkeypatch.setattr(slack_actions, "BODY_TIMEOUT_S", 20.0)
+    host, port = door.url.removeprefix("http://").split(":")
+    large = signed(b"", clock()) | {"host": host, "content-length": str(MAX_BODY_BYTES)}
+    head = "".join(f"{name}: {value}\r\n" for name, value in large.items())
+    lines = [await asyncio.open_connection(host, int(port)) for _ in range(slack_actions.MAX_LARGE_BODIES * 3)]
+    for _, writer in lines:
+        writer.write(f"POST /slack/actions HTTP/1.1\r\n{head}\r\npayload=".encode())
+    await refused(people, door, b"payload=x", signed(b"payload=y", clock()), 401)
+    for _, writer in lines:
+        writer.close()
 
 
 async def test_f32_a_body_that_says_no_length_is_cut_off(people, door, clock):

@@ -13,7 +13,7 @@ from pathlib import Path
 import uvicorn
 from starlette.types import ASGIApp
 
-from deployments.site.serve import SiteEnvironment, build_site_application
+from deployments.site.serve import SiteEnvironment, build_protocol, build_site_application
 from monitors.config.file import Config, parse_config
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import Incident
@@ -97,16 +97,22 @@ def serving_site(
 ) -> Iterator[ServedSite]:
     """Serve until the block ends."""
     application = build_site_application(config, host, SiteEnvironment(now, "me"))
-    with serving(application) as address:
+    with serving(application, build_protocol(config.site)) as address:
         yield ServedSite(address, store, config)
 
 
 @contextmanager
-def serving(application: ASGIApp) -> Iterator[str]:
+def serving(application: ASGIApp, protocol: type[asyncio.Protocol] | str = "auto") -> Iterator[str]:
     """Serve any application on loopback, by a thread; its address."""
     server = uvicorn.Server(
         uvicorn.Config(
-            application, host="127.0.0.1", port=0, log_level="warning", access_log=False, proxy_headers=False
+            application,
+            host="127.0.0.1",
+            port=0,
+            http=protocol,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
         )
     )
     started = threading.Event()

@@ -133,6 +133,24 @@ def test_a_configured_server_that_is_silent_is_an_error_and_no_other_is_started(
     assert not (tmp_path / "home").exists()
 
 
+def test_the_servers_process_gets_no_secret(tmp_path):
+    environment = {
+        **os.environ,
+        "ANTHROPIC_API_KEY": "sk-a-secret",
+        "SLACK_BOT_TOKEN": "xoxb-a-secret",
+        "TZ": "UTC",
+    }
+    environment.pop("PREFECT_API_URL", None)
+    server, process = prefect_server._spawn_server(tmp_path, environment, find_free_port("127.0.0.1", 0))
+    try:
+        variables = Path(f"/proc/{server.pid}/environ").read_text(errors="replace").split("\0")
+    finally:
+        process.kill()
+        process.wait()
+    assert "TZ=UTC" in variables
+    assert not any("a-secret" in line for line in variables)
+
+
 def test_a_note_of_a_server_that_is_gone_is_not_believed(tmp_path):
     (tmp_path / "server.json").write_text('{"pid": 1, "port": 9}', encoding="utf-8")
     assert prefect_server.find_running_server(tmp_path) is None

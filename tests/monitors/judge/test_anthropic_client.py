@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 
 from monitors.errors import GradingError, JudgeMisconfigured, JudgeUnavailable
+from monitors.judge.consensus import compute_cost
 from monitors.judge.model import ModelReply, Stop
 from monitors.judge.prompt import Task, load_instructions
 from monitors.records.base import Blame
 from monitors.retry import RetryPolicy
 from tests.monitors.asking import MODEL, QUICK, RIGHT, WRONG, ask, judge_at
 from tests.servers.anthropic import KEY, AnthropicServer
+from tests.servers.anthropic_replies import MISCOUNTED
 
 HASTY = RetryPolicy(deadline_s=30, try_s=0.3, tries=2, most_pause_s=1)
 
@@ -27,6 +30,20 @@ async def test_a_verdict_comes_with_its_model_and_its_cost():
     assert (right.stop, right.answered_by) == (Stop.DONE, MODEL)
     assert right.usage.output_tokens > 10
     assert not right.usage.batch
+
+
+@pytest.mark.parametrize("fault", sorted(MISCOUNTED))
+async def test_a_count_that_cannot_be_true_is_estimated_and_the_verdict_stands(fault):
+    with AnthropicServer() as server:
+        server.misbehave(fault)
+        async with judge_at(server) as judge:
+            reply = await judge.verdict(ask(WRONG).prompt)
+        assert len(server.messages) == 1
+    assert json.loads(reply.text)["failure_kinds"] == ["wrong_fact"]
+    assert reply.usage.estimated
+    assert 500 < reply.usage.input_tokens < 5_000
+    assert 10 < reply.usage.output_tokens < 1_000
+    assert compute_cost(reply.usage, Decimal(1)).estimated_calls == 1
 
 
 async def test_instructions_are_read_from_the_cache_from_the_second_verdict_on():

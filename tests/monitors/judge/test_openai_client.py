@@ -66,6 +66,18 @@ async def test_the_stop_reason_is_stored(fault, stop):
     assert reply.usage.input_tokens > 500, "a server that counts nothing still costs something"
 
 
+@pytest.mark.parametrize("fault", ["no_usage", "usage_text", "usage_negative", "usage_huge", "usage_cached_text"])
+async def test_a_count_that_cannot_be_true_is_estimated_and_the_verdict_stands(fault):
+    with OpenAIServer() as server:
+        server.misbehave(fault)
+        async with judge_at(server) as judge:
+            reply = await judge.verdict(ask().prompt)
+        assert len(server.asked) == 1
+    assert (reply.stop, reply.usage.estimated) == (Stop.DONE, True)
+    assert 500 < reply.usage.input_tokens < 5_000
+    assert 10 < reply.usage.output_tokens < 1_000
+
+
 async def test_a_wrong_key_is_reported_without_the_key():
     with OpenAIServer() as server:
         async with judge_at(server, key="sk-another") as judge:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import socket
 import threading
+import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from monitors.errors import AccessDenied
-from monitors.probes.address_guard import AddressGuard, Network, classify_address
+from monitors.address_guard import AddressGuard, Network, classify_address
+from monitors.errors import AccessDenied, Unreachable
 from monitors.probes.api.driver import Clients
 from monitors.probes.choose import build_driver
 from monitors.probes.settings import ProbeSettings
@@ -32,6 +34,7 @@ class Redirecting(ThreadingHTTPServer):
     def __init__(self, to: str | None = None) -> None:
         self.to = to
         self.asked = 0
+        self.flood: str | None = None
         super().__init__(("127.0.0.1", 0), _Handler)
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
@@ -45,6 +48,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         self.server.asked += 1
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        if self.server.flood:
+            self._send_flood(packed=self.server.flood == "packed")
+            return
         body = b'{"answer": "the inside"}'
         self.send_response(307 if self.server.to else 200)
         if self.server.to:
@@ -53,6 +59,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def _send_flood(self, *, packed: bool) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        if packed:
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        packer = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+        piece = b"x" * 1_000_000
+        with suppress(ConnectionError):
+            for _ in range(2_000):
+                self.wfile.write(packer.compress(piece) if packed else piece)
 
     do_GET = do_POST = _answer  # noqa: N815 - the base class looks for these names
 
@@ -253,19 +271,22 @@ async def test_f38_a_name_that_leads_inside_is_refused_before_anything_is_sent(i
         assert (await asked.ask(("hello",))).visible_text == "the inside"
 
 
-@pytest.mark.usefixtures("rebound")
-async def test_f38_a_name_that_changes_between_look_up_and_connection_is_refused_too(inside: Redirecting) -> None:
-    """The first look-up says public, the connection's own says this machine: nothing of the answer is used."""
+@pytest.mark.parametrize("to", ["data:text/html,x", "ftp://127.0.0.1/", "http://[::1"])
+async def test_f97_an_api_that_redirects_to_no_web_page_is_at_fault_itself(app: Redirecting, to: str) -> None:
+    app.to = to
+    async with api_of(address_of(app)) as driver:
+        with pytest.raises(Unreachable, match="redirects to an address") as refused:
+            await driver.ask(("hello",))
+    assert refused.value.blame is Blame.APP
 
-    async def still_public(_host: str) -> list[str]:
-        return ["93.184.216.34"]
 
-    clients = Clients(ProbeSettings(), NO_HEADERS, PUBLIC, AddressGuard([PUBLIC], resolve=still_public))
-    with pytest.raises(AccessDenied, match="a loopback address"):
-        async with clients.lend() as client:
-            await client.post(address_of(inside, NAME), json={})
-    await clients.aclose()
-    assert inside.asked == 1
+@pytest.mark.parametrize("packed", [True, False])
+async def test_f96_an_api_that_sends_too_much_is_at_fault_and_is_not_read(app: Redirecting, packed: bool) -> None:
+    """Two gigabytes, in two megabytes of gzip or in plain: 20 MB are read."""
+    app.flood = "packed" if packed else "plain"
+    async with api_of(address_of(app)) as driver:
+        with pytest.raises(Unreachable, match="more than 20 MB"):
+            await driver.ask(("hello",))
 
 
 async def test_a_connection_that_is_used_again_is_looked_at_again(app: Redirecting) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import strategies as st
 
 from monitors.errors import AccessDenied, DeployFailed, NotReady, ReadinessUnknown
 from monitors.probes.readiness import Ready, wait_until_ready
-from monitors.probes.settings import ReadinessSettings
+from monitors.probes.settings import ProbeSettings, ReadinessSettings
 from monitors.records.base import Blame
 from monitors.records.targets import Target, is_same_commit
 from tests.servers.hub import Hub
@@ -39,7 +41,7 @@ def hub(*runtimes: dict[str, Any] | int, **options: Any) -> Iterator[Hub]:
 async def ready(server: Hub, *, commit: str | None = NEW, token: str | None = None, **changes: Any) -> Ready:
     settings = ReadinessSettings(**{"deadline_s": 30, "poll_s": 0.01, "hub_url": server.address, **changes})
     target = Target(name="bot", space="suraksha/health", url=server.address)
-    return await wait_until_ready(target, settings, commit=commit, hub_token=token)
+    return await wait_until_ready(target, ProbeSettings(readiness=settings), commit=commit, hub_token=token)
 
 
 async def test_a_space_that_serves_the_commit_is_ready_at_once() -> None:
@@ -142,15 +144,56 @@ async def test_only_the_given_token_is_sent(token: str | None, header: str | Non
 async def test_a_plain_page_is_ready_when_it_answers() -> None:
     with hub(stage("RUNNING"), page_status=lambda visit: 502 if visit < 3 else 200) as server:
         settings = ReadinessSettings(deadline_s=30, poll_s=0.01)
-        readiness = await wait_until_ready(Target(name="page", url=server.address), settings)
+        readiness = await wait_until_ready(
+            Target(name="page", url=server.address), ProbeSettings(readiness=settings)
+        )
     assert readiness.stages == ("PAGE_SILENT", "RUNNING")
 
 
 async def test_an_address_that_is_only_posted_to_is_ready_when_it_says_so() -> None:
     with hub(stage("RUNNING"), page_status=lambda visit: 502 if visit < 3 else 405) as server:
         settings = ReadinessSettings(deadline_s=30, poll_s=0.01)
-        found = await wait_until_ready(Target(name="agent", url=server.address), settings)
+        found = await wait_until_ready(Target(name="agent", url=server.address), ProbeSettings(readiness=settings))
     assert found.stages == ("PAGE_SILENT", "RUNNING")
+
+
+async def test_f96_a_page_whose_html_never_ends_is_ready_at_once() -> None:
+    """Its status says that it serves; nothing waits for the end of its body."""
+    with endless_page() as address:
+        readiness = await wait_until_ready(Target(name="page", url=address), ProbeSettings())
+    assert readiness.stages == ("RUNNING",)
+
+
+@pytest.mark.parametrize("to", ["http://10.255.255.1/", "http://169.254.169.254/latest/"])
+async def test_f97_a_page_that_redirects_inside_is_not_followed_by_the_readiness_check(to: str) -> None:
+    with hub(stage("RUNNING"), redirects_to=to) as server, pytest.raises(AccessDenied, match="not configured for"):
+        await wait_until_ready(Target(name="page", url=server.address), ProbeSettings())
+
+
+@contextmanager
+def endless_page() -> Iterator[str]:
+    """A page that sends HTML for as long as it is read it."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class names it
+            """Keeps quiet."""
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            with suppress(ConnectionError):
+                while not stopped.wait(0.05):
+                    self.wfile.write(b"<p>more</p>")
+
+    stopped = threading.Event()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        stopped.set()
+        server.shutdown()
+        server.server_close()
 
 
 async def test_a_plain_page_that_never_answers_is_not_ready() -> None:
@@ -158,7 +201,7 @@ async def test_a_plain_page_that_never_answers_is_not_ready() -> None:
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
     settings = ReadinessSettings(deadline_s=0.05, poll_s=0.01)
     with pytest.raises(NotReady, match="ConnectError"):
-        await wait_until_ready(Target(name="page", url=address), settings)
+        await wait_until_ready(Target(name="page", url=address), ProbeSettings(readiness=settings))
 
 
 hexadecimal = st.text("0123456789abcdef", min_size=40, max_size=40)

@@ -5,7 +5,7 @@ from monitors.records.exchanges import Channel, NoAnswerReason
 from monitors.records.grades import CaseOutcome
 from monitors.reports.case_view import PictureMode, build_anchor
 from monitors.reports.format import BLAME_WORDS
-from monitors.reports.page import build_page
+from monitors.reports.page import build_page, render_html
 from monitors.reports.settings import ReportsSettings
 from tests.monitors.reports import example_failures as faults
 from tests.monitors.reports.example_run import FAIL_REASONS, example_run, report_of
@@ -90,6 +90,22 @@ def test_a_picture_of_masked_text_is_not_embedded_even_without_a_disclosure(tmp_
     faults_run = example_run(tmp_path, correct=0)
     page = build_page(tmp_path, faults_run.report, [case], redact=redact, settings=ReportsSettings())
     assert page.transcripts[0].picture.shown is PictureMode.LINKED_PERSONAL
+
+
+@pytest.mark.parametrize("place", ["visible_text", "console"])
+def test_f102_a_picture_of_a_page_that_showed_a_secret_of_the_login_is_not_embedded(tmp_path, place):
+    """In an answer's text, or anywhere else that was read from the page; the file stays beside the report."""
+    wrong = faults.wrong_sub_limit()
+    shown = "your password is [secret]"
+    evidence = wrong.result.evidence.model_copy(update={"console_errors": (shown,)})
+    update = {"visible_text": shown} if place == "visible_text" else {"evidence": evidence}
+    case = wrong.model_copy(update={"result": wrong.result.model_copy(update=update)})
+    run = example_run(tmp_path, correct=0)
+    page = build_page(tmp_path, run.report, [case], redact=redact, settings=ReportsSettings())
+    picture = page.transcripts[0].picture
+    assert (picture.shown, picture.data_uri, page.transcripts[0].trace_href) == (PictureMode.LINKED_MASKED, "", "")
+    assert (tmp_path / picture.href).is_file()
+    assert "not shown here: the page showed a secret" in "".join(render_html(page))
 
 
 def test_beyond_the_limit_failures_are_listed_but_not_shown(tmp_path):

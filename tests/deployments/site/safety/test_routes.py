@@ -82,6 +82,13 @@ def test_no_spelling_of_an_address_leads_around_the_login(guarded, path):
     assert "lookout_" not in answer.text
 
 
+@pytest.mark.parametrize("path", ["/runs/%00", "/runs/a%00b", "/incidents/%0a", "/runs/x/case/%ed%a0%80", "/%1b"])
+def test_f104_an_address_with_what_no_name_can_hold_is_not_there(guarded, path):
+    """Also for a person who is logged in: no file and no query gets it."""
+    answer = guarded.ask(path, cookie=guarded.session("read"))
+    assert answer.status == 404
+
+
 def test_a_reader_decides_nothing_by_any_form(guarded):
     """With a session and its own form's token, and with a token in the header: 403, and nothing is stored."""
     before, cookie = stored(guarded.site.config.data_folder), guarded.session("read")

@@ -6,6 +6,7 @@ import httpx
 import pytest
 from aiohttp import web
 
+from monitors.address_guard import AddressGuard
 from monitors.probes.api.driver import Clients
 from monitors.probes.settings import ProbeSettings
 from monitors.request_headers import NO_HEADERS, RequestHeaders
@@ -31,7 +32,7 @@ class Remembering(ThreadedServer):
 async def test_a_client_is_lent_again_with_its_connection_and_headers_but_without_cookies() -> None:
     sent = RequestHeaders(key="probe.headers", values={"X-Key": "k"})
     with Remembering() as server:
-        clients = Clients(ProbeSettings(), sent, server.url)
+        clients = Clients(ProbeSettings(), sent, server.url, AddressGuard([server.url]))
         async with clients.lend() as first:
             seen = (await first.get(server.url)).json()
             again = (await first.get(server.url)).json()
@@ -45,7 +46,7 @@ async def test_a_client_is_lent_again_with_its_connection_and_headers_but_withou
 
 
 async def test_conversations_at_once_have_a_client_each_and_a_failed_one_is_closed() -> None:
-    clients = Clients(ProbeSettings(), NO_HEADERS, "http://127.0.0.1")
+    clients = Clients(ProbeSettings(), NO_HEADERS, "http://127.0.0.1", AddressGuard(["http://127.0.0.1"]))
     with pytest.raises(httpx.ReadError):
         async with clients.lend() as failed:
             raise httpx.ReadError("broke off")

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from monitors.address_guard import AddressGuard
 from monitors.errors import BrowserLost
-from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser import processes
 from monitors.probes.browser.chromium import (
     WARNING_NO_SANDBOX,

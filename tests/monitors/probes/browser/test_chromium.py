@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,27 @@ def drivers() -> set[int]:
     """Playwright's driver processes below this one that have not ended."""
     commands = {pid: Path(f"/proc/{pid}/cmdline") for pid in find_descendants(os.getpid())}
     return {pid for pid, command in commands.items() if command.exists() and b"run-driver" in command.read_bytes()}
+
+
+@pytest.mark.browser
+async def test_the_driver_and_the_browser_get_no_secret(browser_path, monkeypatch) -> None:
+    """Whatever a page gets out of the browser, no key of the monitor is there."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-a-secret")
+    monkeypatch.setenv("LOOKOUT_LOG_TOKEN", "a-secret")
+    monkeypatch.setenv("LC_TIME", "C")
+    before = find_descendants(os.getpid())
+    async with Chromium(browser_path=browser_path) as chromium:
+        await chromium.browser()
+        variables = [read_environment(pid) for pid in find_descendants(os.getpid()) - before]
+    assert any("PW_LANG_NAME=python" in lines for lines in variables), "the driver is one of them"
+    assert any("LC_TIME=C" in lines for lines in variables)
+    assert not any("secret" in line for lines in variables for line in lines)
+
+
+def read_environment(pid: int) -> list[str]:
+    with suppress(OSError):  # it has ended meanwhile
+        return Path(f"/proc/{pid}/environ").read_text(errors="replace").split("\0")
+    return []
 
 
 async def test_f61_a_hanging_step_is_cut_at_its_own_deadline() -> None:

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
+from monitors.address_guard import AddressGuard
 from monitors.errors import AccessDenied, BrowserLost, BrowserMissing, Unreachable
-from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser.page_reader import PageReader
 from tests.servers.past_chats import PastChats
 

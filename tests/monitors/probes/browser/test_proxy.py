@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from monitors.address_guard import AddressGuard
 from monitors.errors import AccessDenied
-from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser.proxy import GuardedProxy
 
 FAILED, NOT_ALLOWED, UNREACHABLE, REFUSED, UNSUPPORTED = 1, 2, 4, 5, 7

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from monitors.address_guard import AddressGuard
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.records.logs import LogWarningKind
+from monitors.sources.logs import files
 from monitors.sources.logs.files import RemoteLog, build_hub_url, build_remote_log
 from tests.monitors.sources.logs_on_disk import NAME, Reader, WrittenLog, entry
 from tests.servers.ranges import RangeServer
@@ -24,10 +26,12 @@ def server(tmp_path):
         yield running
 
 
-def reader_of(server: RangeServer, token: str | None = None) -> Reader:
+def reader_of(server: RangeServer, token: str | None = None, *allowed: str) -> Reader:
     reader = Reader(server.folder / NAME)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    reader.place = RemoteLog(f"{server.url}/logs/{NAME}", headers=headers)
+    reader.place = RemoteLog(
+        f"{server.url}/logs/{NAME}", headers=headers, guard=AddressGuard([server.url, *allowed])
+    )
     return reader
 
 
@@ -115,8 +119,46 @@ def test_the_token_opens_the_log_and_goes_nowhere_else(log, tmp_path):
         reader.look()
         assert reader.numbers == [1]
         server.fault, server.other = "elsewhere", other.url.replace("127.0.0.1", "localhost")
-        reader_of(server, TOKEN).look()
+        reader_of(server, TOKEN, server.other).look()
         assert set(other.authorizations) == {None}
+
+
+def test_f97_a_log_that_redirects_inside_is_not_followed(log, server, tmp_path):
+    log.append(entry(1))
+    with RangeServer(tmp_path) as inside:
+        server.fault, server.other = "elsewhere", inside.url
+        with pytest.raises(SourceUnavailable, match=r"loopback address.*probe\.allowed_origins"):
+            reader_of(server, TOKEN).look()
+        assert inside.authorizations == []
+
+
+@pytest.mark.parametrize("location", ["data:text/plain,", "file:///etc", "http://[::1", "javascript:x"])
+def test_f97_a_log_that_redirects_to_no_web_page_is_its_own_fault(log, server, location):
+    server.fault, server.other = "elsewhere", location
+    with pytest.raises(SourceUnavailable, match="redirects to an address"):
+        reader_of(server).look()
+
+
+@pytest.mark.parametrize("fault", ["drips", "endless"])
+def test_f96_a_log_that_never_ends_is_given_up(log, server, monkeypatch, fault):
+    """A byte a second, or a range that is longer than asked for: the deadline and the asked length end it."""
+    monkeypatch.setattr(files, "REQUEST_DEADLINE_S", 0.5)
+    log.append(entry(1))
+    server.fault = fault
+    reader = reader_of(server)
+    if fault == "drips":
+        with pytest.raises(SourceUnavailable, match="no whole answer within"):
+            reader.look()
+    else:
+        reader.look()
+        assert reader.numbers == [1]
+
+
+def test_a_size_of_5000_digits_is_the_servers_fault(log, server):
+    log.append(entry(1))
+    server.fault = "digits"
+    with pytest.raises(SourceUnavailable, match="how long the log is"):
+        reader_of(server).look()
 
 
 def test_a_file_of_the_hub_is_read_at_its_endpoint_with_its_token(log, tmp_path):

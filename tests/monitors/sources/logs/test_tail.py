@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from monitors.errors import SourceUnavailable
 from monitors.records.logs import LogWarningKind, QuarantineReason
 from monitors.sources.logs.tail import BatchLimits
 from tests.monitors.sources.logs_on_disk import NAME, Reader, WrittenLog, entry
@@ -227,6 +228,17 @@ def test_f75_log_deleted(log, reader):
     log.append(entry(2))
     reader.look()
     assert reader.numbers == [1, 2]
+
+
+def test_f96_a_named_pipe_is_refused_as_a_log_and_skipped_beside_one(log, reader):
+    log.append(entry(1))
+    os.mkfifo(log.path.with_name(f"{NAME}.1"))
+    reader.look()
+    assert reader.numbers == [1]
+    log.path.unlink()
+    os.mkfifo(log.path)
+    with pytest.raises(SourceUnavailable, match="not a regular file"):
+        reader.look()
 
 
 def test_a_missing_log_is_reported_at_every_poll(log, reader):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from syrupy.assertion import SnapshotAssertion
 
+from monitors.address_guard import AddressGuard
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.records.traffic import SourceWarningKind
 from monitors.request_headers import build_request_headers
@@ -34,12 +37,13 @@ from warehouse.database.parquet import read_parquet_rows
 SECRET = "hush-hush"
 
 
-def source(*at: object, token: str | None = None, **changes: Any) -> FileTrafficSource:
+def source(*at: object, token: str | None = None, allowed: Sequence[str] = (), **changes: Any) -> FileTrafficSource:
     places = [str(place) for place in at]
     settings = FileTraffic.model_validate({"kind": "file", "at": places, **changes})
     held = {} if token is None else {"T": token}
     bearer = build_request_headers({}, held, key="traffic.headers", token_variable="T")
-    return FileTrafficSource(settings, read_parquet_rows, headers=bearer)
+    web = [place for place in places if place.startswith("http")]
+    return FileTrafficSource(settings, read_parquet_rows, headers=bearer, guard=AddressGuard([*web, *allowed]))
 
 
 async def test_every_conversation_of_a_file_is_read(tmp_path: Path) -> None:
@@ -268,10 +272,28 @@ async def test_an_address_behind_a_token_is_opened_with_it(snapshot: SnapshotAss
 
 async def test_f38_the_token_does_not_follow_a_redirect_to_another_host() -> None:
     with FileServer({"chat.jsonl": as_lines(stored(1))}) as other, FileServer({}) as server:
-        server.moved["chat.jsonl"] = f"{other.url}/chat.jsonl".replace("127.0.0.1", "localhost")
-        await read_all(source(f"{server.url}/chat.jsonl", token=SECRET))
+        moved_to = server.moved["chat.jsonl"] = f"{other.url}/chat.jsonl".replace("127.0.0.1", "localhost")
+        assert (await read_all(source(f"{server.url}/chat.jsonl", token=SECRET, allowed=[moved_to]))).ids == ["c-1"]
         assert server.tokens[0] == f"Bearer {SECRET}"
         assert set(other.tokens) <= {None}
+
+
+async def test_f97_an_address_that_redirects_inside_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(as_lines(stored(2)))
+    with FileServer({"chat.jsonl": as_lines(stored(1))}) as inside, FileServer({}) as server:
+        server.moved["chat.jsonl"] = f"{inside.url}/chat.jsonl"
+        read = await read_all(source(f"{server.url}/chat.jsonl", tmp_path / "a.jsonl"))
+        assert inside.asked == []
+    assert isinstance(read.error, SourceUnavailable)
+    assert "probe.allowed_origins" in str(read.error)
+    assert read.ids == ["c-2"]
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet", "jsonl.gz"])
+async def test_f96_a_named_pipe_is_not_waited_for(tmp_path: Path, suffix: str) -> None:
+    os.mkfifo(tmp_path / f"pipe.{suffix}")
+    read = await read_all(source(tmp_path / f"pipe.{suffix}"))
+    assert "not a regular file" in str(read.error)
 
 
 @pytest.mark.parametrize("status", [404, 403, 500])

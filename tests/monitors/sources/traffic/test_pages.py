@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from monitors.address_guard import AddressGuard
 from monitors.errors import ConfigError, SourceUnavailable
-from monitors.probes.address_guard import AddressGuard
 from monitors.probes.browser.page_reader import PageReader
 from monitors.records.traffic import SourceWarningKind, Thumb
 from monitors.sources.traffic.pages import PageTrafficSource, ScriptRunner

@@ -2,8 +2,8 @@
 
 Without it, a public page that redirects to ``http://169.254.169.254/``, whose script asks 10.0.0.5, or whose name
 resolves to 10.0.0.5 the second time, would make Lookout send requests inside its own network. So each host and port
-is checked by the addresses that the name resolves to at that moment. For pages the check is where the connection is
-made (`browser/proxy.py`); for APIs it is before the request, and again once the connection is open.
+is checked by the addresses that the name resolves to at that moment, where the connection is made: for pages in
+`probes/browser/proxy.py`, for everything else in `http_client.py`.
 
 Public addresses are always allowed. Other addresses are allowed only for the configured host and port: an IP
 address, a name that exists only in internal networks (``bot``, ``bot.internal``), and with `private_network = true`
@@ -19,13 +19,11 @@ import socket
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from enum import StrEnum
 from itertools import product
-from typing import Any, Final
-from urllib.request import getproxies, proxy_bypass
+from typing import Final
 
 import httpx
 
 from monitors.errors import AccessDenied
-from monitors.probes.settings import ProbeSettings
 
 Place = tuple[str, int]
 """A host, in lower case and without a trailing dot, and a port."""
@@ -140,26 +138,6 @@ class AddressGuard:
                     return host, own_port
         return address, port
 
-    def check_peer(self, address: str, url: str) -> None:
-        """Check the peer address of an open connection; the address of a proxy says nothing. Raises as `check`."""
-        place = parse_place(url)
-        if not _uses_proxy(url, place[0]):
-            self._check_address(address, place)
-
-    def build_event_hooks(self) -> dict[str, list[Callable[..., Any]]]:
-        """Build the hooks for ``httpx.AsyncClient(event_hooks=…)``: they check each request and each redirect."""
-
-        async def before(request: httpx.Request) -> None:
-            await self.check(str(request.url))
-
-        async def after(response: httpx.Response) -> None:
-            stream = response.extensions.get("network_stream")
-            peer = stream.get_extra_info("server_addr") if stream is not None else None
-            if peer:
-                self.check_peer(str(peer[0]), str(response.request.url))
-
-        return {"request": [before], "response": [after]}
-
     def _check_address(self, address: str, place: Place) -> None:
         network = classify_address(address)
         if network in self._configured.get(place, _PUBLIC_ONLY):
@@ -173,15 +151,6 @@ class AddressGuard:
             f"the target leads to {format_place(place)}, a {network.value} address that it is not configured for: "
             f"{to_do}"
         )
-
-
-def build_address_guard(address: str, settings: ProbeSettings, login_url: str | None = None) -> AddressGuard:
-    """Build a target's guard. It allows ``address``, all addresses in the ``probe`` table, and the login page."""
-    job = settings.job
-    steps = (job.status_url, job.events_url, job.report_url, job.cancel_url)
-    elsewhere = (url for url in steps if url and not url.startswith("{"))  # a template starts with {start}
-    configured = (address, login_url, settings.api.url, job.url, *elsewhere, *settings.allowed_origins)
-    return AddressGuard(configured, private_network=settings.private_network)
 
 
 def parse_place(url: str) -> Place:
@@ -223,7 +192,3 @@ async def _resolve_host(host: str) -> Sequence[str]:
     except (OSError, UnicodeError):
         return ()
     return [str(entry[4][0]) for entry in entries]
-
-
-def _uses_proxy(url: str, host: str) -> bool:
-    return url.partition(":")[0].lower() in getproxies() and not proxy_bypass(host)

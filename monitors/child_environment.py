@@ -1,0 +1,22 @@
+"""Choose what of the environment a foreign program gets: its own settings and the machine's, no secret of ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+_ALLOWED: Final = re.compile(
+    r"PREFECT_\w+|PLAYWRIGHT_\w+|PW_\w+|NODE_\w+|CHROM(?:E|IUM)_\w+"  # Prefect's server, and the browser's driver
+    r"|(?:HTTPS?|ALL|NO|FTP)_PROXY|SSL_CERT_(?:FILE|DIR)|(?:REQUESTS|CURL)_CA_BUNDLE"
+    r"|LANG|LANGUAGE|LC_\w+|TZ|TERM"
+    r"|PATH|HOME|USER|LOGNAME|SHELL|PWD|TMPDIR|TMP|TEMP|XDG_\w+|LD_LIBRARY_PATH|PYTHON\w+|VIRTUAL_ENV"
+    r"|DISPLAY|WAYLAND_DISPLAY|XAUTHORITY|DBUS_\w+|FONTCONFIG_\w+",
+    re.IGNORECASE,
+)
+"""Names of variables. PREFECT_API_AUTH_STRING and a proxy's password are the programs' own."""
+
+
+def build_child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that Prefect's server, a browser or an installer may have."""
+    return {name: value for name, value in environment.items() if _ALLOWED.fullmatch(name)}

@@ -1,0 +1,243 @@
+"""The HTTP client for every address that others serve: applications, logs, exports, version endpoints.
+
+It connects only where an `AddressGuard` permits, to the address that was checked; a proxy of the environment
+resolves names for itself. It follows at most `MAX_REDIRECTS` redirects, to http and https alone, and sends
+credentials to the configured origins alone. One deadline bounds a request from its start to the last byte of its
+body, redirects included, and one size bounds the body after decompression.
+
+Errors: `AccessDenied` where the guard refuses; else an `httpx.HTTPError`, among them `DeadlinePassed`,
+`BodyTooLarge` and `RedirectRefused`, whose texts are for people (`describe_http_error`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import zlib
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from typing import Any, Final, cast
+
+import httpcore
+import httpx
+
+from monitors.address_guard import AddressGuard
+from monitors.request_headers import NO_HEADERS, RequestHeaders
+
+MAX_REDIRECTS: Final = 5
+MEGABYTE_BYTES: Final = 1_000_000
+MAX_CONNECT_S: Final = 5.0
+"""The wait for one address of a host that has another one to try."""
+ACCEPTED_ENCODINGS: Final = "gzip, deflate"
+"""What `_decompress` reads piece by piece. Brotli and Zstandard of httpx decompress a piece as a whole."""
+_PIECE_BYTES: Final = 1 << 16
+_ENDS_AT: Final = "lookout_ends_at"
+"""Holds the deadline in a request's extensions, which httpx hands on to redirected requests."""
+
+
+class DeadlinePassed(httpx.ReadTimeout):
+    """The whole answer, redirects included, did not arrive before the deadline."""
+
+
+class BodyTooLarge(httpx.TransportError):
+    """The body is larger than permitted, after decompression."""
+
+
+class RedirectRefused(httpx.TransportError):
+    """The server redirects to an address that is not http or https, or is invalid."""
+
+
+def describe_http_error(error: Exception) -> str:
+    """Describe an error of a request in words that hold no address and no secret."""
+    match error:
+        case DeadlinePassed() | BodyTooLarge() | RedirectRefused():
+            return str(error)
+        case httpx.TooManyRedirects():
+            return f"it redirects more than {MAX_REDIRECTS} times"
+        case TimeoutError():
+            return "it took too long"
+        case _:
+            return type(error).__name__
+
+
+class GuardedClient(httpx.AsyncClient):
+    """An `httpx.AsyncClient` with the limits of this module.
+
+    ``headers`` go to the origins of ``addresses`` alone, ``plain_headers`` everywhere. ``max_redirects`` is 0 where
+    a redirect is an answer like any other. ``timeout`` bounds single steps, such as connecting.
+    """
+
+    def __init__(
+        self,
+        guard: AddressGuard,
+        *,
+        deadline_s: float,
+        max_bytes: int,
+        headers: RequestHeaders = NO_HEADERS,
+        addresses: Iterable[str] = (),
+        plain_headers: Mapping[str, str] | None = None,
+        max_redirects: int = MAX_REDIRECTS,
+        timeout: httpx.Timeout | None = None,
+        limits: httpx.Limits | None = None,
+        verify: ssl.SSLContext | bool = True,
+        auth: tuple[str, str] | None = None,
+        base_url: str = "",
+    ) -> None:
+        self._guard, self._deadline_s, self._max_bytes = guard, deadline_s, max_bytes
+        super().__init__(
+            headers={"Accept-Encoding": ACCEPTED_ENCODINGS, **(plain_headers or {}), **headers.values},
+            timeout=timeout or httpx.Timeout(deadline_s),
+            limits=limits or httpx.Limits(max_connections=None, max_keepalive_connections=100),
+            follow_redirects=max_redirects > 0,
+            max_redirects=max_redirects,
+            event_hooks={
+                "request": [self._check_address, headers.build_hook(addresses)],
+                "response": [self._limit_response, self._check_redirect],
+            },
+            verify=verify,
+            auth=auth,
+            base_url=base_url,
+        )
+        pool = cast("Any", self._transport)._pool  # noqa: SLF001 - httpx has no public way to a network backend
+        assert isinstance(pool, httpcore.AsyncConnectionPool), "httpx has changed: nothing checks its connections"
+        cast("Any", pool)._network_backend = _GuardedBackend(guard)  # noqa: SLF001 - as above; proxies keep their own
+
+    async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
+        """Send a request, as `httpx.AsyncClient.send` does. Raises the errors of this module."""
+        ends_at = asyncio.get_running_loop().time() + self._deadline_s
+        request.extensions = {**request.extensions, _ENDS_AT: ends_at}
+        try:
+            async with asyncio.timeout_at(ends_at):
+                return await super().send(request, stream=stream, **options)
+        except TimeoutError:
+            raise self._build_deadline_error() from None
+
+    async def _check_address(self, request: httpx.Request) -> None:
+        await self._guard.check(str(request.url))
+
+    async def _limit_response(self, response: httpx.Response) -> None:
+        """Bound the body before anything reads it: that of a redirect too, which httpx reads to its end."""
+        response.stream = _BoundedStream(
+            cast("httpx.AsyncByteStream", response.stream),
+            encoding=response.headers.pop("content-encoding", "identity").strip().lower(),
+            max_bytes=self._max_bytes,
+            ends_at=response.request.extensions[_ENDS_AT],
+            late=self._build_deadline_error(),
+        )
+
+    async def _check_redirect(self, response: httpx.Response) -> None:
+        """Raise `RedirectRefused` for a redirect to anything but a web page; httpx itself fails on some of them."""
+        if not self.follow_redirects or not response.has_redirect_location:
+            return
+        try:
+            location = httpx.URL(response.headers["location"])
+            target = response.url.join(location)
+        except (httpx.InvalidURL, ValueError):
+            raise RedirectRefused("it redirects to an address that cannot be read") from None
+        if target.scheme not in {"http", "https"} or not target.host or (location.scheme and not location.host):
+            raise RedirectRefused(f"it redirects to an address that is not a web page ({target.scheme[:20]}:)")
+
+    def _build_deadline_error(self) -> DeadlinePassed:
+        return DeadlinePassed(f"no whole answer within {self._deadline_s:g} s")
+
+
+class _GuardedBackend(httpcore.AsyncNetworkBackend):
+    """Connects to the addresses that the guard has checked, so that a name cannot change in between."""
+
+    def __init__(self, guard: AddressGuard) -> None:
+        self._guard = guard
+        self._backend = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        addresses = tuple(dict.fromkeys(await self._guard.resolve_allowed(host, port)))
+        if not addresses:
+            raise httpcore.ConnectError("the name does not resolve")
+        for address in addresses[:-1]:
+            wait_s = MAX_CONNECT_S if timeout is None else min(timeout, MAX_CONNECT_S)
+            try:
+                return await self._backend.connect_tcp(address, port, wait_s, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                continue
+        return await self._backend.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
+
+    async def sleep(self, seconds: float) -> None:
+        # Part of the interface; httpcore sleeps between tries, of which there are none.
+        await self._backend.sleep(seconds)
+
+
+class _BoundedStream(httpx.AsyncByteStream):
+    """A response's body, decompressed, with its size and deadline."""
+
+    def __init__(
+        self,
+        stream: httpx.AsyncByteStream,
+        *,
+        encoding: str,
+        max_bytes: int,
+        ends_at: float,
+        late: DeadlinePassed,
+    ) -> None:
+        self._stream, self._encoding = stream, encoding
+        self._max_bytes, self._ends_at, self._late = max_bytes, ends_at, late
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        unpacker, size, raw_pieces = _choose_unpacker(self._encoding), 0, aiter(self._stream)
+        while True:
+            try:
+                async with asyncio.timeout_at(self._ends_at):
+                    raw = await anext(raw_pieces, None)
+            except TimeoutError:
+                raise self._late from None
+            if raw is None:
+                return
+            for piece in unpacker(raw):
+                size += len(piece)
+                if size > self._max_bytes:
+                    raise BodyTooLarge(f"it sent more than {self._max_bytes / MEGABYTE_BYTES:g} MB")
+                yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _choose_unpacker(encoding: str) -> Any:
+    match encoding:
+        case "" | "identity":
+            return lambda raw: (raw,)  # pyright: ignore[reportUnknownLambdaType, reportUnknownVariableType] - bytes
+        case "gzip" | "x-gzip":
+            return _Unpacker(zlib.MAX_WBITS | 16).unpack
+        case "deflate":
+            return _Unpacker(zlib.MAX_WBITS).unpack
+        case _:
+            raise httpx.DecodingError("its body has an encoding that was not asked for")
+
+
+class _Unpacker:
+    """Decompresses in pieces of at most `_PIECE_BYTES`: a megabyte may hold a gigabyte."""
+
+    def __init__(self, window_bits: int) -> None:
+        self._unpacking = zlib.decompressobj(window_bits)
+        self._may_be_raw = window_bits == zlib.MAX_WBITS
+
+    def unpack(self, raw: bytes) -> Iterator[bytes]:
+        try:
+            yield from self._unpack_pieces(raw)
+        except zlib.error:
+            if not self._may_be_raw:
+                raise httpx.DecodingError("its body is not what its encoding says") from None
+            self._unpacking, self._may_be_raw = zlib.decompressobj(-zlib.MAX_WBITS), False  # deflate without a head
+            yield from self.unpack(raw)
+
+    def _unpack_pieces(self, raw: bytes) -> Iterator[bytes]:
+        while raw and not self._unpacking.eof:
+            piece = self._unpacking.decompress(raw, _PIECE_BYTES)
+            self._may_be_raw = False
+            raw = self._unpacking.unconsumed_tail
+            if piece:
+                yield piece
