@@ -91,6 +91,10 @@ class RunStart(Record):
         head = self.change.head if self.change else None
         return self.target, self.suite_sha256, self.settings_sha256, self.commit, head
 
+    def set_serving(self, commit: str | None) -> Self:
+        """Return a copy with the commit that the target serves."""
+        return self.model_copy(update={"serving": commit})
+
     def same_question(self, other: RunStart) -> bool:
         """Whether ``other`` asks the same questions about the same deploy."""
         return self._question == other._question
@@ -117,7 +121,7 @@ class RunFolder:
     def note_serving(self, commit: str | None) -> None:
         """Store the commit that the target serves, so that only a run of the same build resumes this one."""
         if commit != self.start.serving:
-            self.start = self.start.model_copy(update={"serving": commit})
+            self.start = self.start.set_serving(commit)
             _write_start(self.folder, self.start)
 
     def finish(self) -> None:

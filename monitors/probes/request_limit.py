@@ -51,7 +51,7 @@ class RequestLimit:
         """Wait until a question of so many requests may be asked; return when that is, by the loop's clock."""
         # A refusal moves the time, and nothing tells when it is there.
         while (now := _now()) < (starts_at := max(self._next_at, self._paused_until)):  # noqa: ASYNC110 - see above
-            await asyncio.sleep(starts_at - now)
+            await asyncio.sleep(starts_at - now)  # until the time of this question
         self._next_at = now + self._interval_s * requests
         return now
 

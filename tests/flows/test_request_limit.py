@@ -1,4 +1,4 @@
-"""An application that limits requests is asked the whole suite: waiting is no fault, and the limit is kept to."""
+"""An application that limits requests is asked the whole suite: waiting is not a fault, and the limit is obeyed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def notes(report):
         pytest.param("page", marks=pytest.mark.whole_only),
     ],
 )
-def test_a_limit_of_requests_is_waited_out_and_kept_to(tmp_path, lookout, refusal):
+def test_a_limit_of_requests_is_waited_for_and_obeyed(tmp_path, lookout, refusal):
     """Four questions in two seconds are taken: it is refused a few times, learns, and gets every answer."""
     with Chat() as chat:
         chat.limit, chat.refusal = (4, 2.0), refusal

@@ -78,17 +78,17 @@ def test_the_warehouse_is_sound_and_can_be_rebuilt_from_the_journal(installation
     assert json.loads(run(installation, "warehouse", "check", "--json")) == sound
     run(installation, "warehouse", "rebuild")
     assert json.loads(run(installation, "warehouse", "check", "--json")) == sound
-    assert rows(installation, RUNS) == ["PASS,5,0", "FAIL,5,1"]
+    assert rows(installation, RUNS) == ['"PASS",5,0', '"FAIL",5,1']
 
 
 def test_the_views_answer(installation):
-    assert rows(installation, RUNS) == ["PASS,5,0", "FAIL,5,1"]
+    assert rows(installation, RUNS) == ['"PASS",5,0', '"FAIL",5,1']
     assert rows(installation, KINDS) == [
-        "error_leak,1",
+        '"error_leak",1',
         "missing_fact,1",
         "pii_disclosure,2",
         "should_have_refused,1",
-        "wrong_fact,1",
+        '"wrong_fact",1',
     ]
     assert rows(installation, "select conversations, sampled, graded from nightly_trend") == ["4,4,4"]
 

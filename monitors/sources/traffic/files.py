@@ -1,4 +1,4 @@
-"""Read traffic from files: JSON lines, JSON, tables or Parquet, at http addresses and wherever fsspec can open them.
+"""Read traffic from files: JSON, JSON lines, tables, Parquet, at http addresses and wherever fsspec can open them.
 
 Lines of a forward-only stream are read in bounded memory. A blocking iterator is read in a thread, so that it does
 not block the event loop.

@@ -105,7 +105,7 @@ class Fields(BaseModel):
     thumb: Paths = _describe_paths(
         "thumb",
         "what the user pressed below the reply: up or down, true or false, 1, 0 or -1, an emoji; a scale of "
-        "stars is no thumb",
+        "stars is not a thumb",
     )
     comment: Paths = _describe_paths("comment", "what the user wrote about the reply")
     is_question: Paths = _describe_paths(

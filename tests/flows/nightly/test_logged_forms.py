@@ -48,10 +48,11 @@ async def test_a_night_reads_every_form_and_counts_what_it_cannot_use(tmp_path, 
     assert {turn["user_text"] for turn in turns} == {QUESTION}
     assert Counter(turn["reply_text"] for turn in turns) == Counter(form.answer for form in usable)
     assert Counter(tuple(turn["context"]) for turn in turns) == Counter(tuple(form.passages) for form in usable)
-    silent = report.find_census_rate(CensusKind.NO_ANSWER)
+    rates = {rate.kind: rate for rate in report.census}
+    silent = rates.get(CensusKind.NO_ANSWER)
     assert silent is not None
     assert silent.found == sum(not form.answer for form in usable)
-    disclosed = report.find_census_rate(CensusKind.DISCLOSURE)
+    disclosed = rates.get(CensusKind.DISCLOSURE)
     assert disclosed is not None
     assert disclosed.found == 0, "what stands in a system prompt was not said"
     assert replace_volatile(stable_report(report).replace(f"{tmp_path}/", "")) == snapshot
