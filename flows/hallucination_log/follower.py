@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from flows.alerting.faults import Fault, notify_fault, resolve_faults, resolve_other_faults
+from flows.alerting.faults import Fault, fault_from_error, notify_fault, resolve_faults, resolve_other_faults
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
 from flows.alerting.send import send_waiting_alerts
@@ -117,11 +117,15 @@ RETRY_AFTER_S: Final = 5.0
 
 
 class LogPoll(Record):
-    """The result of one poll. ``alerts`` are the ids of the alerts that were decided."""
+    """The result of one poll. ``alerts`` are the ids of the alerts that were decided.
+
+    ``broken`` means that polling failed in another way than that the log cannot be read.
+    """
 
     target: str
     found: LogRead = LogRead()
     unreadable: str | None = None
+    broken: bool = False
     alerts: tuple[str, ...] = ()
 
 
@@ -147,6 +151,18 @@ class LogFollower:
         """
         run = replace(self, notifier=replace(self.notifier, run_id=self.new_run()))
         return await run._poll()  # noqa: SLF001 - its own kind
+
+    async def poll_or_report(self) -> LogPoll:
+        """Poll; send an alert to the monitor's owners about an error of any type. The next poll tries again.
+
+        Each log is followed beside others, which an error of one must not end.
+        """
+        try:
+            return await self.poll()
+        except Exception as error:  # noqa: BLE001 - a server or a file can bring about any type
+            fault = fault_from_error(error)
+            await notify_fault(self.notifier, fault)
+            return LogPoll(target=self.notifier.target, unreadable=fault.detail, broken=True)
 
     async def _poll(self) -> LogPoll:
         began_at = self.notifier.now()
@@ -307,12 +323,6 @@ def logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
     if not names:
         raise ConfigError("no target has a hallucination_log: add [targets.NAME.hallucination_log] with at = …")
     return names
-
-
-def get_poll_interval_s(config: Config, target: str) -> float:
-    """Return the seconds between two polls of the log of ``target``."""
-    settings = config.target(target).hallucination_log
-    return settings.poll_s if settings else 0.0
 
 
 def open_log_place(settings: HallucinationLogSettings) -> LogPlace:
