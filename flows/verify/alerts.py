@@ -47,8 +47,8 @@ COLLECT_S: Final = 60.0
 class EarlyAlerts:
     """Sends alerts about severe failures from a background task, so that asking never waits for Slack.
 
-    Failures that were not sent are reported at the end of the run. An error here becomes a fault of the run, which
-    is reported at the end too.
+    When asking ends, in any way, what was collected is sent: the rest of the run may wait for a Prefect server that
+    does not answer. An error here becomes a fault of the run, which is reported at its end.
     """
 
     def __init__(self, run: LiveRun, at: ObservationContext) -> None:
@@ -81,24 +81,41 @@ class EarlyAlerts:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop collecting, and wait for the message that is being sent."""
+        """Stop collecting, wait for the message that is being sent, and send what was collected since.
+
+        A cancelled run does that too.
+        """
         del kind, error, trace
+        finishing = asyncio.create_task(self._send_rest())
+        try:
+            await asyncio.shield(finishing)
+        except asyncio.CancelledError:
+            await finishing
+            raise
+
+    async def _send_rest(self) -> None:
         if self._sender is not None:
             self._sender.cancel()
             await asyncio.gather(self._sender, return_exceptions=True)
         await self._wait_for_message()
+        if self._waiting:
+            await self._send_batch()
 
     async def _send_collected(self) -> None:
         while True:
             await self._arrived.wait()
             self._arrived.clear()
-            batch, self._waiting = self._waiting, []
-            summary = RunSummary(commit=self._at.commit, under_way=True)
-            self._message = asyncio.create_task(notify(self._run.context.notifier, batch, summary=summary))
-            await asyncio.wait({self._message})
-            await self._wait_for_message()
+            await self._send_batch()
             # Failures of the next seconds go into one message instead of one each.
             await asyncio.sleep(COLLECT_S)
+
+    async def _send_batch(self) -> None:
+        """Send the collected failures as one message, in a task of its own that outlives the sender's end."""
+        batch, self._waiting = self._waiting, []
+        summary = RunSummary(commit=self._at.commit, under_way=True)
+        self._message = asyncio.create_task(notify(self._run.context.notifier, batch, summary=summary))
+        await asyncio.wait({self._message})
+        await self._wait_for_message()
 
     async def _wait_for_message(self) -> None:
         """Wait for the message that is being sent; an error becomes a fault of the run."""
