@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urlsplit
@@ -37,7 +38,7 @@ from monitors.records.exchanges import NOT_LET_IN, NOT_READ, NoAnswer, NoAnswerR
 from monitors.records.incidents import IncidentKind, NotifyReason, Observation, RunSummary
 from monitors.records.runs import CaseResult, JudgeState, ReasonKind, RunReport, Verdict
 from monitors.reports.format import shorten
-from warehouse.queries.incidents import RunMessage, list_run_messages
+from warehouse.queries.incidents import RunMessage, list_earlier_messages, list_run_messages
 from warehouse.queries.runs import find_last_answered
 
 COLLECT_S: Final = 60.0
@@ -365,16 +366,22 @@ DELIVERY_WORDS: Final = {
     "sent": "sent now",
 }
 """The delivery status of the messages, worst first."""
+EARLIER_WORDS: Final = {
+    "waiting": "not sent yet: Slack did not take it, and it is tried again",
+    "sent": "sent now, late",
+}
+"""The delivery status of messages that were decided before the run began, worst first."""
 
 
-def describe_notifications(notifier: Notifier, observations: Sequence[Observation]) -> str:
-    """Describe what was sent, such as ``1 new, sent now; 2 already known``.
+def describe_notifications(notifier: Notifier, observations: Sequence[Observation], since: datetime) -> str:
+    """Describe what was sent, such as ``1 new, sent now; 2 already known``, and what of earlier runs waits or came.
 
-    The text is "nothing to send" without observations and recoveries. If the warehouse cannot be read, the text
-    says so.
+    ``since`` is when the run began. The text is "nothing to send" without observations, recoveries and earlier
+    messages. If the warehouse cannot be read, the text says so.
     """
     try:
         messages = list_run_messages(notifier.store, notifier.run_id)
+        earlier = list_earlier_messages(notifier.store, notifier.target, notifier.run_id, since)
         incidents = notifier.store.incidents(notifier.target)
     except WarehouseError as error:
         return f"what was sent is not known ({type(error).__name__})"
@@ -382,11 +389,18 @@ def describe_notifications(notifier: Notifier, observations: Sequence[Observatio
     silent = [key for key in dict.fromkeys(message.fingerprint for message in observations) if key not in reasons]
     muted = sum(key in incidents and incidents[key].last_notified_at is None for key in silent)
     quiet_text = _format_counts({"already known": len(silent) - muted, "silenced": muted}.items())
-    if not messages:
-        return f"{quiet_text}, nothing sent" if quiet_text else "nothing to send"
+    if quiet_text and not messages and not earlier:
+        quiet_text += ", nothing sent"
     tally = Counter(reasons.values())
     news = _format_counts((text, tally[reason]) for reason, text in REASON_WORDS.items())
-    return f"{news}, {_format_delivery(messages)}" + (f"; {quiet_text}" if quiet_text else "")
+    sent_text = f"{news}, {_format_delivery(messages)}" if messages else ""
+    statuses = Counter(message.came_to for message in earlier)
+    earlier_texts = [
+        f"{plural(statuses[status], 'message')} from before {text}"
+        for status, text in EARLIER_WORDS.items()
+        if statuses[status]
+    ]
+    return "; ".join(filter(None, [sent_text, quiet_text, *earlier_texts])) or "nothing to send"
 
 
 def _format_counts(counts: Iterable[tuple[str, int]]) -> str:

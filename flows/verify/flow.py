@@ -239,7 +239,9 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
     observations = observe_run(run, report)
     await notify(notifier, observations, summary=summary, scope=build_resolution_scope(run, report))
     await _complete_alerts(run, report, paths)
-    notifications = await asyncio.to_thread(describe_notifications, notifier, observations)
+    notifications = await asyncio.to_thread(
+        describe_notifications, notifier, observations, run.context.start.started_at
+    )
     run.context.listener.on_ended(f"{report.verdict}, {notifications}", str(paths.html))
 
 
