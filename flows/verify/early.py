@@ -60,7 +60,7 @@ async def _ask_early(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
         run.asking = asking = asyncio.create_task(ask_in_time(run))
         try:
             yield asking
-        except Exception as error:
+        except Exception as error:  # Prefect raises several kinds; all are raised again
             asking_error = asking.exception() if asking.done() and not asking.cancelled() else None
             await _end_asking(asking)
             if not is_finished(run.context.folder) and (

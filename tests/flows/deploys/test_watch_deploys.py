@@ -167,17 +167,17 @@ async def test_f95_a_hub_that_answers_nonsense_does_not_end_the_poll_of_the_othe
             self.end_headers()
             self.wfile.write(reply)
 
-    with hub_says(stage(OLD)) as hub, hub_says(stage(OLD)) as other:
-        other.RequestHandlerClass = Nonsense
+    with hub_says(stage(OLD)) as hub, hub_says(stage(OLD)) as confused_hub:
+        confused_hub.RequestHandlerClass = Nonsense
         tables = toml(hub, tmp_path)
-        tables["targets"] |= {"away": toml(other, tmp_path, "away")["targets"]["away"]}
+        tables["targets"] |= {"away": toml(confused_hub, tmp_path, "away")["targets"]["away"]}
         watch = replace(
             watch_of(hub, tmp_path, testbed, failures_before_alert=2), config=parse_config(tables, "the test")
         )
         for _ in range(2):
-            results = {result.target: result for result in await poll_all(watch)}
-            assert results["bot"].commit == OLD
-            assert results["away"].error
+            polled_targets = {poll.target: poll for poll in await poll_all(watch)}
+            assert polled_targets["bot"].commit == OLD
+            assert polled_targets["away"].error
     (message,) = slack.messages
     assert "away" in str(message.blocks)
 
