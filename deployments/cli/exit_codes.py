@@ -65,6 +65,7 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
         ExitCode.MONITOR: "without a target: something that runs need is broken",
     },
     **dict.fromkeys(("grade", "facts", "redact", "localise", "efficiency", "first-look"), _NO_LINE),
+    "alerts list": {ExitCode.MONITOR: "some of what was stored cannot be read: incidents may be missing"},
     "warehouse load": _DAMAGED,
     "warehouse check": _DAMAGED,
     "warehouse rebuild": _DAMAGED,

@@ -32,6 +32,7 @@ from pydantic import Field, ValidationError
 
 from flows.alerting.faults import Fault, fault_from_error, notify_fault, resolve_faults
 from flows.alerting.notifier import Notifier
+from flows.alerting.pipeline import report_load_errors
 from flows.alerting.send import send_waiting_alerts
 from flows.clock import utc_now
 from flows.data_folder import open_store
@@ -249,7 +250,9 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
     journal = open_store(config).journal
     async with get_client() as client:
         started = await start_waiting_deploys(client, poller.deploys, journal, plan, now=poller.now)
-    await send_waiting_alerts(poller.notifier())
+    notifier = poller.notifier()
+    await send_waiting_alerts(notifier)
+    await report_load_errors(notifier)
     if started.failed:
         return Failed(name="Waiting", message=str(started.failed[0]))
     silent = sum(result.error is not None for result in results)

@@ -195,13 +195,12 @@ def _load_journal(run: LiveRun) -> None:
     """
     store = run.context.store
     try:
-        loaded = store.load_pending(LOAD_WAIT_S)
+        store.load_pending(LOAD_WAIT_S)  # the next message reports what it could not load
     except WarehouseBusy:
         return
     except WarehouseDamaged as error:
-        run.faults.append(fault_from_error(error))
-        loaded = rebuild_database(store, wait_s=LOAD_WAIT_S)
-    run.faults.extend(fault_from_error(error) for error in loaded.errors())
+        rebuilt = rebuild_database(store, wait_s=LOAD_WAIT_S)
+        run.faults.extend(map(fault_from_error, (error, *rebuilt.errors())))
 
 
 def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
