@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, TextIO
 
-from monitors.errors import WarehouseBusy
+from monitors.errors import AlreadyRuns, MonitorError, WarehouseBusy
 from monitors.storage import make_private_folder
 from warehouse.data_folder import lock_file
 
@@ -24,13 +24,30 @@ def exclusive_lock(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
     This is not one of Prefect's locks, which stay held for minutes after a run is killed. Raises `WarehouseBusy`
     when another process holds the lock for longer than ``wait_s`` seconds, and `WarehouseUnwritable`.
     """
+    busy = WarehouseBusy(f"another process has been at work on {job} for {wait_s:g} s")
+    with _hold_lock(folder, job, wait_s, busy):
+        yield
+
+
+@contextmanager
+def refuse_second_run(folder: Path, job: str) -> Generator[None]:
+    """Hold the lock for ``job``, which only one process does at a time; the lock file is in ``folder``.
+
+    Raises `AlreadyRuns` when another process does it, and `WarehouseUnwritable`.
+    """
+    with _hold_lock(folder, job, 0, AlreadyRuns(f"{job} already runs in another process; this one did nothing")):
+        yield
+
+
+@contextmanager
+def _hold_lock(folder: Path, job: str, wait_s: float, refusal: MonitorError) -> Generator[None]:
     make_private_folder(folder)
     name = hashlib.sha256(job.encode()).hexdigest()[:16]
     end = monotonic() + wait_s
     with lock_file(folder / f".alone-{name}.lock") as lock:
         while not _try_lock(lock):
-            if monotonic() > end:
-                raise WarehouseBusy(f"another process has been at work on {job} for {wait_s:g} s")
+            if monotonic() >= end:
+                raise refusal
             # flock has no timeout, so it is polled.
             sleep(PAUSE_S)
         yield

@@ -2,7 +2,8 @@
 
     MonitorError                          retryable  blame
     ├─ ConfigError                        no         monitor    names file, key or line, value, what is accepted
-    │   └─ GoldSetError                   no         monitor
+    │   ├─ GoldSetError                   no         monitor
+    │   └─ AlreadyRuns                    no         monitor    the same job runs already; nothing is wrong
     ├─ ProbeError                                                → NoAnswer
     │   ├─ Unreachable                    yes        app
     │   ├─ NotReady                       yes        app
@@ -68,6 +69,10 @@ class ConfigError(MonitorError):
 
 class GoldSetError(ConfigError):
     """A suite cannot be loaded. The text names file and line, and what would be accepted."""
+
+
+class AlreadyRuns(ConfigError):
+    """The same job already runs: a night of this target, or a ``lookout up`` over this data folder."""
 
 
 class ProbeError(MonitorError):

@@ -67,6 +67,7 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     **dict.fromkeys(
         ("grade", "facts", "redact", "conversations", "localise", "efficiency", "first-look"), _NO_LINE
     ),
+    "alerts list": {ExitCode.MONITOR: "some of what was stored cannot be read: incidents may be missing"},
     "warehouse load": _DAMAGED,
     "warehouse check": _DAMAGED,
     "warehouse rebuild": _DAMAGED,

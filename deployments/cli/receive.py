@@ -52,7 +52,7 @@ from flows.terminal_console import make_terminal_console
 from monitors.alerts.slack.client import SlackBot, SlackReply
 from monitors.config.file import Config, load_config
 from monitors.config.sections import DeploySender, DeploySettings
-from monitors.errors import ConfigError
+from monitors.errors import AlreadyRuns, ConfigError
 
 BACKLOG: Final = 2_048
 """Connections that the system queues in a burst until the server accepts them."""
@@ -99,7 +99,6 @@ def serve_deploys(
     api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api_url is None and not only:
         from deployments.cli.up import receive_and_run  # it imports this module
-        from deployments.up.one_installation import AlreadyRuns
 
         try:
             return receive_and_run(config, config_path.resolve(), host=host, port=port, environment=environment)

@@ -36,7 +36,7 @@ def load_command(
     with show_waiting("Loading what runs wrote"):
         report = open_warehouse(config, data_folder).load_pending(wait_s)
     _print_report(report, "\n".join(_format_load(report)), as_json=as_json)
-    return ExitCode.MONITOR if report.damaged or report.restored else ExitCode.PASS
+    return ExitCode.MONITOR if report.damaged or report.restored or report.missing else ExitCode.PASS
 
 
 def check_command(

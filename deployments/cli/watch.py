@@ -15,7 +15,6 @@ from flows.hallucination_log.follower import LogFollower, LogPoll, build_followe
 from flows.terminal import write_json
 from flows.terminal_console import make_terminal_console
 from monitors.config.file import load_config
-from monitors.errors import MonitorError
 
 
 def watch_command(
@@ -56,12 +55,8 @@ async def _follow_log(log_follower: LogFollower, console: Console, *, once: bool
 
 
 async def _poll_log(log_follower: LogFollower, console: Console, *, as_json: bool, say_nothing: bool) -> ExitCode:
-    """Poll once; return MONITOR when it failed. The error is printed, and the next poll tries again."""
-    try:
-        result = await log_follower.poll()
-    except MonitorError as error:
-        console.print(f"{log_follower.notifier.target}: {error}", style="red", highlight=False)
-        return ExitCode.MONITOR
+    """Poll once; return MONITOR when the log could not be read. The next poll tries again."""
+    result = await log_follower.poll_or_report()
     if as_json:
         write_json(result.model_dump_json() + "\n")
     elif _has_news(result) or not say_nothing:

@@ -14,7 +14,7 @@ from typing import Final, TextIO
 
 from pydantic import ValidationError
 
-from monitors.errors import ConfigError
+from monitors.errors import AlreadyRuns
 from monitors.records.base import Record, UtcTime
 from monitors.storage import make_private_folder
 from warehouse.data_folder import lock_file
@@ -25,10 +25,6 @@ HEARTBEAT_TIMEOUT: Final = timedelta(seconds=100)
 """An installation without a heartbeat for so long is dead: three heartbeats, and some clock difference."""
 
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-
-
-class AlreadyRuns(ConfigError):
-    """Another ``lookout up``, or a ``lookout receive`` with a runner, is alive over the same data folder."""
 
 
 class Holder(Record):

@@ -13,6 +13,7 @@ import asyncio
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -31,6 +32,9 @@ ALERT_REFUSED: Final = "AlertRefused"
 """The name of the fault of a delivery path that refuses every message until a person fixes it."""
 REFUSAL_RETRY_AFTER: Final = timedelta(seconds=10)
 """The next run tries a refused message again, not the run whose message was refused."""
+
+WAREHOUSE: Final = "warehouse"
+"""The subject of messages about the warehouse, instead of a target's name."""
 
 NO_SUMMARY: Final = RunSummary()
 
@@ -63,7 +67,27 @@ async def notify(
             await resolve_incidents(
                 notifier, {compute_refusal_fingerprint(notifier.target): None}, began_at=notifier.now()
             )
+    await report_load_errors(notifier)
     return alerts
+
+
+async def report_load_errors(notifier: Notifier) -> None:
+    """Notify the monitor's owners once of what this process could not load, whichever reader met it.
+
+    Maintenance resolves it, when it finds the warehouse sound.
+    """
+    errors = notifier.store.take_load_errors()
+    if not errors:
+        return
+    owners = replace(notifier, target=WAREHOUSE, owner=Capability.MAINTENANCE)
+    context = ObservationContext(
+        target=owners.target, run_id=owners.run_id, seen_at=owners.now(), owner=owners.owner
+    )
+    more = f" (and {len(errors) - 1:,} more)" if len(errors) > 1 else ""
+    fault = observe_monitor_fault(context, fault_name=type(errors[0]).__name__, detail=f"{errors[0]}{more}")
+    await asyncio.to_thread(record_alerts, owners, [fault], NO_SUMMARY, None)
+    owners.store.take_load_errors()  # deciding has loaded again, and met the same damaged archive
+    await send_outbox(owners)
 
 
 def record_alerts(

@@ -46,7 +46,6 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
         claim = partial(
             claim_alerts,
             notifier.store,
-            notifier.journal,
             owner=get_worker_name(),
             lease_s=LEASE.total_seconds(),
             limit=1,

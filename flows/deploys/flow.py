@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -29,8 +29,9 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 from pydantic import Field, ValidationError
 
-from flows.alerting.faults import Fault, notify_fault, resolve_faults
+from flows.alerting.faults import Fault, fault_from_error, notify_fault, resolve_faults
 from flows.alerting.notifier import Notifier
+from flows.alerting.pipeline import report_load_errors
 from flows.alerting.send import send_waiting_alerts
 from flows.clock import utc_now
 from flows.data_folder import open_store
@@ -41,7 +42,7 @@ from flows.runtime.secrets import get_environment, get_hub_token
 from flows.runtime.slack import build_notifier_without_run
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.config.sections import DeploySettings, FirstPoll, TriggerSettings
-from monitors.errors import AccessDenied, NotifyError, WarehouseError
+from monitors.errors import WarehouseError
 from monitors.github.actions import TOKEN_VARIABLE
 from monitors.plural import plural
 from monitors.probes.readiness import HUB_SILENT, open_readiness_checker
@@ -139,21 +140,30 @@ class DeployPoller:
 
 async def poll_all(poller: DeployPoller) -> tuple[PollResult, ...]:
     """Poll every target concurrently and store the results. Raises `WarehouseUnwritable`."""
-    at_hub = (_poll_hub(poller, name, result) for name, result in poller.targets.items())
-    at_github = (_poll_github(poller, name, trigger) for name, trigger in poller.polled_at_github.items())
+    at_hub = (
+        _poll_target(name, _poll_hub(poller, name, configured)) for name, configured in poller.targets.items()
+    )
+    at_github = (
+        _poll_target(name, _poll_github(poller, name, trigger)) for name, trigger in poller.polled_at_github.items()
+    )
     results = await asyncio.gather(*at_hub, *at_github)
     for result in results:
         await _apply_result(poller, result)
     return tuple(results)
 
 
+async def _poll_target(name: str, poll: Awaitable[PollResult]) -> PollResult:
+    """Await ``poll``; an error of any type is one of this target alone, and the next poll tries again."""
+    try:
+        return await poll
+    except Exception as error:  # noqa: BLE001 - a server's answer can bring about any type
+        return PollResult(target=name, error=fault_from_error(error).detail)
+
+
 async def _poll_hub(poller: DeployPoller, name: str, configured: TargetConfig) -> PollResult:
     target = build_target_record(name, configured)
     async with open_readiness_checker(target, configured.probe, poller.hub_token) as checker:
-        try:
-            readiness = await checker.poll_target()
-        except AccessDenied as error:
-            return PollResult(target=name, error=str(error))
+        readiness = await checker.poll_target()
     if readiness.stage == HUB_SILENT:
         return PollResult(target=name, error=readiness.detail)
     commit = (readiness.commit or "").lower()
@@ -161,10 +171,7 @@ async def _poll_hub(poller: DeployPoller, name: str, configured: TargetConfig) -
 
 
 async def _poll_github(poller: DeployPoller, name: str, trigger: TriggerSettings) -> PollResult:
-    try:
-        commit = await find_deployed_commit(poller.config, trigger, poller.variables, poller.now)
-    except NotifyError as error:
-        return PollResult(target=name, error=str(error))
+    commit = await find_deployed_commit(poller.config, trigger, poller.variables, poller.now)
     if commit is None:
         await asyncio.to_thread(poller.deploys.note_poll, name)  # the first deployment of all is one to verify
     return PollResult(target=name, commit=commit if commit and _COMMIT.fullmatch(commit) else None)
@@ -241,7 +248,9 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
     journal = open_store(config).journal
     async with get_client() as client:
         started = await start_waiting_deploys(client, poller.deploys, journal, plan, now=poller.now)
-    await send_waiting_alerts(poller.notifier())
+    notifier = poller.notifier()
+    await send_waiting_alerts(notifier)
+    await report_load_errors(notifier)
     if started.failed:
         return Failed(name="Waiting", message=str(started.failed[0]))
     silent = sum(result.error is not None for result in results)

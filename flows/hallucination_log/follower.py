@@ -14,9 +14,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from flows.alerting.faults import Fault, notify_fault, resolve_faults, resolve_other_faults
+from flows.alerting.faults import Fault, fault_from_error, notify_fault, resolve_faults, resolve_other_faults
 from flows.alerting.notifier import Notifier
-from flows.alerting.pipeline import notify
+from flows.alerting.pipeline import notify, report_load_errors
 from flows.alerting.send import send_waiting_alerts
 from flows.clock import utc_now
 from flows.hallucination_log.encoder_pool import EncoderPool
@@ -38,7 +38,7 @@ from monitors.alerts.liveness import (
 from monitors.alerts.observe import ObservationContext, observe_hallucination
 from monitors.alerts.settings import WatchdogSettings
 from monitors.config.file import Config, TargetConfig
-from monitors.errors import ConfigError, SourceUnavailable
+from monitors.errors import ConfigError, SourceUnavailable, WarehouseDamaged
 from monitors.plural import plural
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
@@ -56,6 +56,9 @@ from warehouse.queries.traffic import find_log_cursor, list_entry_times, list_un
 
 LOAD_WAIT_S: Final = 30.0
 """Loading a whole nightly run takes seconds."""
+
+
+LOST_PLACE_TEXT: Final = "the read position of the log may be lost, so that the log is not followed"
 
 
 class LogRead(Record):
@@ -82,13 +85,16 @@ class LogReader:
     def poll(self) -> LogRead:
         """Read new lines, store them durably and load them into the warehouse.
 
-        Raises `SourceUnavailable` when the log cannot be read, and `WarehouseBusy` when the read position cannot be
-        read; then nothing was read, and the next poll begins at the same position.
+        Raises `SourceUnavailable` when the log cannot be read, `WarehouseBusy` when the read position cannot be
+        read, and `WarehouseDamaged` when it may be lost: a log that is followed for the first time sends no alerts
+        about the entries that it has. Then nothing was read, and the next poll begins at the same position.
         """
         with exclusive_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
             log_read = LogRead()
             cursor = find_log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S)
+            if cursor is None and (losses := self.store.find_losses(LOAD_WAIT_S)):
+                raise WarehouseDamaged(f"{LOST_PLACE_TEXT}: {losses[0]}")
             with self.place.poll() as files:
                 batches = read_new_batches(files, self.target, cursor, is_whole=is_whole_entry, limits=self.limits)
                 with closing(self.pool.encode_batches(batches)) as encoded:
@@ -118,11 +124,15 @@ RETRY_AFTER_S: Final = 5.0
 
 
 class LogPoll(Record):
-    """The result of one poll. ``alerts`` are the ids of the alerts that were decided."""
+    """The result of one poll. ``alerts`` are the ids of the alerts that were decided.
+
+    ``broken`` means that polling failed in another way than that the log cannot be read.
+    """
 
     target: str
     found: LogRead = LogRead()
     unreadable: str | None = None
+    broken: bool = False
     alerts: tuple[str, ...] = ()
 
 
@@ -149,6 +159,18 @@ class LogFollower:
         run = replace(self, notifier=replace(self.notifier, run_id=self.new_run()))
         return await run._poll()  # noqa: SLF001 - its own kind
 
+    async def poll_or_report(self) -> LogPoll:
+        """Poll; send an alert to the monitor's owners about an error of any type. The next poll tries again.
+
+        Each log is followed beside others, which an error of one must not end.
+        """
+        try:
+            return await self.poll()
+        except Exception as error:  # noqa: BLE001 - a server or a file can bring about any type
+            fault = fault_from_error(error)
+            await notify_fault(self.notifier, fault)
+            return LogPoll(target=self.notifier.target, unreadable=fault.detail, broken=True)
+
     async def _poll(self) -> LogPoll:
         began_at = self.notifier.now()
         await send_waiting_alerts(self.notifier)
@@ -159,6 +181,7 @@ class LogFollower:
             return LogPoll(target=self.notifier.target, unreadable=str(error))
         alerts = await self._notify_entries()
         await self._notify_log_faults(read, began_at)
+        await report_load_errors(self.notifier)
         return LogPoll(target=self.notifier.target, found=read, alerts=tuple(alert.id for alert in alerts))
 
     async def _read(self) -> LogRead:
@@ -308,12 +331,6 @@ def logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
     if not names:
         raise ConfigError("no target has a hallucination_log: add [targets.NAME.hallucination_log] with at = …")
     return names
-
-
-def get_poll_interval_s(config: Config, target: str) -> float:
-    """Return the seconds between two polls of the log of ``target``."""
-    settings = config.target(target).hallucination_log
-    return settings.poll_s if settings else 0.0
 
 
 def open_log_place(settings: HallucinationLogSettings, probe: ProbeSettings) -> LogPlace:

@@ -22,7 +22,7 @@ from prefect.states import Completed, Failed
 
 from flows.alerting.faults import fault_from_error, notify_fault
 from flows.alerting.notifier import Notifier
-from flows.alerting.pipeline import notify
+from flows.alerting.pipeline import WAREHOUSE, notify
 from flows.clock import read_uptime
 from flows.maintenance.clock_guard import build_clock_reading, check_clock
 from flows.maintenance.findings import (
@@ -48,7 +48,7 @@ from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import AgeReport, CompactReport, compact_segments, remove_personal_data
 from warehouse.database.store import Store
 
-SUBJECT: Final = "warehouse"
+SUBJECT: Final = WAREHOUSE
 """The subject of the messages, instead of a target's name."""
 
 LOCK_TIMEOUT_S: Final = 600.0
@@ -131,7 +131,7 @@ async def _load_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> LoadR
         upkeep.faults.append(fault_from_error(error))
         report = upkeep.rebuilt = await rebuild_from_journal(store, wait_s)
     upkeep.faults.extend(build_load_faults(report))
-    upkeep.is_damaged = upkeep.is_damaged or bool(report.damaged)
+    upkeep.is_damaged = upkeep.is_damaged or bool(report.damaged or report.missing)
     return report
 
 

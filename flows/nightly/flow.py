@@ -28,7 +28,7 @@ from flows.nightly.format import format_nightly_briefly
 from flows.nightly.run import NightlyRun
 from flows.runtime.slack import build_notifier_without_run, log_line
 from monitors.config.file import Config, load_config
-from monitors.errors import ConfigError, MonitorError
+from monitors.errors import AlreadyRuns, ConfigError
 from monitors.records.incidents import Capability
 from monitors.records.nightly import NightlyReport
 
@@ -40,11 +40,12 @@ async def grade_traffic(
     """Grade the last night of ``target``, or of every target with traffic; ``due_at`` selects another night.
 
     Killed nightly runs are resumed first. Raises `ConfigError` before anything is read. A failed nightly run does
-    not stop the others; the first error is raised at the end.
+    not stop the others; the first error is raised at the end. Raises `AlreadyRuns`, without an alert, for a target
+    that another process grades.
     """
     config = await asyncio.to_thread(load_config, config_path)
     reports: list[NightlyReport] = []
-    failures: list[MonitorError] = []
+    failures: list[Exception] = []
     targets = list_targets_to_grade(config, target)
     killed = [(name, ended) for name in targets if due_at is None for ended in list_unfinished_runs(config, name)]
     for name, ended in (*killed, *((name, due_at) for name in targets)):
@@ -52,9 +53,11 @@ async def grade_traffic(
             log_line(f"{name}: the night's traffic is graded")
             reports.append(await grade_target(config, name, ended))
             log_line(format_nightly_briefly(reports[-1]))
+        except AlreadyRuns as error:
+            failures.append(error)  # the other process reports the night
         except ConfigError:
             raise
-        except MonitorError as error:
+        except Exception as error:  # noqa: BLE001 - one target's fault, of any type, does not end another's night
             notifier = await asyncio.to_thread(build_notifier_without_run, config, name, Capability.NIGHTLY)
             await notify_fault(notifier, fault_from_error(error))
             failures.append(error)

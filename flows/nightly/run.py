@@ -48,7 +48,7 @@ from flows.nightly.feedback import write_scores
 from flows.nightly.grading import GradedTurn, explain_unchecked, identify_graders, judge_traffic
 from flows.nightly.read import NightlyRead, build_window, collect_watermarks, read_traffic
 from flows.nightly.state import IntakeCheckpoint, NightlyState
-from flows.process_lock import exclusive_lock
+from flows.process_lock import refuse_second_run
 from flows.waiting import update_waiting
 from monitors.alerts.observe import ObservationContext, fingerprint
 from monitors.alerts.resolve import ResolutionScope
@@ -84,9 +84,10 @@ class NightlyRun:
     async def run(self) -> NightlyReport:
         """Run or resume the nightly run.
 
-        Return the stored report if it was graded before. Raises `MonitorError`.
+        Return the stored report if it was graded before. Raises `MonitorError`: `AlreadyRuns` while another process
+        grades this target.
         """
-        with exclusive_lock(self._context.folder.parent, f"nights of {self._context.target}", wait_s=1):
+        with refuse_second_run(self._context.folder.parent, f"a nightly run of {self._context.target}"):
             self._earlier = await asyncio.to_thread(self._checkpoint.load_earlier)
             done = await asyncio.to_thread(self._checkpoint.load_report)
             if done is not None:

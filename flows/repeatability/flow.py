@@ -26,7 +26,7 @@ from flows.repeatability.session import RepeatabilitySession
 from flows.repeatability.targets import list_measured_targets
 from flows.runtime.slack import build_notifier_without_run, log_line
 from monitors.config.file import Config, load_config
-from monitors.errors import ConfigError, MonitorError
+from monitors.errors import ConfigError
 from monitors.records.incidents import Capability
 from monitors.records.self_checks import RepeatabilityRun
 
@@ -44,7 +44,7 @@ async def measure_repeatability(
     """
     config = await asyncio.to_thread(load_config, config_path)
     sessions: list[RepeatabilityRun] = []
-    failures: list[MonitorError] = []
+    failures: list[Exception] = []
     for name in list_measured_targets(config, target):
         notifier = await asyncio.to_thread(build_notifier_without_run, config, name, Capability.REPEATABILITY)
         began_at = notifier.now()
@@ -52,7 +52,7 @@ async def measure_repeatability(
             sessions.append(await ask_target_twice(config, name, cases))
         except ConfigError:
             raise
-        except MonitorError as error:
+        except Exception as error:  # noqa: BLE001 - one target's fault, of any type, does not end another's session
             await notify_fault(notifier, fault_from_error(error))
             failures.append(error)
         else:

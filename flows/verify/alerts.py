@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urlsplit
@@ -37,7 +38,7 @@ from monitors.records.exchanges import NOT_LET_IN, NOT_READ, NoAnswer, NoAnswerR
 from monitors.records.incidents import IncidentKind, NotifyReason, Observation, RunSummary
 from monitors.records.runs import CaseResult, JudgeState, ReasonKind, RunReport, Verdict
 from monitors.reports.format import shorten
-from warehouse.queries.incidents import RunMessage, list_run_messages
+from warehouse.queries.incidents import RunMessage, list_earlier_messages, list_run_messages
 from warehouse.queries.runs import find_last_answered
 
 COLLECT_S: Final = 60.0
@@ -47,8 +48,8 @@ COLLECT_S: Final = 60.0
 class EarlyAlerts:
     """Sends alerts about severe failures from a background task, so that asking never waits for Slack.
 
-    Failures that were not sent are reported at the end of the run. An error here becomes a fault of the run, which
-    is reported at the end too.
+    When asking ends, in any way, what was collected is sent: the rest of the run may wait for a Prefect server that
+    does not answer. An error here becomes a fault of the run, which is reported at its end.
     """
 
     def __init__(self, run: LiveRun, at: ObservationContext) -> None:
@@ -81,24 +82,41 @@ class EarlyAlerts:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop collecting, and wait for the message that is being sent."""
+        """Stop collecting, wait for the message that is being sent, and send what was collected since.
+
+        A cancelled run does that too.
+        """
         del kind, error, trace
+        finishing = asyncio.create_task(self._send_rest())
+        try:
+            await asyncio.shield(finishing)
+        except asyncio.CancelledError:
+            await finishing
+            raise
+
+    async def _send_rest(self) -> None:
         if self._sender is not None:
             self._sender.cancel()
             await asyncio.gather(self._sender, return_exceptions=True)
         await self._wait_for_message()
+        if self._waiting:
+            await self._send_batch()
 
     async def _send_collected(self) -> None:
         while True:
             await self._arrived.wait()
             self._arrived.clear()
-            batch, self._waiting = self._waiting, []
-            summary = RunSummary(commit=self._at.commit, under_way=True)
-            self._message = asyncio.create_task(notify(self._run.context.notifier, batch, summary=summary))
-            await asyncio.wait({self._message})
-            await self._wait_for_message()
+            await self._send_batch()
             # Failures of the next seconds go into one message instead of one each.
             await asyncio.sleep(COLLECT_S)
+
+    async def _send_batch(self) -> None:
+        """Send the collected failures as one message, in a task of its own that outlives the sender's end."""
+        batch, self._waiting = self._waiting, []
+        summary = RunSummary(commit=self._at.commit, under_way=True)
+        self._message = asyncio.create_task(notify(self._run.context.notifier, batch, summary=summary))
+        await asyncio.wait({self._message})
+        await self._wait_for_message()
 
     async def _wait_for_message(self) -> None:
         """Wait for the message that is being sent; an error becomes a fault of the run."""
@@ -348,16 +366,22 @@ DELIVERY_WORDS: Final = {
     "sent": "sent now",
 }
 """The delivery status of the messages, worst first."""
+EARLIER_WORDS: Final = {
+    "waiting": "not sent yet: Slack did not take it, and it is tried again",
+    "sent": "sent now, late",
+}
+"""The delivery status of messages that were decided before the run began, worst first."""
 
 
-def describe_notifications(notifier: Notifier, observations: Sequence[Observation]) -> str:
-    """Describe what was sent, such as ``1 new, sent now; 2 already known``.
+def describe_notifications(notifier: Notifier, observations: Sequence[Observation], since: datetime) -> str:
+    """Describe what was sent, such as ``1 new, sent now; 2 already known``, and what of earlier runs waits or came.
 
-    The text is "nothing to send" without observations and recoveries. If the warehouse cannot be read, the text
-    says so.
+    ``since`` is when the run began. The text is "nothing to send" without observations, recoveries and earlier
+    messages. If the warehouse cannot be read, the text says so.
     """
     try:
         messages = list_run_messages(notifier.store, notifier.run_id)
+        earlier = list_earlier_messages(notifier.store, notifier.target, notifier.run_id, since)
         incidents = notifier.store.incidents(notifier.target)
     except WarehouseError as error:
         return f"what was sent is not known ({type(error).__name__})"
@@ -365,11 +389,18 @@ def describe_notifications(notifier: Notifier, observations: Sequence[Observatio
     silent = [key for key in dict.fromkeys(message.fingerprint for message in observations) if key not in reasons]
     muted = sum(key in incidents and incidents[key].last_notified_at is None for key in silent)
     quiet_text = _format_counts({"already known": len(silent) - muted, "silenced": muted}.items())
-    if not messages:
-        return f"{quiet_text}, nothing sent" if quiet_text else "nothing to send"
+    if quiet_text and not messages and not earlier:
+        quiet_text += ", nothing sent"
     tally = Counter(reasons.values())
     news = _format_counts((text, tally[reason]) for reason, text in REASON_WORDS.items())
-    return f"{news}, {_format_delivery(messages)}" + (f"; {quiet_text}" if quiet_text else "")
+    sent_text = f"{news}, {_format_delivery(messages)}" if messages else ""
+    statuses = Counter(message.came_to for message in earlier)
+    earlier_texts = [
+        f"{plural(statuses[status], 'message')} from before {text}"
+        for status, text in EARLIER_WORDS.items()
+        if statuses[status]
+    ]
+    return "; ".join(filter(None, [sent_text, quiet_text, *earlier_texts])) or "nothing to send"
 
 
 def _format_counts(counts: Iterable[tuple[str, int]]) -> str:

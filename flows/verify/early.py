@@ -3,8 +3,8 @@
     prepare_run ─▶ asking ─────────────────────────────▶ ask_and_grade waits for it ─▶ …
               └──▶ server starts ─▶ Prefect is imported ─▶ verify_deploy ┘
 
-Every result is stored in the journal immediately, as in the flow. If no server starts, asking ends, and the same
-command resumes the stopped run.
+Every result is stored in the journal immediately, as in the flow. If no server starts, asking ends, what is graded
+and the missing server are reported, and the same command resumes the stopped run.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from typing import TypeVar, cast
 
+from flows.alerting.faults import Fault, fault_from_error, notify_fault
 from flows.runtime.run import connect_to_prefect, load_request_config
-from flows.server.prefect_server import PrefectUnavailable
+from flows.server.prefect_server import PrefectUnavailable, is_server_gone
 from flows.verify.asking import ask_in_time, prepare_run
 from flows.verify.progress import ProgressListener
-from flows.verify.run_folder import VerifyRequest
+from flows.verify.run_folder import VerifyRequest, is_finished
 from flows.verify.run_state import LiveRun
 from monitors.errors import ConfigError
 from monitors.records.runs import RunReport
@@ -50,22 +51,41 @@ async def verify(request: VerifyRequest, listener: ProgressListener) -> RunRepor
 
 @asynccontextmanager
 async def _ask_early(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
-    """Ask in a background task, which is cancelled at the end of the block.
+    """Ask in a background task, which is cancelled at the end of the block; it sends its alerts first.
 
-    If asking failed and no server started, the error of asking is raised.
+    The monitor's owners are notified when no server starts, or when it is lost before the run is complete. If
+    asking failed and no server started, the error of asking is raised.
     """
     with run.context.run_folder:
         run.asking = asking = asyncio.create_task(ask_in_time(run))
         try:
             yield asking
-        except PrefectUnavailable as unavailable:
-            error = asking.exception() if asking.done() and not asking.cancelled() else None
-            if error is not None:
-                raise error from unavailable
+        except Exception as error:  # Prefect raises several kinds; all are raised again
+            asking_error = asking.exception() if asking.done() and not asking.cancelled() else None
+            await _end_asking(asking)
+            if not is_finished(run.context.folder) and (
+                isinstance(error, PrefectUnavailable) or is_server_gone(error)
+            ):
+                await notify_fault(run.context.notifier, _build_server_fault(error), commit=run.commit)
+            if asking_error is not None and isinstance(error, PrefectUnavailable):
+                raise asking_error from error
             raise
         finally:
-            asking.cancel()
-            await asyncio.gather(asking, return_exceptions=True)
+            await _end_asking(asking)
+
+
+async def _end_asking(asking: asyncio.Task[None]) -> None:
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+
+
+def _build_server_fault(error: Exception) -> Fault:
+    """Build the fault of a missing server: one name for all the types of error that Prefect's client raises."""
+    detail = (
+        f"There is no Prefect server to go on with: {fault_from_error(error).detail}. What was answered is stored, "
+        "and severe failures were reported. The same command within the hour goes on from there."
+    )
+    return Fault(PrefectUnavailable.__name__, detail)
 
 
 @contextmanager

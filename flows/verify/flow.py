@@ -195,13 +195,12 @@ def _load_journal(run: LiveRun) -> None:
     """
     store = run.context.store
     try:
-        loaded = store.load_pending(LOAD_WAIT_S)
+        store.load_pending(LOAD_WAIT_S)  # the next message reports what it could not load
     except WarehouseBusy:
         return
     except WarehouseDamaged as error:
-        run.faults.append(fault_from_error(error))
-        loaded = rebuild_database(store, wait_s=LOAD_WAIT_S)
-    run.faults.extend(fault_from_error(error) for error in loaded.errors())
+        rebuilt = rebuild_database(store, wait_s=LOAD_WAIT_S)
+        run.faults.extend(map(fault_from_error, (error, *rebuilt.errors())))
 
 
 def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
@@ -239,7 +238,9 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
     observations = observe_run(run, report)
     await notify(notifier, observations, summary=summary, scope=build_resolution_scope(run, report))
     await _complete_alerts(run, report, paths)
-    notifications = await asyncio.to_thread(describe_notifications, notifier, observations)
+    notifications = await asyncio.to_thread(
+        describe_notifications, notifier, observations, run.context.start.started_at
+    )
     run.context.listener.on_ended(f"{report.verdict}, {notifications}", str(paths.html))
 
 

@@ -61,9 +61,15 @@ class Victim:
 
     def kill(self) -> None:
         """As the kernel does where memory is short."""
-        server = prefect_server.find_running_server(self._home)
+        server = prefect_server.read_noted_server(self._home)
         assert server is not None
         os.killpg(server.pid, signal.SIGKILL)
+
+    def hang(self) -> None:
+        """Stop it without an end: its port takes connections and answers none."""
+        server = prefect_server.find_running_server(self._home)
+        assert server is not None
+        os.killpg(server.pid, signal.SIGSTOP)
 
     def stop(self) -> None:
         """End it; it may be gone."""
@@ -157,6 +163,30 @@ def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end
     assert len(slack.messages) == len(sent), "it is the same fault"
     rows = "select count(*) n, count(distinct (run_id, case_id)) d from results"
     assert counted(folder, environment, rows) == {"n": 2 * CASES, "d": 2 * CASES}
+
+
+def test_f91_a_hung_server_holds_up_no_severe_failure(tmp_path, server, slack):
+    """The server hangs before the flow begins; the first failure was sent at once, the others came after it."""
+    with Chat(WRONG) as chat:
+        chat.held_from = 3
+        watched(tmp_path, chat, cases=CASES, more=SLACK.format(slack=slack.api_url))
+        environment = server.up() | {"PREFECT_API_REQUEST_TIMEOUT": "3600"}
+        store = open_store_in(tmp_path / "data")
+
+        def count_notified() -> int:
+            incidents = store.open_incidents("demo", wait_s=60)
+            return sum(incident.last_notified_at is not None for incident in incidents if incident.case_id)
+
+        with lookout(tmp_path, environment, "verify", "demo", "--json") as run:
+            try:
+                wait_for_progress(lambda: chat.asked >= 3, run)
+                server.hang()
+                chat.released.set()
+                wait_for_progress(lambda: count_notified() == CASES, run)
+            finally:
+                run.kill()
+                server.kill()
+    said_once(slack)
 
 
 def test_a_nightly_run_comes_to_its_report_and_is_not_graded_twice(tmp_path, server, slack):

@@ -85,9 +85,9 @@ def test_the_views_answer(installation):
     assert rows(installation, RUNS) == ['"PASS",5,0', '"FAIL",5,1']
     assert rows(installation, KINDS) == [
         '"error_leak",1',
-        "missing_fact,1",
-        "pii_disclosure,2",
-        "should_have_refused,1",
+        '"missing_fact",1',
+        '"pii_disclosure",2',
+        '"should_have_refused",1',
         '"wrong_fact",1',
     ]
     assert rows(installation, "select conversations, sampled, graded from nightly_trend") == ["4,4,4"]

@@ -84,7 +84,7 @@ def send(role: Role) -> dict[str, object]:
     sent: list[str] = []
     store = role.store
     while True:
-        claim = claim_alerts(store, store.journal, owner=role.name, lease_s=600, limit=2, wait_s=60)
+        claim = claim_alerts(store, owner=role.name, lease_s=600, limit=2, wait_s=60)
         if not claim.alerts:
             return {"sent": sent}
         for alert in claim.alerts:

@@ -19,7 +19,7 @@ from monitors.plural import plural
 from monitors.records.base import Record
 from warehouse.database.connection import REBUILD_HINT, Deadline, open_connection, transaction
 from warehouse.database.database import build_database, remove_database
-from warehouse.database.load import BATCH_ROWS, load_archive_hashes, load_segments
+from warehouse.database.load import BATCH_ROWS, format_missing, load_archive_hashes, load_segments
 from warehouse.database.stage import (
     Entry,
     NamedSegment,
@@ -201,7 +201,7 @@ def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
     with build_database(database.file, deadline, database.schema, database.clock) as (fresh, beside):
         copies = load_copies(fresh, store.journal, database.scratch, entries, archives)
         problems = [
-            *_report_lost_rows(missing),
+            *_report_lost_rows(missing, len(copies.ids - entries.keys()), store.count_lost()),
             *_report_missing(entries, copies.ids),
             *_report_set_aside(store),
             *copies.problems,
@@ -237,11 +237,15 @@ def _count_rows_only_in(fresh: duckdb.DuckDBPyConnection, table: str, other: str
     return int(row[0]) if row else 0
 
 
-def _report_lost_rows(count: int) -> Iterator[CheckProblem]:
-    if count:
+def _report_lost_rows(missing: int, pending: int, lost: int) -> Iterator[CheckProblem]:
+    """Report loaded segments that are gone from the file; the journal has ``pending`` ones, not ``lost`` ones."""
+    lost += max(0, missing - pending)
+    if lost:
+        yield CheckProblem(kind=CheckProblemKind.LOADED_ROWS_LOST, text=format_missing(lost))
+    elif missing:
         yield CheckProblem(
             kind=CheckProblemKind.LOADED_ROWS_LOST,
-            text=f"{plural(count, 'loaded segment')} missing from the file (its log was torn); "
+            text=f"{plural(missing, 'loaded segment')} missing from the file (its log was torn); "
             "the journal has them: the next load brings them back",
         )
 

@@ -218,10 +218,18 @@ def _hash_views(schema: Schema) -> str:
 
 
 class Ledger(Record):
-    """How many segments were committed. Written after the commit, so that it is never too high."""
+    """How many segments were committed. Written after the commit, so that it is never too high.
+
+    ``lost`` counts those that were committed once and that neither file nor journal has; a rebuild sets it to 0.
+    """
 
     segments: int
     as_of: UtcTime
+    lost: int = 0
+
+    def add_lost(self, count: int) -> Ledger:
+        """Return the ledger after ``count`` of its segments were found lost."""
+        return Ledger(segments=self.segments - count, as_of=self.as_of, lost=self.lost + count)
 
 
 def get_ledger_path(file: Path) -> Path:
@@ -239,7 +247,7 @@ def read_ledger(file: Path) -> Ledger | None:
 
 def write_ledger(file: Path, ledger: Ledger) -> None:
     """Replace the ledger atomically. Raises `WarehouseUnwritable`."""
-    write_atomically(get_ledger_path(file), ledger.model_dump_json())
+    write_atomically(get_ledger_path(file), ledger.model_dump_json(exclude_defaults=True))
 
 
 _MAGIC = slice(8, 12)

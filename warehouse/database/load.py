@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from monitors.errors import SchemaTooNew, WarehouseDamaged
+from monitors.plural import plural
 from monitors.records.base import Record
 from warehouse.database.connection import transaction
 from warehouse.database.stage import (
@@ -40,29 +41,53 @@ What a batch takes in memory comes on top of the run's: 20,000 rows are quicker 
 
 
 class DamagedSegment(Record):
-    """A segment that was not what its header says. ``stored_at`` is where it waits for a person."""
+    """A segment that was not what its header says. ``stored_at`` is where it waits for a person.
+
+    A damaged archive stays where it is, so that it is reported by each load: it is not ``is_aside``.
+    """
 
     stored_at: str
     error: str
+    is_aside: bool = True
+
+    @property
+    def text(self) -> str:
+        """The error, and where the segment was moved."""
+        return f"{self.error}; it was set aside as {self.stored_at}" if self.is_aside else self.error
 
 
 class LoadReport(Record):
     """What a load did. ``restored`` counts segments that had been loaded before and were missing from the file.
 
     That happens when a crash of the machine tore the file's log: their rows are back, and the operator should know.
-    ``swept`` counts temporary files of killed writers, ``too_new`` segments of a newer Lookout, which stay there.
+    ``missing`` counts those that had been loaded before and that neither the file nor the journal has. ``swept``
+    counts temporary files of killed writers, ``too_new`` segments of a newer Lookout, which stay there.
     """
 
     segments: int = 0
     rows: Mapping[str, int] = {}
     restored: int = 0
+    missing: int = 0
     swept: int = 0
     too_new: int = 0
     damaged: tuple[DamagedSegment, ...] = ()
 
+    def add_missing(self, count: int) -> LoadReport:
+        """Return the report with the count of missing segments."""
+        return self.model_copy(update={"missing": count})
+
     def errors(self) -> Sequence[WarehouseDamaged]:
-        """One error per damaged segment, to be raised or reported to the monitor's owners."""
-        return [WarehouseDamaged(f"{each.error}; it was set aside as {each.stored_at}") for each in self.damaged]
+        """One error per damaged segment, and one for missing ones, for the monitor's owners."""
+        errors = [WarehouseDamaged(each.text) for each in self.damaged]
+        return [*errors, WarehouseDamaged(format_missing(self.missing))] if self.missing else errors
+
+
+def format_missing(count: int) -> str:
+    """Format what is lost of segments that neither the file nor the journal has, and what to do."""
+    return (
+        f"{plural(count, 'segment')} that had been loaded can be read neither from the warehouse nor from its "
+        "journal: restore the journal from a backup, and run `lookout warehouse rebuild`, which accepts the loss"
+    )
 
 
 @dataclass(slots=True)
@@ -136,7 +161,8 @@ def _load_archives(
         except SchemaTooNew:
             left.too_new += 1
         except WarehouseDamaged as error:
-            left.damaged.append(DamagedSegment(stored_at=journal.segments.place(name), error=str(error)))
+            place = journal.segments.place(name)
+            left.damaged.append(DamagedSegment(stored_at=place, error=str(error), is_aside=False))
     return count
 
 

@@ -281,7 +281,7 @@ def _count_unknown(ledger: Ledger | None, old: OldFile, have: int) -> int:
     """Count the segments in the ledger that neither the journal nor the old file has."""
     if ledger is None:
         return 0
-    return max(0, ledger.segments - have - len(old.missing))
+    return max(0, ledger.segments + ledger.lost - have - len(old.missing))
 
 
 def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:

@@ -20,7 +20,7 @@ from monitors.records.incidents import Incident
 from monitors.records.runs import RunReport
 from warehouse.database.connection import WaitPolicy
 from warehouse.database.database import Database, Ledger, Schema, load_bundled_schema, read_ledger, write_ledger
-from warehouse.database.load import LoadReport, load_journal
+from warehouse.database.load import LoadReport, list_pending, load_journal
 from warehouse.journal.journal import Journal
 from warehouse.journal.segments import Clock, Entropy
 
@@ -98,6 +98,7 @@ class Store:
         self.journal = journal or Journal(data_folder / JOURNAL_FOLDER, clock=clock, entropy=entropy)
         self.database = Database(data_folder / DATABASE_FILE, schema or load_bundled_schema(), clock, patience)
         self.clock = clock
+        self._load_errors: list[WarehouseDamaged] = []
 
     def with_database(self, database: Database) -> Store:
         """Return the same store with another database file, such as a snapshot."""
@@ -111,10 +112,47 @@ class Store:
         Raises `WarehouseBusy` if the file stays locked; nothing is lost, and the next load completes it.
         """
         with self.database.open_for_writing(wait_s) as connection:
-            restored = self.count_missing(connection)
-            report = load_journal(connection, self.journal, self.database.scratch)
+            lost_before, missing_before = self.count_lost(), self.count_missing(connection)
+            report = self.load_into(connection)
             self.save_ledger(connection)
+        restored = max(0, missing_before - (report.missing - lost_before))
         return report.model_copy(update={"restored": restored, "swept": self.journal.sweep()})
+
+    def load_into(self, connection: duckdb.DuckDBPyConnection, folder: str | None = None) -> LoadReport:
+        """Load what is pending (of one folder) on an open connection; the caller holds the lock.
+
+        What cannot be read is also stored for `take_load_errors`, since the next load no longer meets it.
+        """
+        report = load_journal(connection, self.journal, self.database.scratch, folder)
+        missing = self.count_missing(connection)
+        if missing and (loss := missing - len(list_pending(connection, self.journal))) > 0:
+            ledger = read_ledger(self.database.file)
+            if ledger is not None:
+                write_ledger(self.database.file, ledger.add_lost(loss))
+        report = report.add_missing(self.count_lost())
+        self._load_errors.extend(report.errors())
+        return report
+
+    def take_load_errors(self) -> Sequence[WarehouseDamaged]:
+        """Return what this process could not load since the last call, for a report to the monitor's owners."""
+        errors = self._load_errors.copy()
+        self._load_errors.clear()
+        return errors
+
+    def find_losses(self, wait_s: float) -> Sequence[str]:
+        """Return a text for each thing that was written once and cannot be read; empty if the warehouse is whole.
+
+        Loads the journal first. Raises `WarehouseBusy`.
+        """
+        with self.database.open_for_writing(wait_s) as connection:
+            report = self.load_into(connection)
+            self.save_ledger(connection)
+        aside = [
+            f"{place} is damaged and was set aside: restore it from a backup, or delete it"
+            for place in self.journal.segments.set_aside_names()
+            if all(segment.stored_at != place for segment in report.damaged)
+        ]
+        return [*map(str, report.errors()), *aside]
 
     def query(
         self,
@@ -190,17 +228,26 @@ class Store:
         )
 
     def save_ledger(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Write the ledger beside the file, so that a loss can be detected."""
-        write_ledger(self.database.file, self.build_ledger(connection))
+        """Write the ledger beside the file, so that a loss can be detected; not while segments are missing."""
+        if not self.count_missing(connection):
+            ledger = self.build_ledger(connection)
+            write_ledger(
+                self.database.file, Ledger(segments=ledger.segments, as_of=ledger.as_of, lost=self.count_lost())
+            )
 
     def build_ledger(self, connection: duckdb.DuckDBPyConnection) -> Ledger:
-        """Build the ledger of an open file."""
+        """Build the ledger of an open file, as it is after a rebuild."""
         return Ledger(segments=_count_segments(connection), as_of=self.clock())
 
     def count_missing(self, connection: duckdb.DuckDBPyConnection) -> int:
         """Count the segments that were committed to the file and are no longer in it."""
         ledger = read_ledger(self.database.file)
         return max(0, ledger.segments - _count_segments(connection)) if ledger else 0
+
+    def count_lost(self) -> int:
+        """Count the segments that were loaded once and that neither the file nor the journal has."""
+        ledger = read_ledger(self.database.file)
+        return ledger.lost if ledger else 0
 
 
 def read_incidents(connection: duckdb.DuckDBPyConnection, target: str) -> Mapping[str, Incident]:

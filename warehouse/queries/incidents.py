@@ -216,6 +216,16 @@ from alerts a left join receipts r on r.alert_id = a.id
 where a.run_id = $run group by a.id, a.created_at, a.record order by a.created_at, a.id
 """
 
+_EARLIER = """
+select a.record, case when bool_or(r.status = 'sent') then 'sent' else 'waiting' end
+from alerts a left join receipts r on r.alert_id = a.id
+where a.target = $target and a.run_id <> $run and a.created_at < $since::timestamptz
+group by a.id, a.created_at, a.record
+having not coalesce(bool_or(r.status in ('sent', 'printed', 'rejected')), false)
+  or max(r.tried_at) filter (where r.status = 'sent') >= $since::timestamptz
+order by a.created_at, a.id
+"""
+
 _SENT = """
 select r.channel, r.thread, a.record from alerts a join receipts r on r.alert_id = a.id
 where a.run_id = $run and a.target = $target and r.status = 'sent'
@@ -263,6 +273,12 @@ class RunMessage(NamedTuple):
 def list_run_messages(store: Store, run_id: str) -> tuple[RunMessage, ...]:
     """List all alerts of a run with their delivery status, oldest first."""
     table = store.query(_OF_RUN, {"run": run_id})
+    return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)
+
+
+def list_earlier_messages(store: Store, target: str, run_id: str, since: datetime) -> tuple[RunMessage, ...]:
+    """List the alerts about ``target`` from before ``since`` that wait, or were sent after it, oldest first."""
+    table = store.query(_EARLIER, {"target": target, "run": run_id, "since": since.isoformat()})
     return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)
 
 

@@ -31,7 +31,6 @@ from monitors.records.operator_actions import (
     StoredConversation,
 )
 from warehouse.database.connection import transaction
-from warehouse.database.load import load_journal
 from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 from warehouse.journal.journal import OUTBOX, Journal
 from warehouse.journal.rows import (
@@ -108,7 +107,7 @@ def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *,
     done: list[ActionChanges] = []
     failed: list[str] = []
     with store.database.open_for_writing(wait_s) as connection:
-        load_journal(connection, journal, store.database.scratch, OUTBOX)
+        store.load_into(connection, OUTBOX)
         for action_id, record in connection.execute(_WAITING).fetchall():
             try:
                 with transaction(connection):

@@ -17,7 +17,7 @@ from monitors.errors import WarehouseBusy
 from monitors.records.base import Identifier, Record
 from monitors.records.incidents import Alert, Incident, Receipt
 from warehouse.database.connection import transaction
-from warehouse.database.load import load_journal, load_segments
+from warehouse.database.load import load_segments
 from warehouse.database.stage import NamedSegment
 from warehouse.database.store import Store, read_incidents
 from warehouse.journal.journal import OUTBOX, Journal
@@ -60,7 +60,7 @@ def open_incident_book(store: Store, journal: Journal, target: str, *, wait_s: f
     `WarehouseBusy`: then nothing was decided. An error in the block passes through, and nothing was decided.
     """
     with store.database.open_for_writing(wait_s) as connection:
-        load_journal(connection, journal, store.database.scratch, OUTBOX)
+        store.load_into(connection, OUTBOX)
         with transaction(connection):
             book = IncidentBook(read_incidents(connection, target))
             yield book
@@ -76,7 +76,6 @@ def open_incident_book(store: Store, journal: Journal, target: str, *, wait_s: f
 
 def claim_alerts(
     store: Store,
-    journal: Journal,
     *,
     owner: str,
     lease_s: float,
@@ -95,7 +94,7 @@ def claim_alerts(
     id in ``but`` are left out. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.open_for_writing(wait_s) as connection:
-        load_journal(connection, journal, store.database.scratch, OUTBOX)
+        store.load_into(connection, OUTBOX)
         now = store.clock()
         expires_at = now + timedelta(seconds=lease_s)
         with transaction(connection):
@@ -115,7 +114,7 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
     journal.append_outbox([ReceiptRow(row=receipt)])
     try:
         with store.database.open_for_writing(wait_s) as connection:
-            load_journal(connection, journal, store.database.scratch, OUTBOX)
+            store.load_into(connection, OUTBOX)
             store.save_ledger(connection)
     except WarehouseBusy:
         return  # the journal has it, and every decision and claim reads the journal first

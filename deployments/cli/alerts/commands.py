@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
-from flows.terminal import print_text, write_json
+from flows.terminal import print_text, write_json, write_note
 from flows.terminal_console import make_terminal_console
 from monitors.errors import ConfigError
 from monitors.records.base import Record
@@ -34,21 +35,27 @@ def list_command(
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
-) -> None:
-    """Incidents that are not resolved, worst first."""
-    from deployments.cli.alerts.incidents import build_incident_table
+) -> ExitCode:
+    """Incidents that are not resolved, worst first.
+
+    Exit code 4 when some of what was stored cannot be read, so that incidents may be missing.
+    """
+    from deployments.cli.alerts.incidents import build_incident_table, find_losses
     from warehouse.queries.incidents import find_latest_alerts, list_incidents, list_silences
 
     session = _open_session(config, data_folder)
-    incidents = list_incidents(session.store, resolved_too=everything, target=target)
+    incidents, losses = list_incidents(session.store, resolved_too=everything, target=target), find_losses(session)
+    for loss in losses:
+        write_note(f"lookout: incidents may be missing here: {loss}\n")
     if as_json:
         _print_json_lines(incidents)
     elif incidents:
         messages = find_latest_alerts(session.store, incidents)
         table = build_incident_table(incidents, messages, list_silences(session.store), session.actions.now())
         make_terminal_console().print(table)
-    else:
+    elif not losses:
         print_text("Nothing was ever broken here." if everything else "Nothing is broken that Lookout knows of.")
+    return ExitCode.MONITOR if losses else ExitCode.PASS
 
 
 def show_command(

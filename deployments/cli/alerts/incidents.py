@@ -71,6 +71,14 @@ class IncidentSession:
         return outcome
 
 
+def find_losses(session: IncidentSession) -> Sequence[str]:
+    """Return what of the stored incidents cannot be read, or why that is not known; empty if all can be."""
+    try:
+        return session.store.find_losses(WAIT_S)
+    except WarehouseBusy:
+        return ()  # what is shown may be some minutes old
+
+
 def open_alerts_session(config: Path, data_folder: Path | None) -> IncidentSession:
     """Open the incidents of a configuration or a data folder, after loading the journal's pending rows."""
     folder = find_data_folder(config, data_folder)

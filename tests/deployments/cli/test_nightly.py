@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from deployments.demo.bot import TURNS, TurnLog
+from flows.data_folder import open_store_in
+from flows.process_lock import refuse_second_run
 from tests import fork_server
 from tests.flows.demo_nightly_runs import SUITE, replies
 from tests.in_process import run_in_process
@@ -54,6 +56,15 @@ def test_the_plan_is_shown_before_anything_is_spent_then_the_night_is_graded(spa
     assert report["issue_count"] == 0
     assert report["severe"]["rate"] == 0
     assert json.loads(lookout("nightly", "--json", *UNTIL, cwd=space).stdout) == report
+
+
+@pytest.mark.prefect
+def test_f99_a_second_night_of_one_target_is_refused_without_an_alert(space, lookout):
+    with refuse_second_run(space / "data" / "runs", "a nightly run of demo"):
+        refused = lookout("nightly", "--json", *UNTIL, cwd=space)
+    assert refused.returncode == 2, refused.stderr
+    assert "a nightly run of demo already runs" in " ".join(refused.stderr.split())
+    assert open_store_in(space / "data").open_incidents("demo") == ()
 
 
 def question(number: int, **changes: object) -> str:

@@ -9,7 +9,8 @@ from datetime import timedelta
 import pytest
 
 from deployments.up import one_installation
-from deployments.up.one_installation import HEARTBEAT_TIMEOUT, LOCK_NAME, AlreadyRuns, Holder, hold_data_folder
+from deployments.up.one_installation import HEARTBEAT_TIMEOUT, LOCK_NAME, Holder, hold_data_folder
+from monitors.errors import AlreadyRuns
 from tests.builders import NOON
 
 

@@ -38,7 +38,7 @@ def step(request):
 
 
 def claimed(testbed: AlertingTestbed, owner: str) -> SendLease:
-    return claim_alerts(testbed.store, testbed.store.journal, owner=owner, lease_s=90, limit=9, wait_s=5)
+    return claim_alerts(testbed.store, owner=owner, lease_s=90, limit=9, wait_s=5)
 
 
 async def test_alerts_waiting_during_a_clock_change_are_sent_by_the_next_visit(testbed, slack, step):

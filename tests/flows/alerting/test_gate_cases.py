@@ -257,14 +257,28 @@ async def test_the_last_line_of_a_run_counts_what_was_sent_and_what_was_known(te
     lines = []
 
     async def run(run_id: str, *seen, paths=None, ended=None) -> None:
+        began_at = testbed()
         await tell(testbed, run_id, *seen, paths=paths, ended=ended)
-        lines.append(describe_notifications(testbed.notifier(run_id, paths), seen))
+        lines.append(describe_notifications(testbed.notifier(run_id, paths), seen, began_at))
 
     for number in range(2):
         await run(f"by-hand-{number}", observation(run_id=f"by-hand-{number}"), paths=[testbed.terminal])
     for number, cases in enumerate((("tone",), ("tone", "price"), ("tone", "price"))):
         await run(f"run-{number}", observation(run_id=f"run-{number}"), gate(f"run-{number}", *cases))
     await run("run-3", ended=after(testbed, "run-3", "leak-1", "tone", "price", **CLEARED))
+    assert lines == snapshot
+
+
+async def test_f02_the_last_line_of_a_run_counts_what_waits_and_what_was_sent_late(testbed, slack, snapshot):
+    """Slack answers 500 for two runs, then takes messages."""
+    lines = []
+    for number, answer in enumerate(("500", "500", None, None)):
+        slack.always = answer
+        testbed.skip(minutes=3)
+        began_at, run_id = testbed(), f"run-{number}"
+        await tell(testbed, run_id, observation(run_id=run_id))
+        lines.append(describe_notifications(testbed.notifier(run_id), [observation(run_id=run_id)], began_at))
+    assert len(slack.messages) == 1
     assert lines == snapshot
 
 

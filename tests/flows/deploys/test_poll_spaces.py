@@ -7,6 +7,7 @@ import json
 import re
 from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
@@ -155,6 +156,30 @@ async def test_a_space_invisible_to_the_token_is_reported_as_such(tmp_path, test
             await poll_all(watch)
     (message,) = slack.messages
     assert "HTTP 404 for acme/helpdesk-space" in str(message.blocks)
+
+
+@pytest.mark.parametrize("reply", [b"[1]", b"[" * 200_000, b"\xff"], ids=["list", "deep", "bytes"])
+async def test_f95_a_hub_that_answers_nonsense_does_not_end_the_poll_of_the_other(tmp_path, testbed, slack, reply):
+    class Nonsense(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply)
+
+    with hub_says(stage(OLD)) as hub, hub_says(stage(OLD)) as confused_hub:
+        confused_hub.RequestHandlerClass = Nonsense
+        tables = toml(hub, tmp_path)
+        tables["targets"] |= {"away": toml(confused_hub, tmp_path, "away")["targets"]["away"]}
+        watch = replace(
+            watch_of(hub, tmp_path, testbed, failures_before_alert=2), config=parse_config(tables, "the test")
+        )
+        for _ in range(2):
+            polled_targets = {poll.target: poll for poll in await poll_all(watch)}
+            assert polled_targets["bot"].commit == OLD
+            assert polled_targets["away"].error
+    (message,) = slack.messages
+    assert "away" in str(message.blocks)
 
 
 async def test_a_hub_that_answers_in_between_is_no_silence(tmp_path, testbed, slack):

@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 from flows.data_folder import open_store_in
-from monitors.records.incidents import Alert
+from monitors.records.incidents import Alert, Capability, IncidentKind
 from tests import fork_server
 from tests.conftest import ROOT
 from tests.flows.followed_logs import entry
 from tests.polling import wait_until
+from tests.servers.ranges import RangeServer
 from tests.servers.slack import TOKEN, SlackServer
 
 ARRIVES_WITHIN_S = 180
@@ -145,6 +146,40 @@ def test_lines_without_a_text_are_put_aside_and_end_with_code_4(lookout, config,
     assert looked["aside"][0]["reason"] == "no_text"
     assert count_alerted(config) == 1
     assert "could not be read as an entry" in str(slack.messages)
+
+
+@pytest.mark.a_slice(1)  # always in the quick tier, whatever slice of the file it takes
+def test_f95_a_log_that_redirects_to_data_does_not_end_the_other(lookout, config, slack, tmp_path):
+    with RangeServer(tmp_path) as server:
+        server.fault, server.other = "elsewhere", "data:text/plain"
+        with config.open("a", encoding="utf-8") as file:
+            file.write(REMOTE_TARGET.format(at=f"{server.url}/hallucinations.jsonl"))
+        lookout("watch", "demo", "--once", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
+        append(config, entry(1))
+        polled = lookout("watch", "--once", "--json", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
+        assert polled.returncode == 4, polled.stderr
+        polls = {poll["target"]: poll for poll in map(json.loads, polled.stdout.splitlines())}
+        assert polls["demo"]["found"]["entries"] == 1
+        assert polls["away"]["unreadable"]
+        store = open_store_in(config.parent / ".lookout")
+        (incident,) = store.open_incidents("away")
+        assert (incident.kind, incident.owner) == (IncidentKind.MONITOR_FAULT, Capability.HALLUCINATION_LOG)
+        assert any("Question 1" in str(message.blocks) for message in slack.messages)
+        server.fault = None
+        again = lookout("watch", "--once", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
+        assert again.returncode == 0, again.stderr
+        assert store.open_incidents("away") == ()
+
+
+REMOTE_TARGET = """
+[targets.away]
+url = "http://127.0.0.1:9"
+suite = "suite.jsonl"
+
+[targets.away.hallucination_log]
+at = "{at}"
+poll_s = 1
+"""
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from flows.alerting.faults import Fault, notify_fault
 from monitors.errors import SourceUnavailable, WarehouseBusy
 from monitors.records.incidents import Capability, IncidentKind, NotifyReason
+from monitors.sources.logs.files import LogFiles
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.followed_logs import Followed, entry
 from tests.flows.messages import ALERT_ID
@@ -351,3 +353,32 @@ async def test_a_locked_warehouse_loses_nothing(followed, slack, monkeypatch):
     await followed.look()
     assert followed.stored() == [-1, 1]
     assert len(about_the_app(slack)) == 1
+
+
+class _FaultyPlace:
+    """A place of a log that raises an error of any type."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    @contextmanager
+    def poll(self) -> Iterator[LogFiles]:
+        raise self.error
+        yield LogFiles(None, ())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("x"), RuntimeError("x"), MemoryError(), OSError(5, "Input/output error"), WarehouseBusy("x")],
+)
+async def test_f95_an_error_of_any_type_is_reported_and_polled_again(tmp_path, testbed, error):
+    log = Followed(tmp_path, testbed, place=_FaultyPlace(error))
+    poll = await log.follower().poll_or_report()
+    assert poll.unreadable
+    (incident,) = testbed.store.open_incidents("demo")
+    assert (incident.kind, incident.owner) == (IncidentKind.MONITOR_FAULT, Capability.HALLUCINATION_LOG)
+    working = Followed(tmp_path, testbed)
+    working.append(entry(1))
+    working.begin_at(10)
+    assert (await working.follower().poll_or_report()).unreadable is None
+    assert testbed.store.open_incidents("demo") == ()

@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
+from flows.data_folder import open_store_in
+from monitors.records.incidents import Capability, IncidentKind
 from tests import fork_server
 from tests.flows.chat import RIGHT, Chat, watched
 from tests.polling import wait_until
@@ -25,6 +27,7 @@ WRONG = "The waiting period is 99 months. [Source: Gold, clause 4.2]"
 MORE = """
 [alerts]
 slack_channel = "C0ALERTS"
+slack_monitor_channel = "C0MONITOR"
 slack_api_url = "{slack}"
 [prefect]
 start_timeout_s = 0.01
@@ -45,8 +48,8 @@ def chat():
         server.released.set()
 
 
-def started(folder, chat, slack):
-    """A command whose server does not come, which has ``HELD - 1`` answers and an alert sent; its lock on the start."""
+def started(folder, chat, slack, asked=HELD):
+    """A command whose server does not come, which asked so many and sent an alert; its lock on the start."""
     watched(folder, chat, cases=CASES, more=MORE.format(slack=slack.api_url))
     home = with_tables(folder / "data" / "prefect")
     lock = (home / "server.lock").open("w")
@@ -55,7 +58,7 @@ def started(folder, chat, slack):
     variables = bare | fork_server.WARM | {"SLACK_BOT_TOKEN": TOKEN}
     pipe = subprocess.PIPE
     run = fork_server.start("verify", "demo", cwd=folder, env=variables, stdout=pipe, stderr=pipe)
-    assert chat.wait_for(HELD), run.poll()
+    assert chat.wait_for(asked), run.poll()
     assert slack.wait_for("chat.postMessage", 120)
     return run, lock
 
@@ -67,7 +70,7 @@ def goes_on(folder, chat, slack, lookout):
     assert done.returncode == 1, done.stderr
     assert f"{HELD - 1} of {CASES}" in done.stderr
     assert chat.asked == CASES + 1, "one was under way"
-    texts = [message.text.split(" · ")[1] for message in slack.messages]
+    texts = [message.text.split(" · ")[1] for message in slack.messages if message.channel == "C0ALERTS"]
     assert texts == ["Wrong fact stated", "Gate FAIL"]
 
 
@@ -81,6 +84,28 @@ def test_without_a_server_the_answers_are_stored_for_the_same_command(tmp_path, 
     assert f"{HELD - 1} of {CASES} answers" in said
     assert "Prefect server" in said
     goes_on(tmp_path, chat, slack, lookout)
+
+
+def test_f91_without_a_server_severe_failures_and_the_missing_server_are_reported(tmp_path, slack):
+    """The first failure was sent at once, the others were collected when the start failed."""
+    with Chat(WRONG) as chat:
+        run, lock = started(tmp_path, chat, slack, asked=CASES)
+        store = open_store_in(tmp_path / "data")
+
+        def count_results() -> int:
+            store.load_pending(60)
+            return int(str(store.query("select count(*) from results", wait_s=60).rows[0][0]))
+
+        wait_until(lambda: count_results() == CASES, timeout_s=120, what="every answer is graded")
+        lock.close()
+        _, said = run.communicate()
+    assert run.returncode == 4, said
+    incidents = store.open_incidents("demo")
+    reached = {incident.case_id for incident in incidents if incident.last_notified_at and incident.case_id}
+    assert len(reached) == CASES
+    faults = [incident for incident in incidents if incident.kind is IncidentKind.MONITOR_FAULT]
+    assert [incident.owner for incident in faults] == [Capability.VERIFY]
+    assert [message.channel for message in slack.messages].count("C0MONITOR") == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

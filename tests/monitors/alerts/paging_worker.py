@@ -37,7 +37,7 @@ async def work(folder: Path, api_url: str, lease_s: float) -> None:
     with open_incident_book(store, journal, "demo", wait_s=WAIT_S) as decider:
         made = decide(decider.incidents, [observation(seen_at=now(), run_id="run-1")], now=now(), settings=settings)
         decider.record(made.changed, group_items(made.items, target="demo", run_id="run-1", now=now()))
-    claim = claim_alerts(store, journal, owner=f"w{os.getpid()}", lease_s=lease_s, limit=9, wait_s=WAIT_S)
+    claim = claim_alerts(store, owner=f"w{os.getpid()}", lease_s=lease_s, limit=9, wait_s=WAIT_S)
     for alert in claim.alerts:
         receipt = await SlackBot(settings, token=TOKEN, now=now).send(alert, again=True)
         record_receipt(store, journal, receipt, wait_s=WAIT_S)

@@ -90,7 +90,7 @@ class Warehouse(RuleBasedStateMachine):
     @step()
     def send_one(self) -> None:
         store = self.store
-        claim = claim_alerts(store, store.journal, owner="ann", lease_s=0.5, limit=1, wait_s=9)
+        claim = claim_alerts(store, owner="ann", lease_s=0.5, limit=1, wait_s=9)
         assert {each.id for each in claim.alerts} <= self.unsent
         assert bool(claim.alerts) == bool(self.unsent)
         for each in claim.alerts:

@@ -95,7 +95,7 @@ def test_only_a_final_receipt_ends_a_message(tmp_path, status, left):
 
 
 def claim(store, owner, *, limit=10):
-    found = claim_alerts(store, store.journal, owner=owner, lease_s=60, limit=limit, wait_s=1)
+    found = claim_alerts(store, owner=owner, lease_s=60, limit=limit, wait_s=1)
     return [each.id for each in found.alerts]
 
 
@@ -115,9 +115,9 @@ def test_a_message_claimed_before_says_so(tmp_path):
     clock = SteppingClock()
     store = store_in(tmp_path, clock=clock)
     decide(store, store.journal, "helpdesk", open_once, wait_s=1)
-    first = claim_alerts(store, store.journal, owner="ann", lease_s=60, limit=1, wait_s=1)
+    first = claim_alerts(store, owner="ann", lease_s=60, limit=1, wait_s=1)
     clock.skip(seconds=61)
-    second = claim_alerts(store, store.journal, owner="bob", lease_s=60, limit=1, wait_s=1)
+    second = claim_alerts(store, owner="bob", lease_s=60, limit=1, wait_s=1)
     assert (first.tried, second.tried) == (frozenset(), {"alert-1"})
 
 
