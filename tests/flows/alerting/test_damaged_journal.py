@@ -62,7 +62,7 @@ async def _send(testbed: AlertingTestbed) -> None:
 
 
 async def _apply_actions(testbed: AlertingTestbed) -> None:
-    await asyncio.to_thread(apply_actions, testbed.notifier("reader").people)
+    await asyncio.to_thread(apply_actions, testbed.notifier("reader").actions)
 
 
 async def _load(testbed: AlertingTestbed) -> None:

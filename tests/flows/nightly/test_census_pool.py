@@ -72,8 +72,8 @@ async def test_workers_see_what_this_process_sees_in_order(expected):
     kinds = {
         kind
         for _, verdicts in seen
-        for one in verdicts
-        for place, _ in one.findings
+        for verdict in verdicts
+        for place, _ in verdict.findings
         for kind in [pools.KINDS[place]]
     }
     assert kinds == set(KINDS) - {CensusKind.REFUSAL}
