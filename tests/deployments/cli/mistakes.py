@@ -309,7 +309,7 @@ optional  judge  claude-sonnet-5-5: off, as ANTHROPIC_API_KEY is not set
             typed="lookout up",
             seen="""\
 lookout: SLACK_SIGNING_SECRET is not set: without it nobody can tell Slack's
-  presses from anybody's. It is in the Slack app's settings under Basic
+  requests from anybody's. It is in the Slack app's settings under Basic
   Information, Signing Secret
 SLACK_BOT_TOKEN is not set: alerts.slack_buttons needs a bot: a webhook has no
   buttons""",
