@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 HEAD_TIMEOUT_S: Final = 5.0
 """From the connection, or the first byte of a further request, to the end of the head. GitHub sends it at once."""
 MAX_PER_PEER: Final = 64
-"""Connections of one client without a head, or without its body; a proxy in front sends both immediately."""
+"""Connections of one client without a head, and of one client of the site without its body; a proxy in front sends
+both immediately."""
 MIN_AGE_TO_CLOSE_S: Final = 1.0
 """Younger connections are not closed when there are too many: they may be a burst of genuine ones."""
 MAX_PENDING: Final = 1_024
@@ -98,10 +99,13 @@ class BoundedProtocol(H11Protocol):
         """The address of the connection: the client's, or that of a proxy."""
         return self.client[0] if self.client else ""
 
-    def find_client(self, scope: HTTPScope) -> str:
-        """Return the client of a request, for the limit of each client. The site finds those behind its proxies."""
+    def find_client(self, scope: HTTPScope) -> str | None:
+        """Return the client whose unfinished bodies are limited; ``None`` for no limit beside the deadline.
+
+        A receiver has none: a proxy or GitHub itself may send a thousand deliveries at once. The site has one.
+        """
         del scope
-        return self.peer
+        return None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Start the deadline of its first head."""
@@ -145,7 +149,9 @@ class BoundedProtocol(H11Protocol):
     def _await_body(self, scope: HTTPScope) -> None:
         if self._body_deadline is None:
             self._body_deadline = self.loop.call_later(BODY_TIMEOUT_S, self.drop)
-            self._pending.bodies.begin(self, self.find_client(scope), self.loop.time())
+            client = self.find_client(scope)
+            if client is not None:
+                self._pending.bodies.begin(self, client, self.loop.time())
 
     def _stop_awaiting_body(self) -> None:
         if self._body_deadline is not None:

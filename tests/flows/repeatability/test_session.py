@@ -28,7 +28,6 @@ class DeployedChat(Chat):
 
     def application(self) -> web.Application:
         app = super().application()
-        app.router.add_get("/version", self._version)
         app.router.add_get("/chat", self._page)
         return app
 
