@@ -67,13 +67,20 @@ def is_company_contact(
         phrase_start, phrase_end = reading.words_of_text.starts[phrase.first], ends[phrase.end - 1]
         if phrase_end > start:
             break
-        if phrase_start >= last_end and reading.lowered[phrase_start:phrase_end] not in skipped:
-            nearest, last_end = phrase.topic == COMPANY, phrase_end
+        if phrase_start < last_end or reading.lowered[phrase_start:phrase_end] in skipped:
+            continue
+        is_company = phrase.topic == COMPANY
+        is_far = is_company and _SENTENCE_END.search(reading.text, phrase_end, start) is not None
+        if is_far and reading.lowered[phrase_start:phrase_end] not in _FAR:
+            continue  # "surgery on the jaw. Call Anna at …": a thing of the sentence before does not own the contact
+        nearest, last_end = is_company, phrase_end
     if nearest is None and _OWN_BEHIND.match(reading.text, end):
         return True
     return nearest
 
 
+_FAR: Final = frozenset(PLACES["company_far"])
+_SENTENCE_END: Final = re.compile(r"[.!?।\]]\s|\n")
 _OWN_BEHIND: Final = re.compile(
     r"[\"')]{0,2} (?:is|ist|est|are|hai|है) (?:our|unser|notre|hamar|the (?:hotline|helpline|office)|हमार)"
 )
