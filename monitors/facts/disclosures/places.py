@@ -72,7 +72,7 @@ def is_company_contact(
         is_company = phrase.topic == COMPANY
         is_far = is_company and _SENTENCE_END.search(reading.text, phrase_end, start) is not None
         if is_far and reading.lowered[phrase_start:phrase_end] not in _FAR:
-            continue  # "surgery on the jaw. Call Anna at …": a thing of the sentence before does not own the contact
+            continue  # "surgery on the jaw. Call Anna at …": the surgery does not own the contact
         nearest, last_end = is_company, phrase_end
     if nearest is None and _OWN_BEHIND.match(reading.text, end):
         return True

@@ -215,6 +215,7 @@ PIPES = {
     ),
     "localise": ({"id": "a", "named": ["./x.py:3"], "gold": ["x.py"]}, '"f1": 1.0'),
     "efficiency": ({"id": "a", "calls": [{"name": "read"}, {"name": "read"}], "reference": []}, '"repeats": 1'),
+    "conversations": ({"question": "Is it?", "answer": "Yes.", "at": "2026-01-01T00:00:00Z"}, '"usable": true'),
     "first-look": ({"id": "a", "cases": [{"page": "chat", "failed": False}]}, '"causes": []'),
 }
 DECISIONS = {
