@@ -102,7 +102,7 @@ def _read_name(text: str, at: int) -> _Name | None:
     start = end = None
     position, count, devanagari = _skip_titles(text, at), 0, 0
     while count < _MAX_NAME_WORDS and (match := _NAME_WORD.match(text, position)):
-        word, lowered = match[0], match[0].lower().rstrip(".")
+        word, lowered = match[0], match[0].lower().rstrip(".").removesuffix("'s").removesuffix("’s")
         is_particle = lowered in _PARTICLES and (word.islower() if count else word[0].isupper())
         if is_particle and count == 0 and start is not None:
             break
