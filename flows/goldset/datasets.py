@@ -187,7 +187,8 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
     The platform proposes the application's own reply as reference. If the person has written another one, that is
     the gold, and the reply is the bad reply.
     """
-    turns = parse_turns(entry.model_dump(mode="json", include={"inputs", "outputs"}), Fields())
+    # An entry needs no answer: it always has a place for one.
+    turns = parse_turns({"inputs": entry.inputs, "outputs": entry.outputs or {}}, Fields())
     questions = tuple(turn.user_text for turn in turns if turn.user_text.strip())
     if not questions:
         return None

@@ -24,6 +24,7 @@ from monitors.errors import (
 )
 from monitors.probes.driver import Answer, SelectEvidence, store_no_evidence
 from monitors.probes.pace import Pace
+from monitors.probes.request_limit import RequestLimit
 from monitors.probes.runner import CircuitBreaker, ProbeTally, Question, Runner, order_questions, select_unanswered
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame
@@ -91,6 +92,7 @@ class Schedule:
             run_id="run-1",
             settings=self.settings,
             clock=Ticking(),
+            limit=RequestLimit(),
             on_result=self.keep,
             recover=self.recover if self.seed % 2 else None,
         )
@@ -167,7 +169,14 @@ async def test_a_question_under_way_that_succeeds_leaves_the_open_circuit_its_re
             released.set()
 
     settings = ProbeSettings(retry_pause_s=0, attempts=1, circuit_breaker_failures=5)
-    runner = Runner(driver=Recovering(), run_id="run-1", settings=settings, clock=Ticking(), on_result=keep)
+    runner = Runner(
+        driver=Recovering(),
+        run_id="run-1",
+        settings=settings,
+        clock=Ticking(),
+        limit=RequestLimit(),
+        on_result=keep,
+    )
     cases = [case("slow", 3), *(case(f"c{number}") for number in range(9))]
     tally = await runner.run(order_questions(cases), concurrency=2)
     assert (tally.answered, tally.unanswered) == (1, 9)
