@@ -349,7 +349,7 @@ async def test_the_same_id_in_two_sources_is_one_conversation(nights, tmp_path):
 async def test_killed_after_reading_the_note_and_not_the_rows_it_reads_again(nights, monkeypatch):
     nights.append(talk(1))
     first = NightlyRun(nights.wired())
-    monkeypatch.setattr("flows.nightly.checkpoint.NightlyCheckpoint._append", _cut)
+    monkeypatch.setattr("flows.nightly.checkpoint.ResultRow", _cut)
     with pytest.raises(SourceUnavailable):
         await first.run()
     monkeypatch.undo()
@@ -358,7 +358,7 @@ async def test_killed_after_reading_the_note_and_not_the_rows_it_reads_again(nig
     assert (report.read, report.sampled, report.known) == (2, 2, 0)
 
 
-def _cut(*_: object) -> None:
+def _cut(**_: object) -> None:
     raise SourceUnavailable("stands for the end of the process")
 
 
