@@ -129,7 +129,10 @@ def _read_list(values: list[Any], default: Side, fields: Fields, depth: int) -> 
     if all(isinstance(value, str) or (isinstance(value, Unified) and _is_part(value, fields)) for value in branch):
         content = _read_content(branch, default)
         return [Message(default, _join(content.texts), content.passages, branch)]
-    return [message for value in branch for message in _read_element(value, default, fields, depth)]
+    in_pairs = any(isinstance(value, Unified) and _is_pair(value, fields) for value in branch)
+    return [
+        message for value in branch for message in _read_element(value, default, fields, depth, in_pairs=in_pairs)
+    ]
 
 
 def _read_chunk(value: Any) -> Iterator[str]:
@@ -138,8 +141,13 @@ def _read_chunk(value: Any) -> Iterator[str]:
         yield from (text for text in collect_values(value, path) if isinstance(text, str))
 
 
-def _read_element(value: Any, default: Side, fields: Fields, depth: int) -> Iterator[Message]:
-    """Yield the messages of an element of a list: one, a question with its reply, or the end of a tree."""
+def _read_element(
+    value: Any, default: Side, fields: Fields, depth: int, *, in_pairs: bool = False
+) -> Iterator[Message]:
+    """Yield the messages of an element of a list: one, a question with its reply, or the end of a tree.
+
+    ``in_pairs`` says that others are questions with their replies: one without a reply got none.
+    """
     if isinstance(value, list):
         yield from _read_pair(cast("list[Any]", value), fields)
         return
@@ -147,7 +155,7 @@ def _read_element(value: Any, default: Side, fields: Fields, depth: int) -> Iter
     if not isinstance(value, Unified):
         return
     side = read_side(value, fields)
-    if side is None and _is_pair(value, fields):
+    if side is None and (_is_pair(value, fields) or (in_pairs and has_path(value, fields.user_text))):
         yield from _read_keyed_pair(value, fields, depth)
         return
     if side is None and _is_part(value, fields):
