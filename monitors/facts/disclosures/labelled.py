@@ -24,7 +24,7 @@ from monitors.facts.disclosures.phrases import (
     LABELS,
     PASSWORD,
     THING,
-    Phrase,
+    CuePhrase,
     TextWords,
     split_words,
 )
@@ -118,7 +118,7 @@ def find_labelled(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_value_after(
-    reading: DisclosureText, phrase: Phrase, identifier: _Identifier, labels: set[int]
+    reading: DisclosureText, phrase: CuePhrase, identifier: _Identifier, labels: set[int]
 ) -> tuple[int, int] | None:
     words, starts, ends = reading.words_of_text
     label_end = ends[phrase.end - 1]
@@ -212,7 +212,9 @@ def _is_amount_or_date(text: str, start: int, end: int) -> bool:
     return bool(_DATE_OR_AMOUNT.fullmatch(text, start, end) or _MONEY & {*neighbours.split("\n")[0]})
 
 
-def _find_value_before(reading: DisclosureText, phrase: Phrase, identifier: _Identifier) -> tuple[int, int] | None:
+def _find_value_before(
+    reading: DisclosureText, phrase: CuePhrase, identifier: _Identifier
+) -> tuple[int, int] | None:
     words, starts, ends = reading.words_of_text
     last = phrase.first - 1
     while (
@@ -249,7 +251,7 @@ _LETTER_AND_DIGIT: Final = re.compile(r"[^\W\d_].*\d|\d.*[^\W\d_]")
 _FILE_OR_DIGITS: Final = re.compile(r"\w+\.[a-z]{2,4}|\d{1,5}|\d{17,}", re.IGNORECASE)
 
 
-def _find_passwords(reading: DisclosureText, phrase: Phrase) -> Iterator[DisclosureCandidate]:
+def _find_passwords(reading: DisclosureText, phrase: CuePhrase) -> Iterator[DisclosureCandidate]:
     """Find what stands behind "is" or a colon within the sentence and has a digit or a sign in it."""
     label_end = reading.words_of_text.ends[phrase.end - 1]
     until = label_end + MAX_GAP
@@ -282,7 +284,7 @@ _FIRST_YEAR: Final = 1905
 """Who was born earlier is a person of history."""
 
 
-def _find_birth_dates(reading: DisclosureText, phrase: Phrase) -> Iterator[DisclosureCandidate]:
+def _find_birth_dates(reading: DisclosureText, phrase: CuePhrase) -> Iterator[DisclosureCandidate]:
     text, (words, starts, ends) = reading.text, reading.words_of_text
     label = " ".join(words[phrase.first : phrase.end])
     after = ends[phrase.end - 1]

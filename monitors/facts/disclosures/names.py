@@ -18,7 +18,7 @@ from monitors.facts.disclosures.candidates import (
     DisclosureText,
     Strength,
 )
-from monitors.facts.disclosures.phrases import LABELS, NAMES, Phrase
+from monitors.facts.disclosures.phrases import LABELS, NAMES, CuePhrase
 
 _STOP: Final = frozenset(NAMES["stop"]) | {word for phrase in NAMES["greeting"] for word in phrase.split()}
 _ORGANISATION: Final = frozenset(NAMES["organisation"])
@@ -179,7 +179,7 @@ def _skip_blanks(text: str, at: int, characters: str = " ") -> int:
     return at
 
 
-def _read_after_title(reading: DisclosureText, phrase: Phrase) -> _Name | None:
+def _read_after_title(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     text, (words, starts, ends) = reading.text, reading.words_of_text
     written = text[starts[phrase.first]]
     if not written.isupper() and not _is_devanagari(written) and words[phrase.first] not in _LOWERCASE_TITLES:
@@ -216,7 +216,7 @@ _NEEDS_COMMA: Final = frozenset(
 )
 
 
-def _read_after_greeting(reading: DisclosureText, phrase: Phrase) -> _Name | None:
+def _read_after_greeting(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     text, (_, _, ends) = reading.text, reading.words_of_text
     at = ends[phrase.end - 1]
     gap = text[at : at + 2]
@@ -234,7 +234,7 @@ _ON_BEHALF: Final = re.compile(r"(?:i\. ?[AV]\.|ppa\.|p\.? ?p\.|pp|p\. ?o\.) ", 
 _CLOSING_GAP: Final = re.compile(r"[,!.]?[ \t]*\n\s{0,4}|[,!] ?[–—-]? ?|[ \t]*[–—-] ?")
 
 
-def _read_after_closing(reading: DisclosureText, phrase: Phrase) -> _Name | None:
+def _read_after_closing(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     text, (_, starts, ends) = reading.text, reading.words_of_text
     gap = _CLOSING_GAP.match(text, ends[phrase.end - 1])
     if gap is None:
@@ -263,7 +263,7 @@ _DIRECT: Final = re.compile(r",? ")
 _AFTER_SINGLE: Final = re.compile(r"\s*(?:$|[,.;\n()|।!]|[–—-]\s)")
 
 
-def _read_after_role(reading: DisclosureText, phrase: Phrase) -> _Name | None:
+def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     text, (words, starts, ends) = reading.text, reading.words_of_text
     at = ends[phrase.end - 1]
     before = words[phrase.first - 1] if phrase.first else ""
@@ -294,7 +294,7 @@ def _read_after_role(reading: DisclosureText, phrase: Phrase) -> _Name | None:
     return None
 
 
-def _is_german_noun(words: list[str], phrase: Phrase) -> bool:
+def _is_german_noun(words: list[str], phrase: CuePhrase) -> bool:
     """Whether a word with a capital may stand in the sentence: German writes all nouns so."""
     return (
         words[phrase.end - 1].endswith(("er", "in", "de", "glied", "ast", "arzt", "kontakt", "barn"))
@@ -305,7 +305,7 @@ def _is_german_noun(words: list[str], phrase: Phrase) -> bool:
 _RELATION_GAP: Final = re.compile(r",? (?:called |named |heißt |is |ist |namens )?")
 
 
-def _read_after_relation(reading: DisclosureText, phrase: Phrase) -> _Name | None:
+def _read_after_relation(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     text, (words, starts, ends) = reading.text, reading.words_of_text
     if text[max(0, starts[phrase.first] - 1) : starts[phrase.first]] == "(" and phrase.first:
         return _read_name_before(reading, phrase.first - 1)
@@ -323,18 +323,18 @@ _OWNED_GAP: Final = re.compile(
 )
 
 
-def _read_after_owned(reading: DisclosureText, phrase: Phrase) -> _Name | None:
+def _read_after_owned(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     gap = _OWNED_GAP.match(reading.text, reading.words_of_text.ends[phrase.end - 1])
     name = _read_name(reading.text, gap.end()) if gap else None
     return name if name and not _is_public(reading, name) else None
 
 
-def _read_after_addressed(reading: DisclosureText, phrase: Phrase) -> _Name | None:
+def _read_after_addressed(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     name = _read_after_owned(reading, phrase)
     return name if name and name.word_count > 1 else None
 
 
-def _read_before_honorific(reading: DisclosureText, phrase: Phrase) -> _Name | None:
+def _read_before_honorific(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     words, starts, ends = reading.words_of_text
     if not phrase.first or reading.text[ends[phrase.first - 1] : starts[phrase.first]] != " ":
         return None
@@ -347,7 +347,7 @@ def _read_before_honorific(reading: DisclosureText, phrase: Phrase) -> _Name | N
     return None
 
 
-def _read_before_possession(reading: DisclosureText, phrase: Phrase) -> _Name | None:
+def _read_before_possession(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
     _, starts, ends = reading.words_of_text
     if not phrase.first or reading.text[ends[phrase.first - 1] : starts[phrase.first]] != " ":
         return None

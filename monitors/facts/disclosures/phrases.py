@@ -33,7 +33,7 @@ def split_words(lowered: str) -> TextWords:
     )
 
 
-class Phrase(NamedTuple):
+class CuePhrase(NamedTuple):
     """Where a phrase of a list stands: words ``first`` to ``end`` (exclusive), and the name of its list."""
 
     first: int
@@ -55,7 +55,7 @@ class PhraseTable:
         for continuations in self._by_first_word.values():
             continuations.sort(key=lambda continuation: -len(continuation[0]))
 
-    def find_phrases(self, text_words: TextWords) -> Iterator[Phrase]:
+    def find_phrases(self, text_words: TextWords) -> Iterator[CuePhrase]:
         """Yield the phrases in order of their first word."""
         words, starts, ends = text_words
         table = self._by_first_word
@@ -71,7 +71,7 @@ class PhraseTable:
                 ):
                     continue
                 topics.add(topic)
-                yield Phrase(index, end, topic)
+                yield CuePhrase(index, end, topic)
 
 
 def _read_tables(name: str) -> dict[str, Any]:

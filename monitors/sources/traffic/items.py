@@ -22,10 +22,10 @@ from monitors.errors import SourceUnavailable
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.records.base import Identifier
 from monitors.records.traffic import Conversation, SourceWarning, SourceWarningKind, Turn, UnusableReason
-from monitors.sources.traffic.messages import Message, Side, has_text, read_messages, read_side
+from monitors.sources.traffic.messages import LoggedMessage, Side, has_text, read_messages, read_side
 from monitors.sources.traffic.settings import Fields
 from monitors.sources.traffic.times import find_date_order, is_date_ambiguous, parse_time
-from monitors.sources.traffic.turns import Unusable, build_joined_turns, format_paths, read_turns
+from monitors.sources.traffic.turns import UnusableItem, build_joined_turns, format_paths, read_turns
 from monitors.sources.traffic.unify import Unified, parse_json_text, unify_item
 from monitors.sources.traffic.values import find_list_items, find_name, find_values, has_path
 
@@ -230,7 +230,7 @@ class _Row(NamedTuple):
     time: datetime
     place: str
     item: Unified
-    message: Message
+    message: LoggedMessage
 
 
 def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fields) -> _Row | None:
@@ -250,7 +250,7 @@ def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fiel
         time,
         place,
         source_item,
-        messages[0]._replace(place=source_item) if messages else Message(side, place=source_item),
+        messages[0]._replace(place=source_item) if messages else LoggedMessage(side, place=source_item),
     )
 
 
@@ -315,7 +315,7 @@ class Visits:
                 ),
                 user_key=next(filter(None, (find_name(row.item, self._fields.user) for row in rows)), None),
             )
-        except Unusable as unusable:
+        except UnusableItem as unusable:
             warning = _build_unreadable_warning(places[-1], str(unusable), unusable.reason, ended_at)
             return LocatedRecord(places, warning)
         except ValidationError as error:
@@ -333,7 +333,7 @@ def _parse_item(
     """
     try:
         return _build_conversation(source_item, completed_at, read_turns(source_item, fields), fields)
-    except Unusable as unusable:
+    except UnusableItem as unusable:
         return _build_unreadable_warning(place, str(unusable), unusable.reason, completed_at)
     except ValidationError as error:
         return _build_invalid_warning(place, error, completed_at)

@@ -72,7 +72,7 @@ class Side(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Message(NamedTuple):
+class LoggedMessage(NamedTuple):
     """A message: what its side wrote and the user could read, the passages in it, and the logged object."""
 
     side: Side
@@ -89,7 +89,7 @@ class _Content(NamedTuple):
     silent: bool = False
 
 
-def read_messages(value: Any, default: Side, fields: Fields, depth: int = 0) -> list[Message] | None:
+def read_messages(value: Any, default: Side, fields: Fields, depth: int = 0) -> list[LoggedMessage] | None:
     """Return the messages in a value; ``None`` where its form is not known.
 
     ``default`` is the side of what names none. A message without text is one that says nothing.
@@ -99,36 +99,40 @@ def read_messages(value: Any, default: Side, fields: Fields, depth: int = 0) -> 
     if isinstance(value, str):
         return _read_text(value, default, fields, depth)
     if isinstance(value, int | float):
-        return [Message(default, str(value))]
+        return [LoggedMessage(default, str(value))]
     if value in (None, [], {}):
-        return [Message(default)] if default is Side.REPLY else []
+        return [LoggedMessage(default)] if default is Side.REPLY else []
     if isinstance(value, list):
         return _read_list(cast("list[Any]", value), default, fields, depth)
     return _read_object(value, default, fields, depth) if isinstance(value, Unified) else None
 
 
-def _read_text(text: str, default: Side, fields: Fields, depth: int) -> list[Message] | None:
+def _read_text(text: str, default: Side, fields: Fields, depth: int) -> list[LoggedMessage] | None:
     parsed = parse_json_text(text)
     if parsed is not text and not (isinstance(parsed, Unified) and parsed.get("error")):
         messages = read_messages(parsed, default, fields, depth + 1)
         if messages and (isinstance(parsed, list) or any(m.text or m.side is not default for m in messages)):
             return messages
-    return [Message(default, clean_text(text, default))]
+    return [LoggedMessage(default, clean_text(text, default))]
 
 
-def _read_list(values: list[Any], default: Side, fields: Fields, depth: int) -> list[Message] | None:
+def _read_list(values: list[Any], default: Side, fields: Fields, depth: int) -> list[LoggedMessage] | None:
     if len(values) == 1 and isinstance(values[0], list):
         inner = cast("list[Any]", values[0])
         if not is_pair_of_texts(inner):
             return read_messages(inner, default, fields, depth + 1)
     branch = select_branch(values, None) or values
     if all(is_document(value) for value in branch) and default is Side.REPLY:
-        return [Message(Side.CONTEXT, passages=tuple(text for value in branch for text in read_tool_result(value)))]
+        return [
+            LoggedMessage(
+                Side.CONTEXT, passages=tuple(text for value in branch for text in read_tool_result(value))
+            )
+        ]
     if default is Side.REPLY and (chunks := [text for value in branch for text in _read_chunk(value)]):
-        return [Message(default, clean_text("".join(chunks), default))]
+        return [LoggedMessage(default, clean_text("".join(chunks), default))]
     if all(isinstance(value, str) or (isinstance(value, Unified) and _is_part(value, fields)) for value in branch):
         content = _read_content(branch, default)
-        return [Message(default, _join(content.texts), content.passages, branch)]
+        return [LoggedMessage(default, _join(content.texts), content.passages, branch)]
     in_pairs = any(isinstance(value, Unified) and _is_pair(value, fields) for value in branch)
     return [
         message for value in branch for message in _read_element(value, default, fields, depth, in_pairs=in_pairs)
@@ -143,7 +147,7 @@ def _read_chunk(value: Any) -> Iterator[str]:
 
 def _read_element(
     value: Any, default: Side, fields: Fields, depth: int, *, in_pairs: bool = False
-) -> Iterator[Message]:
+) -> Iterator[LoggedMessage]:
     """Yield the messages of an element of a list: one, a question with its reply, or the end of a tree.
 
     ``in_pairs`` says that others are questions with their replies: one without a reply got none.
@@ -161,7 +165,7 @@ def _read_element(
     if side is None and _is_part(value, fields):
         content = _read_content([value], default)
         side = default if content.texts else Side.CONTEXT if content.passages else Side.SILENT
-        yield Message(side, _join(content.texts), content.passages, value)
+        yield LoggedMessage(side, _join(content.texts), content.passages, value)
         return
     if side is None and default is Side.REPLY and (inside := _read_inside(value, fields, depth + 1)):
         yield from inside
@@ -183,17 +187,17 @@ def is_pair_of_texts(value: Any) -> bool:
     )
 
 
-def _read_pair(pair: list[Any], fields: Fields) -> Iterator[Message]:
+def _read_pair(pair: list[Any], fields: Fields) -> Iterator[LoggedMessage]:
     """Yield a question and its reply; a pair of a role and a text, as LangChain writes it, is one message."""
     if len(pair) != PAIR_LENGTH:
         return
     texts = [_join(_read_content(side, Side.USER).texts) for side in pair]
     side = _find_side(texts[0].lower(), fields)
     if side is not None and texts[1]:
-        yield Message(side, clean_text(texts[1], side), place=pair)
+        yield LoggedMessage(side, clean_text(texts[1], side), place=pair)
     elif texts[0]:
-        yield Message(Side.USER, texts[0], place=pair)
-        yield Message(Side.REPLY, clean_text(texts[1], Side.REPLY), place=pair)
+        yield LoggedMessage(Side.USER, texts[0], place=pair)
+        yield LoggedMessage(Side.REPLY, clean_text(texts[1], Side.REPLY), place=pair)
 
 
 def _is_pair(value: Unified, fields: Fields) -> bool:
@@ -201,7 +205,7 @@ def _is_pair(value: Unified, fields: Fields) -> bool:
     return question is not None and (has_path(value, fields.reply_text) or has_path(value, fields.error))
 
 
-def _read_keyed_pair(value: Unified, fields: Fields, depth: int) -> Iterator[Message]:
+def _read_keyed_pair(value: Unified, fields: Fields, depth: int) -> Iterator[LoggedMessage]:
     question = next(find_values(value, fields.user_text), None)
     asked = [
         m for m in read_messages(question, Side.USER, fields, depth + 1) or [] if m.side is Side.USER and m.text
@@ -215,7 +219,7 @@ def _read_keyed_pair(value: Unified, fields: Fields, depth: int) -> Iterator[Mes
 class Reply(NamedTuple):
     """The messages at the places for a reply. ``unreadable`` names a place whose value has no known form."""
 
-    messages: tuple[Message, ...] = ()
+    messages: tuple[LoggedMessage, ...] = ()
     has_place: bool = False
     unreadable: str | None = None
 
@@ -265,7 +269,7 @@ def _has_empty_place(source_item: Any, fields: Fields, question: Any) -> bool:
     )
 
 
-def _read_object(value: Unified, default: Side, fields: Fields, depth: int) -> list[Message] | None:
+def _read_object(value: Unified, default: Side, fields: Fields, depth: int) -> list[LoggedMessage] | None:
     branch = select_branch(value, None)
     if branch is not None:
         return _read_list(branch, default, fields, depth + 1)
@@ -273,18 +277,18 @@ def _read_object(value: Unified, default: Side, fields: Fields, depth: int) -> l
     if side is not None and side is not Side.UNKNOWN and has_text(value, fields):
         return list(_read_element(value, default, fields, depth))
     if default is Side.REPLY and is_document(value):
-        return [Message(Side.CONTEXT, passages=tuple(read_tool_result(value)))]
+        return [LoggedMessage(Side.CONTEXT, passages=tuple(read_tool_result(value)))]
     if side is None and _is_part(value, fields):
         content = _read_content([value], default)
-        return [Message(default, _join(content.texts), content.passages, value)]
+        return [LoggedMessage(default, _join(content.texts), content.passages, value)]
     if default is Side.REPLY:
         return _read_inside(value, fields, depth)
     return None
 
 
-def _read_inside(value: Unified, fields: Fields, depth: int) -> list[Message] | None:
+def _read_inside(value: Unified, fields: Fields, depth: int) -> list[LoggedMessage] | None:
     """Return the reply inside an object such as ``choices``; ``None`` where no name in it is known."""
-    messages: list[Message] | None = None
+    messages: list[LoggedMessage] | None = None
     for name in select_paths(value, _INSIDE):
         for inner in find_values(value, (name,)):
             if name == "message" and isinstance(inner, str) and depth:
@@ -292,13 +296,13 @@ def _read_inside(value: Unified, fields: Fields, depth: int) -> list[Message] | 
             inner_messages = read_messages(_select_first(name, inner), Side.REPLY, fields, depth + 1)
             if inner_messages and any(message.text for message in inner_messages if message.side is Side.REPLY):
                 tools = _read_content([value], Side.REPLY).passages if "type" in value else ()
-                return [*([Message(Side.CONTEXT, passages=tools)] if tools else []), *inner_messages]
+                return [*([LoggedMessage(Side.CONTEXT, passages=tools)] if tools else []), *inner_messages]
             messages = messages or inner_messages
     is_empty = any(name in value for name in _INSIDE) and all(
         value.get(name) in (None, "", [], {}) for name in _INSIDE if name in value
     )
     if messages is None and (is_empty or _ENDED & value.keys() or value.get("error")):
-        return [Message(Side.REPLY, place=value)]
+        return [LoggedMessage(Side.REPLY, place=value)]
     return messages
 
 
@@ -365,12 +369,12 @@ def has_text(value: Unified, fields: Fields) -> bool:
     return has_path(value, fields.text) or has_path(value, _REFUSALS) or "tool_calls" in value
 
 
-def _read_message(value: Unified, side: Side, fields: Fields) -> Message:
+def _read_message(value: Unified, side: Side, fields: Fields) -> LoggedMessage:
     inner = value.get("message")
     if isinstance(inner, Unified):
         return _read_message(inner, side, fields)
     if is_hidden(value):
-        return Message(Side.SILENT, place=value)
+        return LoggedMessage(Side.SILENT, place=value)
     content = _Content()
     for piece in find_values(value, fields.text):
         content = _read_content(piece, side)
@@ -381,12 +385,12 @@ def _read_message(value: Unified, side: Side, fields: Fields) -> Message:
     folded = " ".join(find_names(value, _FOLDED)).lower()
     if side is Side.CONTEXT or (folded and any(word in folded for word in _TOOL_WORDS)):
         raw = next(find_values(value, (*_PASSAGE_VALUES, *fields.text)), None)
-        return Message(Side.CONTEXT, passages=content.passages or tuple(read_tool_result(raw)), place=value)
+        return LoggedMessage(Side.CONTEXT, passages=content.passages or tuple(read_tool_result(raw)), place=value)
     if folded:
-        return Message(Side.SILENT, place=value)
+        return LoggedMessage(Side.SILENT, place=value)
     if side is Side.USER and content.passages and not content.texts:
         side = Side.CONTEXT  # the result of a tool, which some providers give the user's role
-    return Message(side, clean_text(_join(content.texts), side), content.passages, value)
+    return LoggedMessage(side, clean_text(_join(content.texts), side), content.passages, value)
 
 
 def is_hidden(message: Unified) -> bool:

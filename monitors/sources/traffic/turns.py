@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple, cast
 from monitors.facts.agent_trace import AgentPath, build_step, read_trace
 from monitors.plural import plural
 from monitors.records.traffic import Feedback, Turn, UnusableReason
-from monitors.sources.traffic.messages import Message, Side, read_messages, read_reply
+from monitors.sources.traffic.messages import LoggedMessage, Side, read_messages, read_reply
 from monitors.sources.traffic.names import get_names, to_snake_case
 from monitors.sources.traffic.passages import find_passages
 from monitors.sources.traffic.settings import Fields
@@ -49,7 +49,7 @@ _SPANS_WITHOUT_CONVERSATION: Final = frozenset(get_names("spans", "without_conve
 _MAX_DEPTH: Final = 4
 
 
-class Unusable(Exception):
+class UnusableItem(Exception):
     """An item that cannot be used as a conversation; the text names the paths, never a user's words."""
 
     def __init__(self, reason: UnusableReason, detail: str) -> None:
@@ -70,20 +70,20 @@ def parse_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     """Return the turns of an item in order; none where it cannot be used."""
     try:
         return read_turns(unify_item(source_item), fields)
-    except Unusable:
+    except UnusableItem:
         return ()
 
 
 def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     """Return the turns of a unified item in order. A question without a reply has an empty reply.
 
-    Messages before the first question (a greeting) belong to no turn. Raises `Unusable`.
+    Messages before the first question (a greeting) belong to no turn. Raises `UnusableItem`.
     """
     if _is_job(source_item, fields):
         return (_parse_job(source_item, fields),)
     kind = _find_span_kind(source_item)
     if kind is not None:
-        raise Unusable(
+        raise UnusableItem(
             UnusableReason.NO_CONVERSATION, f"a span of kind {kind}: the user neither asks nor reads in it"
         )
     pairs = _read_parallel_lists(source_item, fields)
@@ -101,8 +101,8 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     )
 
 
-def build_joined_turns(messages: Iterable[Message], fields: Fields) -> tuple[Turn, ...]:
-    """Return the turns of messages that were stored one by one. Raises `Unusable` without a question."""
+def build_joined_turns(messages: Iterable[LoggedMessage], fields: Fields) -> tuple[Turn, ...]:
+    """Return the turns of messages that were stored one by one. Raises `UnusableItem` without a question."""
     reading = _Found(tuple(messages), has_place=True)
     drafts = list(_build_drafts(reading.messages))
     if not drafts:
@@ -110,24 +110,24 @@ def build_joined_turns(messages: Iterable[Message], fields: Fields) -> tuple[Tur
     return tuple(_build_turn(draft, None, fields, is_last=False) for draft in drafts)
 
 
-def _explain_no_question(reading: _Found, fields: Fields) -> Unusable:
+def _explain_no_question(reading: _Found, fields: Fields) -> UnusableItem:
     if any(message.side is Side.CONTEXT for message in reading.messages):
-        return Unusable(
+        return UnusableItem(
             UnusableReason.NO_CONVERSATION,
             "it holds what a tool or a search gave, and nothing that a user wrote or read",
         )
     paths = f"{format_paths(fields.turns)} or {format_paths(fields.user_text)}"
-    return Unusable(UnusableReason.NO_QUESTION, f"nothing that a user wrote at {paths}")
+    return UnusableItem(UnusableReason.NO_QUESTION, f"nothing that a user wrote at {paths}")
 
 
-def _explain_no_reply(reading: _Found, fields: Fields) -> Unusable:
+def _explain_no_reply(reading: _Found, fields: Fields) -> UnusableItem:
     if reading.unreadable:
-        return Unusable(UnusableReason.REPLY_UNREADABLE, f"the reply at {reading.unreadable} has no known form")
+        return UnusableItem(UnusableReason.REPLY_UNREADABLE, f"the reply at {reading.unreadable} has no known form")
     if reading.retrieved:
-        return Unusable(
+        return UnusableItem(
             UnusableReason.NO_CONVERSATION, "its output is a list of documents: a search, not a reply to a user"
         )
-    return Unusable(
+    return UnusableItem(
         UnusableReason.NO_REPLY_PLACE, f"no reply at {format_paths(fields.reply_text)} or in its messages"
     )
 
@@ -135,7 +135,7 @@ def _explain_no_reply(reading: _Found, fields: Fields) -> Unusable:
 class _Found(NamedTuple):
     """The messages of an item in order, and what is known of its reply."""
 
-    messages: tuple[Message, ...] = ()
+    messages: tuple[LoggedMessage, ...] = ()
     has_place: bool = False
     unreadable: str | None = None
     retrieved: bool = False
@@ -163,13 +163,13 @@ def _collect_messages(source_item: Any, fields: Fields, depth: int = 0) -> _Foun
     return _Found(tuple(messages), has_place and not retrieved, reply.unreadable or asked.unreadable, retrieved)
 
 
-def _has_user(messages: Iterable[Message]) -> bool:
+def _has_user(messages: Iterable[LoggedMessage]) -> bool:
     return any(message.side is Side.USER and message.text for message in messages)
 
 
-def _read_listed(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list[Message], str | None]:
+def _read_listed(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list[LoggedMessage], str | None]:
     """Return the messages of the first list of turns that holds one of the user, else of replies, and its path."""
-    replies: tuple[list[Message], str | None] = [], None
+    replies: tuple[list[LoggedMessage], str | None] = [], None
     for path in select_paths(source_item, fields.turns):
         for value in find_values(source_item, (path,)):
             opened = parse_json_text(value)
@@ -202,20 +202,20 @@ def _read_question(source_item: Any, fields: Fields, depth: int) -> tuple[Any, _
     return None, _Found()
 
 
-def _ends_with_reply(messages: list[Message]) -> bool:
+def _ends_with_reply(messages: list[LoggedMessage]) -> bool:
     spoken = [
         m for m in messages if m.side in (Side.USER, Side.REPLY, Side.CONTEXT) and (m.text.strip() or m.passages)
     ]
     return bool(spoken) and spoken[-1].side is Side.REPLY
 
 
-def _repeats(asked: Iterable[Message], listed: list[Message]) -> bool:
+def _repeats(asked: Iterable[LoggedMessage], listed: list[LoggedMessage]) -> bool:
     """Whether the question beside a list of messages stands in it already."""
     texts = {message.text.strip() for message in listed if message.side is Side.USER}
     return all(message.text.strip() in texts for message in asked if message.side is Side.USER)
 
 
-def _can_hold_reply(messages: Iterable[Message]) -> bool:
+def _can_hold_reply(messages: Iterable[LoggedMessage]) -> bool:
     """Whether a list of messages would hold a reply: one of the bot is there, or only known sides."""
     sides = {message.side for message in messages}
     return Side.REPLY in sides or (Side.USER in sides and Side.UNKNOWN not in sides)
@@ -229,17 +229,17 @@ def _find_span_kind(source_item: Any) -> str | None:
     return next((kind for kind in kinds if kind in _SPANS_WITHOUT_CONVERSATION), None)
 
 
-def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[Message, ...]:
-    """Return turns that are stored as a list of questions and one of answers. Raises `Unusable`."""
+def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[LoggedMessage, ...]:
+    """Return turns that are stored as a list of questions and one of answers. Raises `UnusableItem`."""
     sides = [next(find_values(source_item, paths), None) for paths in (fields.user_text, fields.reply_text)]
     if not all(map(_is_list_of_texts, sides)):
         return ()
     questions, answers = cast("list[list[str | None]]", sides)
     if len(questions) - len(answers) not in (0, 1):
         counts = f"{plural(len(questions), 'question')} and {plural(len(answers), 'answer')}"
-        raise Unusable(UnusableReason.UNPAIRED, f"{counts}: which answers which?")
+        raise UnusableItem(UnusableReason.UNPAIRED, f"{counts}: which answers which?")
     return tuple(
-        Message(side, replace_surrogates(text or ""))
+        LoggedMessage(side, replace_surrogates(text or ""))
         for question, answer in zip_longest(questions, answers)
         if question
         for side, text in ((Side.USER, question), (Side.REPLY, answer))
@@ -252,7 +252,7 @@ def _is_list_of_texts(value: Any) -> bool:
     )
 
 
-def _build_drafts(messages: Iterable[Message]) -> Iterator[_Draft]:
+def _build_drafts(messages: Iterable[LoggedMessage]) -> Iterator[_Draft]:
     """Yield turns of messages. A turn starts with the first user message after a reply."""
     draft: _Draft | None = None
     before: tuple[str, ...] = ()
