@@ -58,6 +58,7 @@ KEYS = {"review": "y\ny\n", "grow": "g\n\n\n\n"}
 END_S = 240
 
 
+@pytest.mark.whole_only
 def test_the_first_minutes_show_what_the_demo_says(tmp_path: Path) -> None:
     """`make demo`, over one planted fault of severity 3, so that its message never shares one, and four mild cases."""
     planted = "suraksha-family-shield::cataract::en"

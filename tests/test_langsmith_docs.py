@@ -79,6 +79,7 @@ def ten_commands() -> list[str]:
     return [line.partition(" # ")[0].strip() for line in re.findall(r"^\$ lookout (.*)$", section, re.MULTILINE)]
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_ten_commands_lead_from_a_project_to_a_gate(tmp_path: Path, prefect_environment: dict[str, str]) -> None:
     with LangSmithExperimentServer(key=KEY) as server, LampShop() as shop:

@@ -23,6 +23,7 @@ ORDER = (
 )
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.browser
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")

@@ -76,6 +76,7 @@ def test_a_line_with_a_wrong_pack_is_answered_with_what_is_accepted(tmp_path, do
     assert wanted in json.loads(done.stdout)["error"]
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_a_run_grades_a_shop_in_its_domain(tmp_path, lookout):
     rows = [ROWS[0], ROWS[5], ROWS[7], ROWS[14]]

@@ -74,6 +74,7 @@ def test_few_messages_each_in_its_owners_channel(week):
     assert [places(digest) for digest in digests] == [[("#alerts", "message")]] * 7
 
 
+@pytest.mark.whole_only
 def test_the_first_line_of_each_digest_says_how_it_stands(week, snapshot):
     """It is all that a lock screen shows: a night that nobody could grade is not good news."""
     _, digests, _ = week

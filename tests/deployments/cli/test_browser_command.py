@@ -112,6 +112,7 @@ def test_nothing_is_fetched_where_a_browser_works(tmp_path, machine, mirror, chr
     assert mirror.asked == []
 
 
+@pytest.mark.whole_only
 @pytest.mark.browser
 @pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="packed as for this platform")
 def test_a_browser_is_downloaded_where_none_works(tmp_path, machine, mirror, chromium):

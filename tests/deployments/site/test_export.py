@@ -57,6 +57,7 @@ def test_the_copy_shows_nothing_personal_and_has_no_forms(copy):
         assert not name.endswith(".html") or "<form" not in text, name
 
 
+@pytest.mark.whole_only
 def test_the_copy_has_json_figures_and_a_badge(copy):
     """What other programs read is there too."""
     written, goal = copy

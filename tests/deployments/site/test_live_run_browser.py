@@ -91,6 +91,7 @@ def with_refresh(config):
     return config.model_copy(update={"site": config.site.model_copy(update={"refresh_s": 1})})
 
 
+@pytest.mark.whole_only
 async def test_a_run_is_seen_while_it_goes_on_and_becomes_its_report(chromium, watching):
     """On Now, on Runs and on its own page, with its severe failure; the page turns into the report by itself."""
     site, chat, verify = watching

@@ -144,6 +144,7 @@ async def test_a_follower_that_lives_on_begins_a_message_for_each_burst_and_each
     assert sum("it is gone" in json.dumps(one.blocks) for one in first) == 2
 
 
+@pytest.mark.whole_only
 async def test_a_thousand_entries_at_once_are_one_message_with_all_of_them(followed, slack):
     await followed.look()
     followed.append(*(entry(number) for number in range(1_200)))

@@ -90,6 +90,7 @@ def states_on(server: str) -> set[tuple[str, str]]:
     return {(each["name"].partition("-")[0], each["state_name"]) for each in tasks}
 
 
+@pytest.mark.whole_only
 def test_a_usual_night_does_everything_it_is_asked_to_and_says_nothing(night, tmp_path, prefect_environment):
     settings = 'export_folder = "lake"\npersonal_data_days = 1\ncompact_after_days = 0\n'
     kind, name, words, said = night(settings, LOOKOUT_AGE_KEY=KEY)

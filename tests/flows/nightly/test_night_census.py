@@ -95,6 +95,7 @@ async def test_an_error_burst_is_one_alert_and_over_when_it_is_over(nights, slac
     assert nights.testbed.store.open_incidents("demo") == ()
 
 
+@pytest.mark.whole_only
 async def test_a_burst_of_errors_is_no_second_drift(nights, slack):
     """Also where so many are sampled that the sample alone would have drifted."""
     nights.settings = nights.settings.model_copy(

@@ -178,6 +178,7 @@ def reasons(nights: Sequence[GradedNight], kind: IncidentKind) -> list[NotifyRea
     return [alert.reason for night in nights for alert in night.alerts if alert.kind is kind]
 
 
+@pytest.mark.whole_only
 def test_quality_that_drifts_is_one_alert(course):
     """Two nights of 45 % after four of 1.7 %."""
     drifted = [night.report.drift_reading.drifted for night in course[: LAST_BEFORE_FAULTS + 1]]

@@ -47,6 +47,7 @@ def at_version(chat: Chat) -> str:
     return f'[targets.demo.probe.readiness]\nversion_url = "{chat.url}/version"\n'
 
 
+@pytest.mark.whole_only
 def test_answers_that_differ_on_the_same_build_are_flips(tmp_path, snapshot):
     """Each case is asked twice; one that is right once is a flip, and its figures can be asked for again."""
     with DeployedChat("a" * 40) as chat:

@@ -41,6 +41,7 @@ def by_bot(slack: SlackServer):
     return build_bot_endpoint(token=TOKEN, api_url=slack.api_url, channel="C0MONITOR")
 
 
+@pytest.mark.whole_only
 async def test_they_are_made_once_and_updated_when_something_changes(client, slack):
     first = await ensure_automations(client, by_bot(slack), expected=[NIGHTLY])
     assert set(first.values()) == {Change.CREATED}

@@ -110,7 +110,7 @@ PATTERNS = (
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.a_slice(9)
+@pytest.mark.a_slice(4)
 def test_five_times_the_text_is_at_most_six_times_the_work(reader, pattern):
     work = READERS[reader]
     work(pattern * 20)  # tables are built once

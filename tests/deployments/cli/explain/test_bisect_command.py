@@ -39,6 +39,7 @@ def listed(folder: Path, builds: list[DemoBuild]) -> str:
     return str(path)
 
 
+@pytest.mark.whole_only
 def test_the_first_bad_of_eight_builds_is_found_on_their_pages_and_asked_again_nothing(tmp_path):
     """In a real browser: the planted build is named, few questions are asked, and the same command asks none."""
     with demo_builds(COMMITS, first_bad=5) as builds:

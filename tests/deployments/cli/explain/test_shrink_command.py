@@ -35,6 +35,7 @@ def faulty():
         yield build
 
 
+@pytest.mark.whole_only
 def test_on_a_real_page_the_smallest_question_becomes_a_draft_and_a_command(tmp_path, faulty):
     """What is left still brings the wrong amount out; the printed command sees it again; gold grow lists the draft."""
     written_target(tmp_path, faulty.url)

@@ -104,6 +104,7 @@ def test_a_comment_s_job_sets_the_status_of_the_pull_request_s_head(tmp_path, lo
     assert len(github.by(BOT)) == 1
 
 
+@pytest.mark.whole_only
 def test_the_baseline_of_a_pull_request_is_of_its_target_branch(tmp_path, lookout, github):
     """Main had both right and the feature branch one: the pull request is held against main."""
 

@@ -153,6 +153,7 @@ def test_4_1_passes_and_a_drop_of_0_31_against_what_was_accepted_fails(gate, tmp
     assert replace_volatile(printed, tmp_path, run=now.run_id) == snapshot(name="4.10 is below 4.2")
 
 
+@pytest.mark.whole_only
 def test_ten_reports_are_too_few_and_people_rate_them_too(gate, tmp_path):
     """Their rating, one lower than the judge's, comes before they see his; the figures say by how much he is off."""
     code, run = gate([5, 4, 4, 5, 4, 4, 4, 5, 4, 4])

@@ -80,6 +80,7 @@ def dead_links(goal: Path) -> list[tuple[str, str]]:
     return dead
 
 
+@pytest.mark.whole_only
 def test_every_link_of_every_page_leads_to_a_file(copy, snapshot):
     """Also where there are more pages than are written: those links lead to a page that says so."""
     written, goal = copy

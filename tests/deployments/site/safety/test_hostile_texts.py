@@ -50,7 +50,7 @@ def both(tmp_path_factory):
 @IN_ONE_LOOP
 @pytest.mark.parametrize("with_policy", [True, False], ids=["as served", "without the policy"])
 @pytest.mark.parametrize("path", ADDRESSES)
-@pytest.mark.a_slice(20)
+@pytest.mark.a_slice(8)
 async def test_nothing_runs_nothing_is_asked_for_and_the_page_stays_itself(chromium, both, path, with_policy):
     """No script ran, no dialog, no request elsewhere, nothing that the policy had to stop; also where there is none.
 

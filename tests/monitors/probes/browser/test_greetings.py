@@ -39,6 +39,7 @@ async def test_a_greeting_that_comes_after_the_question_is_no_answer(zoo: str, d
     assert answer.visible_text == reply("slow 2 three")
 
 
+@pytest.mark.whole_only
 @shares_browser
 async def test_a_greeting_is_no_answer_where_the_page_that_nobody_asks_comes_late(
     zoo: str, driver_for: MakeDriver, monkeypatch: pytest.MonkeyPatch
