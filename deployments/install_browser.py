@@ -156,7 +156,9 @@ def _download_browser(environment: Mapping[str, str]) -> bool:
     except subprocess.TimeoutExpired:
         print_text(f"The download took over {DOWNLOAD_TIMEOUT_S} s and was given up. {INSTALL_HINT}", err=True)
         return False
-    if process.returncode == 0 or _is_downloaded():  # it also fetches what records videos, which no probe needs
+    if (
+        process.returncode == 0 or _is_browser_from_playwright()
+    ):  # it also fetches what records videos, which no probe needs
         return True
     print_text(
         f"The download failed: {_format_download_error(process.stderr + process.stdout)}. {INSTALL_HINT}", err=True
@@ -164,7 +166,7 @@ def _download_browser(environment: Mapping[str, str]) -> bool:
     return False
 
 
-def _is_downloaded() -> bool:
+def _is_browser_from_playwright() -> bool:
     try:
         return find_browser().source == PLAYWRIGHT_DOWNLOAD
     except MonitorError:

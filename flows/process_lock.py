@@ -18,7 +18,7 @@ PAUSE_S: Final = 0.1
 
 
 @contextmanager
-def exclusive_lock(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
+def hold_job_lock(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
     """Hold the exclusive lock for ``job``; the lock file is in ``folder``.
 
     This is not one of Prefect's locks, which stay held for minutes after a run is killed. Raises `WarehouseBusy`

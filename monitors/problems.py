@@ -107,7 +107,7 @@ def format_key(root: type[BaseModel], place: Place) -> str:
     shown: list[str] = []
     for part in place:
         branch = any(
-            _is_model(annotation) and part not in annotation.model_fields and _is_tagged(annotation, part)
+            _is_model(annotation) and part not in annotation.model_fields and _has_union_tag(annotation, part)
             for annotation in types
         )
         if not branch:
@@ -122,7 +122,7 @@ def _find_inner_types(annotation: Any, part: str | int) -> list[Any]:
         field = annotation.model_fields.get(str(part))
         if field is not None:
             return _list_branches(field.annotation)
-        return [annotation] if _is_tagged(annotation, part) else []
+        return [annotation] if _has_union_tag(annotation, part) else []
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin in (dict, Mapping):
         return _list_branches(inner[1])
@@ -145,7 +145,7 @@ def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
-def _is_tagged(model: type[BaseModel], tag: str | int) -> bool:
+def _has_union_tag(model: type[BaseModel], tag: str | int) -> bool:
     """Whether ``model`` is the branch of a union with this tag."""
     tags = (field.annotation for field in model.model_fields.values() if get_origin(field.annotation) is Literal)
     return any(tag in get_args(tag_type) for tag_type in tags)

@@ -391,14 +391,14 @@ def main() -> None:
     prepare_output()
     code: object = ExitCode.PASS
     try:
-        with guard_output(), nullcontext() if _writes_annotations() else _disable_workflow_commands():
+        with guard_output(), nullcontext() if _is_gate_command() else _disable_workflow_commands():
             _run_app()
     except SystemExit as end:
         code = end.code
     sys.exit(code if finish_output() else int(ExitCode.MONITOR))
 
 
-def _writes_annotations() -> bool:
+def _is_gate_command() -> bool:
     """Whether the command writes commands to GitHub's runner itself, and switches off the others' where it must."""
     return sys.argv[1:2] == ["gate"]
 
@@ -422,7 +422,7 @@ def _run_app() -> None:
         sys.exit(int(ExitCode.INCONCLUSIVE))
     except Exception as error:  # noqa: BLE001 - every error ends as a line and an exit code
         advice = explain_import_error(error) if isinstance(error, ImportError) else _explain_bad_name(error)
-        with _disable_workflow_commands() if _writes_annotations() else nullcontext():
+        with _disable_workflow_commands() if _is_gate_command() else nullcontext():
             write_note(f"lookout: {advice}\n" if advice else _format_error(error))
         sys.exit(int(_choose_exit_code(error, is_refused=advice is not None)))
     except BaseException as error:  # SystemExit and KeyboardInterrupt get their exit code here, too
@@ -454,7 +454,7 @@ def _format_error(error: Exception) -> str:
     from flows.server.prefect_server import is_server_gone  # only where something went wrong
     from monitors.alerts.redact import redact, redact_except
 
-    text = redact_except(str(error), filter(_is_readable_address, sys.argv[1:]))
+    text = redact_except(str(error), filter(_is_http_address, sys.argv[1:]))
     if is_server_gone(error):
         text = f"the Prefect server does not answer any more ({text}). {RESUME_HINT}"
     elif not isinstance(error, MonitorError):
@@ -467,7 +467,7 @@ def _format_error(error: Exception) -> str:
     return f"lookout: {text}\n{hint}"
 
 
-def _is_readable_address(argument: str) -> bool:
+def _is_http_address(argument: str) -> bool:
     try:
         return urlsplit(argument).scheme in {"http", "https"}
     except ValueError:  # a bracket without its pair

@@ -210,11 +210,11 @@ def _check_registered(api: str, deployment: str) -> None:
     """Raise `ConfigError` if the server lacks the deployment. One that does not answer is accepted."""
     from prefect.exceptions import PrefectException
 
-    from deployments.receivers.readiness import find_deployment, is_prefect_answering  # brings Prefect's client
+    from deployments.receivers.readiness import find_deployment, is_prefect_up  # brings Prefect's client
 
     async def is_missing() -> bool:
         try:
-            return await is_prefect_answering(api) and await find_deployment(api, deployment) is None
+            return await is_prefect_up(api) and await find_deployment(api, deployment) is None
         except (httpx.HTTPError, PrefectException, TimeoutError, OSError):
             return False
 

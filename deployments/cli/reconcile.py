@@ -29,7 +29,7 @@ def format_reconciliation(reconciliation: Reconciliation) -> Iterator[str]:
     counts = reconciliation.counts
     yield f"{counts.target}, {counts.since:%Y-%m-%d %H:%M} to {counts.until:%Y-%m-%d %H:%M} UTC"
     yield f"  {_format_guard(reconciliation)}"
-    yield from (f"  {line}" for line in _format_served(reconciliation))
+    yield from (f"  {line}" for line in _format_judge_estimate(reconciliation))
     recall = _format_recall(reconciliation)
     yield f"  The guard's recall (of all that was bad, the share that it held back): {recall}."
     yield f"  What neither saw: {_format_missed(reconciliation)}."
@@ -56,7 +56,7 @@ def _format_guard(reconciliation: Reconciliation) -> str:
     )
 
 
-def _format_served(reconciliation: Reconciliation) -> Iterator[str]:
+def _format_judge_estimate(reconciliation: Reconciliation) -> Iterator[str]:
     nightly, flagged = reconciliation.counts.nightly, reconciliation.flagged
     if not isinstance(flagged, RateEstimate):
         yield f"What was served: unknown, because {flagged.why}."

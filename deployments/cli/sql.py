@@ -149,11 +149,11 @@ def _print_table(table: Table) -> None:
     if width <= make_terminal_console().width or len(table.columns) <= MAX_GRID_COLUMNS:
         _print_grid(table.columns, rows)
     else:
-        _print_blocks(table.columns, rows)
+        _print_rows_as_blocks(table.columns, rows)
     make_terminal_console(stderr=True).print(f"[dim]{plural(len(rows), 'row')}[/]")
 
 
-def _print_blocks(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_rows_as_blocks(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     width = max(map(len, columns))
     for row in rows:
         block = "\n".join(f"{name:<{width}}  {value}" for name, value in zip(columns, row, strict=True))

@@ -73,13 +73,13 @@ def up_command(
         log = _start_log(absolute, parts)
         if loaded.site.enabled:
             log(SUPERVISOR_NAME, f"the site: {loaded.site.address(choose_site_port(loaded, port))}")
-        for note in _list_inactive_parts(loaded, get_environment()):
+        for note in _explain_inactive_parts(loaded, get_environment()):
             log(SUPERVISOR_NAME, note)
-        asyncio.run(_run_parts(parts, build_supervisor_log(loaded, log), absolute))
+        asyncio.run(_run_supervisor(parts, build_supervisor_log(loaded, log), absolute))
     return ExitCode.PASS
 
 
-def _list_inactive_parts(config: Config, variables: Mapping[str, str]) -> Iterator[str]:
+def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Iterator[str]:
     """Yield a note for each part that is off, though the owner may believe it is on."""
     if not config.deploys.triggers:
         is_polled = any(target.space is not None for target in config.targets.values())
@@ -115,7 +115,7 @@ def receive_and_run(
         parts = build_parts(config, config_path, host=host, port=port, environment=environment, only_deploys=True)
         log = _start_log(config_path, parts)
         log(SUPERVISOR_NAME, "only deploys are verified; `lookout up` also keeps the schedules and follows logs")
-        asyncio.run(_run_parts(parts, build_supervisor_log(config, log), config_path))
+        asyncio.run(_run_supervisor(parts, build_supervisor_log(config, log), config_path))
     return ExitCode.PASS
 
 
@@ -126,7 +126,7 @@ def _start_log(config_path: Path, parts: Sequence[SupervisedProcess]) -> Callabl
     return log
 
 
-async def _run_parts(parts: tuple[SupervisedProcess, ...], reports: SupervisorLog, config_path: Path) -> None:
+async def _run_supervisor(parts: tuple[SupervisedProcess, ...], reports: SupervisorLog, config_path: Path) -> None:
     supervisor = Supervisor(parts, reports, RestartPolicy())
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -51,7 +51,7 @@ from monitors.errors import ConfigError
 from monitors.github.actions import is_actions, is_ci, parse_job
 from monitors.goldset.load import load_suite
 from monitors.plural import plural
-from monitors.probes.readiness import names_build
+from monitors.probes.readiness import has_source_of_commit
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
@@ -65,7 +65,9 @@ MIN_REASON_CHARACTERS = 10
 """Enough characters for a ticket and a word."""
 
 
-def check_ci(config: Config, target: str, environment: Mapping[str, str], *, allowed: str | None) -> str | None:
+def refuse_production_in_ci(
+    config: Config, target: str, environment: Mapping[str, str], *, allowed: str | None
+) -> str | None:
     """Raises `ConfigError` naming everything of production that a run of ``target`` in CI would touch.
 
     With a reason in ``allowed`` the run goes on; the returned text says why. Outside CI nothing is checked.
@@ -74,7 +76,7 @@ def check_ci(config: Config, target: str, environment: Mapping[str, str], *, all
         raise ConfigError(f"{FLAG}: give the reason, in at least {MIN_REASON_CHARACTERS} characters")
     if not is_ci(environment):
         return None
-    findings = list(_list_production_use(config, target, environment))
+    findings = list(_explain_production_use(config, target, environment))
     if not findings:
         return None
     if allowed is not None:
@@ -86,7 +88,7 @@ def check_ci(config: Config, target: str, environment: Mapping[str, str], *, all
     )
 
 
-def _list_production_use(config: Config, target: str, environment: Mapping[str, str]) -> Iterator[str]:
+def _explain_production_use(config: Config, target: str, environment: Mapping[str, str]) -> Iterator[str]:
     from flows.runtime.slack import (  # as below
         FALLBACK_VARIABLE,
         HEARTBEAT_VARIABLE,
@@ -158,7 +160,7 @@ class TerminalProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         self._starting.close()
-        self._say_unanswered()
+        self._print_no_answer_causes()
         self._bar.stop()
 
     def on_planned(self, run_id: str, cases: int, resumed: int) -> None:
@@ -188,7 +190,7 @@ class TerminalProgress:
 
     def on_stage(self, name: str) -> None:
         """Show the run's current stage, after printing the unanswered questions of the previous one."""
-        self._say_unanswered()
+        self._print_no_answer_causes()
         if self._task is not None:
             self._bar.update(self._task, description=name.capitalize())
         else:
@@ -199,10 +201,10 @@ class TerminalProgress:
         del report
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def _say_unanswered(self) -> None:
+    def _print_no_answer_causes(self) -> None:
         """Print one line for each cause of missing answers, the most common first."""
         unanswered, self._unanswered = self._unanswered, []
-        for line in format_unanswered(unanswered):
+        for line in format_no_answer_causes(unanswered):
             print_wrapped(
                 self._console,
                 escape(redact_except(line, [self._address])),
@@ -222,7 +224,7 @@ class TerminalProgress:
             self._console.print("   … further ones are in the report")
 
 
-def format_unanswered(results: Sequence[CaseResult]) -> Iterator[str]:
+def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
     """Yield a line for each cause of missing answers; questions that were not asked count to the first cause."""
     asked = [result for result in results if _find_no_answer_reason(result) is not NoAnswerReason.CIRCUIT_OPEN]
     spared = len(results) - len(asked)
@@ -337,10 +339,10 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
         try:
             return asyncio.run(verify(request, progress))
         except (KeyboardInterrupt, asyncio.CancelledError):
-            _print_stopped(console, progress, "Stopped", fresh=request.fresh)
+            _print_run_stop(console, progress, "Stopped", fresh=request.fresh)
             return None
         except PrefectUnavailable:
-            _print_stopped(console, progress, "There is no Prefect server to go on with", fresh=request.fresh)
+            _print_run_stop(console, progress, "There is no Prefect server to go on with", fresh=request.fresh)
             raise
         except Exception as error:  # Prefect raises several kinds; only a lost server is handled
             report = (
@@ -360,10 +362,10 @@ GONE_AT_THE_END = (
 
 def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
     """Load the report of a finished run; ``None`` where something is left to do."""
-    from flows.verify.run_folder import is_finished  # as below
+    from flows.verify.run_folder import is_run_complete  # as below
     from monitors.reports.results_json import read_results
 
-    if run_id is None or not is_finished(runs / run_id):
+    if run_id is None or not is_run_complete(runs / run_id):
         return None
     return read_results(runs / run_id / "results.json")[0]
 
@@ -399,7 +401,7 @@ def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldC
     return reach.format_shortfall(config.gate.coverage_floor)
 
 
-def _print_stopped(console: Console, progress: TerminalProgress, why: str, *, fresh: bool) -> None:
+def _print_run_stop(console: Console, progress: TerminalProgress, why: str, *, fresh: bool) -> None:
     if progress.run_id is None:
         console.print(f"\n{why}; nothing was asked yet.")
         return
@@ -435,7 +437,7 @@ def verify_command(
 
     loaded = load_config(config) if config.exists() or not is_address(target) else None
     name, loaded = resolve_target(target, loaded, suite)
-    note = check_ci(loaded, name, get_environment(), allowed=allow_production)
+    note = refuse_production_in_ci(loaded, name, get_environment(), allowed=allow_production)
     if note:
         write_note(f"{note}\n")
     loaded = complete_address(target, name, loaded, get_environment())
@@ -443,19 +445,19 @@ def verify_command(
         loaded = _set_concurrency(loaded, name, concurrency=concurrency)
     environment = get_environment()
     change = parse_job(environment).change if is_actions(environment) else None
-    is_unknown = is_ci(environment) and not can_be_resumed(loaded, name, commit, change)
+    is_unknown = is_ci(environment) and not is_run_resumable(loaded, name, commit, change)
     request = VerifyRequest(target=name, config=loaded, commit=commit, fresh=fresh or is_unknown, change=change)
     return verify_and_print(request, as_json=as_json, verbose=verbose)
 
 
-def can_be_resumed(config: Config, target: str, commit: str | None, change: GitChange | None) -> bool:
+def is_run_resumable(config: Config, target: str, commit: str | None, change: GitChange | None) -> bool:
     """Whether anything says which application a run asks: a commit, or the build that the target names.
 
     Where nothing does, answers of a stopped run are no evidence about the application that a CI job checks.
     """
     settings = config.target(target)
     record = build_target_record(target, settings)
-    return bool(commit or (change and change.head)) or names_build(record, settings.probe.readiness)
+    return bool(commit or (change and change.head)) or has_source_of_commit(record, settings.probe.readiness)
 
 
 def resolve_target(target: str, config: Config | None, suite: Path | None) -> tuple[str, Config]:

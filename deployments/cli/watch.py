@@ -11,7 +11,7 @@ from rich.console import Console
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
-from flows.hallucination_log.follower import LogFollower, LogPoll, build_follower, format_poll, logs_to_follow
+from flows.hallucination_log.follower import LogFollower, LogPoll, build_follower, format_poll, list_logs_to_follow
 from flows.terminal import write_json
 from flows.terminal_console import make_terminal_console
 from monitors.config.file import load_config
@@ -28,7 +28,7 @@ def watch_command(
 ) -> ExitCode:
     """Follow the applications' hallucination logs; store new entries and send alerts about them."""
     loaded = load_config(config)
-    followers = [build_follower(loaded, name) for name in logs_to_follow(loaded, target)]
+    followers = [build_follower(loaded, name) for name in list_logs_to_follow(loaded, target)]
     console = make_terminal_console(stderr=True)
     for log_follower in followers:
         every = "once" if once else f"every {log_follower.settings.poll_s:g} s"

@@ -326,9 +326,9 @@ class Bot:
         hard = [topic for topic in question.topics if topics[topic].hard]
         if hard == ["other_insurer"] and "port" in question.concepts:
             return False
-        return bool(hard) or bool(question.topics and not self._fits_well(question))
+        return bool(hard) or bool(question.topics and not self._is_good_fit(question))
 
-    def _fits_well(self, question: ParsedQuestion) -> bool:
+    def _is_good_fit(self, question: ParsedQuestion) -> bool:
         ranked = rank_fields(question, self._vocabulary)
         return bool(ranked) and ranked[0][1] >= MIN_SCORE
 
@@ -337,14 +337,14 @@ class Bot:
         for text in reversed(earlier):
             before = self._reader.read(text)
             short = len(question.normal.split()) <= _MAX_FOLLOW_UP_WORDS and not question.unknown
-            if short and not self._fits_well(question):
+            if short and not self._is_good_fit(question):
                 question = replace(question, concepts=question.concepts | before.concepts)
             if not question.policies:
                 question = replace(question, policies=before.policies)
         return question
 
     def _choose_intent_without_policy(self, question: ParsedQuestion) -> Intent:
-        if self._fits_well(question) or "summary" in question.concepts:
+        if self._is_good_fit(question) or "summary" in question.concepts:
             return Intent.CLARIFY
         return Intent.NOT_MENTIONED if question.unknown or question.concepts else Intent.GREETING
 

@@ -78,15 +78,15 @@ class ReceiverMetrics:
             registry=self.registry,
         )
 
-    def count_ignored(self, provider: DeploySender, why: IgnoreReason) -> None:
+    def count_delivery_without_start(self, provider: DeploySender, why: IgnoreReason) -> None:
         """Count a delivery that starts nothing."""
         self._ignored.labels(provider.value, why.value).inc()
 
-    def count_refused(self, provider: DeploySender, why: RejectionReason) -> None:
+    def count_refusal(self, provider: DeploySender, why: RejectionReason) -> None:
         """Count a delivery that was refused."""
         self._build_refusal.labels(provider.value, why.value).inc()
 
-    def count_started(self, started: StartReport) -> None:
+    def count_run_starts(self, started: StartReport) -> None:
         """Count the started and failed runs of waiting deploys."""
         self.runs.inc(len(started.runs))
         self._failures.inc(len(started.failed))
@@ -186,7 +186,7 @@ class RunStarter(Worker):
             started = StartReport((), (RunNotMade(str(error)),))
         except Exception as error:  # noqa: BLE001 - the text of an error that nobody foresaw may hold a secret
             started = StartReport((), (RunNotMade(f"this is a fault of Lookout itself: {type(error).__name__}"),))
-        self._metrics.count_started(started)
+        self._metrics.count_run_starts(started)
         self._log(tuple(dict.fromkeys(str(failure) for failure in started.failed)))
         return not started.failed
 
@@ -201,7 +201,7 @@ class RunStarter(Worker):
         self._logged_reasons = reasons
 
     async def _start_waiting_runs(self) -> StartReport:
-        if not await asyncio.to_thread(self.deploys.has_waiting):
+        if not await asyncio.to_thread(self.deploys.has_open_deploys):
             return StartReport((), ())
         api = await asyncio.to_thread(self.prefect_api)
         if api is None:
@@ -268,7 +268,7 @@ class Receiver:
         """Verify and store one delivery; runs in a thread, because signatures, JSON and disk take milliseconds."""
         parsed = parser.parse(delivery)
         if isinstance(parsed, NotForUs):
-            self._metrics.count_ignored(parser.provider, parsed.reason)
+            self._metrics.count_delivery_without_start(parser.provider, parsed.reason)
             return PlainTextResponse(f"not for us: {parsed.reason.value}", status_code=HTTPStatus.OK)
         stored = [QueuedDeploy(deploy=deploy, stored_at=delivery.received_at) for deploy in parsed.deploys]
         if any([self._starter.deploys.save(deploy) for deploy in stored]):  # noqa: C419 - each is stored
@@ -278,7 +278,7 @@ class Receiver:
         return PlainTextResponse("known already", status_code=HTTPStatus.OK)
 
     def _build_refusal(self, parser: TriggerParser, refusal: DeliveryRejected) -> Response:
-        self._metrics.count_refused(parser.provider, refusal.reason)
+        self._metrics.count_refusal(parser.provider, refusal.reason)
         return PlainTextResponse(str(refusal), status_code=refusal.status)
 
 
@@ -302,7 +302,7 @@ def build_application(
         return JSONResponse(standing.model_dump(), status_code=status)
 
     async def answer_metrics(_request: Request) -> Response:
-        waiting = await asyncio.to_thread(starter.deploys.list_waiting)
+        waiting = await asyncio.to_thread(starter.deploys.list_open_deploys)
         return Response(metrics.format_metrics(waiting, now()), media_type=CONTENT_TYPE)
 
     @asynccontextmanager

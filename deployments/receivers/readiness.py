@@ -90,7 +90,7 @@ class Readiness:
 
     async def _ask_prefect(self) -> _Prefect:
         api = await asyncio.to_thread(self._prefect_api)
-        if api is None or not await is_prefect_answering(api):
+        if api is None or not await is_prefect_up(api):
             return _Prefect()
         try:
             registered = await find_deployment(api, self._deployment)
@@ -99,11 +99,11 @@ class Readiness:
         return _Prefect(
             answers=True,
             registered=registered is not None,
-            served=registered is not None and _is_served(registered, api),
+            served=registered is not None and _has_runner(registered, api),
         )
 
 
-async def is_prefect_answering(api: str) -> bool:
+async def is_prefect_up(api: str) -> bool:
     """Whether a Prefect server answers at this address of its API."""
     try:
         async with httpx.AsyncClient(timeout=HEALTH_TIMEOUT_S, trust_env=not _is_local(api)) as client:
@@ -132,7 +132,7 @@ def _is_writable(check: Callable[[], None]) -> bool:
     return True
 
 
-def _is_served(deployment: DeploymentResponse, api: str) -> bool:
+def _has_runner(deployment: DeploymentResponse, api: str) -> bool:
     """Whether a runner asks for its runs. The server itself notices a dead runner only after a minute.
 
     The time of the last request is compared with our clock only if the server is on the same machine.

@@ -201,7 +201,7 @@ class ActionWorker(Worker):
 
     async def work(self) -> bool:
         """Apply the waiting actions; return whether none is left."""
-        return await self._run_safely(self._apply_and_show)
+        return await self._run_safely(self._apply_actions_and_show_outcomes)
 
     async def _run_safely(self, work: Work) -> bool:
         """Run ``work`` and return whether it succeeded. A failure is logged; stored actions are tried again."""
@@ -221,7 +221,7 @@ class ActionWorker(Worker):
         for outcome in await asyncio.to_thread(list_recent_outcomes, self._actions):
             await self._show_outcome(outcome, None)
 
-    async def _apply_and_show(self) -> None:
+    async def _apply_actions_and_show_outcomes(self) -> None:
         applied = await asyncio.to_thread(apply_actions, self._actions, wait_s=LOCK_TIMEOUT_S)
         for failure in applied.failed:
             log.error("an action could not be carried out and waits: %s", failure)

@@ -93,7 +93,7 @@ class HealthWatch:
 
 def _count_waiting_segments(site: Site, now: datetime) -> WaitingSegments | None:
     try:
-        running_ids = {run.run_id for run in site.watch.list_unfinished(now) if run.state is not RunState.STOPPED}
+        running_ids = {run.run_id for run in site.watch.list_open_runs(now) if run.state is not RunState.STOPPED}
         return count_waiting_segments(site.store, except_runs=running_ids)
     except MonitorError:
         return None
@@ -193,7 +193,11 @@ def _measure_free_gb(folder: Path) -> float:
 
 def _build_schedule_lines(site: Site, states: Mapping[str, ScheduleState] | None) -> Iterator[HealthLine]:
     installation = find_holder(site.config.data_folder, site.now())
-    if installation is not None and not _are_all_served(site, states) and _is_starting(installation, site.now()):
+    if (
+        installation is not None
+        and not _has_runner_for_all(site, states)
+        and _is_in_start_period(installation, site.now())
+    ):
         since = installation.started_at
         text = "`lookout up` registers them; started"
         yield HealthLine(what="schedules", ok=None, unknown="starting", text=text, at=since)
@@ -215,7 +219,7 @@ def _list_scheduled(site: Site) -> Iterator[PlannedDeployment]:
     return (deployment for deployment in planned if deployment.when is not None)
 
 
-def _are_all_served(site: Site, states_by_name: Mapping[str, ScheduleState] | None) -> bool:
+def _has_runner_for_all(site: Site, states_by_name: Mapping[str, ScheduleState] | None) -> bool:
     states = (
         [states_by_name.get(deployment.name) for deployment in _list_scheduled(site)]
         if states_by_name is not None
@@ -224,7 +228,7 @@ def _are_all_served(site: Site, states_by_name: Mapping[str, ScheduleState] | No
     return all(state is not None and not state.paused for state in states)
 
 
-def _is_starting(installation: Holder, now: datetime) -> bool:
+def _is_in_start_period(installation: Holder, now: datetime) -> bool:
     """Whether it was started so recently that its schedules may not exist yet."""
     return installation.started_at is not None and now - installation.started_at < START_TIMEOUT
 

@@ -27,7 +27,7 @@ class Fault(NamedTuple):
     detail: str
 
 
-def fault_from_error(error: BaseException) -> Fault:
+def build_fault_from_error(error: BaseException) -> Fault:
     """Build the fault that reports an exception."""
     name = type(error).__name__
     return Fault(name, str(error) if isinstance(error, MonitorError) else f"{name}: {error}")

@@ -25,7 +25,7 @@ from monitors.alerts.observe import ObservationContext, fingerprint, observe_mon
 from monitors.alerts.resolve import ResolutionScope
 from monitors.errors import WarehouseError
 from monitors.records.incidents import Alert, Capability, IncidentKind, Observation, RunSummary
-from warehouse.queries.incidents import find_latest_alerts, find_undelivered
+from warehouse.queries.incidents import find_alerts_to_send_again, find_latest_alerts
 from warehouse.queries.outbox import open_incident_book
 
 ALERT_REFUSED: Final = "AlertRefused"
@@ -95,7 +95,7 @@ def record_alerts(
 ) -> tuple[Alert, ...]:
     """Run all stages except sending: apply actions, then decide, group, refer and record under one lock."""
     silences = apply_actions(notifier.actions).silences
-    undelivered = _read_undelivered(notifier)
+    undelivered = _read_alerts_to_send_again(notifier)
     sent: Mapping[str, str] = {}
     if any(observation.cases_with_alerts for observation in observations):
         with suppress(WarehouseError):  # a gate's message then names its cases without their alerts
@@ -176,14 +176,14 @@ def _record_endings(notifier: Notifier, endings: Mapping[str, str | None], began
     return tuple(alerts)
 
 
-async def send_undelivered(notifier: Notifier) -> tuple[Alert, ...]:
+async def send_alerts_again(notifier: Notifier) -> tuple[Alert, ...]:
     """Send the alerts of open incidents that reached nobody, if a delivery path to people exists now."""
-    if not await asyncio.to_thread(_read_undelivered, notifier):
+    if not await asyncio.to_thread(_read_alerts_to_send_again, notifier):
         return ()
     return await notify(notifier, ())
 
 
-def _read_undelivered(notifier: Notifier) -> Mapping[str, Alert]:
+def _read_alerts_to_send_again(notifier: Notifier) -> Mapping[str, Alert]:
     """Read the last alerts about open incidents that were only printed or refused, by fingerprint.
 
     The result is empty without a delivery path to people. It excludes the fault about a refusal itself, which ends
@@ -193,7 +193,7 @@ def _read_undelivered(notifier: Notifier) -> Mapping[str, Alert]:
         return {}
     try:
         tried_before = notifier.now() - REFUSAL_RETRY_AFTER
-        undelivered = find_undelivered(notifier.store, notifier.target, tried_before=tried_before)
+        undelivered = find_alerts_to_send_again(notifier.store, notifier.target, tried_before=tried_before)
     except WarehouseError:
         return {}  # the next notification finds them
     refusal = compute_refusal_fingerprint(notifier.target)

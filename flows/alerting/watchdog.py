@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar, cast
 
-from flows.alerting.faults import Fault, fault_from_error, notify_fault
+from flows.alerting.faults import Fault, build_fault_from_error, notify_fault
 from flows.alerting.notifier import Notifier
 from monitors.alerts.liveness import Beat, Heartbeat
 from monitors.alerts.redact import redact
@@ -105,7 +105,7 @@ class HangWatchdog:
 
 
 @asynccontextmanager
-async def with_watchdog(
+async def run_under_watchdog(
     notifier: Notifier,
     beat: Heartbeat,
     *,
@@ -124,7 +124,7 @@ async def with_watchdog(
         yield
     except Exception as error:  # the run's owners are notified of every error; it is raised again
         if not isinstance(error, unreported):
-            await notify_fault(notifier, fault_from_error(error))
+            await notify_fault(notifier, build_fault_from_error(error))
         await beat.ping(Beat.FAILED, run_id=notifier.run_id, note=type(error).__name__)
         raise
     finally:

@@ -29,7 +29,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 from pydantic import Field, ValidationError
 
-from flows.alerting.faults import Fault, fault_from_error, notify_fault, resolve_faults
+from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_faults
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import report_load_errors
 from flows.alerting.send import send_waiting_alerts
@@ -83,7 +83,7 @@ class HubOutageStore:
         self._write(updated)
         return updated
 
-    def mark_notified(self) -> None:
+    def store_owner_notice(self) -> None:
         """Store that the monitor's owners have been notified."""
         outage = self.read()
         self._write(HubOutage(failures=outage.failures, since=outage.since, notified=True))
@@ -157,7 +157,7 @@ async def _poll_target(name: str, poll: Awaitable[PollResult]) -> PollResult:
     try:
         return await poll
     except Exception as error:  # noqa: BLE001 - a server's answer can bring about any type
-        return PollResult(target=name, error=fault_from_error(error).detail)
+        return PollResult(target=name, error=build_fault_from_error(error).detail)
 
 
 async def _poll_hub(poller: DeployPoller, name: str, configured: TargetConfig) -> PollResult:
@@ -212,8 +212,8 @@ async def _count_failure(poller: DeployPoller, target: str, error: str) -> None:
         f"since {since}: {error}. If a webhook got lost meanwhile, Lookout finds that deploy as soon as the Hub "
         "answers."
     )
-    await notify_fault(poller.notifier(), Fault(_build_fault_name(target), detail))
-    await asyncio.to_thread(store.mark_notified)
+    await notify_fault(poller.notifier(), Fault(_build_hub_outage_name(target), detail))
+    await asyncio.to_thread(store.store_owner_notice)
 
 
 async def _resolve_outage(poller: DeployPoller, target: str) -> None:
@@ -223,14 +223,14 @@ async def _resolve_outage(poller: DeployPoller, target: str) -> None:
         source = "The Hub" if target in poller.targets else "GitHub"
         text = f"{source} says again which commit {target} runs."
         try:
-            await resolve_faults(poller.notifier(), {_build_fault_name(target): text}, began_at=poller.now())
+            await resolve_faults(poller.notifier(), {_build_hub_outage_name(target): text}, began_at=poller.now())
         except WarehouseError:
             return  # the next poll reports it
     if outage.failures:
         await asyncio.to_thread(store.clear)
 
 
-def _build_fault_name(target: str) -> str:
+def _build_hub_outage_name(target: str) -> str:
     return f"HubSilent:{target}"
 
 

@@ -86,15 +86,15 @@ class DeployQueue:
         """Whether this commit was reported before."""
         return (self._root / target / f"{commit}{_REPORTED}").exists()
 
-    def list_waiting(self) -> tuple[QueuedDeploy, ...]:
+    def list_open_deploys(self) -> tuple[QueuedDeploy, ...]:
         """Return the deploys without an outcome, oldest first."""
         deploys = (self._read_deploy(path) for path in self._list_waiting_paths())
         return tuple(
             sorted((deploy for deploy in deploys if deploy is not None), key=lambda deploy: deploy.stored_at)
         )
 
-    def has_waiting(self) -> bool:
-        """Whether `list_waiting` has any; reads names only."""
+    def has_open_deploys(self) -> bool:
+        """Whether `list_open_deploys` has any; reads names only."""
         return next(self._list_waiting_paths(), None) is not None
 
     def has_polled(self, target: str) -> bool:

@@ -102,7 +102,7 @@ async def start_waiting_deploys(
     """
     runs: list[str] = []
     failed: list[RunNotMade] = []
-    for queued in await asyncio.to_thread(deploys.list_waiting):
+    for queued in await asyncio.to_thread(deploys.list_open_deploys):
         try:
             run_id = await ensure_run(client, queued.deploy, plan)
         except RunNotMade as error:

@@ -20,7 +20,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.alerting.faults import Fault, fault_from_error, notify_fault, resolve_other_faults
+from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_other_faults
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
 from flows.data_folder import get_runs_folder
@@ -54,7 +54,7 @@ from monitors.records.self_checks import DRILL_TARGET, DrillReport, Repeatabilit
 from monitors.sources.settings import NightlySettings
 from warehouse.database.store import Store
 from warehouse.queries.drills import find_last_drill
-from warehouse.queries.incidents import count_waiting
+from warehouse.queries.incidents import count_alerts_to_send
 from warehouse.queries.repeatability import find_last_session
 from warehouse.queries.runs import RunFigures, has_run, list_runs_since
 from warehouse.queries.traffic import list_recent_nightly_reports
@@ -91,7 +91,7 @@ def build_digest(
     the same message. Raises `WarehouseError`.
     """
     runs_of_day = list_runs_since(store, target, now - DAY - OVERLAP)
-    waiting = count_waiting(store, target)
+    waiting = count_alerts_to_send(store, target)
     all_incidents = tuple(store.incidents(target).values())
     incidents = tuple(incident for incident in all_incidents if incident.kind not in MONITOR_INCIDENT_KINDS)
     expected = bool(setup.schedules.verify_cron) and is_daily(setup.schedules.verify_cron)
@@ -310,7 +310,7 @@ async def load_and_send_pending(notifier: Notifier) -> bool:
     try:
         await asyncio.to_thread(notifier.store.load_pending, LOAD_WAIT_S)
     except WarehouseBusy as error:
-        await notify_fault(notifier, fault_from_error(error))
+        await notify_fault(notifier, build_fault_from_error(error))
         return False
     await notify(notifier, ())
     return True
@@ -325,5 +325,5 @@ async def send_digest(notifier: Notifier, message: Digest) -> Receipt:
         return await notifier.sender.send_digest(message, again=True)
     except NotifyRejected as error:
         receipt = await notifier.terminal.send_digest(message)
-        await notify_fault(notifier, fault_from_error(error))
+        await notify_fault(notifier, build_fault_from_error(error))
         return receipt

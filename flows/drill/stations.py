@@ -46,10 +46,10 @@ MAX_CLOCK_OFFSET_S: Final = 300.0
 
 async def check_data_folder(drill: DrillContext) -> str:
     """Check that the data folder can be written and has enough free space."""
-    return await asyncio.to_thread(_check_folder, drill.folder)
+    return await asyncio.to_thread(_check_folder_is_writable, drill.folder)
 
 
-def _check_folder(folder: Path) -> str:
+def _check_folder_is_writable(folder: Path) -> str:
     probe = folder / "probe"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -58,7 +58,7 @@ from warehouse.database.store import Store
 from warehouse.journal.journal import SHARED
 from warehouse.journal.rows import DrillRow
 from warehouse.journal.segments import SUFFIX
-from warehouse.queries.drills import count_other_waiting, is_stored, list_receipts
+from warehouse.queries.drills import count_other_alerts_to_send, has_drill_row, list_receipts
 
 LOAD_WAIT_S: Final = 30.0
 PAGE_START_TIMEOUT_S: Final = 60.0
@@ -258,7 +258,7 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
     store = _get_store(answer)
     try:
         await asyncio.to_thread(store.load_pending, LOAD_WAIT_S)
-        stored = await asyncio.to_thread(is_stored, store, drill.drill_id)
+        stored = await asyncio.to_thread(has_drill_row, store, drill.drill_id)
     except (MonitorError, OSError) as error:
         raise StationFailed(
             f"the warehouse cannot be loaded: {error}",
@@ -288,7 +288,7 @@ async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
         )
     answer.alert_id, answer.incident = drill_alert.id, observation.fingerprint
     if not await asyncio.to_thread(list_receipts, notifier.store, drill_alert.id):
-        waiting, oldest = await asyncio.to_thread(count_other_waiting, notifier.store, drill_alert.id)
+        waiting, oldest = await asyncio.to_thread(count_other_alerts_to_send, notifier.store, drill_alert.id)
         since = f", the oldest since {oldest:%Y-%m-%d %H:%M} UTC" if oldest else ""
         raise StationFailed(
             f"the message was not taken out of the outbox: {waiting} wait before it{since}",

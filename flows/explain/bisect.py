@@ -118,7 +118,12 @@ class BuildVisitor:
         (result,) = await asker.ask_case(case, 1, first_repeat=self._asked)
         assessment = result.assessment
         return _build_answer(
-            build, case, asked_at, assessment.outcome, assessment.failure_kinds, reason=format_reason(result)
+            build,
+            case,
+            asked_at,
+            assessment.outcome,
+            assessment.failure_kinds,
+            reason=format_outcome_reason(result),
         )
 
     async def _open_asker(self, build: Build) -> CaseAsker:
@@ -176,7 +181,7 @@ async def open_build_visitor(
         await visitor.close()
 
 
-def format_reason(result: CaseResult) -> str:
+def format_outcome_reason(result: CaseResult) -> str:
     """Format why a result has its outcome, in one sentence."""
     return result.result.detail if isinstance(result.result, NoAnswer) else result.assessment.reason
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from flows.explain.asking import CaseAsker
-from flows.explain.bisect import format_reason
+from flows.explain.bisect import format_outcome_reason
 from flows.waiting import update_waiting
 from monitors.alerts.redact import redact
 from monitors.explain.shrink import ShrunkQuestion, Turns, shrink_question
@@ -97,7 +97,7 @@ class CaseShrinker:
         update_waiting(f"{self.case.id}: question {self.asked}, {plural(length, 'word')} of it left")
         result = await _ask_once(self.asker, self.case, turns, self.asked)
         if result.assessment.outcome not in (CaseOutcome.FAILED, CaseOutcome.CORRECT):
-            self.problem = format_reason(result)
+            self.problem = format_outcome_reason(result)
             return None
         if turns == self.case.turns:
             self._update_mark(result)

@@ -18,8 +18,8 @@ from monitors.errors import ConfigError, SourceUnavailable
 from monitors.facts.disclosures.find import find_private_data
 from monitors.facts.language import identify_language
 from monitors.goldset.changes import ChangedBy, DatasetComparison, DatasetDiff
-from monitors.goldset.drafts import case_id_from_draft_id
-from monitors.goldset.examples import METADATA_KEY, example_from_case
+from monitors.goldset.drafts import derive_case_id
+from monitors.goldset.examples import METADATA_KEY, build_example_from_case
 from monitors.platforms.platform import Dataset, Datasets, Example, Trace, Traces
 from monitors.records.base import Record, Severity
 from monitors.records.cases import GoldCase, Suite
@@ -103,10 +103,12 @@ async def push_suite(
     dataset = compared.dataset or await datasets.create(
         compared.name, description, {METADATA_KEY: {"suite": suite.name}}
     )
-    traces = {case_id_from_draft_id(build_draft_id(entry)): entry.source_trace for entry in compared.diff.people}
+    traces = {derive_case_id(build_draft_id(entry)): entry.source_trace for entry in compared.diff.people}
     for start in range(0, len(plan.cases), BATCH_SIZE):
         batch = plan.cases[start : start + BATCH_SIZE]
-        examples = [example_from_case(case, dataset.id, existing, traces.get(case.id)) for case, existing in batch]
+        examples = [
+            build_example_from_case(case, dataset.id, existing, traces.get(case.id)) for case, existing in batch
+        ]
         await datasets.push(dataset, examples)
         on_progress(len(batch))
     if plan.deleted:

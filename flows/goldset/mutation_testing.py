@@ -115,16 +115,16 @@ def _explain_ungraded_paraphrase(case: GoldCase, panel: Sequence[Grader]) -> str
     Tries an unrelated reply, the gold's figures alone, and the gold without its yes or no. For the unrelated reply,
     which may be wrong, only the reason that it may be right counts.
     """
-    left_open = _reasons_left_open(case, _UNRELATED_REPLY, panel) & _WORD_FOR_WORD
+    left_open = _list_open_reasons(case, _UNRELATED_REPLY, panel) & _WORD_FOR_WORD
     opened = _OPENER.match(case.gold)
     opener, rest = (f"{opened[1]}.", case.gold[opened.end() :]) if opened else ("", case.gold)
     scanned = scan(case.gold)
     spans = (scanned.normalised.find_original_span(reading.start, reading.end) for reading in scanned.readings)
     figures = ", ".join(case.gold[start:end] for start, end in spans)
     if figures:
-        left_open |= _reasons_left_open(case, f"{opener} It is {figures}", panel) & {SAYS_MORE}
+        left_open |= _list_open_reasons(case, f"{opener} It is {figures}", panel) & {SAYS_MORE}
     if opener and len(rest.split()) >= _MIN_SENTENCE_WORDS:
-        left_open |= _reasons_left_open(case, rest, panel) & {UNCLEAR, CONDITION}
+        left_open |= _list_open_reasons(case, rest, panel) & {UNCLEAR, CONDITION}
     return min(left_open, default="")
 
 
@@ -132,7 +132,7 @@ _MIN_SENTENCE_WORDS: Final = 3
 """Minimum number of words: "online" of "Yes, online" is not an answer by itself."""
 
 
-def _reasons_left_open(case: GoldCase, reply: str, panel: Sequence[Grader]) -> frozenset[str]:
+def _list_open_reasons(case: GoldCase, reply: str, panel: Sequence[Grader]) -> frozenset[str]:
     grades = assess_reply(case, reply, panel).grades
     return frozenset(grade.reason for grade in grades if isinstance(grade, Abstained))
 
@@ -317,7 +317,7 @@ def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
         return ""
     if read_refusal(case.gold).refused:
         return "it declines to answer, and no refusal is expected"
-    return "; ".join(_content_failures(assess_reply(case, case.gold, panel)))
+    return "; ".join(_list_content_failures(assess_reply(case, case.gold, panel)))
 
 
 def detect_bad_reply(
@@ -332,7 +332,7 @@ def detect_bad_reply(
     if not bad_reply:
         return _detect_mutants(case, panel)
     assessment = assess_reply(case, bad_reply, panel)
-    failures = _content_failures(assessment) or (
+    failures = _list_content_failures(assessment) or (
         _list_failure_reasons(assessment, frozenset({Aspect.CITATION})) if kind in CITATION_KINDS else ()
     )
     if failures:
@@ -378,7 +378,7 @@ def _list_failure_reasons(assessment: Assessment, aspects: frozenset[Aspect]) ->
     return tuple(dict.fromkeys(grade.reason for grade in grades))
 
 
-def _content_failures(assessment: Assessment) -> tuple[str, ...]:
+def _list_content_failures(assessment: Assessment) -> tuple[str, ...]:
     return _list_failure_reasons(assessment, CONTENT_ASPECTS)
 
 

@@ -23,7 +23,7 @@ from flows.hallucination_log.follower import (
     build_follower,
     format_poll,
     format_polls,
-    logs_to_follow,
+    list_logs_to_follow,
     select_state_name,
 )
 from monitors.config.file import load_config
@@ -37,7 +37,9 @@ async def follow_log(config_path: Path, target: str | None = None, for_s: float 
     state's data are the successful polls.
     """
     config = await asyncio.to_thread(load_config, config_path)
-    followers = [await asyncio.to_thread(build_follower, config, name) for name in logs_to_follow(config, target)]
+    followers = [
+        await asyncio.to_thread(build_follower, config, name) for name in list_logs_to_follow(config, target)
+    ]
     polls_by_log = await asyncio.gather(*(_poll_until_end(log_follower, for_s) for log_follower in followers))
     completed = tuple(poll for polls in polls_by_log for poll in polls if not poll.broken)
     broken = [format_poll(polls[-1]) for polls in polls_by_log if polls[-1].broken]

@@ -14,14 +14,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from flows.alerting.faults import Fault, fault_from_error, notify_fault, resolve_faults, resolve_other_faults
+from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_faults, resolve_other_faults
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify, report_load_errors
 from flows.alerting.send import send_waiting_alerts
 from flows.clock import utc_now
 from flows.hallucination_log.encoder_pool import EncoderPool
 from flows.hallucination_log.line_encoder import MAX_ASIDE_SHOWN, EncodedLines, LineSettings
-from flows.process_lock import exclusive_lock
+from flows.process_lock import hold_job_lock
 from flows.runtime.probe import count_cores
 from flows.runtime.secrets import generate_run_id, get_environment
 from flows.runtime.slack import build_notifier_without_run
@@ -89,7 +89,7 @@ class LogReader:
         read, and `WarehouseDamaged` when it may be lost: a log that is followed for the first time sends no alerts
         about the entries that it has. Then nothing was read, and the next poll begins at the same position.
         """
-        with exclusive_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
+        with hold_job_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
             log_read = LogRead()
             cursor = find_log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S)
@@ -105,7 +105,7 @@ class LogReader:
 
     def _store_batch(self, log_read: LogRead, batch: LogBatch, lines: EncodedLines) -> LogRead:
         """Store a batch and its read position in one segment; return the updated result."""
-        self.store.journal.append_encoded(lines.rows + encode_rows([CursorRow(row=batch.cursor)]), run_id=None)
+        self.store.journal.append_row_bytes(lines.rows + encode_rows([CursorRow(row=batch.cursor)]), run_id=None)
         return LogRead(
             entries=log_read.entries + lines.entries,
             history=log_read.history + lines.history,
@@ -167,7 +167,7 @@ class LogFollower:
         try:
             return await self.poll()
         except Exception as error:  # noqa: BLE001 - a server or a file can bring about any type
-            fault = fault_from_error(error)
+            fault = build_fault_from_error(error)
             await notify_fault(self.notifier, fault)
             return LogPoll(target=self.notifier.target, unreadable=fault.detail, broken=True)
 
@@ -322,7 +322,7 @@ def build_follower(config: Config, target: str) -> LogFollower:
     )
 
 
-def logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
+def list_logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
     """List the targets whose log is followed. Raises `ConfigError` if there is none."""
     if target is not None:
         config.target(target)

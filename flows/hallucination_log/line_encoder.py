@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from monitors.alerts.observe import fingerprint
 from monitors.alerts.redact import redact
-from monitors.facts.disclosures.sieve import any_may_disclose, may_disclose
+from monitors.facts.disclosures.sieve import has_possible_disclosure, is_possible_disclosure
 from monitors.records.base import Identifier, Record
 from monitors.records.incidents import IncidentKind
 from monitors.records.logs import BlockedReply, HallucinationEntry, LogCursor, LoggedHallucination, QuarantinedLine
@@ -77,7 +77,7 @@ class LineEncoder:
 
     def _redact_unless_raw(self, reply: BlockedReply) -> BlockedReply:
         settings = self._settings
-        if settings.store_raw or not any_may_disclose(_collect_texts(reply), settings.account_patterns):
+        if settings.store_raw or not has_possible_disclosure(_collect_texts(reply), settings.account_patterns):
             return reply
         return redact_reply(reply, settings.account_patterns)
 
@@ -136,7 +136,9 @@ def _redact_value(value: JsonValue, account_patterns: Sequence[str]) -> JsonValu
 
 
 def _redact_text(text: str, account_patterns: Sequence[str]) -> str:
-    return redact(text, account_patterns=account_patterns) if may_disclose(text, account_patterns) else text
+    return (
+        redact(text, account_patterns=account_patterns) if is_possible_disclosure(text, account_patterns) else text
+    )
 
 
 def _collect_texts(reply: BlockedReply) -> list[str]:

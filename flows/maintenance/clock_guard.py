@@ -63,7 +63,7 @@ def check_clock(data_folder: Path, reading: ClockReading, newest: datetime | Non
     note = _read_note(file)
     before = note.believed or (ClockReading(at=newest) if newest is not None else None)
     ahead = timedelta(0) if before is None else _compute_gain(before, reading)
-    if before is None or ahead <= MAX_GAIN or _is_confirmed(note.doubted, reading):
+    if before is None or ahead <= MAX_GAIN or _is_clock_plausible(note.doubted, reading):
         write_atomically(file, ClockNote(believed=reading).model_dump_json(), within=data_folder)
         return None
     doubted = (
@@ -88,7 +88,7 @@ def _compute_gain(before: ClockReading, reading: ClockReading) -> timedelta:
     return clock_advance - timedelta(seconds=reading.uptime.seconds - before.uptime.seconds)
 
 
-def _is_confirmed(doubted: ClockReading | None, reading: ClockReading) -> bool:
+def _is_clock_plausible(doubted: ClockReading | None, reading: ClockReading) -> bool:
     if doubted is None or reading.at - doubted.at < CONFIRMED_AFTER:
         return False
     return _compute_gain(doubted, reading) <= MAX_GAIN

@@ -115,10 +115,10 @@ def build_check_faults(report: CheckReport) -> list[Fault]:
     kinds: dict[str, list[str]] = {}
     for problem in report.problems:
         kinds.setdefault(problem.kind.value, []).append(problem.text)
-    return [Fault(kind, _format_first(texts)) for kind, texts in kinds.items()]
+    return [Fault(kind, _format_first_and_count(texts)) for kind, texts in kinds.items()]
 
 
-def _format_first(texts: list[str]) -> str:
+def _format_first_and_count(texts: list[str]) -> str:
     return texts[0] if len(texts) == 1 else f"{texts[0]} (and {len(texts) - 1} more: `lookout warehouse check`)"
 
 

@@ -20,7 +20,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
-from flows.alerting.faults import fault_from_error, notify_fault
+from flows.alerting.faults import build_fault_from_error, notify_fault
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import WAREHOUSE, notify
 from flows.clock import read_uptime
@@ -113,13 +113,13 @@ async def _run_stage(upkeep: Upkeep, job: Awaitable[Done]) -> Done | None:
         return await job
     except WarehouseBusy as error:
         if not upkeep.busy:
-            upkeep.faults.append(fault_from_error(error))
+            upkeep.faults.append(build_fault_from_error(error))
         upkeep.busy = True
     except WarehouseDamaged as error:
         upkeep.is_damaged = True
-        upkeep.faults.append(fault_from_error(error))
+        upkeep.faults.append(build_fault_from_error(error))
     except MonitorError as error:
-        upkeep.faults.append(fault_from_error(error))
+        upkeep.faults.append(build_fault_from_error(error))
     return None
 
 
@@ -128,7 +128,7 @@ async def _load_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> LoadR
     try:
         report = await load_pending(store, wait_s)
     except WarehouseDamaged as error:
-        upkeep.faults.append(fault_from_error(error))
+        upkeep.faults.append(build_fault_from_error(error))
         report = upkeep.rebuilt = await rebuild_from_journal(store, wait_s)
     upkeep.faults.extend(build_load_faults(report))
     upkeep.is_damaged = upkeep.is_damaged or bool(report.damaged or report.missing)

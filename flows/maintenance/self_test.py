@@ -116,7 +116,7 @@ async def send_test_alert(
     )
     outcomes = [await _try_path(path, alert, path.name, valid_proofs) for path in paths]
     channel = config.alerts.slack_channel
-    if channel and channel != config.alerts.channel_for_monitor() and paths[0].name == "bot":
+    if channel and channel != config.alerts.choose_monitor_channel() and paths[0].name == "bot":
         main = build_delivery_paths(config.use_main_channel(), environment, now=now)[0]
         outcomes.insert(0, await _try_path(main, build_test_alert(config, now()), f"bot, {channel}", valid_proofs))
     outcomes.append(await _try_heartbeat(environment, target, alert.run_id))

@@ -137,13 +137,13 @@ def find_resolved_cases(
         ):
             continue
         since = [nightly for nightly in (report, *earlier) if nightly.finished_at > incident.last_seen_at]
-        could_find = [nightly for nightly in since if _could_find(incident.failure_kind, nightly)]
+        could_find = [nightly for nightly in since if _is_kind_in_reach(incident.failure_kind, nightly)]
         if now - incident.last_seen_at >= RESOLVE_AFTER and len(could_find) >= RESOLVE_AFTER.days:
             resolved.add(incident.case_id)
     return frozenset(resolved)
 
 
-def _could_find(kind: FailureKind | None, nightly: NightlyReport) -> bool:
+def _is_kind_in_reach(kind: FailureKind | None, nightly: NightlyReport) -> bool:
     return (
         nightly.sampled > 0
         if kind in RULE_FAILURE_KINDS

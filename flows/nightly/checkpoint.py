@@ -77,7 +77,7 @@ class NightlyCheckpoint:
         if rows:
             self._store.journal.append(rows, run_id=self._run_id)
 
-    def save_judged(self, judged: NightlyJudging, results: Sequence[CaseResult]) -> None:
+    def save_judge_results(self, judged: NightlyJudging, results: Sequence[CaseResult]) -> None:
         """Save the result of judging and the regraded replies."""
         write_atomically(self._folder / JUDGED_FILE, judged.model_dump_json())
         if results:

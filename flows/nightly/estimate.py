@@ -14,7 +14,7 @@ from enum import StrEnum
 from math import fsum
 from typing import Final, NamedTuple
 
-from flows.nightly.grading import is_safely_graded, is_unanswered
+from flows.nightly.grading import has_grade_for_disclosure, is_without_judge_verdict
 from flows.runtime.judge import JudgePlan
 from monitors.gate.assess import sort_worst_first
 from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating
@@ -161,10 +161,10 @@ class NightlyEstimates:
         """Count the conversations that failed with severity 3, by stratum."""
         standings = self._assess_sample(_is_severe, _counts_severe_facts)
         return self._count_by_stratum(
-            (result, _is_decided(result), result.by_rule or result.fails) for result in standings
+            (result, _has_fact_verdict(result), result.by_rule or result.fails) for result in standings
         )
 
-    def count_fact_failures(self) -> tuple[GradedStratum, ...]:
+    def count_fact_failures_by_stratum(self) -> tuple[GradedStratum, ...]:
         """Count, by stratum, the conversations that rules passed and that failed for their facts."""
         standings = [result for result in self._assess_sample(_is_failed, _counts_any_fact) if not result.by_rule]
         return self._count_by_stratum(
@@ -258,7 +258,7 @@ class NightlyEstimates:
         if graded < max(1, MIN_CHECKED_SHARE * len(passed)) and passed:
             return self._build_unknown_rate(len(standings), passed)
         parts = self._build_parts(passed, rest=1 - by_rule.rate)
-        settled = sum(map(_is_decided, standings))
+        settled = sum(map(_has_fact_verdict, standings))
         return join_rates(by_rule, parts).count_graded(settled)
 
     def _build_unknown_rate(self, sampled: int, passed: Sequence[_ConversationResult]) -> RateUnknown:
@@ -368,7 +368,7 @@ def _assess_conversation(
     by_rule = any(
         _fails_by_rule(assessment, {kind} if kind else set(assessment.failure_kinds)) for assessment in failing
     )
-    is_safe = bool(assessments) and all(map(is_safely_graded, assessments))
+    is_safe = bool(assessments) and all(map(has_grade_for_disclosure, assessments))
     return _ConversationResult(
         stratum, by_rule, is_safe, _find_basis(assessments, failing, open_facts), bool(failing) and not by_rule
     )
@@ -380,14 +380,14 @@ def _find_basis(
     relevant = [assessment for assessment in assessments if open_facts(assessment) or assessment in failing]
     if not relevant:
         return FailureBasis.NOTHING_OPEN
-    unanswered = any(is_unanswered(grade) for assessment in relevant for grade in assessment.grades)
+    unanswered = any(is_without_judge_verdict(grade) for assessment in relevant for grade in assessment.grades)
     graded = [grade for assessment in relevant for grade in _select_fact_grades(assessment)]
     if not graded or (unanswered and not failing):
         return FailureBasis.NOBODY
     return FailureBasis.JUDGE if any(grade.grader == JUDGE for grade in graded) else FailureBasis.GOLD
 
 
-def _is_decided(result: _ConversationResult) -> bool:
+def _has_fact_verdict(result: _ConversationResult) -> bool:
     return result.by_rule or (result.is_safe and result.by is not FailureBasis.NOBODY)
 
 

@@ -20,7 +20,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.alerting.faults import fault_from_error, notify_fault
+from flows.alerting.faults import build_fault_from_error, notify_fault
 from flows.alerting.watchdog import redact_errors
 from flows.clock import utc_now
 from flows.nightly.context import build_nightly_context, list_targets_to_grade, list_unfinished_runs
@@ -59,7 +59,7 @@ async def grade_traffic(
             raise
         except Exception as error:  # noqa: BLE001 - one target's fault, of any type, does not end another's night
             notifier = await asyncio.to_thread(build_notifier_without_run, config, name, Capability.NIGHTLY)
-            await notify_fault(notifier, fault_from_error(error))
+            await notify_fault(notifier, build_fault_from_error(error))
             failures.append(error)
     if failures:
         raise failures[0]

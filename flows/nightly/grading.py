@@ -116,7 +116,7 @@ class TrafficGrader:
             )
             stored_case = self._build_case(stored, number, gold_case)
             stored_exchange = _build_exchange(stored, number, run_id, gold_case)
-            assessment = assess(stored_case, stored_exchange, grades, case_row=_case_row(stored_case))
+            assessment = assess(stored_case, stored_exchange, grades, case_row=_get_policy_row(stored_case))
             result = CaseResult(case=stored_case, result=stored_exchange, assessment=assessment)
             graded.append(GradedTurn(result=result, passages=stored.turns[number].context))
         return tuple(graded)
@@ -158,7 +158,7 @@ class TrafficGrader:
         )
 
 
-def _case_row(case: GoldCase) -> str:
+def _get_policy_row(case: GoldCase) -> str:
     """Return the policy row of the case's severity: the suite, or the setting for other questions."""
     return CASE_ROW if _has_gold(case) else TRAFFIC_ROW
 
@@ -167,7 +167,7 @@ def _has_gold(case: GoldCase) -> bool:
     return case.gold != NO_GOLD
 
 
-def is_safely_graded(assessment: Assessment) -> bool:
+def has_grade_for_disclosure(assessment: Assessment) -> bool:
     """Whether the checks that apply to every reply (disclosures, leaked errors) gave a grade."""
     graded_aspects = {grade.aspect for grade in assessment.grades if isinstance(grade, Judged)}
     return {Aspect.DISCLOSURE, Aspect.ERROR_LEAK} <= graded_aspects
@@ -279,11 +279,11 @@ async def judge_traffic(
     judging = _build_judging(plan, turns, open_turns, account, groups, unaskable=reasons, not_by_batch=missing)
     void_answers = sum(len(group.rulings) for group in groups if group.is_void)
     missed = next((group.canaries for group in groups if group.is_void and group.canaries is not None), None)
-    void = missed.alert_text(void_answers) if missed is not None else ""
+    void = missed.format_void_alert(void_answers) if missed is not None else ""
     return NightlyJudging(judging=judging, void=void), tuple(judged_results)
 
 
-def explain_unchecked(judged: NightlyJudging) -> str:
+def explain_facts_without_check(judged: NightlyJudging) -> str:
     """Explain why facts of this nightly run were not checked."""
     judging = judged.judging
     if judging.budget_reached:
@@ -302,7 +302,7 @@ def _explain_unaskable(turn: GradedTurn, gold_cases: Sequence[GoldCase]) -> str:
     return "" if _has_gold(turn.result.case) or turn.passages else NO_PASSAGES
 
 
-def is_unanswered(grade: Grade) -> bool:
+def is_without_judge_verdict(grade: Grade) -> bool:
     """Whether a judge was asked for this grade and gave no verdict."""
     asked = isinstance(grade, Abstained) and grade.grader == JUDGE
     return asked and grade.reason not in (NO_PASSAGES, NO_KNOWN_REPORT) and not grade.reason.startswith(OFF)
@@ -372,7 +372,7 @@ def _add_grade(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     rule_failure = grade_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
     if rule_failure is not None:
         grades = (*grades, rule_failure)
-    return turn.result.reassess(assess(case, exchange, grades, case_row=_case_row(case)))
+    return turn.result.reassess(assess(case, exchange, grades, case_row=_get_policy_row(case)))
 
 
 def _build_judging(

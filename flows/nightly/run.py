@@ -45,7 +45,7 @@ from flows.nightly.estimate import (
     update_drift,
 )
 from flows.nightly.feedback import write_scores
-from flows.nightly.grading import GradedTurn, explain_unchecked, identify_graders, judge_traffic
+from flows.nightly.grading import GradedTurn, explain_facts_without_check, identify_graders, judge_traffic
 from flows.nightly.read import NightlyRead, build_window, collect_watermarks, read_traffic
 from flows.nightly.state import IntakeCheckpoint, NightlyState
 from flows.process_lock import refuse_second_run
@@ -238,7 +238,7 @@ class NightlyRun:
             environment=context.environment,
             nonce=context.nonce,
         )
-        await asyncio.to_thread(self._checkpoint.save_judged, judged, results)
+        await asyncio.to_thread(self._checkpoint.save_judge_results, judged, results)
         return state.complete(judged, results)
 
     # --- evaluating -----------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ class NightlyRun:
             reading.strata,
             state.conversations,
             assessments,
-            why_unchecked=explain_unchecked(state.judging),
+            why_unchecked=explain_facts_without_check(state.judging),
             confusion=confusion,
             disclosing=_count_disclosing(reading.census, reading.read),
             failing=_compute_failing_share(reading.census, reading.read),
@@ -295,7 +295,7 @@ class NightlyRun:
             finished_at=self._notifier.now(),
             sampled=len(state.sample),
             strata=estimates.count_severe(),
-            fact_strata=estimates.count_fact_failures(),
+            fact_strata=estimates.count_fact_failures_by_stratum(),
             severe=estimates.estimate_severe_rate(),
             failed=failed,
             kinds=estimates.estimate_kinds(),
@@ -318,7 +318,7 @@ class NightlyRun:
         no verdict leaves the test unchanged.
         """
         if judging.judged and not judging.is_short and not judging.void_groups:
-            counts = estimates.count_fact_failures()
+            counts = estimates.count_fact_failures_by_stratum()
         elif self._context.judge.settings is None:
             counts = estimates.count_found_by_rules(besides=CENSUS_FAILURE_KINDS)
         else:

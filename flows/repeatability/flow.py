@@ -18,7 +18,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.states import Completed
 
-from flows.alerting.faults import fault_from_error, notify_fault, resolve_other_faults
+from flows.alerting.faults import build_fault_from_error, notify_fault, resolve_other_faults
 from flows.alerting.watchdog import redact_errors
 from flows.repeatability.context import build_repeatability_context
 from flows.repeatability.format import format_session_briefly
@@ -53,7 +53,7 @@ async def measure_repeatability(
         except ConfigError:
             raise
         except Exception as error:  # noqa: BLE001 - one target's fault, of any type, does not end another's session
-            await notify_fault(notifier, fault_from_error(error))
+            await notify_fault(notifier, build_fault_from_error(error))
             failures.append(error)
         else:
             await resolve_other_faults(notifier, except_names=(), ending=ASKED_AGAIN_TEXT, began_at=began_at)

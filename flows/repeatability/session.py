@@ -38,10 +38,10 @@ from monitors.records.self_checks import Repeatability, RepeatabilityRun, Repeat
 from warehouse.database.store import Store
 from warehouse.journal.rows import RepeatabilityRow
 from warehouse.queries.repeatability import (
-    find_last_asked,
+    find_last_session_times,
     load_recorded_repeats,
 )
-from warehouse.queries.runs import find_last_accepted
+from warehouse.queries.runs import find_baseline_run
 
 ASKINGS_PER_CASE: Final = 2
 CASES_PER_BLOCK: Final = 8
@@ -98,7 +98,7 @@ class RepeatabilitySession:
 
     async def _select_cases(self, count: int) -> tuple[GoldCase, ...]:
         context = self._context
-        last_asked_at = await asyncio.to_thread(find_last_asked, context.store, context.target.name)
+        last_asked_at = await asyncio.to_thread(find_last_session_times, context.store, context.target.name)
         return sample_cases(context.suite.cases, count, last_asked_at, context.rng)
 
     async def _ask(self, sampled: Sequence[GoldCase], until: datetime) -> None:
@@ -288,7 +288,7 @@ def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | N
         repeats = repeats._replace(
             of_sessions=(*repeats.of_sessions, *session.cases), sessions=repeats.sessions + 1
         )
-    baseline = find_last_accepted(
+    baseline = find_baseline_run(
         context.store, context.target.name, context.target.environment, context.suite.sha256
     )
     now = context.now()

@@ -27,7 +27,7 @@ from flows.runtime.secrets import HUB_VARIABLE, generate_nonce
 from flows.runtime.slack import build_alert_sender, build_notifier, log_line
 from flows.server import prefect_server
 from flows.verify.progress import NO_LISTENER, ProgressListener
-from flows.verify.run_folder import RunFolder, RunStart, VerifyRequest, begin_run, build_run_id, find_unfinished
+from flows.verify.run_folder import RunFolder, RunStart, VerifyRequest, begin_run, build_run_id, find_run_to_resume
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError
@@ -42,7 +42,7 @@ from monitors.platforms.platform import OpenPlatform
 from monitors.platforms.settings import LangSmithSettings, PlatformScheme, parse_dataset_address
 from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.driver import ChatDriver
-from monitors.probes.readiness import names_build, read_serving_commit
+from monitors.probes.readiness import has_source_of_commit, read_serving_commit
 from monitors.probes.runner import order_questions
 from monitors.records.cases import Suite
 from monitors.records.targets import Target
@@ -183,13 +183,13 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
 
     def is_same_build(stopped: RunStart) -> bool:
         """A run of a given commit waits until that is served; otherwise the target must name the same commit."""
-        if request.commit is not None or not names_build(target, configured.probe.readiness):
+        if request.commit is not None or not has_source_of_commit(target, configured.probe.readiness):
             return True
         token = os.environ.get(HUB_VARIABLE)
         serving = asyncio.run(read_serving_commit(target, configured.probe, hub_token=token))
         return serving is not None and serving == stopped.serving
 
-    stopped = None if request.fresh else find_unfinished(get_runs_folder(config), start, is_same_build)
+    stopped = None if request.fresh else find_run_to_resume(get_runs_folder(config), start, is_same_build)
     return stopped or begin_run(get_runs_folder(config), start)
 
 

@@ -83,7 +83,7 @@ def build_delivery_paths(
 def build_slack_endpoint(config: Config, environment: Mapping[str, str]) -> SlackEndpoint | None:
     """Build the endpoint where Prefect's server reports faults of the monitor; ``None`` without credentials."""
     token, webhook = environment.get(TOKEN_VARIABLE), environment.get(WEBHOOK_VARIABLE)
-    channel = config.alerts.channel_for_monitor()
+    channel = config.alerts.choose_monitor_channel()
     if token and channel:
         return build_bot_endpoint(token=token, api_url=config.alerts.slack_api_url, channel=channel)
     return build_webhook_endpoint(webhook) if webhook else None

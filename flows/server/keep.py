@@ -41,18 +41,18 @@ def main() -> int:
             home,
             environment=dict(get_environment()),
             start_timeout_s=config.prefect.start_timeout_s,
-            write_line=_write_line,
+            write_line=_write_server_note,
             stays=False,
         )
         if server is not None:
-            _write_line(f"Prefect's pages: {server.ui_url}")
+            _write_server_note(f"Prefect's pages: {server.ui_url}")
             _wait_until_gone(home, server)
     except _ServerStopped:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         prefect_server.stop_server(home)
         return 0
     except MonitorError as error:
-        _write_line(redact(str(error)))
+        _write_server_note(redact(str(error)))
     return BROKEN_EXIT_CODE
 
 
@@ -70,13 +70,13 @@ def _wait_until_gone(home: Path, server: LocalServer) -> None:
     while silent < MAX_SILENT_POLLS:
         threading.Event().wait(POLL_S)
         silent = 0 if prefect_server.find_running_server(home) else silent + 1
-    _write_line(f"Prefect's server at {server.api_url} answers no more")
+    _write_server_note(f"Prefect's server at {server.api_url} answers no more")
     # It ended meanwhile, or its number belongs to another process.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(server.pid, signal.SIGKILL)
 
 
-def _write_line(line: str) -> None:
+def _write_server_note(line: str) -> None:
     write_note(f"{line}\n")
 
 

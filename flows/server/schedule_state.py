@@ -58,7 +58,7 @@ def _read_states(client: httpx.Client) -> tuple[ScheduleState, ...]:
     ids = {"deployments": {"id": {"any_": [deployment["id"] for deployment in deployments]}}}
     waiting = _query(client, "flow_runs", ids | _build_run_filter("NEXT_SCHEDULED_START_TIME_ASC", ("SCHEDULED",)))
     ended = _query(client, "flow_runs", ids | _build_run_filter("END_TIME_DESC", ENDED_STATES))
-    coming, last = _first_by_deployment(waiting), _first_by_deployment(ended)
+    coming, last = _index_first_runs(waiting), _index_first_runs(ended)
     return tuple(
         _build_state(deployment, coming.get(deployment["id"]), last.get(deployment["id"]))
         for deployment in deployments
@@ -74,7 +74,7 @@ def _query(client: httpx.Client, resource: str, filters: Mapping[str, Any]) -> l
     return _ROWS.validate_python(response.raise_for_status().json())
 
 
-def _first_by_deployment(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _index_first_runs(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the first run of each deployment, by deployment id."""
     first_runs: dict[str, dict[str, Any]] = {}
     for run in runs:

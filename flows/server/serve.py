@@ -14,7 +14,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from flows.alerting.pipeline import send_undelivered
+from flows.alerting.pipeline import send_alerts_again
 from flows.clock import utc_now
 from flows.data_folder import get_prefect_home, open_store
 from flows.runtime.run import connect_to_prefect
@@ -58,7 +58,7 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
         threading.Thread(target=_end_when_moved, args=(config,), name="moved-server", daemon=True).start()
     from flows.server.registration import serve_all  # Prefect reads its settings at import, so it must be connected
 
-    asyncio.run(_send_undelivered(config))
+    asyncio.run(_send_alerts_again_at_start(config))
     planned = plan_deployments(config, config_path, config.schedules)
     if only_deploys:
         planned = tuple(deployment for deployment in planned if deployment.full_name == config.deploys.deployment)
@@ -68,11 +68,11 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
     asyncio.run(serve_all(planned, build_slack_endpoint(config, get_environment()), utc_now, log_line))
 
 
-async def _send_undelivered(config: Config) -> None:
+async def _send_alerts_again_at_start(config: Config) -> None:
     """Send the alerts that were only printed so far, if there is a delivery path to people."""
     try:
         for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
-            await send_undelivered(build_notifier_without_run(config, target, Capability.UP))
+            await send_alerts_again(build_notifier_without_run(config, target, Capability.UP))
     except MonitorError as error:
         write_note(f"what was open before could not be sent yet: {redact(str(error))}\n")
 

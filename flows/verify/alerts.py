@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Final, Self
 from urllib.parse import urlsplit
 
-from flows.alerting.faults import fault_from_error
+from flows.alerting.faults import build_fault_from_error
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
 from flows.verify.run_state import LiveRun
@@ -39,7 +39,7 @@ from monitors.records.incidents import IncidentKind, NotifyReason, Observation, 
 from monitors.records.runs import CaseResult, JudgeState, ReasonKind, RunReport, Verdict
 from monitors.reports.format import shorten
 from warehouse.queries.incidents import RunMessage, list_earlier_messages, list_run_messages
-from warehouse.queries.runs import find_last_answered
+from warehouse.queries.runs import find_last_run_with_answers
 
 COLLECT_S: Final = 60.0
 """After an alert, further failures are collected for this long and sent as one message."""
@@ -76,7 +76,7 @@ class EarlyAlerts:
             self._arrived.set()
 
     async def __aenter__(self) -> Self:
-        self._sender = asyncio.create_task(self._send_collected())
+        self._sender = asyncio.create_task(self._send_early_alerts())
         return self
 
     async def __aexit__(
@@ -102,7 +102,7 @@ class EarlyAlerts:
         if self._waiting:
             await self._send_batch()
 
-    async def _send_collected(self) -> None:
+    async def _send_early_alerts(self) -> None:
         while True:
             await self._arrived.wait()
             self._arrived.clear()
@@ -125,7 +125,7 @@ class EarlyAlerts:
         (outcome,) = await asyncio.gather(self._message, return_exceptions=True)
         self._message = None
         if isinstance(outcome, Exception):
-            self._run.faults.append(fault_from_error(outcome))
+            self._run.faults.append(build_fault_from_error(outcome))
 
 
 NOTHING_GRADED = "NothingGraded"
@@ -282,7 +282,7 @@ def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
         return False, ""
     name = run.context.target.name
     try:
-        last_run = find_last_answered(run.context.store, name, before=run.context.run_id)
+        last_run = find_last_run_with_answers(run.context.store, name, before=run.context.run_id)
     except WarehouseError:
         return False, ""
     if last_run is None or last_run.snapshot is None:

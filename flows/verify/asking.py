@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
-from flows.alerting.faults import Fault, fault_from_error, notify_fault
+from flows.alerting.faults import Fault, build_fault_from_error, notify_fault
 from flows.alerting.watchdog import HUNG_RUN
 from flows.data_folder import get_runs_folder
 from flows.runtime.probe import build_local_pace, format_browser
@@ -26,9 +26,9 @@ from monitors.errors import ConfigError, ProbeError
 from monitors.gate.assess import assess
 from monitors.graders.panel import grade_exchange
 from monitors.plural import plural
-from monitors.probes.readiness import names_build, wait_until_back, wait_until_ready
+from monitors.probes.readiness import has_source_of_commit, wait_until_back, wait_until_ready
 from monitors.probes.request_limit import RequestLimit
-from monitors.probes.runner import order_questions, probe_questions, select_unanswered
+from monitors.probes.runner import order_questions, probe_questions, select_questions_to_ask
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange, ProbeResult
 from monitors.records.grades import CaseOutcome, Grade
@@ -50,7 +50,7 @@ async def prepare_run(
         run = LiveRun(await asyncio.to_thread(build_run_context, request, listener))
         await asyncio.to_thread(run.context.journal.append_suite, run.context.suite)
         if run.context.run_folder.resumed:
-            await asyncio.to_thread(run.load_stored)
+            await asyncio.to_thread(run.load_earlier_results)
     except Exception as error:  # the owners are notified of every error; raised again
         if not isinstance(error, unreported):
             await _notify_unprepared(request, error)
@@ -69,7 +69,7 @@ async def _notify_unprepared(request: VerifyRequest, error: Exception) -> None:
         return  # without a configuration there is no channel; Prefect shows the failed run
     await notify_fault(
         build_notifier_without_run(config, request.target, Capability.VERIFY),
-        fault_from_error(error),
+        build_fault_from_error(error),
         commit=request.commit,
     )
 
@@ -104,7 +104,7 @@ async def wait_for_deploy(run: LiveRun) -> bool:
     """
     context = run.context
     settings = context.configured.probe
-    if not names_build(context.target, settings.readiness):
+    if not has_source_of_commit(context.target, settings.readiness):
         return True
     context.listener.on_stage("waiting for the deploy")
     try:
@@ -115,7 +115,7 @@ async def wait_for_deploy(run: LiveRun) -> bool:
         run.not_ready = error
         return False
     run.serving = ready.commit
-    await asyncio.to_thread(context.run_folder.note_serving, ready.commit)
+    await asyncio.to_thread(context.run_folder.store_build_commit, ready.commit)
     return True
 
 
@@ -148,7 +148,7 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None], ends
     planned = tuple(order_questions(context.suite.cases, repeats_severity_3=settings.repeats_severity_3))
     context.listener.on_planned(context.run_id, len(planned), run.resumed)
     answered = frozenset(run.answered)
-    left = tuple(select_unanswered(planned, answered))
+    left = tuple(select_questions_to_ask(planned, answered))
 
     is_paused = False
 

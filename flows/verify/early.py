@@ -17,12 +17,12 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from importlib import import_module
 from typing import TypeVar, cast
 
-from flows.alerting.faults import Fault, fault_from_error, notify_fault
+from flows.alerting.faults import Fault, build_fault_from_error, notify_fault
 from flows.runtime.run import connect_to_prefect, load_request_config
 from flows.server.prefect_server import PrefectUnavailable, is_server_gone
 from flows.verify.asking import ask_in_time, prepare_run
 from flows.verify.progress import ProgressListener
-from flows.verify.run_folder import VerifyRequest, is_finished
+from flows.verify.run_folder import VerifyRequest, is_run_complete
 from flows.verify.run_state import LiveRun
 from monitors.errors import ConfigError
 from monitors.records.runs import RunReport
@@ -63,7 +63,7 @@ async def _ask_early(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
         except Exception as error:  # Prefect raises several kinds; all are raised again
             asking_error = asking.exception() if asking.done() and not asking.cancelled() else None
             await _end_asking(asking)
-            if not is_finished(run.context.folder) and (
+            if not is_run_complete(run.context.folder) and (
                 isinstance(error, PrefectUnavailable) or is_server_gone(error)
             ):
                 await notify_fault(run.context.notifier, _build_server_fault(error), commit=run.commit)
@@ -82,8 +82,8 @@ async def _end_asking(asking: asyncio.Task[None]) -> None:
 def _build_server_fault(error: Exception) -> Fault:
     """Build the fault of a missing server: one name for all the types of error that Prefect's client raises."""
     detail = (
-        f"There is no Prefect server to go on with: {fault_from_error(error).detail}. What was answered is stored, "
-        "and severe failures were reported. The same command within the hour goes on from there."
+        f"There is no Prefect server to go on with: {build_fault_from_error(error).detail}. What was answered is "
+        "stored, and severe failures were reported. The same command within the hour goes on from there."
     )
     return Fault(PrefectUnavailable.__name__, detail)
 

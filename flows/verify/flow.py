@@ -23,10 +23,10 @@ from prefect.runtime import deployment
 from prefect.states import Completed
 
 from flows.alerting.edits import finish_first_alerts
-from flows.alerting.faults import fault_from_error
+from flows.alerting.faults import build_fault_from_error
 from flows.alerting.pipeline import notify
 from flows.alerting.run_summary import build_run_summary, format_alert_recheck
-from flows.alerting.watchdog import redact_errors, with_watchdog
+from flows.alerting.watchdog import redact_errors, run_under_watchdog
 from flows.deploys.pull_requests import list_pull_requests, post_results, report_status_to_pull_requests
 from flows.goldset.mutation_testing import compute_severe_mutation_score
 from flows.runtime.run import stop_process
@@ -39,7 +39,7 @@ from flows.verify.publish import ProgressPage, publish_artifacts
 from flows.verify.recheck import recheck_failures
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, find_baseline, find_judge_change
-from flows.verify.snapshot import build_run_snapshot, find_last_pass, needs_changes
+from flows.verify.snapshot import build_run_snapshot, find_last_pass, is_report_of_changes_useful
 from monitors.alerts.liveness import choose_final_beat
 from monitors.alerts.redact import build_redactor, redact
 from monitors.errors import ConfigError, WarehouseBusy, WarehouseDamaged, WarehouseError
@@ -88,7 +88,7 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
     end_after_s = limits.run_deadline_s + limits.stop_grace_s + context.config.recheck.max_s
     with context.run_folder as run_folder:
         async with (
-            with_watchdog(
+            run_under_watchdog(
                 context.notifier,
                 beat,
                 end_after_s=end_after_s,
@@ -163,7 +163,11 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     snapshot = await asyncio.to_thread(build_run_snapshot, run)
     accepted = await asyncio.to_thread(find_last_pass, run, baseline)
     run.accepted_commit = accepted.commit if accepted else None
-    changes = await asyncio.to_thread(find_run_changes, snapshot, accepted) if needs_changes(report) else None
+    changes = (
+        await asyncio.to_thread(find_run_changes, snapshot, accepted)
+        if is_report_of_changes_useful(report)
+        else None
+    )
     return report.add_background(
         mutation_score=mutation_score,
         first_look=in_common,
@@ -200,7 +204,7 @@ def _load_journal(run: LiveRun) -> None:
         return
     except WarehouseDamaged as error:
         rebuilt = rebuild_database(store, wait_s=LOAD_WAIT_S)
-        run.faults.extend(map(fault_from_error, (error, *rebuilt.errors())))
+        run.faults.extend(map(build_fault_from_error, (error, *rebuilt.errors())))
 
 
 def _write_reports(run: LiveRun, report: RunReport) -> ReportPaths:
@@ -222,7 +226,7 @@ def _read_history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]
     """Read the previous run and the open incidents, for "since which deploy"; empty if the warehouse fails."""
     store, target = run.context.store, run.context.target.name
     try:
-        previous = store.last_report(target, run.context.suite.sha256, before=run.context.run_id)
+        previous = store.find_last_report(target, run.context.suite.sha256, before=run.context.run_id)
         return None if run.judge_changed else previous, store.open_incidents(target)
     except WarehouseError:
         return None, ()

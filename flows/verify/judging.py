@@ -312,7 +312,7 @@ def _format_void(voids: Sequence[JudgedGroup]) -> str:
     first = next(group.canaries for group in voids if group.canaries is not None)
     grades = sum(len(group.rulings) for group in voids)
     more = f" It happened in {len(voids)} groups of this run." if len(voids) > 1 else ""
-    return first.alert_text(grades) + more
+    return first.format_void_alert(grades) + more
 
 
 def _is_unavailable(judging: Judging) -> bool:

@@ -91,7 +91,7 @@ class RunStart(Record):
         head = self.change.head if self.change else None
         return self.target, self.suite_sha256, self.settings_sha256, self.commit, head
 
-    def set_serving(self, commit: str | None) -> Self:
+    def set_build_commit(self, commit: str | None) -> Self:
         """Return a copy with the commit that the target serves."""
         return self.model_copy(update={"serving": commit})
 
@@ -118,10 +118,10 @@ class RunFolder:
     lock: TextIO
     alive: TextIO
 
-    def note_serving(self, commit: str | None) -> None:
+    def store_build_commit(self, commit: str | None) -> None:
         """Store the commit that the target serves, so that only a run of the same build resumes this one."""
         if commit != self.start.serving:
-            self.start = self.start.set_serving(commit)
+            self.start = self.start.set_build_commit(commit)
             _write_start(self.folder, self.start)
 
     def finish(self) -> None:
@@ -153,7 +153,7 @@ def _write_start(folder: Path, start: RunStart) -> None:
     write_atomically(folder / START_FILE, start.model_dump_json(), within=folder.parent.parent)
 
 
-def is_finished(folder: Path) -> bool:
+def is_run_complete(folder: Path) -> bool:
     """Whether the run in ``folder`` is done."""
     return (folder / DONE_FILE).exists()
 
@@ -170,7 +170,7 @@ def is_worked_on(folder: Path) -> bool:
     return False
 
 
-def find_unfinished(
+def find_run_to_resume(
     runs: Path, wanted: RunStart, is_same_build: Callable[[RunStart], bool] = lambda _: True
 ) -> RunFolder | None:
     """Find and lock the newest stopped run that asked the same questions recently; ``None`` if there is none.
@@ -183,14 +183,14 @@ def find_unfinished(
         start = read_start(start_file.parent)
         if start is None or abs(wanted.started_at - start.started_at) > RESUME_WITHIN:
             continue
-        if start.target.name == wanted.target.name and is_finished(start_file.parent):
+        if start.target.name == wanted.target.name and is_run_complete(start_file.parent):
             return None
         if not start.same_question(wanted) or not is_same_build(start):
             continue
         lock = _lock_folder(start_file.parent, runs.parent)
         if lock is None:
             continue
-        if not is_finished(start_file.parent):  # checked under the lock: it may have ended just now
+        if not is_run_complete(start_file.parent):  # checked under the lock: it may have ended just now
             alive = _lock_alive_file(start_file.parent, runs.parent)
             return RunFolder(start, start_file.parent, resumed=True, lock=lock, alive=alive)
         lock.close()

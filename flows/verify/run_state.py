@@ -32,7 +32,7 @@ from monitors.records.runs import Baseline, CaseResult, Judging
 from monitors.records.targets import PullRequest
 from monitors.reports.results_json import read_results
 from warehouse.journal.rows import AssessmentRow, ResultRow
-from warehouse.queries.runs import find_last_accepted
+from warehouse.queries.runs import find_baseline_run
 
 _RESULT: Final[TypeAdapter[ProbeResult]] = TypeAdapter(ProbeResult)
 COMPRESSION_LEVEL: Final = 1
@@ -186,7 +186,7 @@ class LiveRun:
         """Say how the application's limit of requests was kept to; empty if there was none."""
         return self.limit.describe() if self.limit else ""
 
-    def load_stored(self) -> None:
+    def load_earlier_results(self) -> None:
         """Load a stopped run's results, except those without an answer, which are asked again."""
         results: dict[tuple[str, int], Exchange | NoAnswer] = {}
         for row in self.context.journal.read_run(self.context.run_id):
@@ -256,7 +256,7 @@ def find_baseline(run: LiveRun) -> Baseline | None:
     if context.request.baseline != AUTO:
         return load_named_baseline(context.request.baseline, get_runs_folder(context.config))
     try:
-        return find_last_accepted(
+        return find_baseline_run(
             context.store,
             context.target.name,
             context.target.environment,
@@ -298,7 +298,7 @@ def find_judge_change(run: LiveRun) -> None:
         return
     context = run.context
     try:
-        previous = context.store.last_report(context.target.name, context.suite.sha256, before=context.run_id)
+        previous = context.store.find_last_report(context.target.name, context.suite.sha256, before=context.run_id)
     except WarehouseError:
         return
     if previous is None or previous.judging is None or not previous.judging.lineages:

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, Self
 
-from flows.verify.run_folder import RESUME_WITHIN, RunStart, is_finished, is_worked_on, read_start
+from flows.verify.run_folder import RESUME_WITHIN, RunStart, is_run_complete, is_worked_on, read_start
 from monitors.errors import SchemaTooNew, WarehouseDamaged
 from monitors.records.base import Blame, Record, Severity, UtcTime
 from monitors.records.grades import Assessment, CaseOutcome
@@ -147,7 +147,7 @@ class RunWatch:
         self._listed: tuple[datetime, tuple[RunProgress, ...]] | None = None
         self._guard = Lock()
 
-    def list_unfinished(self, now: datetime) -> tuple[RunProgress, ...]:
+    def list_open_runs(self, now: datetime) -> tuple[RunProgress, ...]:
         """List recent unfinished runs: running ones first, then newest first.
 
         Raises `WarehouseUnwritable` if the journal cannot be reached.
@@ -158,7 +158,7 @@ class RunWatch:
             return self._listed[1]
 
     def load_progress(self, run_id: str) -> RunProgress | None:
-        """One run, whenever it began; ``None`` where there is no note of it. Raises as `find_unfinished` does."""
+        """Return a run of any age; ``None`` without a note of it. Raises as `find_run_to_resume` does."""
         if "/" in run_id or run_id.startswith("."):
             return None
         with self._guard:
@@ -171,7 +171,7 @@ class RunWatch:
         except OSError:
             return ()
         folders = (self._runs / name for name in names)
-        runs = [self._load_progress(folder) for folder in folders if not is_finished(folder)]
+        runs = [self._load_progress(folder) for folder in folders if not is_run_complete(folder)]
         listed = sorted((entry for entry in runs if entry), key=lambda entry: entry.state is not RunState.GOING_ON)
         return tuple(listed[:MAX_RUNS])
 
@@ -180,7 +180,7 @@ class RunWatch:
         if start is None:
             return None
         is_alive, results = is_worked_on(folder), self._load_results(start.run_id)
-        state = RunState.GOING_ON if is_alive else RunState.DONE if is_finished(folder) else RunState.STOPPED
+        state = RunState.GOING_ON if is_alive else RunState.DONE if is_run_complete(folder) else RunState.STOPPED
         return _build_progress(start, state, results)
 
     def _load_results(self, run_id: str) -> _Results:

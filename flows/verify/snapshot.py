@@ -19,7 +19,7 @@ from monitors.explain.run_snapshot import build_snapshot
 from monitors.explain.what_changed import ADDRESS
 from monitors.records.runs import Baseline, RunReport, Verdict
 from monitors.records.snapshots import RunSnapshot
-from warehouse.queries.runs import find_deploy_time, find_last_accepted
+from warehouse.queries.runs import find_baseline_run, find_deploy_time
 
 
 def build_run_snapshot(run: LiveRun) -> RunSnapshot:
@@ -72,7 +72,7 @@ def _hash(part: BaseModel | str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def needs_changes(report: RunReport) -> bool:
+def is_report_of_changes_useful(report: RunReport) -> bool:
     """Whether the report should say what changed: not if it passed."""
     return report.verdict is not Verdict.PASS
 
@@ -85,7 +85,7 @@ def find_last_pass(run: LiveRun, baseline: Baseline | None) -> RunReport | None:
     if context.request.baseline == AUTO:
         return None
     try:
-        accepted = find_last_accepted(
+        accepted = find_baseline_run(
             context.store,
             context.target.name,
             context.target.environment,

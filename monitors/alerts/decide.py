@@ -105,7 +105,7 @@ def decide(
         key
         for key, i in after.items()
         if (i.kind in MUTABLE_KINDS and i.failure_kind not in GRAVE_KINDS and i.target in outages)
-        or any(silence.is_muting(i, now) for silence in silences)
+        or any(silence.is_silence_for(i, now) for silence in silences)
     }
 
     # Alerts that reached nobody, unless someone was notified or acknowledged the incident since.
@@ -123,7 +123,7 @@ def decide(
     items: list[AlertItem] = []
     for key, observation in worst.items():
         before, incident = previous.get(key), after[key]
-        reason = reason_to_notify(before, incident, observation, now=now, settings=settings)
+        reason = find_notify_reason(before, incident, observation, now=now, settings=settings)
         if key in unreported:
             reason = NotifyReason.OPEN_BEFORE
         if reason is None:
@@ -173,7 +173,7 @@ def decide(
     return AlertDecision(changed=changed, items=tuple(items))
 
 
-def reason_to_notify(
+def find_notify_reason(
     before: Incident | None, after: Incident, observation: Observation, *, now: datetime, settings: AlertSettings
 ) -> NotifyReason | None:
     """Return the reason to alert about ``after``, which was ``before``; ``None`` if there is none.

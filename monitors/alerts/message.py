@@ -176,7 +176,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
         since="" if is_drill or is_test else since,
         run_id=alert.run_id,
         at=format_utc(alert.created_at),
-        parts=tuple(_describe_item(item, alert) for item in shown),
+        parts=tuple(_build_item_section(item, alert) for item in shown),
         more=f"and {plural(len(unshown), 'more', 'more')}: {_count_faults(unshown)}" if unshown else "",
         to_do="" if is_over else to_do,
         scores=scores,
@@ -258,7 +258,7 @@ def sort_one_of_each_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
     return tuple(items[place] for _, _, place in sorted(places))
 
 
-def _describe_item(item: AlertItem, alert: Alert) -> MessageSection:
+def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
     observation, incident = item.observation, item.incident
     is_alone = len(alert.items) == 1
 

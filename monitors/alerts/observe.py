@@ -270,7 +270,7 @@ def observe_cases(
         kind = next(iter(assessment.failure_kinds), None)
         check = assessment.reason
         if kind is not None:
-            grade = next(_failing_grades(assessment, kind), None)
+            grade = next(_select_grades_of_kind(assessment, kind), None)
             is_reasoned = grade is not None and bool(grade.reason.strip())
             check = f"{grade.grader}: {grade.reason}" if grade and is_reasoned else check or kind.value
         texts = _build_excerpts(result, kind, settings.excerpt_characters, account_patterns)
@@ -393,7 +393,7 @@ def _build_excerpts(
     answered = response.graded_text if isinstance(response, Exchange) else response.partial_text
     evidence_at: int | None = None
     if isinstance(response, Exchange) and kind is not None:
-        spans = (span for grade in _failing_grades(result.assessment, kind) for span in grade.evidence)
+        spans = (span for grade in _select_grades_of_kind(result.assessment, kind) for span in grade.evidence)
         evidence_at = next((span.start for span in spans if span.where == response.graded_channel), None)
 
     if case.triage is None:
@@ -423,7 +423,7 @@ def _build_excerpts(
     )
 
 
-def _failing_grades(assessment: Assessment, kind: FailureKind) -> Iterator[Judged]:
+def _select_grades_of_kind(assessment: Assessment, kind: FailureKind) -> Iterator[Judged]:
     for grade in assessment.grades:
         if isinstance(grade, Judged) and grade.failure_kind is kind:
             yield grade

@@ -154,7 +154,7 @@ def resolve_action(
         case ActionKind.RESOLVE:
             return _resolve(action, incidents, now)
         case ActionKind.FALSE_ALARM:
-            return _false_alarm(context, incidents, now, settings)
+            return _close_as_false_alarm(context, incidents, now, settings)
         case ActionKind.ADD_TO_GOLD:
             return _add_to_gold(context, now, account_patterns)
         case _:
@@ -189,7 +189,7 @@ def _resolve(action: OperatorAction, incidents: Sequence[Incident], now: datetim
     )
 
 
-def _false_alarm(
+def _close_as_false_alarm(
     context: ActionContext, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
 ) -> ActionChanges:
     """Label the finding as wrong, resolve it, and silence it for a limited time, because graders get better."""

@@ -55,7 +55,7 @@ def choose_channel(alert: Alert, settings: AlertSettings) -> str | None:
     """
     is_failed_drill = alert.kind is IncidentKind.DRILL and alert.severity is not Severity.MINOR
     if alert.kind in ABOUT_THE_MONITOR or is_failed_drill:
-        return settings.channel_for_monitor()
+        return settings.choose_monitor_channel()
     return settings.slack_channel
 
 

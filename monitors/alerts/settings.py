@@ -127,6 +127,6 @@ class AlertSettings(BaseModel):
         "or cannot be connected to. What still fails is stored for the next delivery.",
     )
 
-    def channel_for_monitor(self) -> str | None:
+    def choose_monitor_channel(self) -> str | None:
         """The channel for faults of the monitor."""
         return self.slack_monitor_channel or self.slack_channel

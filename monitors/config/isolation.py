@@ -25,12 +25,12 @@ def refuse_production(config: Config, target: str, environment: Mapping[str, str
     values in ``environment``, which no message shows; a key that is not set cannot be used by mistake.
     """
     tracing, experiments = config.tracing(target), find_experiment_settings(config, target)
-    conflicts = list(_find_shared_addresses(config, target, tracing)) if tracing is not None else []
+    conflicts = list(_explain_address_conflicts(config, target, tracing)) if tracing is not None else []
     for settings in (tracing, experiments):
         if settings is not None:
             conflicts += [
-                *_find_shared_projects(config, settings),
-                *_find_shared_keys(config, settings, environment),
+                *_explain_project_conflicts(config, settings),
+                *_explain_key_conflicts(config, settings, environment),
             ]
     if conflicts:
         staging = "has a table `langsmith`, so its suite is asked of staging alone,"
@@ -56,23 +56,23 @@ def refuse_production_at(config: Config, target: str, address: str) -> None:
     """
     tracing = config.tracing(target)
     conflicts = (
-        [] if tracing is None else list(_find_production_hosts(config, target, tracing, {_parse_host(address)}))
+        [] if tracing is None else list(_explain_production_hosts(config, target, tracing, {_parse_host(address)}))
     )
     if conflicts:
         raise ConfigError(f"targets.{target}.previous_url: {'; '.join(conflicts)}")
 
 
-def _find_shared_addresses(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
+def _explain_address_conflicts(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
     if config.target(target).environment is Environment.PRODUCTION:
         yield f'targets.{target}.environment is "production": name a staging target'
     own = _parse_host(build_target_record(target, config.target(target)).address)
     other_addresses = (config.target(target).probe.job.url, config.target(target).previous_url)
-    yield from _find_production_hosts(
+    yield from _explain_production_hosts(
         config, target, settings, {own, *(_parse_host(address) for address in other_addresses if address)}
     )
 
 
-def _find_production_hosts(
+def _explain_production_hosts(
     config: Config, target: str, settings: TracingSettings, own_hosts: set[str]
 ) -> Iterator[str]:
     if settings.production_url is not None and _parse_host(settings.production_url) in own_hosts:
@@ -84,7 +84,7 @@ def _find_production_hosts(
             yield f"{host} is where targets.{name} runs, which is production: give the address of a staging deploy"
 
 
-def _find_shared_projects(config: Config, settings: LangSmithSettings) -> Iterator[str]:
+def _explain_project_conflicts(config: Config, settings: LangSmithSettings) -> Iterator[str]:
     if settings.project is None:
         return
     own_project = (_parse_host(settings.api_url), settings.project)
@@ -96,7 +96,9 @@ def _find_shared_projects(config: Config, settings: LangSmithSettings) -> Iterat
             yield f"langsmith.project {settings.project!r} is what {place} reads, which is production's"
 
 
-def _find_shared_keys(config: Config, settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
+def _explain_key_conflicts(
+    config: Config, settings: LangSmithSettings, environment: Mapping[str, str]
+) -> Iterator[str]:
     own_key = environment.get(settings.key_env)
     if not own_key:
         return

@@ -122,7 +122,7 @@ class _CauseSearch:
         """Return the logarithm of its corrected p-value: the lower, the more surprising."""
         return _ExactTest(self._all, self.failed)(cause.members) + cause.log_tried
 
-    def _find_uncovered(self, causes: Sequence[_CaseGroup]) -> int:
+    def _subtract_causes(self, causes: Sequence[_CaseGroup]) -> int:
         uncovered = self._all
         for cause in causes:
             uncovered &= ~cause.members
@@ -135,7 +135,7 @@ class _CauseSearch:
 
         The search is outside of them: where a cause made most cases fail, another one hardly shows.
         """
-        uncovered = self._find_uncovered(causes)
+        uncovered = self._subtract_causes(causes)
         test = _ExactTest(uncovered, self.failed)
         if test.failures < MIN_FAILURES or test.failures == test.cases:
             return None
@@ -152,9 +152,9 @@ class _CauseSearch:
             return None
         alpha, permutations = (ALPHA_NEXT, PERMUTATIONS_NEXT) if causes else (ALPHA_FIRST, PERMUTATIONS)
         certain = 2 * exp(lowest) <= alpha  # Bonferroni's bound: no permutation can say otherwise
-        return tried[index] if certain or self._beats_chance(test, tried, lowest, alpha, permutations) else None
+        return tried[index] if certain or self._is_beyond_chance(test, tried, lowest, alpha, permutations) else None
 
-    def _beats_chance(
+    def _is_beyond_chance(
         self, test: _ExactTest, tried: Sequence[_CaseGroup], lowest: float, alpha: float, permutations: int
     ) -> bool:
         needed = [
@@ -190,7 +190,7 @@ class _CauseSearch:
             for index in range(len(causes)):
                 others = causes[:index] + causes[index + 1 :]
                 options = [
-                    group for group in self._list_candidates(self._find_uncovered(others)) if group not in others
+                    group for group in self._list_candidates(self._subtract_causes(others)) if group not in others
                 ]
                 best = max([causes[index], *options], key=lambda group: self._compute_explanation([*others, group]))
                 causes = [*causes[:index], best, *causes[index + 1 :]]
@@ -221,7 +221,7 @@ class _CauseSearch:
 
     def _compute_remaining_surprise(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
         """Return how surprising a cause is outside of the others."""
-        inside = self._find_uncovered([other_cause for other_cause in causes if other_cause is not cause])
+        inside = self._subtract_causes([other_cause for other_cause in causes if other_cause is not cause])
         return _ExactTest(inside, self.failed)(cause.members & inside) + cause.log_tried
 
     def _compute_explanation(self, causes: Sequence[_CaseGroup]) -> float:

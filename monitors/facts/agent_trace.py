@@ -67,15 +67,15 @@ def read_trace(items: Sequence[object]) -> AgentPath | None:
         return read_events([TimedEvent(item) for item in records])
     messages = [message for item in records if (message := _unwrap_message(item)) is not None]
     if any(_collect_calls(message) or "tool_call_id" in message for message in messages):
-        return _path_from_messages(messages)
+        return _build_path_from_messages(messages)
     if all(_is_update(item) for item in records):
-        return _path_from_updates(records)
+        return _build_path_from_updates(records)
     return None
 
 
 def build_step(fields: Fields, name: str | None = None) -> Step:
     """Build a step from its fields. Without arguments under a known name, all fields are its detail."""
-    detail, cut = _read_detail(fields)
+    detail, cut = _read_step_arguments(fields)
     return Step(
         name=(name or _find_first_text(fields, _NAMES) or "step")[:200],
         detail=detail,
@@ -194,13 +194,13 @@ def read_runs(runs: Sequence[Fields]) -> AgentPath:
     for run in timed:
         kind, name = run.get("run_type"), str(run.get("name") or "step")
         if kind in ("tool", "retriever"):
-            steps.append(_step_from_run(run, StepKind.TOOL, began))
+            steps.append(_build_step_from_run(run, StepKind.TOOL, began))
         elif kind == "chain" and (place := _find_node_step(run)) is not None and (name, place) not in reached:
             reached.add((name, place))
             steps += (
                 []
                 if name in NO_AGENTS
-                else [_step_from_run(run, StepKind.AGENT, began).model_copy(update={"detail": ""})]
+                else [_build_step_from_run(run, StepKind.AGENT, began).model_copy(update={"detail": ""})]
             )
     agents = [name for name, _ in reached if name not in NO_AGENTS]
     return AgentPath(tuple(steps), len(agents) or _count_handoffs(steps))
@@ -220,7 +220,7 @@ def _find_node_step(run: Fields) -> str | None:
     return str(fields["langgraph_step"])
 
 
-def _step_from_run(run: Fields, kind: StepKind, began: datetime | None) -> Step:
+def _build_step_from_run(run: Fields, kind: StepKind, began: datetime | None) -> Step:
     step, start = build_step(run, str(run.get("name") or "step")), _read_time(run, _STARTS)
     after_ms = (start - began).total_seconds() * 1000 if start and began else None
     # LangSmith counts only the tokens of models: 0 for a tool means that none were counted.
@@ -248,18 +248,18 @@ def _collect_calls(message: Fields) -> list[Fields]:
     return [part for part in parts if part.get("type") == "tool_use"]
 
 
-def _path_from_messages(messages: Iterable[Fields]) -> AgentPath:
+def _build_path_from_messages(messages: Iterable[Fields]) -> AgentPath:
     steps: list[Step] = []
     for message in messages:
         calls = _collect_calls(message)
         tokens = (
             _read_tokens(message) if len(calls) == 1 else None
         )  # with several calls it is unknown whose they are
-        steps += [_step_from_call(call, tokens) for call in calls]
+        steps += [_build_step_from_call(call, tokens) for call in calls]
     return AgentPath(tuple(steps), _count_handoffs(steps))
 
 
-def _step_from_call(call: Fields, tokens: int | None) -> Step:
+def _build_step_from_call(call: Fields, tokens: int | None) -> Step:
     name = _find_first_text(call, _NAMES) or "step"
     kind = StepKind.AGENT if name.startswith(HANDOFF) else StepKind.TOOL
     return build_step(call, name).model_copy(update={"kind": kind, "tokens": tokens})
@@ -276,7 +276,7 @@ def _is_update(item: Fields) -> bool:
     return len(item) == 1 and all(isinstance(value, dict) or value is None for value in item.values())
 
 
-def _path_from_updates(updates: Sequence[Fields]) -> AgentPath:
+def _build_path_from_updates(updates: Sequence[Fields]) -> AgentPath:
     steps: list[Step] = []
     for node, change in ((node, change) for update in updates for node, change in update.items()):
         if node not in NO_AGENTS:
@@ -289,14 +289,14 @@ def _path_from_updates(updates: Sequence[Fields]) -> AgentPath:
             if isinstance(message_fields, dict)
         ]
         messages = map(_unwrap_message, listed)
-        steps += _path_from_messages(message for message in messages if message is not None).steps
+        steps += _build_path_from_messages(message for message in messages if message is not None).steps
     return AgentPath(tuple(steps), sum(step.kind is StepKind.AGENT for step in steps) or None)
 
 
 # --- parts of a step -------------------------------------------------------------------------------------------
 
 
-def _read_detail(fields: Fields) -> tuple[str, bool]:
+def _read_step_arguments(fields: Fields) -> tuple[str, bool]:
     """Return the arguments as text, and whether they are truncated."""
     given = _find_first(fields, _ARGUMENTS, lambda value: value not in (None, ""))
     preview = _find_first(fields, _PREVIEWS, lambda value: isinstance(value, str))

@@ -75,7 +75,7 @@ def _find_marks(text: str, plain: str, patterns: Sequence[str]) -> Iterator[Cita
                 yield Citation(source=name, start=match.start(), end=match.end(), form=written)
 
 
-def names_source(citation: str, expected: str) -> bool:
+def is_citation_of(citation: str, expected: str) -> bool:
     """Whether a citation contains the expected source: as it is written, or its document and its clause apart.
 
     Letter case, spacing and invisible characters do not count, nor what a clause is called: ``§ 4.2`` is
@@ -90,7 +90,7 @@ def names_source(citation: str, expected: str) -> bool:
     return bool(clauses) and document in plain and clauses <= numbers
 
 
-def states_source(text: str, expected: str) -> bool:
+def has_source_in_text(text: str, expected: str) -> bool:
     """Whether document and clause, or the name of a file, stand in a text, whatever surrounds them."""
     plain, wanted = _to_comparable(text), _to_comparable(expected)
     document, clauses = _split_source(wanted)

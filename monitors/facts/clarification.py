@@ -95,7 +95,7 @@ _ELSEWHERE: Final = re.compile(
 )
 
 
-def asks_back(reply: str) -> bool:
+def is_counter_question(reply: str) -> bool:
     """Whether the reply is a clarifying question: true for one of the forms above, false for all else."""
     text = _NOTE.sub(" ", reply).strip() if len(reply) <= MAX_CHARACTERS else ""
     words = len(text.split())
@@ -106,10 +106,10 @@ def asks_back(reply: str) -> bool:
     ]
     if len(ending) == _MAX_ENDING_SENTENCES and len(ending[-1].split()) > _MAX_HINT_WORDS:
         ending = ending[-1:]
-    return any(_asks_for_information(sentence, words) for sentence in ending)
+    return any(_is_information_request(sentence, words) for sentence in ending)
 
 
-def _asks_for_information(sentence: str, words: int) -> bool:
+def _is_information_request(sentence: str, words: int) -> bool:
     if _QUESTION.search(sentence):
         asks = _ASKS.search(sentence) or _REQUESTS.search(sentence)
     else:

@@ -54,7 +54,7 @@ def _to_comparable(value: object) -> object:
     """Convert a value to a form in which equal values compare equal."""
     match value:
         case str():
-            return _text_to_comparable(value)
+            return _convert_text_to_comparable(value)
         case float() if value.is_integer():
             return int(value)
         case dict():
@@ -65,7 +65,7 @@ def _to_comparable(value: object) -> object:
             return value
 
 
-def _text_to_comparable(text: str) -> object:
+def _convert_text_to_comparable(text: str) -> object:
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:

@@ -91,7 +91,7 @@ def compare(
 ) -> ComparisonDetail:
     """Compare the run of these ``assessments`` (one for each case) with ``baseline``."""
     before = baseline.report
-    differences = tuple(_list_differences(before, run_id, suite_sha256, judging))
+    differences = tuple(_explain_run_differences(before, run_id, suite_sha256, judging))
     refused = (*_explain_not_accepted(before), *differences)
     comparison_base = Comparison(
         baseline_run_id=before.run_id,
@@ -178,7 +178,9 @@ def _explain_not_accepted(before: RunReport) -> Iterator[str]:
         yield f"{how}, and only an accepted run, PASS, is a baseline"
 
 
-def _list_differences(before: RunReport, run_id: str, suite_sha256: str, judging: Judging | None) -> Iterator[str]:
+def _explain_run_differences(
+    before: RunReport, run_id: str, suite_sha256: str, judging: Judging | None
+) -> Iterator[str]:
     """Yield the reasons why two runs are not comparable."""
     if before.run_id == run_id:
         yield "it is this very run"

@@ -187,7 +187,7 @@ def evaluate(
     are all planned cases, for the balance; by default those that were asked.
     """
     asked = [result.assessment for result in results]
-    run = _gather_inputs(facts, results, asked, settings, baseline=baseline, suite=suite)
+    run = _build_gate_inputs(facts, results, asked, settings, baseline=baseline, suite=suite)
     verdict, reasons = decide(run)
     triage = build_triage_summary(results, run.assessments, run.graded)
     return RunReport(
@@ -259,7 +259,7 @@ def compute_verdict(
 ) -> Verdict:
     """Return the verdict of `evaluate` without building the report."""
     asked = [result.assessment for result in results]
-    return decide(_gather_inputs(facts, results, asked, settings, baseline=baseline, suite=suite))[0]
+    return decide(_build_gate_inputs(facts, results, asked, settings, baseline=baseline, suite=suite))[0]
 
 
 def count_questions(results: Sequence[CaseResult]) -> QuestionCounts | None:
@@ -283,7 +283,7 @@ def count_questions(results: Sequence[CaseResult]) -> QuestionCounts | None:
     return QuestionCounts(asked=len(worths), useful=useful, needless=needless, share=share, low=low, high=high)
 
 
-def _gather_inputs(
+def _build_gate_inputs(
     facts: RunFacts,
     results: Sequence[CaseResult],
     asked: Sequence[Assessment],

@@ -48,7 +48,7 @@ MIN_SIZE: Final = 0.2
 """Bounds of the Beta distribution: 40 rates cannot show a smaller spread or size."""
 
 FAULT_SHARES: Final = (0.25, 0.5, 0.9)
-"""Shares of answers that show a fault, for which `estimate_missed` is computed."""
+"""Shares of answers that show a fault, for which `estimate_miss_chance` is computed."""
 
 _RUN: Final = "simulated"
 _NO_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -144,7 +144,7 @@ class GateSimulator:
             counts.append(
                 sum(self._simulate_run(noises, rng, repeats) is Verdict.FAIL for _ in range(RUNS_PER_NOISE))
             )
-        return _beta_interval(counts, RUNS_PER_NOISE)
+        return _compute_beta_interval(counts, RUNS_PER_NOISE)
 
     def _sample_noises(self, odds: NoiseOdds, rng: Random) -> Sequence[float]:
         """Sample a noise for each case."""
@@ -195,7 +195,7 @@ class GateSimulator:
     def _count_asks(self, case: GoldCase, repeats: int) -> int:
         return repeats if case.severity is Severity.CRITICAL else 1
 
-    def estimate_missed(self, *, repeats: int, shows: float) -> MissedFault | None:
+    def estimate_miss_chance(self, *, repeats: int, shows: float) -> MissedFault | None:
         """Return how likely a fault of a severity-3 case is missed if nothing else fails; ``None`` without a case.
 
         Exact: each number of askings that may show the fault is evaluated once, with its binomial probability.
@@ -212,7 +212,7 @@ class GateSimulator:
         return MissedFault(shows=shows, no_fail=min(1.0, missed), no_alert=(1 - shows) ** repeats)
 
 
-def _beta_interval(counts: Sequence[int], runs: int) -> tuple[float, float]:
+def _compute_beta_interval(counts: Sequence[int], runs: int) -> tuple[float, float]:
     """Return the 95 % interval of the Beta distribution of rates, each counted over ``runs`` runs."""
     total = len(counts) * runs
     mean = (sum(counts) + PRIOR) / (total + 2 * PRIOR)
@@ -248,7 +248,7 @@ def advise(
             missed=tuple(
                 missed
                 for shows in FAULT_SHARES
-                if (missed := simulator.estimate_missed(repeats=repeats, shows=shows)) is not None
+                if (missed := simulator.estimate_miss_chance(repeats=repeats, shows=shows)) is not None
             ),
         )
         for repeats in dict.fromkeys((configured, *REPEAT_OPTIONS))

@@ -93,7 +93,7 @@ def compute_average(rated: Ratings, clusters: Clusters, *, drop: float) -> Rubri
         high=mean.high,
         ratings=case_ratings,
         clusters=mean.clusters,
-        detectable=_finite_or_none(compute_min_detectable_shift(mean)),
+        detectable=_keep_if_finite(compute_min_detectable_shift(mean)),
         needed=compute_needed_ratings(mean, drop),
     )
 
@@ -121,7 +121,7 @@ def compute_change(before: Ratings, now: Ratings, clusters: Clusters, *, drop: f
         high=mean.high,
         fell=tuple(RatingFall(case_id=i, before=before[i], now=now[i]) for i in fell),
         clusters=mean.clusters,
-        detectable=_finite_or_none(compute_min_detectable_shift(mean)),
+        detectable=_keep_if_finite(compute_min_detectable_shift(mean)),
         needed=compute_needed_ratings(mean, drop),
     )
 
@@ -130,7 +130,7 @@ def _add_clusters(values: Ratings, clusters: Clusters) -> list[Rated]:
     return [Rated(value, clusters.get(case_id) or ("", case_id)) for case_id, value in sorted(values.items())]
 
 
-def _finite_or_none(value: float) -> float | None:
+def _keep_if_finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 

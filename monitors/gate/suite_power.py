@@ -49,7 +49,7 @@ def compute_balance(suite_cases: Iterable[GoldCase], settings: GateSettings) -> 
         cases=len(suite),
         groups=groups,
         benign_per_severe=ratio,
-        shortfalls=tuple(_list_shortfalls(severe, ratio, themes, settings)),
+        shortfalls=tuple(_explain_shortfalls(severe, ratio, themes, settings)),
     )
 
 
@@ -63,7 +63,7 @@ def find_theme(case_type: str, themes: Themes) -> str:
     return OTHER_THEME
 
 
-def _list_shortfalls(
+def _explain_shortfalls(
     severe: int, ratio: float | None, themes: Counter[str], settings: GateSettings
 ) -> Iterator[str]:
     wanted = settings.min_severity_3_cases

@@ -110,11 +110,11 @@ def check_veto(run: GateInputs) -> list[VerdictReason]:
         return [VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=ids, decisive=False)]
     some = f" ({len(flaky)} of flaky cases)" if flaky else ""
     failures = "failure fails" if len(severe) == 1 else f"failures{some} fail"
-    text = f"{len(severe)} severity-3 {failures} the run whatever the score{_format_raised(severe)}"
+    text = f"{len(severe)} severity-3 {failures} the run whatever the score{_format_severity_rise(severe)}"
     return [VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=ids)]
 
 
-def _format_raised(severe: Sequence[Assessment]) -> str:
+def _format_severity_rise(severe: Sequence[Assessment]) -> str:
     """Say how many of these failures belong to less severe cases, and why they count as severity 3."""
     rows = [format_policy_row(a.policy_row) for a in severe if a.case_severity is not Severity.CRITICAL]
     if not rows:
@@ -389,7 +389,7 @@ def check_outage(run: GateInputs) -> list[VerdictReason]:
     return [VerdictReason(kind=ReasonKind.DEPLOY, text=run.outage)]
 
 
-def check_disputed(run: GateInputs) -> list[VerdictReason]:
+def check_rule_judge_conflicts(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if the rules pass answers that the judge fails: a person must read them."""
     if not run.disputed:
         return []
@@ -417,7 +417,7 @@ def check_coverage(run: GateInputs) -> list[VerdictReason]:
     return reasons
 
 
-def note_uncovered(run: GateInputs) -> list[VerdictReason]:
+def note_coverage_gaps(run: GateInputs) -> list[VerdictReason]:
     """Note ungraded cases that a PASS does not cover: those of severity 3, and those right in the baseline."""
     ungraded = [a for a in run.assessments if a.case_id not in run.graded and a.case_id not in run.disputed]
     before = run.compared.right_before if run.compared else frozenset[str]()
@@ -442,7 +442,7 @@ def _build_coverage_reason(
     return VerdictReason(kind=ReasonKind.COVERAGE, text=text, case_ids=tuple(a.case_id for a in worst_first))
 
 
-def check_unrated(run: GateInputs) -> list[VerdictReason]:
+def check_rating_coverage(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if too few reports were rated for an average; decisive if an average is required."""
     average, settings = run.rubric, run.settings
     if average is None:
@@ -457,10 +457,10 @@ def check_unrated(run: GateInputs) -> list[VerdictReason]:
     reasons = [
         VerdictReason(kind=ReasonKind.RUBRIC, text=text, decisive=settings.rating_needed) for text in texts[:1]
     ]
-    return [*reasons, *_check_unrated(run)]
+    return [*reasons, *_check_rating_count(run)]
 
 
-def _check_unrated(run: GateInputs) -> list[VerdictReason]:
+def _check_rating_count(run: GateInputs) -> list[VerdictReason]:
     if run.has_enough_rated:
         return []
     rated, reports = len(run.ratings), len(run.ratings) + len(run.unrated)
@@ -539,13 +539,13 @@ def decide(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
     ]
     open_questions = [
         *check_outage(run),
-        *check_disputed(run),
+        *check_rule_judge_conflicts(run),
         *check_coverage(run),
         *check_unproven_ratings(run),
-        *check_unrated(run),
+        *check_rating_coverage(run),
         *check_balance(run),
     ]
-    notes = [*note_uncovered(run), *note_flaky(run), *note_undetectable_drops(run)]
+    notes = [*note_coverage_gaps(run), *note_flaky(run), *note_undetectable_drops(run)]
     reasons = (*failing, *open_questions, *notes)
     if any(reason.decisive for reason in failing):
         return Verdict.FAIL, reasons

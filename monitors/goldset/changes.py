@@ -11,10 +11,10 @@ from enum import StrEnum
 from typing import Final
 
 from monitors.goldset.examples import (
-    case_from_example,
     find_case_id,
     hash_case,
     make_example_id,
+    read_case_from_example,
     read_pushed_sha256,
 )
 from monitors.goldset.lines import Unusable, format_value
@@ -107,7 +107,7 @@ class DatasetComparison:
         elif entry.id != make_example_id(self._dataset_id, case_id):
             self._copies.append(entry.id)
         else:
-            self._compare(entry, case_id, case_from_example(entry))
+            self._compare(entry, case_id, read_case_from_example(entry))
 
     def _compare(self, entry: Example, case_id: str, dataset_case: GoldCase | Unusable) -> None:
         suite_case = self._left.pop(case_id, None)

@@ -42,7 +42,7 @@ from monitors.facts.similarity import (
     find_quote,
     fold_text,
 )
-from monitors.goldset.lines import Unusable, case_from_line, resolve_guessed_languages
+from monitors.goldset.lines import Unusable, parse_case_line, resolve_guessed_languages
 from monitors.goldset.load import BadLine, read_suite_text, read_text
 from monitors.mutations.mutants import Stance, find_stance, is_still_right
 from monitors.plural import plural
@@ -132,7 +132,7 @@ def parse_numbered_lines(lines: Iterable[str]) -> NumberedSuite:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        parsed_line = case_from_line(line)
+        parsed_line = parse_case_line(line)
         if isinstance(parsed_line, Unusable):
             bad_lines.append(
                 (BadLine(number, parsed_line.problems, is_issue=parsed_line.is_issue), parsed_line.case_id)
@@ -396,7 +396,7 @@ def _check_near_duplicates(group: Sequence[NumberedCase]) -> Iterator[GoldFindin
         first_case, second_case = group[first_index], group[second_index]
         same_quantities = _collect_quantities(first_case.case) == _collect_quantities(second_case.case)
         same_gold = _make_gold_key(first_case.case) == _make_gold_key(second_case.case)
-        if same_quantities and same_gold and not _have_own_words(first_case.case, second_case.case):
+        if same_quantities and same_gold and not _has_different_words(first_case.case, second_case.case):
             yield GoldFinding(
                 check=SuiteCheck.DUPLICATE,
                 weight=Weight.SHOULD,
@@ -410,7 +410,7 @@ def _collect_quantities(case: GoldCase) -> frozenset[tuple[str, str, str | None]
     return frozenset((fact.kind, fact.value, fact.unit) for fact in read_facts(" ".join(case.turns)))
 
 
-def _have_own_words(first: GoldCase, second: GoldCase) -> bool:
+def _has_different_words(first: GoldCase, second: GoldCase) -> bool:
     first_words, second_words = (
         frozenset(fold_text(" ".join(case.turns)).replace("-", " ").split()) for case in (first, second)
     )
@@ -488,7 +488,7 @@ def _describe_gold_difference(first: GoldCase, second: GoldCase) -> str:
         return ""
     if first.expected_refusal is not second.expected_refusal:
         return _describe_refusal_difference(first, second)
-    if _golds_agree(first, second) or fold_text(first.gold) == fold_text(second.gold):
+    if _is_gold_part_of_other(first, second) or fold_text(first.gold) == fold_text(second.gold):
         return ""
     return f"{first.gold!r} and {second.gold!r}"
 
@@ -497,7 +497,7 @@ def _describe_value_difference(first: GoldCase, second: GoldCase) -> str:
     if first.expected_refusal is not second.expected_refusal:
         return _describe_refusal_difference(first, second)
     kinds = [{quantity.kind for quantity in collect_quantities(case.gold)} for case in (first, second)]
-    if first.expected_refusal or not kinds[0] & kinds[1] or _golds_agree(first, second):
+    if first.expected_refusal or not kinds[0] & kinds[1] or _is_gold_part_of_other(first, second):
         return ""
     return f"{first.gold!r} and {second.gold!r}"
 
@@ -507,7 +507,7 @@ def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
     return f"a refusal is expected, and {answered.gold!r}"
 
 
-def _golds_agree(first: GoldCase, second: GoldCase) -> bool:
+def _is_gold_part_of_other(first: GoldCase, second: GoldCase) -> bool:
     """Whether one gold includes everything that the other says: a longer gold may say more."""
     stances = {find_stance(first.gold), find_stance(second.gold)}
     if stances == {Stance.YES, Stance.NO} and not (

@@ -140,7 +140,7 @@ def find_candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> t
     Two questions that differ by a name or a figure are different (`monitors.goldset.checks`).
     """
     questions = [_reduce_to_question(case.turns, case) for case in suite] + [
-        _question_from_draft(draft) for draft in drafts
+        _build_question_from_draft(draft) for draft in drafts
     ]
     pairs = _find_alike(questions)
     offset, candidates, duplicates = len(suite), list[DraftCandidate](), set[int]()
@@ -161,15 +161,15 @@ def find_candidates(drafts: Sequence[CaseDraft], suite: Sequence[GoldCase]) -> t
 
 def make_case_id(draft: CaseDraft) -> Identifier:
     """Return the id of a draft's case: the same at every decision and in every suite."""
-    return case_id_from_draft_id(draft.id)
+    return derive_case_id(draft.id)
 
 
-def case_id_from_draft_id(draft_id: Identifier) -> Identifier:
+def derive_case_id(draft_id: Identifier) -> Identifier:
     """Return the id of the case of the draft with this id."""
     return f"grown-{hashlib.sha256(draft_id.encode()).hexdigest()[:12]}"
 
 
-def case_from_draft(
+def build_case_from_draft(
     draft: CaseDraft, gold: str, *, refusal: bool, severity: Severity, kind: Identifier
 ) -> GoldCase:
     """Return the case that a person makes from a draft, not yet accepted."""
@@ -204,9 +204,9 @@ def _find_alike(cases: Sequence[GoldCase]) -> dict[int, set[int]]:
     return pairs
 
 
-def _question_from_draft(draft: CaseDraft) -> GoldCase:
+def _build_question_from_draft(draft: CaseDraft) -> GoldCase:
     return _reduce_to_question(
-        draft.turns, case_from_draft(draft, _ANY_GOLD, refusal=False, severity=Severity.MAJOR, kind="draft")
+        draft.turns, build_case_from_draft(draft, _ANY_GOLD, refusal=False, severity=Severity.MAJOR, kind="draft")
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from monitors.goldset.issues import ISSUE_KEYS
-from monitors.goldset.lines import Unusable, case_from_object, format_case_line, format_value
+from monitors.goldset.lines import Unusable, format_case_line, format_value, parse_case_object
 from monitors.goldset.load import hash_cases
 from monitors.platforms.platform import Example, Json
 from monitors.records.cases import GoldCase
@@ -38,7 +38,7 @@ def make_example_id(dataset_id: str, case_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, f"{dataset_id}/{case_id}"))
 
 
-def example_from_case(
+def build_example_from_case(
     case: GoldCase, dataset_id: str, existing: Example | None = None, trace: str | None = None
 ) -> Example:
     """Return the entry of a case. The splits and other metadata of an ``existing`` entry are preserved.
@@ -83,12 +83,12 @@ def read_pushed_sha256(example: Example) -> str | None:
     return pushed if isinstance(pushed, str) else None
 
 
-def case_from_example(example: Example) -> GoldCase | Unusable:
+def read_case_from_example(example: Example) -> GoldCase | Unusable:
     """Return the case of an entry that Lookout wrote, with people's edits; or all problems with it."""
     rest = {key: value for key, value in (_read_own_metadata(example) or {}).items() if key != PUSHED}
     inputs = dict(example.inputs)
     problems = [
-        *_list_repeated_keys(
+        *_explain_key_repeats(
             ("inputs", inputs), ("outputs", example.outputs or {}), (f"metadata.{METADATA_KEY}", rest)
         )
     ]
@@ -98,7 +98,7 @@ def case_from_example(example: Example) -> GoldCase | Unusable:
         inputs["turns"] = turns
     if problems:
         return Unusable(tuple(problems), find_case_id(example))
-    return case_from_object({**rest, **inputs, **(example.outputs or {})})
+    return parse_case_object({**rest, **inputs, **(example.outputs or {})})
 
 
 def _read_own_metadata(example: Example) -> Mapping[str, JsonValue] | None:
@@ -121,7 +121,7 @@ def _parse_turns(messages: JsonValue) -> tuple[list[JsonValue], list[str]]:
     return turns, problems
 
 
-def _list_repeated_keys(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
+def _explain_key_repeats(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
     """Yield a problem for each key that stands in two places: which of the two counts is unknown."""
     first: dict[str, str] = {}
     for place, keys in places:

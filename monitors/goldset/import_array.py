@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from monitors.errors import GoldSetError
 from monitors.goldset.issues import import_issue_row, is_issue
-from monitors.goldset.lines import Unusable, case_from_object, describe_validation_error, format_value, parse_json
+from monitors.goldset.lines import Unusable, describe_validation_error, format_value, parse_case_object, parse_json
 from monitors.goldset.load import TEXT_TABLES, BadLine, build_suite, describe_bad_lines, read_text
 from monitors.records.base import Record, Severity
 from monitors.records.cases import GoldCase, Pipeline, Suite
@@ -155,10 +155,10 @@ def _read_fields(value: dict[str, Any], row: int) -> dict[str, Any] | Unusable:
         if str(value.get("severity", 2)).strip() not in {"1", "2", "3"}:
             return Unusable((f"severity cannot be {format_value(value['severity'])}; accepted: 1, 2 or 3",))
         return {"id": f"row-{row}", **value}
-    return _fields_from_question(value)
+    return _build_fields_from_question(value)
 
 
-def _fields_from_question(value: dict[str, Any]) -> dict[str, Any] | Unusable:
+def _build_fields_from_question(value: dict[str, Any]) -> dict[str, Any] | Unusable:
     try:
         row = ForeignCase.model_validate(value)
     except ValidationError as error:
@@ -189,7 +189,7 @@ def _build_case(
         severity = int(severity)
     if not isinstance(severity, int):
         severity = int(severity_for(str(fields.get("type", "")), row_id))
-    return case_from_object({**fields, "id": _find_free_id(row_id, taken_ids), "severity": severity})
+    return parse_case_object({**fields, "id": _find_free_id(row_id, taken_ids), "severity": severity})
 
 
 def _find_free_id(row_id: str, taken_ids: set[str]) -> str:

@@ -35,7 +35,7 @@ def is_issue(row: Mapping[str, Any]) -> bool:
     return any(key in fields for key in ("issue_title", "issue_url", "problem_statement"))
 
 
-def case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
+def build_case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a case for an issue's row. Other keys of the row stay as they are."""
     other_fields = {key: value for key, value in row.items() if key not in ISSUE_KEYS}
     reference = _normalise_reference(row.get("reference"))
@@ -54,7 +54,7 @@ def issue_keys_from_task(task: TriageTask) -> dict[str, Any]:
 def import_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Convert another project's row to a suite's line with an id and a type; unknown keys are dropped."""
     if "problem_statement" in row:
-        return _row_from_patch(row)
+        return _build_row_from_patch(row)
     fields = _drop_nulls({**row, **_drop_nulls(row.get("inputs"))})
     reference = _normalise_reference(fields.get("reference", fields.get("outputs")))
     imported: dict[str, Any] = {key: fields[key] for key in ISSUE_KEYS[:4] if key in fields}
@@ -68,7 +68,7 @@ def import_issue_row(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _row_from_patch(row: Mapping[str, Any]) -> dict[str, Any]:
+def _build_row_from_patch(row: Mapping[str, Any]) -> dict[str, Any]:
     text, files = str(row["problem_statement"] or ""), _list_patched_files(str(row.get("patch") or ""))
     title, _, body = text.partition("\n")
     return {

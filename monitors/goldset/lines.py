@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from monitors.facts.language import LanguageEvidence, find_case_language, find_language_evidence
-from monitors.goldset.issues import ISSUE_KEYS, case_fields_from_issue, is_issue, issue_keys_from_task
+from monitors.goldset.issues import ISSUE_KEYS, build_case_fields_from_issue, is_issue, issue_keys_from_task
 from monitors.records.base import Language, Record
 from monitors.records.cases import (
     NEEDS_REVIEW,
@@ -117,7 +117,7 @@ def describe_bad_value(key: str, value: object) -> str:
     return f'"{key}" cannot be {format_value(value)}; accepted: {ACCEPTED.get(key, _TEXT)}'
 
 
-def describe_unreviewed(pipeline: Pipeline) -> str:
+def describe_review_gap(pipeline: Pipeline) -> str:
     """Describe a case that no person has accepted."""
     return (
         f'"provenance.reviewed_by" is missing: a case of the pipeline "{pipeline.value}" needs a '
@@ -194,7 +194,7 @@ def parse_json(text: str) -> object:
         raise _NotJson("the JSON is nested too deeply to be a case") from error
 
 
-def case_from_line(text: str) -> GoldCase | Unusable:
+def parse_case_line(text: str) -> GoldCase | Unusable:
     """Parse one line. All problems of the line are reported, not only the first."""
     try:
         value = parse_json(text)
@@ -202,27 +202,29 @@ def case_from_line(text: str) -> GoldCase | Unusable:
         return Unusable((str(error),))
     if not isinstance(value, dict):
         return Unusable((f"a case is a JSON object in braces, this is {format_value(value)}",))
-    return case_from_object(cast("dict[str, Any]", value))
+    return parse_case_object(cast("dict[str, Any]", value))
 
 
-def case_from_object(fields: dict[str, Any]) -> GoldCase | Unusable:
+def parse_case_object(fields: dict[str, Any]) -> GoldCase | Unusable:
     """Make a case of a JSON object; ``question`` is short for a single turn. A record's own JSON is read too."""
     raw_id = fields.get("id")
     case_id = raw_id if isinstance(raw_id, str) else None
     from_issue = is_issue(fields)
     if from_issue:
-        fields = case_fields_from_issue(fields)
+        fields = build_case_fields_from_issue(fields)
     problems, prepared = _prepare_fields(fields)
     try:
         case = GoldCase.model_validate(prepared)
     except ValidationError as error:
         model_problems = [
-            problem for problem in describe_validation_error(error) if not _is_reported(problem, problems)
+            problem
+            for problem in describe_validation_error(error)
+            if not _is_repeat_of_question_problem(problem, problems)
         ]
         return Unusable((*problems, *model_problems), case_id, from_issue)
     source = case.provenance
     if source.pipeline in NEEDS_REVIEW and not (source.reviewed_by or "").strip():
-        problems.append(describe_unreviewed(source.pipeline))
+        problems.append(describe_review_gap(source.pipeline))
     return Unusable(tuple(problems), case_id, from_issue) if problems else case
 
 
@@ -282,7 +284,7 @@ def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -
     ]
 
 
-def _is_reported(problem: str, problems: list[str]) -> bool:
+def _is_repeat_of_question_problem(problem: str, problems: list[str]) -> bool:
     return problem.startswith('"turns" cannot be') and any(earlier.startswith('"question"') for earlier in problems)
 
 

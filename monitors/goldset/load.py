@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from monitors.errors import GoldSetError
 from monitors.facts.text import normalise
-from monitors.goldset.lines import ID_ACCEPTED, Unusable, case_from_line, format_value, resolve_guessed_languages
+from monitors.goldset.lines import ID_ACCEPTED, Unusable, format_value, parse_case_line, resolve_guessed_languages
 from monitors.problems import suggest_nearest
 from monitors.records.cases import GoldCase, Suite
 
@@ -91,7 +91,7 @@ def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
-        parsed_line = case_from_line(line)
+        parsed_line = parse_case_line(line)
         problems = [*parsed_line.problems] if isinstance(parsed_line, Unusable) else []
         case_id = parsed_line.case_id if isinstance(parsed_line, Unusable) else parsed_line.id
         if case_id is not None and first_lines.setdefault(case_id, number) != number:

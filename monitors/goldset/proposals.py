@@ -162,7 +162,7 @@ def shorten(text: str, max_characters: int = 90) -> str:
     return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"
 
 
-def severity_from_proposal(proposed: ProposedDraft) -> Severity:
+def read_severity_from_proposal(proposed: ProposedDraft) -> Severity:
     """Return the severity that the model proposes; a person confirms it in the review."""
     return Severity(proposed.severity)
 
@@ -227,13 +227,13 @@ def draft_from_proposal(
     reason = (
         _describe_quote_problem(proposed)
         if span is None
-        else _find_problem(proposed, defaults, document.text[slice(*span)])
+        else _explain_bad_proposal(proposed, defaults, document.text[slice(*span)])
     )
     if span is None or reason:
         return RejectedProposal(about=shorten(proposed.question), reason=reason)
     quote = _build_quote(document, span)
     case = _build_case(proposed, document, defaults, quote)
-    duplicate = next((existing for existing in existing_cases if _asks_the_same(existing, case)), None)
+    duplicate = next((existing for existing in existing_cases if _is_same_question(existing, case)), None)
     if duplicate is not None:
         return RejectedProposal(about=shorten(proposed.question), reason=f"{duplicate.id} asks the same")
     return GoldDraft(
@@ -266,7 +266,7 @@ def _describe_quote_problem(proposed: ProposedDraft) -> str:
     return f'its quote is not in the document: "{shorten(proposed.quote)}"'
 
 
-def _find_problem(proposed: ProposedDraft, defaults: DraftDefaults, clause: str) -> str:
+def _explain_bad_proposal(proposed: ProposedDraft, defaults: DraftDefaults, clause: str) -> str:
     unfounded = find_missing_quantities(proposed.gold, clause)
     if unfounded:
         return f"its gold states {', '.join(unfounded)}, which the quoted clause does not"
@@ -284,7 +284,7 @@ def _build_case(proposed: ProposedDraft, document: Document, defaults: DraftDefa
         id=f"draft-{digest}",
         turns=(question,),
         gold=" ".join(proposed.gold.split()),
-        severity=severity_from_proposal(proposed),
+        severity=read_severity_from_proposal(proposed),
         language=defaults.language,
         type=proposed.type,
         expected_citation=defaults.citation,
@@ -293,14 +293,14 @@ def _build_case(proposed: ProposedDraft, document: Document, defaults: DraftDefa
     )
 
 
-def _asks_the_same(first: GoldCase, second: GoldCase) -> bool:
+def _is_same_question(first: GoldCase, second: GoldCase) -> bool:
     """Whether two cases ask nearly the same about the same document; two policies may have equal questions."""
     if first.language is not second.language or first.provenance.document != second.provenance.document:
         return False
     return compute_overlap(build_grams(first.question), build_grams(second.question)) >= MIN_SAME_QUESTION_OVERLAP
 
 
-def translation_from_proposal(
+def build_case_from_translation(
     proposed: ProposedTranslation, original: GoldCase, language: Language
 ) -> GoldCase | RejectedProposal:
     """Turn a proposal into the translated case, or reject it. The English gold is accepted as an alternative.
@@ -308,7 +308,7 @@ def translation_from_proposal(
     Severity, type, citation, cluster and clause are the original's; ``pair`` connects both.
     """
     question, gold = " ".join(proposed.question.split()), " ".join(proposed.gold.split())
-    reason = find_translation_problem(question, gold, original, language)
+    reason = explain_bad_translation(question, gold, original, language)
     if reason:
         return RejectedProposal(about=shorten(proposed.question), reason=reason)
     alternatives = () if original.expected_refusal or gold == original.gold else (original.gold,)
@@ -326,7 +326,7 @@ def translation_from_proposal(
     )
 
 
-def find_translation_problem(question: str, gold: str, original: GoldCase, language: Language) -> str:
+def explain_bad_translation(question: str, gold: str, original: GoldCase, language: Language) -> str:
     """Return why the words are not a translation of the original to ``language``; empty when they are."""
     changed = [
         *list_quantity_differences(original.question, question),

@@ -52,7 +52,7 @@ def append_case(path: Path, case: GoldCase, *, paired_with: str | None = None) -
             return False
         lines = text.split("\n")
         if paired_with is not None and case.pair is not None:
-            lines = [_add_pair(line, paired_with, case.pair) for line in lines]
+            lines = [_add_pair_name_to_line(line, paired_with, case.pair) for line in lines]
         joined = "\n".join(lines)
         ended = joined if not joined or joined.endswith("\n") else f"{joined}\n"
         parse_suite_lines([format_case_line(case)], name="suite", source="the new case")
@@ -69,7 +69,7 @@ def _require_same(existing: GoldCase, case: GoldCase, path: Path) -> None:
         )
 
 
-def _add_pair(line: str, case_id: str, pair: str) -> str:
+def _add_pair_name_to_line(line: str, case_id: str, pair: str) -> str:
     """Return the line with the pair's name, if it is the line of this case and has none."""
     if f'"{case_id}"' not in line:
         return line

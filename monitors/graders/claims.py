@@ -36,12 +36,12 @@ from monitors.graders.statements import (
     denies_limit,
     find_asked_units,
     find_roles,
+    has_time_before_event,
     is_always_denied,
     is_negated,
     is_reference,
+    is_time_before_event,
     list_roles,
-    looks_back,
-    mentions_before,
 )
 
 
@@ -168,7 +168,7 @@ def read_claims(gold_text: str, question_text: str, locale: Locale, domain: Doma
         )
     known_stems = collect_all_stems(question) | collect_all_stems(gold) | question_terms | others
     keys = {token.key for token in question.scan.reader.tokens}
-    before = mentions_before(question.scan.reader) or mentions_before(gold.scan.reader)
+    before = has_time_before_event(question.scan.reader) or has_time_before_event(gold.scan.reader)
     return Asked(
         question,
         gold,
@@ -258,7 +258,7 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
             if likeness is Likeness.OTHER and claim.in_asked_unit is not None:
                 other = compare_figures(claim.in_asked_unit, figure, leeway)
                 likeness = other if other is Likeness.DIFFERENT else likeness
-            if likeness is Likeness.OTHER and _takes_unit(figure, clause, claim, reply):
+            if likeness is Likeness.OTHER and _has_unit_before_it(figure, clause, claim, reply):
                 is_same = figure.low.value in {claim.figure.low.original_value, claim.figure.low.value}
                 likeness = Likeness.SAME if is_same else Likeness.DIFFERENT
             if likeness is Likeness.OTHER and unit is not None and (figure.kind, figure.low.unit) == unit:
@@ -269,7 +269,7 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
                 likeness = Likeness.NEAR if several else Likeness.OTHER_PER if whole else likeness
             if likeness is Likeness.SAME and _has_opposite_bound(claim.figure, clause, reply):
                 likeness = Likeness.OTHER_BOUND
-            if likeness is Likeness.SAME and _comes_after(claim.figure, figure, reply):
+            if likeness is Likeness.SAME and _is_after_not_within(claim.figure, figure, reply):
                 likeness = Likeness.NEAR
             if likeness is Likeness.OTHER:
                 continue
@@ -319,7 +319,7 @@ def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
     return wanted.bound is Bound.AT_MOST and bool(keys & _MIN_WORDS) and not keys & _MAX_WORDS
 
 
-def _takes_unit(figure: Figure, clause: Clause, claim: Claim, reply: Passage) -> bool:
+def _has_unit_before_it(figure: Figure, clause: Clause, claim: Claim, reply: Passage) -> bool:
     """Whether a bare number takes the unit before it: "a trial lesson lasts 25 minutes, a regular one 55"."""
     wanted = claim.figure
     if figure.kind is not FigureKind.NUMBER or figure.noun or figure.is_year or wanted.kind not in _WITH_UNIT:
@@ -351,7 +351,7 @@ _AFTER: Final = parse_keys("after nach après después")
 _AFTER_BEHIND: Final = parse_keys("baad बाद")
 
 
-def _comes_after(wanted: Figure, stated: Figure, reply: Passage) -> bool:
+def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool:
     """Whether the reply says "after three days" where the gold says within three days."""
     if wanted.bound is not Bound.AT_MOST or wanted.kind is not FigureKind.DURATION:
         return False
@@ -392,7 +392,7 @@ def _is_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
 def _is_elsewhere(claim: Claim, figure: Figure, asked: Asked, reply: Passage, domain: Domain) -> bool:
     """Whether a figure of the reply has another role than the claim's: a look-back, a grace period."""
     reader = reply.scan.reader
-    if figure.kind is FigureKind.DURATION and looks_back(reader, figure.last + 1, domain):
+    if figure.kind is FigureKind.DURATION and is_time_before_event(reader, figure.last + 1, domain):
         return not asked.before
     if not claim.roles:
         return False
@@ -405,7 +405,7 @@ _NONE_REACH: Final = 3
 AMOUNTS: Final = frozenset({FigureKind.MONEY, FigureKind.NUMBER, FigureKind.PERCENT, FigureKind.DURATION})
 
 
-def says_none(claim: Claim, asked: Asked, reply: Passage) -> bool:
+def has_zero_in_words(claim: Claim, asked: Asked, reply: Passage) -> bool:
     """Whether the reply states a gold of zero in words: "no co-payment" is a co-payment of 0."""
     if claim.figure.low.value != 0 or claim.figure.kind in {
         FigureKind.DATE,
@@ -416,7 +416,7 @@ def says_none(claim: Claim, asked: Asked, reply: Passage) -> bool:
     return _find_denial(asked.question_terms | claim.others, reply) is not None
 
 
-def denies_any(asked: Asked, reply: Passage) -> bool:
+def is_denial_of_amount(asked: Asked, reply: Passage) -> bool:
     """Whether the reply denies any amount: "There is no co-payment", without words foreign to question and gold."""
     place = _find_denial(asked.question_terms, reply)
     clause = next(
@@ -713,7 +713,7 @@ _MAX_NAME_WORDS: Final = 8
 """Words of a gold that is a name or a short phrase; a number in a longer one is a figure."""
 
 
-def is_measured(asked: Asked) -> bool:
+def is_about_figures(asked: Asked) -> bool:
     """Whether a gold is about its figures, and is not a name that contains a number ("Apollo 11")."""
     figures = [claim.figure for claim in asked.claims]
     if not figures:

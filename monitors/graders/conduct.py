@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, names_source, states_source
+from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, has_source_in_text, is_citation_of
 from monitors.facts.error_leaks import find_error_leak
 from monitors.facts.language import LanguageEvidence, find_language_evidence, identify_language
 from monitors.facts.quantities.fact import FactKind
@@ -46,7 +46,7 @@ class CitationGrader:
             return abstain_as_not_needed(self, "not checked: this target need not name its sources")
         named, spans = self._collect_citations(exchange)
         expected = case.expected_citation
-        if expected and any(states_source(text, expected) for _, text in _list_texts(exchange)):
+        if expected and any(has_source_in_text(text, expected) for _, text in _list_texts(exchange)):
             return give_verdict(self, None, f"the reply states the expected source, {expected}", spans)
         if not named:
             if read_refusal(exchange.graded_text, " ".join(case.turns), expected=False).refused:
@@ -54,7 +54,7 @@ class CitationGrader:
             return give_verdict(self, FailureKind.MISSING_CITATION, "the reply names no source", ())
         if case.expected_citation is None:
             return give_verdict(self, None, f"the reply names {_format_source_count(len(named))}", spans)
-        if any(names_source(source, case.expected_citation) for source in named):
+        if any(is_citation_of(source, case.expected_citation) for source in named):
             return give_verdict(self, None, f"the reply names the expected source, {case.expected_citation}", spans)
         reason = f"the reply names {_format_source_count(len(named))}, not the expected {case.expected_citation}"
         return give_verdict(self, FailureKind.WRONG_CITATION, reason, spans)

@@ -19,9 +19,9 @@ from monitors.facts.claims.figures import Figure, FigureKind
 from monitors.facts.claims.phrases import (
     Phrase,
     PhraseStatus,
-    asks_order,
     extract_phrase_keys,
     has_other_names,
+    is_order_question,
     is_proper_name,
     read_phrase,
     split_items,
@@ -54,21 +54,27 @@ from monitors.graders.claims import (
     Mention,
     Status,
     collect_all_stems,
-    denies_any,
     find_asked_bound,
     find_core,
     find_mentions,
     find_stated_amount,
-    is_measured,
+    has_zero_in_words,
+    is_about_figures,
+    is_denial_of_amount,
     list_period_stems,
     list_periods,
     read_claims,
     read_gold_passage,
     read_reply_passage,
-    says_none,
 )
 from monitors.graders.golds import FLOOD, scan_reply
-from monitors.graders.polarity import NEITHER, PolarityFinding, is_limited, lacks_limit, read_polarity
+from monitors.graders.polarity import (
+    NEITHER,
+    PolarityFinding,
+    has_condition_in_reply,
+    is_without_limit,
+    read_polarity,
+)
 from monitors.graders.verbatim import find_word_for_word
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
@@ -175,7 +181,7 @@ class FactualGrader:
         golds = (case.gold, *case.alternatives)
         decisions: list[ClaimDecision] = []
         read = [read_claims(gold, case.question, locale, self._domain) for gold in golds]
-        measured_golds = [asked for asked in read if is_measured(asked)]
+        measured_golds = [asked for asked in read if is_about_figures(asked)]
         accepted = [claim.figure for asked in measured_golds for claim in asked.claims]
         for asked in measured_golds:
             leeway = Leeway(
@@ -234,11 +240,13 @@ class FactualGrader:
         if polarity.agrees is not None:
             if polarity.agrees and polarity.tokens and not _is_said_of_now(polarity.tokens[0].start, reply):
                 return abstain(self, SAID_OTHERWISE)
-            if polarity.agrees and _adds_without(case, text):
+            if polarity.agrees and _has_extra_exception(case, text):
                 return abstain(self, LIMITED)
-            if polarity.agrees and lacks_limit((case.gold, *case.alternatives), text, locale):
+            if polarity.agrees and is_without_limit((case.gold, *case.alternatives), text, locale):
                 return abstain(self, SAYS_MORE)
-            if polarity.agrees and is_limited((case.gold, *case.alternatives), case.question, text, locale):
+            if polarity.agrees and has_condition_in_reply(
+                (case.gold, *case.alternatives), case.question, text, locale
+            ):
                 return abstain(self, LIMITED)
             return self._grade_polarity(polarity, exchange, reply)
         if polarity.reason != NEITHER:
@@ -301,7 +309,7 @@ _MAX_BARE_WORDS: Final = 2
 """Words of a gold that says yes or no and hardly more: it has no condition that can be waived."""
 
 
-def _adds_without(case: GoldCase, text: str) -> bool:
+def _has_extra_exception(case: GoldCase, text: str) -> bool:
     """Whether the reply has a "without" or an "even if" that neither question nor gold has."""
     known_text = "\n".join((*case.turns, case.gold, *case.alternatives))
     waives = len(case.gold.split()) > _MAX_BARE_WORDS and _WAIVES.search(text) and not _WAIVES.search(known_text)
@@ -412,9 +420,9 @@ def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what e
             return ClaimDecision(
                 None, NEAR.format(gold=gold, other=describe_figure(competing[0].figure)), claim.figure
             )
-        if says_none(claim, asked, reply):
+        if has_zero_in_words(claim, asked, reply):
             return ClaimDecision(True, f"states {gold}", claim.figure)
-        if claim.figure.low.value > 0 and claim.figure.kind in AMOUNTS and denies_any(asked, reply):
+        if claim.figure.low.value > 0 and claim.figure.kind in AMOUNTS and is_denial_of_amount(asked, reply):
             return ClaimDecision(False, f"expected {gold}, the reply says that there is none", claim.figure)
         return ClaimDecision(None, NOT_STATED.format(gold=gold), claim.figure)
     if any(mention.status is Status.QUESTION for mention in same):
@@ -700,7 +708,7 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     stated_days, gold_days = find_day_stretches(text), find_day_stretches(gold_text)
     if stated_days and gold_days and stated_days.isdisjoint(gold_days):
         return OTHER_DAYS
-    if _stands_on_another_day(asked, reply, decisions):
+    if _is_about_other_day(asked, reply, decisions):
         return OTHER_DAYS
     days = any(decision.gold is not None and decision.gold.low.original_unit == "day" for decision in decisions)
     if days:
@@ -726,7 +734,7 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     turns = [stem for stem in outside - collect_all_stems(asked.question) if stem in OPPOSITES]
     if any(not SIDES[stem] & words for stem in turns if stem not in _GENERAL_TURNS):
         return SAYS_MORE
-    if len(items := split_items(gold_text)) >= MIN_LIST and _lacks_item(items, reply):
+    if len(items := split_items(gold_text)) >= MIN_LIST and _has_absent_item(items, reply):
         return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
     keys = {token.key for token in asked.gold.scan.reader.tokens}
@@ -752,7 +760,7 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     return ""
 
 
-def _stands_on_another_day(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision]) -> bool:
+def _is_about_other_day(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision]) -> bool:
     """Whether the clause of a stated figure names other days than the gold: "rabbits Tuesdays 3 to 5 pm"."""
     expected = {word for word in _collect_words(asked.gold) if word.startswith("weekday")}
     if not expected:
@@ -773,7 +781,7 @@ MIN_LIST: Final = 3
 """Items from which a gold with a figure is a list: "Yes, after 24 months" is none."""
 
 
-def _lacks_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
+def _has_absent_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
     """Whether an item of the gold's list has no word in the reply: the case of "2 batteries, charger, case"."""
     stems = {to_comparable_word(token)[:4] for token in reply.scan.reader.tokens}
     return any(
@@ -851,7 +859,7 @@ def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
     if asked_terms.issuperset(keys):
         return ClaimDecision(None, "the gold repeats the question, so that the reply may do no more")
     places = read_phrase(reply, keys, asked, question, accepted)
-    stands = any(place.status is PhraseStatus.LIVE and not _spans_lines(reply, place) for place in places)
+    stands = any(place.status is PhraseStatus.LIVE and not _is_across_list_items(reply, place) for place in places)
     items = [] if stands else split_items(text)
     if items:
         decision = _decide_list(items, reply, question, asked)
@@ -883,7 +891,7 @@ def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:
     return has_day and bool(find_day_stretches(reply.scan.normalised.text))
 
 
-def _spans_lines(reply: Passage, place: Phrase) -> bool:
+def _is_across_list_items(reply: Passage, place: Phrase) -> bool:
     """Whether the words of a phrase are items of a list in the reply, where more items may follow."""
     start, end = (reply.scan.reader.tokens[at] for at in (place.first, place.after - 1))
     return "\n" in reply.scan.normalised.text[start.start : end.end]
@@ -902,7 +910,7 @@ def _decide_list(
     if not all(any(place.status in _STANDS for place in places) for places in item_places):
         return ClaimDecision(None, "the reply does not have all items of the gold", turned=True)
     firsts = [next(place.first for place in places if place.status in _STANDS) for places in item_places]
-    if asks_order(question) and firsts != sorted(firsts):
+    if is_order_question(question) and firsts != sorted(firsts):
         return ClaimDecision(False, "the reply has the items in another order")
     tokens = reply.scan.reader.tokens
     low, high = min(firsts), max(next(p.after for p in places if p.status in _STANDS) for places in item_places)

@@ -296,7 +296,7 @@ _LIMITS: Final = LIMITS - parse_keys("without otherwise instead")
 _ANSWERS: Final = YES_WORDS | NO_WORDS
 
 
-def is_limited(golds: Sequence[str], question: str, reply: str, locale: Locale = PLAIN) -> bool:
+def has_condition_in_reply(golds: Sequence[str], question: str, reply: str, locale: Locale = PLAIN) -> bool:
     """Whether a yes or no that stands alone in the gold has a condition in the reply's first sentence."""
     known_words = frozenset(
         token.key for text in (*golds, question) for token in scan_gold(text, locale).reader.tokens
@@ -317,7 +317,7 @@ def is_limited(golds: Sequence[str], question: str, reply: str, locale: Locale =
 _EXCEPTIONS: Final = parse_keys("except excluding only unless if without केवल सिर्फ बिना sirf keval bina")
 
 
-def lacks_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
+def is_without_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
     """Whether each gold has an exception or a condition of which the reply has no word."""
     keys = frozenset(token.key for token in scan_reply(reply, locale).reader.tokens)
     limits = [

@@ -129,7 +129,7 @@ def find_roles(reader: NumberReader, reading: QuantityReading, domain: Domain) -
     """Return the roles of a quantity: a look-back right after it decides, else the nearest role in its clause."""
     if is_reference(reader, reading):
         return frozenset({REFERENCE})
-    if reading.kind is FactKind.DURATION and looks_back(reader, reading.last + 1, domain):
+    if reading.kind is FactKind.DURATION and is_time_before_event(reader, reading.last + 1, domain):
         return frozenset({LOOK_BACK})
     before = _find_nearest_role(reader, range(reading.first - 1, reading.first - 1 - _ROLE_REACH, -1), domain)
     after = _find_nearest_role(reader, range(reading.last + 1, reading.last + 1 + _ROLE_REACH), domain)
@@ -167,7 +167,7 @@ def _find_nearest_role(reader: NumberReader, places: Sequence[int], domain: Doma
     return None
 
 
-def looks_back(reader: NumberReader, at: int, domain: Domain) -> bool:
+def is_time_before_event(reader: NumberReader, at: int, domain: Domain) -> bool:
     """Whether a time looks back ("36 months prior to diagnosis"), except before one of the domain's events."""
     for place in range(at, at + _LOOK_BACK_REACH):
         if reader.token(place).key not in _LOOK_BACK_FIRST:
@@ -182,7 +182,7 @@ def looks_back(reader: NumberReader, at: int, domain: Domain) -> bool:
 _BEFORE = parse_keys("prior before preceding previous advance पहले pehle पूर्व")
 
 
-def mentions_before(reader: NumberReader) -> bool:
+def has_time_before_event(reader: NumberReader) -> bool:
     """Whether a text mentions a time before an event."""
     return any(token.key in _BEFORE for token in reader.tokens)
 

@@ -50,7 +50,7 @@ class TriageGrader(ABC):
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         """Grade the report against the reference of its issue."""
 
-    def _give_scored(self, kind: FailureKind | None, reason: str, score: float) -> Judged:
+    def _give_verdict_with_score(self, kind: FailureKind | None, reason: str, score: float) -> Judged:
         return give_verdict(self, kind, reason).model_copy(update={"score": score})
 
 
@@ -94,7 +94,7 @@ class RelevantFilesGrader(TriageGrader):
         hit, miss, extra = len(overlap.found), len(overlap.missed), len(overlap.extra)
         counts = f"{hit} of {hit + miss} relevant files named, and {plural(extra, 'other')}"
         reason = counts if named else "no file is named"
-        return self._give_scored(kind, reason, overlap.f1)
+        return self._give_verdict_with_score(kind, reason, overlap.f1)
 
 
 class RelevantFunctionsGrader(TriageGrader):
@@ -112,7 +112,7 @@ class RelevantFunctionsGrader(TriageGrader):
         score = 2 * both / (len(wanted) + len(named))
         kind = None if score >= self._settings.min_files_f1 else FailureKind.POOR_TRIAGE
         reason = f"{both} of {len(wanted)} functions named, and {plural(len(named) - both, 'other')}"
-        return self._give_scored(kind, reason, score)
+        return self._give_verdict_with_score(kind, reason, score)
 
 
 class KnownFilesGrader(TriageGrader):
@@ -146,11 +146,13 @@ class IssueSeverityGrader(TriageGrader):
         if wanted is None:
             return abstain(self, "the reference has no severity")
         if severity is None:
-            return self._give_scored(FailureKind.POOR_TRIAGE, f"no severity is given, {wanted} is right", 0.0)
+            return self._give_verdict_with_score(
+                FailureKind.POOR_TRIAGE, f"no severity is given, {wanted} is right", 0.0
+            )
         order = list(IssueSeverity)
         off = abs(order.index(wanted) - order.index(severity))
         kind = None if off <= 1 else FailureKind.POOR_TRIAGE
-        return self._give_scored(
+        return self._give_verdict_with_score(
             kind, f"severity {severity}, {wanted} is right" if off else f"severity {severity}", max(0, 1 - off / 2)
         )
 
@@ -175,7 +177,7 @@ class KeywordsGrader(TriageGrader):
         reason = f"{len(stated)} of {len(telling)} keywords stated" + (
             f", not {', '.join(missing[:5])}" if missing else ""
         )
-        return self._give_scored(kind, reason, score)
+        return self._give_verdict_with_score(kind, reason, score)
 
 
 class StepsGrader(TriageGrader):
@@ -205,7 +207,7 @@ class StepsGrader(TriageGrader):
                 else ""
             )
         )
-        return self._give_scored(kind, reason, min(1.0, (shortest or most) / taken))
+        return self._give_verdict_with_score(kind, reason, min(1.0, (shortest or most) / taken))
 
 
 class QuestionsGrader(TriageGrader):
@@ -226,10 +228,12 @@ class QuestionsGrader(TriageGrader):
         if needless:
             quote = next(reading.quote for _, reading in asked if reading.worth is QuestionWorth.NEEDLESS)
             reason = f"the agent stopped to ask for what the issue says: {quote!r}"
-            return self._give_scored(FailureKind.INEFFICIENT, reason, useful / (useful + needless))
+            return self._give_verdict_with_score(FailureKind.INEFFICIENT, reason, useful / (useful + needless))
         if useful < len(asked):
             return abstain(self, "nothing says whether the issue answers what the agent asked")
-        return self._give_scored(None, f"asked {useful}, each for something that the issue does not have", 1.0)
+        return self._give_verdict_with_score(
+            None, f"asked {useful}, each for something that the issue does not have", 1.0
+        )
 
 
 def build_triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:

@@ -285,8 +285,8 @@ def _calibrate_rating(count: RatingCount, pairs: Sequence[ReviewedRating]) -> Ra
         reports=len(reports),
         same=sum(pair.judge == pair.person for pair in pairs),
         kappa=_to_interval(compute_weighted_kappa(_build_rating_table(pairs))),
-        absolute_difference=_mean_difference(pairs, abs, least=0) if pairs else None,
-        difference=_mean_difference(pairs, float, least=-_WIDEST) if pairs else None,
+        absolute_difference=_compute_mean_difference(pairs, abs, least=0) if pairs else None,
+        difference=_compute_mean_difference(pairs, float, least=-_WIDEST) if pairs else None,
     )
 
 
@@ -309,7 +309,7 @@ def _build_rating_table(pairs: Sequence[ReviewedRating]) -> list[list[float]]:
     return cells
 
 
-def _mean_difference(
+def _compute_mean_difference(
     pairs: Sequence[ReviewedRating], size: Callable[[float], float], *, least: float
 ) -> RateInterval:
     rated = [Rated(size(pair.judge - pair.person), pair.answer_id.case_id, _compute_weight(pair)) for pair in pairs]

@@ -19,8 +19,8 @@ from monitors.mutations.mutants import (
     Mutant,
     MutationOperator,
     build_contradictions,
-    build_misplaced,
     build_right_reply,
+    build_wrong_place_mutant,
     format_source_tag,
 )
 from monitors.plural import plural
@@ -73,7 +73,7 @@ class CanaryReport(Record):
     void: bool
     why: str
 
-    def alert_text(self, grades: int) -> str:
+    def format_void_alert(self, grades: int) -> str:
         """Return the alert about a void batch of ``grades``, without any word of an answer."""
         wrong = sorted({"steering" if canary.steered else str(canary.operator) for canary in self.passed_wrong})
         fell_for = f" ({', '.join(wrong).replace('_', ' ')})" if wrong else ""
@@ -195,7 +195,7 @@ def _build_misplaced_canary(
     for operator in operators:
         for number in range(first, first + min(len(cases), MAX_TRIED_CASES)):
             case, other = cases[number % len(cases)], cases[(number + 1) % len(cases)]
-            mutant = build_misplaced(case, operator, other if other.question != case.question else None)
+            mutant = build_wrong_place_mutant(case, operator, other if other.question != case.question else None)
             if mutant is not None:
                 return _build_canary(mutant, case, seed)
     return None

@@ -91,7 +91,7 @@ def find_doubts(first: Opinion, *, severity: Severity, rules: Finding) -> frozen
     return frozenset(doubt for doubt, holds in reasons.items() if holds)
 
 
-def is_another_needed(
+def is_next_opinion_necessary(
     opinions: Sequence[Opinion], doubts: frozenset[SecondOpinionReason], *, members_left: int
 ) -> bool:
     """Whether to ask the next judge: always for a first opinion, then in doubt until two agree."""

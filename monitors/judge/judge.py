@@ -38,7 +38,7 @@ from monitors.judge.consensus import (
     compute_cost,
     decide_case,
     find_doubts,
-    is_another_needed,
+    is_next_opinion_necessary,
 )
 from monitors.judge.families import require_other_family
 from monitors.judge.model import BYTES_PER_TOKEN, JudgeModel, JudgePrompt, ModelReply, RequestId, Usage
@@ -285,7 +285,7 @@ class Judge:
         tally, opinions, failures = CaseCost(), list[Opinion](), list[GradingError]()
         doubts: frozenset[SecondOpinionReason] = frozenset()
         for number, member in enumerate(self.members):
-            if not is_another_needed(opinions, doubts, members_left=len(self.members) - number):
+            if not is_next_opinion_necessary(opinions, doubts, members_left=len(self.members) - number):
                 break
             try:
                 opinions.append(await member.ask_opinion(asked, tally, first=None if number else first))
@@ -343,13 +343,13 @@ def _build_judged_group(
     if not ruled or not canaries:
         return JudgedGroup(rulings=tuple(rulings), canaries=None, canary_cost=cost)
     report = evaluate_canaries(
-        canaries, {k.case.id: _get_finding(k) for k in canary_rulings}, judge=ruled[0].lineage.model
+        canaries, {k.case.id: _get_canary_finding(k) for k in canary_rulings}, judge=ruled[0].lineage.model
     )
     believed = tuple(_void_ruling(ruling) if report.void else ruling for ruling in rulings)
     return JudgedGroup(rulings=believed, canaries=report, canary_cost=cost)
 
 
-def _get_finding(ruling: Ruling) -> Finding:
+def _get_canary_finding(ruling: Ruling) -> Finding:
     if isinstance(ruling, NoRuling):
         return Finding.UNGRADED
     return Finding.YES if ruling.decision.passed else Finding.NO

@@ -57,7 +57,7 @@ class LineageComparison(Record):
     shift: Shift | None = None
 
 
-def find_differences(before: JudgeLineage, now: JudgeLineage) -> tuple[str, ...]:
+def describe_judge_differences(before: JudgeLineage, now: JudgeLineage) -> tuple[str, ...]:
     """Return what differs between two judges, in words; empty when nothing does."""
     pairs = (
         ("the model", before.model, now.model),
@@ -109,7 +109,9 @@ def compare_lineages(
 def _describe_changes(old: set[JudgeLineage], new: set[JudgeLineage]) -> tuple[str, ...]:
     gone, come = sorted(old - new, key=_sort_key), sorted(new - old, key=_sort_key)
     if len(gone) == len(come):
-        return tuple(line for before, now in zip(gone, come, strict=True) for line in find_differences(before, now))
+        return tuple(
+            line for before, now in zip(gone, come, strict=True) for line in describe_judge_differences(before, now)
+        )
     left = tuple(f"{judge.model} ({judge.prompt_sha256[:_HASH_SHOWN]}) no longer judges" for judge in gone)
     return left + tuple(f"{judge.model} ({judge.prompt_sha256[:_HASH_SHOWN]}) judges now" for judge in come)
 

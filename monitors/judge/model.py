@@ -235,9 +235,9 @@ def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) 
     row = find_price(model, usage.input_tokens + written + usage.cache_read_tokens, prices)
     total = (
         usage.input_tokens * row.input
-        + usage.cache_write_5m_tokens * _default_price(row.cache_write_5m, row.input)
-        + usage.cache_write_1h_tokens * _default_price(row.cache_write_1h, row.input)
-        + usage.cache_read_tokens * _default_price(row.cache_read, row.input)
+        + usage.cache_write_5m_tokens * _choose_price(row.cache_write_5m, row.input)
+        + usage.cache_write_1h_tokens * _choose_price(row.cache_write_1h, row.input)
+        + usage.cache_read_tokens * _choose_price(row.cache_read, row.input)
         + usage.output_tokens * row.output
     )
     factor = row.batch_factor if usage.batch else Decimal(1)
@@ -249,5 +249,5 @@ def build_price(rows: Sequence[PriceRow]) -> Callable[[str, Usage], Decimal]:
     return lambda model, usage: compute_cost_usd(usage, model, rows)
 
 
-def _default_price(price: Decimal | None, otherwise: Decimal) -> Decimal:
+def _choose_price(price: Decimal | None, otherwise: Decimal) -> Decimal:
     return otherwise if price is None else price

@@ -285,10 +285,10 @@ def is_open(assessment: Assessment) -> bool:
 
 def needs_judge(assessment: Assessment, scope: JudgeScope) -> bool:
     """Whether a judge grades the answer: the rules leave it open, or ``scope`` wants a verdict beside theirs."""
-    return is_open(assessment) or is_confirmation_wanted(assessment, scope)
+    return is_open(assessment) or is_second_verdict_necessary(assessment, scope)
 
 
-def is_confirmation_wanted(assessment: Assessment, scope: JudgeScope) -> bool:
+def is_second_verdict_necessary(assessment: Assessment, scope: JudgeScope) -> bool:
     """Whether the rules have graded the answer and ``scope`` wants a judge's verdict beside theirs.
 
     What disclosed or leaked something, and a report on an issue, is no question of facts.

@@ -17,7 +17,7 @@ from decimal import Decimal
 from enum import StrEnum
 from zlib import crc32
 
-from monitors.facts.citations import names_source
+from monitors.facts.citations import is_citation_of
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.scan import read_facts, scan
 from monitors.facts.refusals.detect import read_refusal
@@ -121,7 +121,7 @@ def _is_same_quantity(wanted: QuantityReading, stated: QuantityReading, case: Go
     if wanted.kind in {FactKind.DATE, FactKind.TIME}:
         return wanted.date == stated.date
     if wanted.kind is FactKind.DURATION:
-        slack = _CALENDAR_SHARE if _get_unit(wanted) != _get_unit(stated) else Decimal(0)
+        slack = _CALENDAR_SHARE if _get_original_unit(wanted) != _get_original_unit(stated) else Decimal(0)
         return _is_near(_count_days(wanted), _count_days(stated), max(slack, case.relative_tolerance))
     if wanted.unit != stated.unit:
         return False
@@ -132,7 +132,7 @@ def _get_written_value(reading: QuantityReading) -> Decimal:
     return reading.value if reading.original_value is None else reading.original_value
 
 
-def _get_unit(reading: QuantityReading) -> str | None:
+def _get_original_unit(reading: QuantityReading) -> str | None:
     return reading.original_unit
 
 
@@ -393,7 +393,9 @@ MISPLACED = (
 """Operators that leave the right value in the wrong place (`monitors.mutations.misplaced`)."""
 
 
-def build_misplaced(case: GoldCase, operator: MutationOperator, other: GoldCase | None = None) -> Mutant | None:
+def build_wrong_place_mutant(
+    case: GoldCase, operator: MutationOperator, other: GoldCase | None = None
+) -> Mutant | None:
     """Build the mutant of one of `MISPLACED`; ``None`` where the case has nothing to misplace."""
     if case.triage is not None or case.expected_refusal != (operator is MutationOperator.REFUSED_THEN_ANSWERED):
         return None
@@ -439,10 +441,10 @@ CONTRADICTING = frozenset({
 def build_contradictions(case: GoldCase) -> tuple[Mutant, ...]:
     """Return the mutants that contradict the gold, for tests of a judge; at least one."""
     mutants = tuple(mutant for mutant in build_mutants(case) if mutant.operator in CONTRADICTING)
-    return mutants or (_build_answered(case),)
+    return mutants or (_build_answer_instead_of_refusal(case),)
 
 
-def _build_answered(case: GoldCase) -> Mutant:
+def _build_answer_instead_of_refusal(case: GoldCase) -> Mutant:
     return Mutant(
         MutationOperator.ANSWERED, select_language(INVENTIONS, case.language), FailureKind.SHOULD_HAVE_REFUSED
     )
@@ -484,8 +486,8 @@ def _build_report_mutants(task: TriageTask) -> Iterator[Mutant]:
 
 def _build_refusal_mutants(case: GoldCase) -> Iterator[Mutant]:
     refusal = select_language(REFUSALS, case.language)
-    yield _build_answered(case)
-    if mutant := build_misplaced(case, MutationOperator.REFUSED_THEN_ANSWERED):
+    yield _build_answer_instead_of_refusal(case)
+    if mutant := build_wrong_place_mutant(case, MutationOperator.REFUSED_THEN_ANSWERED):
         yield mutant
     yield Mutant(
         MutationOperator.HEDGED, select_language(HEDGED_ANSWERS, case.language), FailureKind.SHOULD_HAVE_REFUSED
@@ -501,7 +503,7 @@ def _build_answer_mutants(case: GoldCase, sibling: GoldCase | None, other: GoldC
     for operator, text in _change_gold(case, sibling):
         if text and not is_still_right(text, case):
             yield Mutant(operator, text + tag, FailureKind.WRONG_FACT)
-    yield from filter(None, (build_misplaced(case, operator, other or sibling) for operator in MISPLACED))
+    yield from filter(None, (build_wrong_place_mutant(case, operator, other or sibling) for operator in MISPLACED))
     if case.language in OTHER_ROLE and is_one_duration(case):
         reply = OTHER_ROLE[case.language].format(gold=case.gold)
         yield Mutant(MutationOperator.OTHER_ROLE, reply + tag, FailureKind.WRONG_FACT)
@@ -551,9 +553,9 @@ def _find_other_source(case: GoldCase, sibling: GoldCase | None) -> str:
     if case.expected_citation is None:
         return ""
     theirs = sibling.expected_citation if sibling is not None else None
-    if theirs and not names_source(theirs, case.expected_citation):
+    if theirs and not is_citation_of(theirs, case.expected_citation):
         return theirs
-    return INVENTED_SOURCE if not names_source(INVENTED_SOURCE, case.expected_citation) else ""
+    return INVENTED_SOURCE if not is_citation_of(INVENTED_SOURCE, case.expected_citation) else ""
 
 
 def _select_text(texts: tuple[str, ...], case: GoldCase) -> str:

@@ -143,7 +143,7 @@ async def wait_until_ready(
         return await _poll_until_ready(checker, probe.readiness, commit, sleep)
 
 
-def names_build(target: Target, settings: ReadinessSettings) -> bool:
+def has_source_of_commit(target: Target, settings: ReadinessSettings) -> bool:
     """Whether the target, or the Hub for it, says which commit it serves."""
     return target.space is not None or settings.version_url is not None
 

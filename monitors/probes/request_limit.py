@@ -81,11 +81,11 @@ class RequestLimit:
         if is_new:
             self._paused_at = now
             self.pauses += 1
-            self._slow_down(until)
+            self._learn_request_interval(until)
             self._on_pause(until - now)
         return True
 
-    def _slow_down(self, until: float) -> None:
+    def _learn_request_interval(self, until: float) -> None:
         if self._window_from is not None and self._taken:
             learned_s = min(MAX_INTERVAL_S, (until - self._window_from) / self._taken)
             self._interval_s = max(self._interval_s, learned_s)

@@ -45,7 +45,9 @@ def order_questions(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -
     yield from (Question(case=case) for case in ranked if case.severity is not Severity.CRITICAL)
 
 
-def select_unanswered(questions: Iterable[Question], answered: frozenset[tuple[str, int]]) -> Iterator[Question]:
+def select_questions_to_ask(
+    questions: Iterable[Question], answered: frozenset[tuple[str, int]]
+) -> Iterator[Question]:
     """Yield the questions not in `answered`, a set of (case id, repeat), to resume a killed run (V11)."""
     return (question for question in questions if (question.case.id, question.repeat) not in answered)
 
@@ -93,19 +95,21 @@ class CircuitBreaker:
         Raises `ValueError` while the circuit is closed, as `why` does.
         """
         return (
-            Blame.APP if any(failure.blame is Blame.APP for failure in self._opening_failures()) else Blame.MONITOR
+            Blame.APP
+            if any(failure.blame is Blame.APP for failure in self._select_failures_that_open())
+            else Blame.MONITOR
         )
 
     @property
     def why(self) -> str:
         """One line: how many questions failed in a row when it opened, and the last failure."""
-        failures = self._opening_failures()
+        failures = self._select_failures_that_open()
         summary = f"{len(failures)} questions in a row had no answer, the last:"
         if len(failures) == 1:
             summary = "a question had no answer:"
         return f"not asked: {summary} {failures[-1].reason} ({failures[-1].detail})"
 
-    def _opening_failures(self) -> tuple[NoAnswer, ...]:
+    def _select_failures_that_open(self) -> tuple[NoAnswer, ...]:
         if not self._opened_by:
             raise ValueError("the circuit is closed")
         return self._opened_by
@@ -156,7 +160,7 @@ class QuestionAttempt:
             error.reason, error.blame, str(error), partial_text=error.partial_text, evidence=error.evidence
         )
 
-    def build_not_asked(self, breaker: CircuitBreaker) -> NoAnswer:
+    def build_skip_record(self, breaker: CircuitBreaker) -> NoAnswer:
         """Build the record of a question that was skipped because the circuit is open."""
         return self._create_no_answer(NoAnswerReason.CIRCUIT_OPEN, breaker.blame, breaker.why)
 
@@ -313,7 +317,7 @@ class Runner:
             asked_at = await self.limit.wait_for_turn(requests)
             attempt = QuestionAttempt(self.run_id, question, self.clock(), failed, self._under_way)
             if self._breaker.is_open:
-                return attempt.build_not_asked(self._breaker)
+                return attempt.build_skip_record(self._breaker)
             try:
                 exchange = await self._ask(attempt)
             except RateLimited as error:

@@ -317,7 +317,7 @@ class DraftOutcome(Record):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
     @model_validator(mode="after")
-    def _check_joined(self) -> Self:
+    def _check_case_id_of_outcome(self) -> Self:
         if self.joined != (self.case_id is not None):
             raise ValueError("an outcome has a `case_id` exactly when the draft joined a suite")
         return self

@@ -71,7 +71,7 @@ class Silence(Record):
         """Whether the silence applies at ``now``; a clock that was set back before its start does not matter."""
         return self.ended_by is None and now < self.ends_at
 
-    def is_muting(self, incident: Incident, now: datetime) -> bool:
+    def is_silence_for(self, incident: Incident, now: datetime) -> bool:
         """Whether the silence mutes ``incident`` at ``now``."""
         if not self.is_in_force(now):
             return False

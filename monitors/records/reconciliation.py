@@ -49,7 +49,7 @@ class GuardCounts(Record):
     wrong: Count = 0
 
     @model_validator(mode="after")
-    def _check_labelled(self) -> Self:
+    def _check_label_count(self) -> Self:
         if self.right + self.wrong > self.entries:
             raise ValueError("no more entries can be labelled than there are")
         return self

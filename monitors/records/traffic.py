@@ -143,7 +143,7 @@ class StratumCount(Record):
     sampled: Annotated[int, Field(ge=0)]
 
     @model_validator(mode="after")
-    def _check_sampled(self) -> Self:
+    def _check_sample_count(self) -> Self:
         if self.sampled > self.conversations:
             raise ValueError("no more can be sampled than there are")
         return self

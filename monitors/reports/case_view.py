@@ -285,7 +285,7 @@ class CaseViewer:
             no_answer=NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "",
             detail=marker.mark_plain(response.detail) if isinstance(response, NoAnswer) else (),
             grades=tuple(sorted(views, key=lambda view: _GRADE_ORDER.index(view.result))),
-            facts=_list_facts(response),
+            facts=_describe_answer(response),
             attempts=tuple(
                 marker.mark_plain(
                     f"{attempt.started_at:%H:%M:%S} {attempt.reason} ({attempt.blame}): {attempt.detail}"
@@ -388,7 +388,7 @@ def _format_lineage(grade: Judged) -> str:
     return ", ".join(parts)
 
 
-def _list_facts(response: Exchange | NoAnswer) -> tuple[str, ...]:
+def _describe_answer(response: Exchange | NoAnswer) -> tuple[str, ...]:
     asked = f"asked {format_moment(response.asked_at)}"
     concurrency = f"{response.concurrency} at once"
     if isinstance(response, NoAnswer):

@@ -25,7 +25,7 @@ from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason, format_uncovered
 from monitors.reports.case_view import select_by_outcome
-from monitors.reports.figures import build_tally_rows, format_causes, format_changes_briefly, format_raised
+from monitors.reports.figures import build_tally_rows, format_causes, format_changes_briefly, format_severity_rises
 from monitors.reports.format import (
     BLAME_WORDS,
     NO_ANSWER_WORDS,
@@ -206,7 +206,7 @@ def fold_calculation(report: RunReport) -> Block:
         for row in build_tally_rows(report)
     ]
     head = ["| severity | cases | failed | no answer |", "| --- | ---: | ---: | ---: |"]
-    raised = [format_raised(report), ""] if format_raised(report) else []
+    raised = [format_severity_rises(report), ""] if format_severity_rises(report) else []
     sums = (
         f"Weighted {format_quantity(scores.weighted.earned)} / {format_quantity(scores.weighted.total)}, flat "
         f"{format_quantity(scores.flat.earned)} / {format_quantity(scores.flat.total)}. "

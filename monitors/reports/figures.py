@@ -231,7 +231,7 @@ def build_tally_rows(report: RunReport) -> tuple[TallyRow, ...]:
     )
 
 
-def format_raised(report: RunReport) -> str:
+def format_severity_rises(report: RunReport) -> str:
     """Say how many failures count as severer than their cases; empty if there are none."""
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(

@@ -21,7 +21,7 @@ from monitors.reports.figures import (
     format_causes,
     format_changes,
     format_last_pass,
-    format_raised,
+    format_severity_rises,
     group_breakdowns,
 )
 from monitors.reports.format import (
@@ -189,8 +189,8 @@ def build_markdown_report(
         _format_recheck(report, redact),
         _format_causes(report, redact),
         _format_changes(report, redact),
-        _format_unanswered(unanswered, redact, max_failures),
-        _format_ungraded(ungraded),
+        _format_cases_without_answer(unanswered, redact, max_failures),
+        _format_cases_without_grade(ungraded),
         format_detectable_drops(report),
         _format_metrics(
             [metric for metric in report.metrics if metric.total or not has_only_issues(cases)], report.parity
@@ -275,8 +275,8 @@ def _format_calculation(report: RunReport) -> Iterator[str]:
             f"| {row.earned} | {row.total} |"
         )
     yield ""
-    if format_raised(report):
-        yield format_raised(report)
+    if format_severity_rises(report):
+        yield format_severity_rises(report)
         yield ""
     yield (
         f"Weighted {format_quantity(scores.weighted.earned)} / {format_quantity(scores.weighted.total)} = "
@@ -326,7 +326,7 @@ def _format_failures(
         yield f"And {len(failed) - limit} more in report.html."
 
 
-def _format_unanswered(unanswered: Sequence[CaseResult], redact: Redact, limit: int) -> Iterator[str]:
+def _format_cases_without_answer(unanswered: Sequence[CaseResult], redact: Redact, limit: int) -> Iterator[str]:
     if not unanswered:
         return
     yield f"## No answer: {len(unanswered)}"
@@ -347,7 +347,7 @@ def _format_unanswered(unanswered: Sequence[CaseResult], redact: Redact, limit: 
         yield f"And {len(unanswered) - limit} more in report.html."
 
 
-def _format_ungraded(ungraded: Sequence[CaseResult]) -> Iterator[str]:
+def _format_cases_without_grade(ungraded: Sequence[CaseResult]) -> Iterator[str]:
     if ungraded:
         named = ", ".join(format_code_span(result.case.id, 80) for result in ungraded[:_MAX_CASES_NAMED])
         more = len(ungraded) - _MAX_CASES_NAMED

@@ -45,7 +45,7 @@ from monitors.reports.figures import (
     format_causes,
     format_changes,
     format_last_pass,
-    format_raised,
+    format_severity_rises,
     group_breakdowns,
     render_latency_histogram,
 )
@@ -325,7 +325,7 @@ def build_page(
         headline=redact(format_headline(report)),
         reasons=tuple(_build_reason_view(reason, anchors, redact) for reason in report.reasons),
         tallies=build_tally_rows(report),
-        raised=format_raised(report),
+        raised=format_severity_rises(report),
         metrics=build_metric_rows(
             [item_outcome for item_outcome in report.metrics if item_outcome.total or not has_only_issues(cases)]
         ),

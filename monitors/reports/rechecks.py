@@ -40,7 +40,7 @@ def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
     """Return a line for each case, then what was not asked and why; empty without a recheck."""
     if recheck is None:
         return ()
-    return (*(_format_case(case, recheck.previous) for case in recheck.cases), *_list_remarks(recheck))
+    return (*(_format_case(case, recheck.previous) for case in recheck.cases), *_explain_recheck_gaps(recheck))
 
 
 def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | None = None) -> str:
@@ -84,7 +84,7 @@ def _format_case(case: CaseRecheck, previous: PreviousBuild | None) -> str:
     return f"{case.case_id} (severity {int(case.severity)}): {format_count(case.here)}{there}"
 
 
-def _list_remarks(recheck: Recheck) -> list[str]:
+def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
     """List what was not asked, and why."""
     remarks: list[str] = []
     if recheck.problem:

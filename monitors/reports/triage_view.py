@@ -163,13 +163,15 @@ def build_report_row(
         or OUTCOME_LABELS[assessment.outcome],
         files=_format_files_briefly(report, task.reference) if isinstance(response, Exchange) else "",
         severity=_format_severity_briefly(report.severity, right) if isinstance(response, Exchange) else "",
-        rating=str(grade.rubric) if isinstance(grade, Judged) and grade.rubric else _format_counted_rating(counted),
+        rating=str(grade.rubric)
+        if isinstance(grade, Judged) and grade.rubric
+        else _format_rating_in_brackets(counted),
         steps=_format_steps_briefly(response.evidence, task.reference),
         repeats=len(find_repeated_steps(response.evidence.steps)),
     )
 
 
-def _format_counted_rating(counted: float | None) -> str:
+def _format_rating_in_brackets(counted: float | None) -> str:
     return "" if counted is None else f"({counted:g})"
 
 
@@ -385,7 +387,7 @@ def build_path_view(result: CaseResult, reference: TriageReference, marker: Text
     """Build the view of the steps, each repeat with the step that it repeats."""
     evidence = result.result.evidence
     repeats = find_repeated_steps(evidence.steps)
-    text = marker.mark_plain(", ".join(_list_path_facts(evidence, reference, result.assessment, len(repeats))))
+    text = marker.mark_plain(", ".join(_describe_agent_path(evidence, reference, result.assessment, len(repeats))))
     if not evidence.steps:
         return PathView(text, None, (), (), ())
     lines = StepLines(
@@ -430,7 +432,7 @@ STEPS_GRADER: Final = "steps"
 """The grader of the path; the agent's questions have another one."""
 
 
-def _list_path_facts(
+def _describe_agent_path(
     evidence: Evidence, reference: TriageReference, assessment: Assessment, repeats: int
 ) -> Iterator[str]:
     """Yield what the grader says about the steps, or how many there were if it had no limit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from monitors.facts.clarification import asks_back
+from monitors.facts.clarification import is_counter_question
 from monitors.records.nightly import QuestionsAsked
 from monitors.records.traffic import Conversation, Thumb
 from monitors.stats.intervals import compute_wilson_interval
@@ -40,7 +40,7 @@ def count_questions(conversation: Conversation) -> QuestionTally:
     """
     questions = recognised = up = down = 0
     for turn in conversation.turns:
-        if not (asks_back(turn.reply_text) if turn.is_question is None else turn.is_question):
+        if not (is_counter_question(turn.reply_text) if turn.is_question is None else turn.is_question):
             continue
         questions += 1
         recognised += turn.is_question is None

@@ -65,7 +65,7 @@ class Receiver:
 
     def commits(self) -> list[str]:
         """What waits for its run."""
-        return [one.deploy.event.commit for one in self.queue.list_waiting()]
+        return [one.deploy.event.commit for one in self.queue.list_open_deploys()]
 
 
 @asynccontextmanager

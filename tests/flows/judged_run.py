@@ -115,7 +115,7 @@ async def run_of(
     run = LiveRun(build_run_context(request))
     with run.context.run_folder:
         if run.context.run_folder.resumed:
-            run.load_stored()
+            run.load_earlier_results()
         return await _judge_answers(run, answers, recorded=recorded)
 
 

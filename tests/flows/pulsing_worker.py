@@ -10,7 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from flows.alerting.watchdog import with_watchdog
+from flows.alerting.watchdog import run_under_watchdog
 from flows.runtime.run import stop_process
 from flows.runtime.slack import build_notifier_without_run, build_recorded_heartbeat
 from monitors.alerts.liveness import Beat
@@ -24,7 +24,7 @@ async def work(folder: Path) -> None:
     config = Config(data_folder=folder, targets={"demo": target})
     while True:
         notifier = build_notifier_without_run(config, "demo", Capability.VERIFY)
-        async with with_watchdog(
+        async with run_under_watchdog(
             notifier, build_recorded_heartbeat(config, "demo"), end_after_s=600, stop=stop_process
         ):
             await asyncio.sleep(0)
@@ -38,7 +38,7 @@ async def hang(folder: Path, slack_api_url: str) -> None:
     values = {"data_folder": folder, "targets": {"demo": target}, "alerts": alerts}
     config = Config.model_validate(values)
     notifier = build_notifier_without_run(config, "demo", Capability.VERIFY)
-    async with with_watchdog(
+    async with run_under_watchdog(
         notifier, build_recorded_heartbeat(config, "demo"), end_after_s=0.2, stop=stop_process
     ):
         os.read(os.pipe()[0], 1)  # what hangs does not ask first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.goldset.lines import case_from_object
+from monitors.goldset.lines import parse_case_object
 from monitors.records.cases import GoldCase
 from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Judged
 from monitors.records.runs import Verdict
@@ -20,7 +20,7 @@ CAUSES = (
 
 
 def issue(number: int) -> GoldCase:
-    made = case_from_object(
+    made = parse_case_object(
         {
             "issue_url": f"https://github.com/acme/jobs/issues/{number}",
             "issue_title": f"Something stops working, number {number}",

@@ -92,7 +92,7 @@ class Repository:
         self.folder = folder
         self.github = GitHub()
         self.chats = {(runner, target): Chat() for runner in RUNNERS for target in TARGETS}
-        self.names_build = self.chance.random() < 0.7
+        self.has_source_of_commit = self.chance.random() < 0.7
         self.wrong = {
             (head, build): self.chance.sample(range(CASES), self.chance.choice([0, 0, 1, 2]))
             for head in (*HEADS, MAIN, QUEUED, FORKED)
@@ -126,7 +126,9 @@ class Repository:
         for target in TARGETS:
             url = self.chats[runner, target].url
             readiness = (
-                f'readiness = {{ version_url = "{url}/version", poll_s = 0.1 }}\n' if self.names_build else ""
+                f'readiness = {{ version_url = "{url}/version", poll_s = 0.1 }}\n'
+                if self.has_source_of_commit
+                else ""
             )
             lines.append(
                 f'[targets.{target}]\nurl = "{url}/chat"\nsuite = "suite.jsonl"\n[targets.{target}.probe]\n'
@@ -223,7 +225,7 @@ class Repository:
     def _go_on_after_stop(self, stopped: Step) -> None:
         """Run the same gate again, or one of another head where the stopped one ran, or neither."""
         choice = self.chance.random()
-        build = self.chance.randrange(2) if self.names_build else stopped.build
+        build = self.chance.randrange(2) if self.has_source_of_commit else stopped.build
         if choice < 0.4:
             self.counts["run again"] += 1
             self.run_gate(replace(stopped, stop_after=None, build=build, begun=threading.Event()))
@@ -235,7 +237,7 @@ class Repository:
     def _choose_step(self) -> Step:
         kind = self.chance.choice(["pull", "pull", "pull", "comment", "push", "queue", "fork"])
         head = {"push": MAIN, "queue": QUEUED, "fork": FORKED}.get(kind) or self.chance.choice(HEADS)
-        build = self.chance.randrange(2) if self.names_build else 0
+        build = self.chance.randrange(2) if self.has_source_of_commit else 0
         return Step(self.chance.choice(RUNNERS), self.chance.choice(TARGETS), kind, head, build)
 
     def _overlap(self, older: Step) -> None:
@@ -243,7 +245,7 @@ class Repository:
         self.counts["overlapping"] += 1
         older.runner, older.held = RUNNERS[0], threading.Event()
         newer = Step(RUNNERS[1], older.target, older.kind, older.head, older.build)
-        newer.build = 1 - older.build if self.names_build else older.build
+        newer.build = 1 - older.build if self.has_source_of_commit else older.build
         thread = threading.Thread(target=self.run_gate, args=(older,))
         thread.start()
         older.begun.wait(60)
@@ -275,7 +277,7 @@ class Repository:
         for name, finished in commented.items():
             (body,) = [body for mark, body in comments.items() if name in mark]
             assert f"{finished.report.verdict}: {name}" in body, finished.step
-            assert finished.step.head[:39] in body or self.names_build, finished.step
+            assert finished.step.head[:39] in body or self.has_source_of_commit, finished.step
             assert finished.report.run_id in body, finished.step
 
 

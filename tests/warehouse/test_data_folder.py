@@ -13,7 +13,7 @@ import pytest
 
 from flows.data_folder import open_store_in
 from flows.deploys.queue import DeployOutcome, DeployQueue, QueuedDeploy
-from flows.process_lock import exclusive_lock
+from flows.process_lock import hold_job_lock
 from flows.verify.run_folder import RunStart, begin_run
 from monitors.errors import ConfigError, WarehouseError, WarehouseUnwritable
 from monitors.records.base import Severity
@@ -54,7 +54,7 @@ def start(run_id: str) -> RunStart:
 def test_every_folder_that_is_made_is_its_owners_alone_and_files_follow_the_umask(tmp_path, umask):
     data = tmp_path / "new" / "data"
     a_run(data)
-    with begin_run(data / "runs", start("run-1")), exclusive_lock(data / "locks", "job", wait_s=1):
+    with begin_run(data / "runs", start("run-1")), hold_job_lock(data / "locks", "job", wait_s=1):
         write_atomically(data / "runs" / "run-1" / "results.json", "{}")
     made = list(data.rglob("*"))
     assert {mode(path) for path in (data, *made) if path.is_dir()} == {0o700}

@@ -19,7 +19,7 @@ from monitors.plural import plural
 from monitors.records.base import Record
 from warehouse.database.connection import REBUILD_HINT, Deadline, open_connection, transaction
 from warehouse.database.database import build_database, remove_database
-from warehouse.database.load import BATCH_ROWS, format_missing, load_archive_hashes, load_segments
+from warehouse.database.load import BATCH_ROWS, format_segment_loss, load_archive_hashes, load_segments
 from warehouse.database.stage import (
     Entry,
     NamedSegment,
@@ -27,7 +27,7 @@ from warehouse.database.stage import (
     build_entry,
     clear_stage,
     get_verified_parquet,
-    insert_staged,
+    insert_stage_lines,
     list_current_manifests,
     read_manifest,
     stage_archived_segments,
@@ -97,7 +97,7 @@ def _copy_archive(
 ) -> None:
     try:
         manifest = read_manifest(journal, name)
-        wanted = list(_select_loaded(build_entries(manifest), loaded, copies))
+        wanted = list(_select_segments_in_file(build_entries(manifest), loaded, copies))
         parquet = get_verified_parquet(journal, manifest, scratch)
     except WarehouseError as error:
         copies.problems.append(CheckProblem(kind=CheckProblemKind.SEGMENT_DAMAGED, text=str(error)))
@@ -105,7 +105,7 @@ def _copy_archive(
     with transaction(fresh):
         clear_stage(fresh)
         stage_archived_segments(fresh, parquet, [entry.header.id for entry in wanted])
-        insert_staged(fresh, wanted, journal.now())
+        insert_stage_lines(fresh, wanted, journal.now())
 
 
 def _batches(
@@ -115,7 +115,7 @@ def _batches(
     rows = 0
     for name in names:
         named = _read_segment(journal, name, copies)
-        if named is None or not list(_select_loaded([build_entry(named)], loaded, copies)):
+        if named is None or not list(_select_segments_in_file([build_entry(named)], loaded, copies)):
             continue
         batch.append(named)
         rows += len(named.segment.lines)
@@ -135,7 +135,9 @@ def _read_segment(journal: Journal, name: str, copies: CopyReport) -> NamedSegme
         return None
 
 
-def _select_loaded(entries: Sequence[Entry], loaded: Mapping[str, str], copies: CopyReport) -> Iterator[Entry]:
+def _select_segments_in_file(
+    entries: Sequence[Entry], loaded: Mapping[str, str], copies: CopyReport
+) -> Iterator[Entry]:
     """Yield the segments that the file has loaded with the same hash; report another hash as a problem."""
     for entry in entries:
         copies.ids.add(entry.header.id)
@@ -197,12 +199,12 @@ def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
     with open_connection(database.file, deadline, read_only=True) as live:
         entries = {str(row[0]): str(row[1]) for row in live.execute("select id, sha256 from segments").fetchall()}
         archives = load_archive_hashes(live)
-        missing = store.count_missing(live)
+        missing = store.count_absent_segments(live)
     with build_database(database.file, deadline, database.schema, database.clock) as (fresh, beside):
         copies = load_copies(fresh, store.journal, database.scratch, entries, archives)
         problems = [
             *_report_lost_rows(missing, len(copies.ids - entries.keys()), store.count_lost()),
-            *_report_missing(entries, copies.ids),
+            *_report_absent_segments(entries, copies.ids),
             *_report_set_aside(store),
             *copies.problems,
         ]
@@ -241,7 +243,7 @@ def _report_lost_rows(missing: int, pending: int, lost: int) -> Iterator[CheckPr
     """Report loaded segments that are gone from the file; the journal has ``pending`` ones, not ``lost`` ones."""
     lost += max(0, missing - pending)
     if lost:
-        yield CheckProblem(kind=CheckProblemKind.LOADED_ROWS_LOST, text=format_missing(lost))
+        yield CheckProblem(kind=CheckProblemKind.LOADED_ROWS_LOST, text=format_segment_loss(lost))
     elif missing:
         yield CheckProblem(
             kind=CheckProblemKind.LOADED_ROWS_LOST,
@@ -250,7 +252,7 @@ def _report_lost_rows(missing: int, pending: int, lost: int) -> Iterator[CheckPr
         )
 
 
-def _report_missing(entries: dict[str, str], present: set[str]) -> Iterator[CheckProblem]:
+def _report_absent_segments(entries: dict[str, str], present: set[str]) -> Iterator[CheckProblem]:
     for segment_id in sorted(entries.keys() - present):
         yield CheckProblem(
             kind=CheckProblemKind.SEGMENT_MISSING,

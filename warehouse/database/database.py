@@ -176,7 +176,7 @@ def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, c
     missing = [step for step in schema.migrations if step.number > done]
     for step in missing:
         _apply(connection, step, clock)
-    if missing or _views_differ(connection, schema):
+    if missing or _has_different_views(connection, schema):
         with transaction(connection):
             connection.execute(schema.views)
             connection.execute("delete from view_set")
@@ -196,9 +196,9 @@ def read_schema_number(connection: duckdb.DuckDBPyConnection, file: Path) -> int
     return int(row[0]) if row else 0
 
 
-def is_current(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema) -> bool:
+def has_newest_schema(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema) -> bool:
     """Whether the schema is up to date. Works on a read-only connection."""
-    return read_schema_number(connection, file) == schema.newest and not _views_differ(connection, schema)
+    return read_schema_number(connection, file) == schema.newest and not _has_different_views(connection, schema)
 
 
 def _apply(connection: duckdb.DuckDBPyConnection, step: Migration, clock: Clock) -> None:
@@ -209,7 +209,7 @@ def _apply(connection: duckdb.DuckDBPyConnection, step: Migration, clock: Clock)
         )
 
 
-def _views_differ(connection: duckdb.DuckDBPyConnection, schema: Schema) -> bool:
+def _has_different_views(connection: duckdb.DuckDBPyConnection, schema: Schema) -> bool:
     return connection.execute("select sha256 from view_set").fetchall() != [(_hash_views(schema),)]
 
 
@@ -297,7 +297,7 @@ class Database:
         deadline = Deadline(self.patience, wait_s)
         self.ensure(wait_s)
         with self._open_shared(deadline) as connection:
-            if is_current(connection, self.file, self.schema):
+            if has_newest_schema(connection, self.file, self.schema):
                 yield connection
                 return
         self._write_once(wait_s)

@@ -24,7 +24,7 @@ from warehouse.database.stage import (
     clear_stage,
     delete_segment_rows,
     get_verified_parquet,
-    insert_staged,
+    insert_stage_lines,
     list_current_manifests,
     parse_hash,
     read_manifest,
@@ -72,17 +72,17 @@ class LoadReport(Record):
     too_new: int = 0
     damaged: tuple[DamagedSegment, ...] = ()
 
-    def add_missing(self, count: int) -> LoadReport:
+    def add_loss_count(self, count: int) -> LoadReport:
         """Return the report with the count of missing segments."""
         return self.model_copy(update={"missing": count})
 
     def errors(self) -> Sequence[WarehouseDamaged]:
         """One error per damaged segment, and one for missing ones, for the monitor's owners."""
         errors = [WarehouseDamaged(each.text) for each in self.damaged]
-        return [*errors, WarehouseDamaged(format_missing(self.missing))] if self.missing else errors
+        return [*errors, WarehouseDamaged(format_segment_loss(self.missing))] if self.missing else errors
 
 
-def format_missing(count: int) -> str:
+def format_segment_loss(count: int) -> str:
     """Format what is lost of segments that neither the file nor the journal has, and what to do."""
     return (
         f"{plural(count, 'segment')} that had been loaded can be read neither from the warehouse nor from its "
@@ -96,7 +96,7 @@ class _SkippedSegments:
     too_new: int = 0
 
 
-def list_pending(
+def list_segments_to_load(
     connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | None = None
 ) -> Sequence[str]:
     """List the names of the segments (of one folder) that are not loaded yet, oldest first."""
@@ -117,7 +117,7 @@ def load_journal(
     rows: Counter[str] = Counter()
     left = _SkippedSegments()
     count = _load_archives(connection, journal, scratch, rows, left)
-    for batch in _batches(journal, list_pending(connection, journal, folder), left):
+    for batch in _batches(journal, list_segments_to_load(connection, journal, folder), left):
         for each in _load_batch(connection, journal, batch, left):
             rows.update(each.segment.header.rows)
             count += 1
@@ -127,9 +127,9 @@ def load_journal(
 def load_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], *, all_new: bool = False
 ) -> None:
-    """Insert segments into the tables, inside the caller's transaction. ``all_new`` as in `insert_staged`."""
+    """Insert segments into the tables, inside the caller's transaction. ``all_new`` as in `insert_stage_lines`."""
     stage_segments(connection, batch)
-    insert_staged(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
+    insert_stage_lines(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
 
 
 def load_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
@@ -178,21 +178,21 @@ def _load_archive(
     In a replacing archive, also those with another hash. Return how many.
     """
     loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
-    wanted = [each for each in build_entries(manifest) if _is_lacking(each, loaded, manifest)]
+    wanted = [each for each in build_entries(manifest) if _is_absent_or_old(each, loaded, manifest)]
     ids = [each.header.id for each in wanted]
     with transaction(connection):
         if wanted:
             delete_segment_rows(connection, [segment_id for segment_id in ids if segment_id in loaded])
             clear_stage(connection)
             stage_archived_segments(connection, get_verified_parquet(journal, manifest, scratch), ids)
-            insert_staged(connection, wanted, journal.now())
+            insert_stage_lines(connection, wanted, journal.now())
         remember_archive(connection, journal, manifest)
     for each in wanted:
         rows.update(each.header.rows)
     return len(wanted)
 
 
-def _is_lacking(entry: Entry, loaded: Mapping[str, str], manifest: ArchiveManifest) -> bool:
+def _is_absent_or_old(entry: Entry, loaded: Mapping[str, str], manifest: ArchiveManifest) -> bool:
     if entry.header.id not in loaded:
         return True
     return manifest.replaces is not None and loaded[entry.header.id] != entry.header.sha256

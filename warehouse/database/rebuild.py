@@ -131,7 +131,7 @@ def _copy_segments(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> Non
             )
 
 
-def restore_missing(connection: duckdb.DuckDBPyConnection, old: OldFile) -> tuple[MissingSegment, ...]:
+def restore_rows_of_old_file(connection: duckdb.DuckDBPyConnection, old: OldFile) -> tuple[MissingSegment, ...]:
     """Insert the copied rows into the new file; return the missing segments with the number of restored rows."""
     if old.copy is None:
         return old.missing
@@ -266,7 +266,7 @@ def _fill_database(
     loaded = load_journal(connection, store.journal, database.scratch)
     have = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
     old = copy_missing_rows(database, deadline, have)
-    missing = () if journal_only else restore_missing(connection, old)
+    missing = () if journal_only else restore_rows_of_old_file(connection, old)
     return RebuildReport(
         loaded=loaded,
         stored_at=None,

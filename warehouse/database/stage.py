@@ -82,7 +82,7 @@ def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedS
         )
 
 
-def insert_staged(
+def insert_stage_lines(
     connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry], now: datetime, *, all_new: bool = False
 ) -> None:
     """Insert the staged lines into the tables, with the segments' entries.

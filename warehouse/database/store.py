@@ -20,7 +20,7 @@ from monitors.records.incidents import Incident
 from monitors.records.runs import RunReport
 from warehouse.database.connection import WaitPolicy
 from warehouse.database.database import Database, Ledger, Schema, load_bundled_schema, read_ledger, write_ledger
-from warehouse.database.load import LoadReport, list_pending, load_journal
+from warehouse.database.load import LoadReport, list_segments_to_load, load_journal
 from warehouse.journal.journal import Journal
 from warehouse.journal.segments import Clock, Entropy
 
@@ -112,7 +112,7 @@ class Store:
         Raises `WarehouseBusy` if the file stays locked; nothing is lost, and the next load completes it.
         """
         with self.database.open_for_writing(wait_s) as connection:
-            lost_before, missing_before = self.count_lost(), self.count_missing(connection)
+            lost_before, missing_before = self.count_lost(), self.count_absent_segments(connection)
             report = self.load_into(connection)
             self.save_ledger(connection)
         restored = max(0, missing_before - (report.missing - lost_before))
@@ -124,12 +124,12 @@ class Store:
         What cannot be read is also stored for `take_load_errors`, since the next load no longer meets it.
         """
         report = load_journal(connection, self.journal, self.database.scratch, folder)
-        missing = self.count_missing(connection)
-        if missing and (loss := missing - len(list_pending(connection, self.journal))) > 0:
+        missing = self.count_absent_segments(connection)
+        if missing and (loss := missing - len(list_segments_to_load(connection, self.journal))) > 0:
             ledger = read_ledger(self.database.file)
             if ledger is not None:
                 write_ledger(self.database.file, ledger.add_lost(loss))
-        report = report.add_missing(self.count_lost())
+        report = report.add_loss_count(self.count_lost())
         self._load_errors.extend(report.errors())
         return report
 
@@ -198,7 +198,7 @@ class Store:
         with self.database.open_for_reading(wait_s) as connection:
             return read_incidents(connection, target)
 
-    def last_report(
+    def find_last_report(
         self, target: str, suite_sha256: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
     ) -> RunReport | None:
         """Return the newest report of a finished run over the same cases, except that of run ``before``."""
@@ -229,7 +229,7 @@ class Store:
 
     def save_ledger(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Write the ledger beside the file, so that a loss can be detected; not while segments are missing."""
-        if not self.count_missing(connection):
+        if not self.count_absent_segments(connection):
             ledger = self.build_ledger(connection)
             write_ledger(
                 self.database.file, Ledger(segments=ledger.segments, as_of=ledger.as_of, lost=self.count_lost())
@@ -239,7 +239,7 @@ class Store:
         """Build the ledger of an open file, as it is after a rebuild."""
         return Ledger(segments=_count_segments(connection), as_of=self.clock())
 
-    def count_missing(self, connection: duckdb.DuckDBPyConnection) -> int:
+    def count_absent_segments(self, connection: duckdb.DuckDBPyConnection) -> int:
         """Count the segments that were committed to the file and are no longer in it."""
         ledger = read_ledger(self.database.file)
         return max(0, ledger.segments - _count_segments(connection)) if ledger else 0
@@ -262,7 +262,7 @@ def _count_segments(connection: duckdb.DuckDBPyConnection) -> int:
     return int(row[0]) if row else 0
 
 
-def parse_stored(text: object, kind: type[Stored], name: str, remains: str) -> Stored:
+def parse_record_text(text: object, kind: type[Stored], name: str, remains: str) -> Stored:
     """Parse a stored record, which people know as ``name``.
 
     Raises `WarehouseDamaged` where it was written in another form; ``remains`` says what is still there.
@@ -278,4 +278,4 @@ def parse_stored(text: object, kind: type[Stored], name: str, remains: str) -> S
 
 
 def _parse_report(row: Sequence[object]) -> RunReport:
-    return parse_stored(row[0], RunReport, "report", "its figures are still in the views")
+    return parse_record_text(row[0], RunReport, "report", "its figures are still in the views")

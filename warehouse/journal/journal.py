@@ -64,9 +64,9 @@ class Journal:
         ``run_id`` names the run they belong to, which can later be resumed from them, or ``None``. Raises
         `WarehouseUnwritable` with the path and what to do; then nothing was stored. ``rows`` must not be empty.
         """
-        return self.append_encoded(encode_rows(rows), run_id=run_id)
+        return self.append_row_bytes(encode_rows(rows), run_id=run_id)
 
-    def append_encoded(self, rows: EncodedRows, *, run_id: str | None) -> SegmentId:
+    def append_row_bytes(self, rows: EncodedRows, *, run_id: str | None) -> SegmentId:
         """As `append`, for rows that another process has encoded."""
         return self._write(rows, folder=SHARED if run_id is None else run_id, run_id=run_id)
 

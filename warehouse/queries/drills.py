@@ -23,7 +23,7 @@ def find_last_drill(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Dri
         raise WarehouseDamaged("the newest drill has a report of another form") from error
 
 
-def is_stored(store: Store, drill_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> bool:
+def has_drill_row(store: Store, drill_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> bool:
     """Whether the warehouse knows a drill."""
     return bool(
         store.query("select 1 from drills where drill_id = $drill", {"drill": drill_id}, wait_s=wait_s).rows
@@ -41,7 +41,7 @@ def list_receipts(store: Store, alert_id: str) -> tuple[Receipt, ...]:
     return tuple(Receipt.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
 
 
-def count_other_waiting(store: Store, alert_id: str) -> tuple[int, datetime | None]:
+def count_other_alerts_to_send(store: Store, alert_id: str) -> tuple[int, datetime | None]:
     """Count the other unsent alerts; also return the time of the oldest."""
     table = store.query(
         "select count(*), min(created_at) from unsent_alerts where id <> $alert", {"alert": alert_id}

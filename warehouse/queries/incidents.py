@@ -82,7 +82,7 @@ def find_latest_alerts(store: Store, incidents: Sequence[Incident]) -> Mapping[s
     return {str(fingerprint): str(alert_id) for fingerprint, alert_id in table.rows}
 
 
-def list_silences(store: Store) -> tuple[Silence, ...]:
+def list_all_silences(store: Store) -> tuple[Silence, ...]:
     """List all silences including expired ones, newest first."""
     table = store.query("select record from silences order by starts_at desc, id")
     return tuple(Silence.model_validate_json(str(row[0])) for row in table.rows)
@@ -103,7 +103,7 @@ def load_story(store: Store, incident: Incident) -> Story:
         done=_list_actions(store, incident, messages),
         # What a silence covers is asked at a time at which it is active.
         silences=tuple(
-            silence for silence in list_silences(store) if silence.is_muting(incident, silence.starts_at)
+            silence for silence in list_all_silences(store) if silence.is_silence_for(incident, silence.starts_at)
         ),
         evidence=_list_evidence(store, incident),
     )
@@ -254,7 +254,7 @@ def find_newest_alert(store: Store, target: str, kind: IncidentKind) -> FirstAle
     return None
 
 
-def find_undelivered(store: Store, target: str, *, tried_before: datetime) -> Mapping[str, Alert]:
+def find_alerts_to_send_again(store: Store, target: str, *, tried_before: datetime) -> Mapping[str, Alert]:
     """The last message about each open incident of ``target`` of which nobody was notified, by fingerprint.
 
     What a channel refused since ``tried_before`` is left out: it was tried just now.
@@ -288,7 +288,7 @@ def list_sent_alerts(store: Store, run_id: str, target: str) -> Sequence[tuple[s
     return [(str(channel), str(ts), Alert.model_validate_json(str(record))) for channel, ts, record in table.rows]
 
 
-def count_waiting(store: Store, target: str) -> int:
+def count_alerts_to_send(store: Store, target: str) -> int:
     """Count the unsent alerts about ``target``."""
     table = store.query("select count(*) from unsent_alerts where target = $target", {"target": target})
     return int(str(table.rows[0][0]))

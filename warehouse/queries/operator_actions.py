@@ -120,7 +120,7 @@ def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *,
                 raise
             except Exception as error:  # noqa: BLE001 - what one action trips over must not hold back an alert
                 failed.append(f"{action_id}: {type(error).__name__}")
-        silences = _list_silences(connection)
+        silences = _read_silences(connection)
         store.save_ledger(connection)
     return ActionResults(tuple(done), silences, tuple(failed))
 
@@ -149,7 +149,7 @@ order by created_at desc, id limit 1
 """
 
 
-def _list_silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]:
+def _read_silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]:
     """List the silences; skip those of a newer Lookout, which mute nothing here."""
     rows = connection.execute("select record from silences order by starts_at desc, id").fetchall()
     silences: list[Silence] = []

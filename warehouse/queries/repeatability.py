@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from monitors.records.self_checks import RecordedAsk, RepeatabilityRun, RepeatedCase
 from monitors.records.targets import Environment
-from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, parse_stored
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, parse_record_text
 
 MAX_RUNS: Final = 60
 """Runs whose cases are read: two months of one a night."""
@@ -78,7 +78,9 @@ def find_last_session(
     return _parse_session(table.rows[0]) if table.rows else None
 
 
-def find_last_asked(store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Mapping[str, datetime]:
+def find_last_session_times(
+    store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S
+) -> Mapping[str, datetime]:
     """Find when each case of a target was last asked twice, by case id."""
     table = store.query(
         "select c.case_id, max(r.started_at) from repeated_cases c join repeatability_runs r using (run_id)"
@@ -100,7 +102,7 @@ def _load_sessions(store: Store, scope: RepeatScope, wait_s: float) -> Sequence[
 
 
 def _parse_session(row: Sequence[object]) -> RepeatabilityRun:
-    return parse_stored(
+    return parse_record_text(
         row[0], RepeatabilityRun, "session of repeated questions", "its pairs are still in `repeated_cases`"
     )
 

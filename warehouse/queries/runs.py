@@ -19,7 +19,7 @@ MAX_RUNS_SEARCHED = 100
 _LINEAGES: Final = TypeAdapter(tuple[JudgeLineage, ...])
 
 
-def find_last_accepted(
+def find_baseline_run(
     store: Store,
     target: str,
     environment: Environment,
@@ -55,7 +55,7 @@ def find_last_accepted(
     return Baseline(report=report, asked=_list_results(store, report.run_id, wait_s)) if report else None
 
 
-def find_last_answered(
+def find_last_run_with_answers(
     store: Store, target: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> RunReport | None:
     """Find the newest finished run of ``target`` that got answers, except run ``before``."""

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from monitors.records.logs import HallucinationEntry, LogCursor, LoggedHallucination
 from monitors.records.nightly import NightlyReport
-from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, Table, parse_stored
+from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, Table, parse_record_text
 
 
 def iterate_known_ids(
@@ -56,7 +56,7 @@ def find_nightly_report(store: Store, run_id: str, *, wait_s: float = DEFAULT_RE
 
 
 def _parse_report(row: Sequence[object]) -> NightlyReport:
-    return parse_stored(row[0], NightlyReport, "report of a night", "its figures are still in `nightly_trend`")
+    return parse_record_text(row[0], NightlyReport, "report of a night", "its figures are still in `nightly_trend`")
 
 
 def find_log_cursor(store: Store, log: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> LogCursor | None:

@@ -41,7 +41,7 @@ def list_command(
     Exit code 4 when some of what was stored cannot be read, so that incidents may be missing.
     """
     from deployments.cli.alerts.incidents import build_incident_table, find_losses
-    from warehouse.queries.incidents import find_latest_alerts, list_incidents, list_silences
+    from warehouse.queries.incidents import find_latest_alerts, list_all_silences, list_incidents
 
     session = _open_session(config, data_folder)
     incidents, losses = list_incidents(session.store, resolved_too=everything, target=target), find_losses(session)
@@ -51,7 +51,7 @@ def list_command(
         _print_json_lines(incidents)
     elif incidents:
         messages = find_latest_alerts(session.store, incidents)
-        table = build_incident_table(incidents, messages, list_silences(session.store), session.actions.now())
+        table = build_incident_table(incidents, messages, list_all_silences(session.store), session.actions.now())
         make_terminal_console().print(table)
     elif not losses:
         print_text("Nothing was ever broken here." if everything else "Nothing is broken that Lookout knows of.")
@@ -163,7 +163,7 @@ def silence_command(
         kind=kind,
         incident=incident,
     )
-    _print_records(
+    _print_records_for_people(
         make_silences(_open_session(config, data_folder), matchers, lasting=lasting, until=until), as_json=as_json
     )
 
@@ -176,11 +176,11 @@ def silences_command(
 ) -> None:
     """List what is silenced, who asked for that, why, and until when."""
     from deployments.cli.alerts.incidents import build_silence_table
-    from warehouse.queries.incidents import list_silences
+    from warehouse.queries.incidents import list_all_silences
 
     session = _open_session(config, data_folder)
     now = session.actions.now()
-    silences = [silence for silence in list_silences(session.store) if everything or silence.ends_at > now]
+    silences = [silence for silence in list_all_silences(session.store) if everything or silence.ends_at > now]
     if as_json:
         _print_json_lines(silences)
     elif silences:
@@ -199,7 +199,7 @@ def unsilence_command(
     """End a silence now; the next run reports what still fails."""
     from deployments.cli.alerts.silences import end_silence  # as for list
 
-    _print_records(
+    _print_records_for_people(
         [end_silence(_open_session(config, data_folder), silence_id, by=_require_name(by))], as_json=as_json
     )
 
@@ -233,7 +233,7 @@ def _store_action(
         print_text(outcome.text)
 
 
-def _print_records(records: Sequence[Record], *, as_json: bool) -> None:
+def _print_records_for_people(records: Sequence[Record], *, as_json: bool) -> None:
     if as_json:
         _print_json_lines(records)
         return

@@ -161,7 +161,7 @@ def build_incident_table(
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for incident in incidents:
-        active_silence = next((silence for silence in silences if silence.is_muting(incident, now)), None)
+        active_silence = next((silence for silence in silences if silence.is_silence_for(incident, now)), None)
         message = alerts.get(incident.fingerprint, "")
         table.add_row(
             Text(format_short_id(incident), style="bold"),
@@ -284,7 +284,9 @@ def _collect_changes(versions: Sequence[Incident]) -> Iterator[StoryLine]:
     """Yield the changes that runs brought. Acknowledgements are left to the line about the action."""
     before: Incident | None = None
     for version in versions:
-        if version.state is not IncidentState.ACKNOWLEDGED and _state_key(before) != _state_key(version):
+        if version.state is not IncidentState.ACKNOWLEDGED and _build_state_key(before) != _build_state_key(
+            version
+        ):
             over = version.state is IncidentState.RESOLVED  # by a later run, which the message of its end names
             seen_by = "" if over else version.last_run_id
             text = ", ".join(filter(None, (version.state.value, f"SEV {int(version.severity)}", seen_by)))
@@ -292,7 +294,7 @@ def _collect_changes(versions: Sequence[Incident]) -> Iterator[StoryLine]:
         before = version
 
 
-def _state_key(version: Incident | None) -> tuple[object, ...]:
+def _build_state_key(version: Incident | None) -> tuple[object, ...]:
     return (version.state, version.severity, version.opened_at) if version else ()
 
 

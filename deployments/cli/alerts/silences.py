@@ -20,7 +20,7 @@ from monitors.records.base import Record
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind
 from monitors.records.operator_actions import Silence
-from warehouse.queries.incidents import list_silences
+from warehouse.queries.incidents import list_all_silences
 from warehouse.queries.operator_actions import append_silence
 
 MAX_SILENCE: Final = timedelta(days=90)
@@ -60,21 +60,21 @@ def make_silences(
     silences = tuple(build_silence(matchers, fingerprint, now, ends_at) for fingerprint in about)
     for silence in silences:
         append_silence(session.store.journal, silence)
-    _apply_pending(session)
+    _apply_actions_if_free(session)
     return silences
 
 
 def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
     """End a silence now. Raises `ConfigError` for one that does not exist or is over."""
     now = session.actions.now()
-    silences = {silence.id: silence for silence in list_silences(session.store)}
+    silences = {silence.id: silence for silence in list_all_silences(session.store)}
     silence = silences.get(silence_id)
     if silence is None or silence.ends_at <= now:
         running = ", ".join(silence.id for silence in silences.values() if silence.ends_at > now) or "there is none"
         raise ConfigError(f"no silence {silence_id} is in force: {running}")
     ended = silence.end(now, by)
     append_silence(session.store.journal, ended)
-    _apply_pending(session)
+    _apply_actions_if_free(session)
     return ended
 
 
@@ -146,7 +146,7 @@ def _format_validation_error(error: ValidationError) -> str:
     return f"{'.'.join(first)}: {message}"
 
 
-def _apply_pending(session: IncidentSession) -> None:
+def _apply_actions_if_free(session: IncidentSession) -> None:
     """Apply the journal's pending actions. If the warehouse is busy, the next run does it."""
     # The silence is in the journal; the next run loads it.
     with suppress(WarehouseBusy):

@@ -45,7 +45,7 @@ def print_inspection(
             f"\nPicture with what was found outlined: {escape(os.path.relpath(inspection.picture))}", soft_wrap=True
         )
     if inspection.box is not None:
-        for line in _list_conclusions(inspection, configured):
+        for line in _describe_trials(inspection, configured):
             console.print(f"\n{escape(line)}", highlight=False, soft_wrap=True)
         _print_citations(console, inspection, name, graders)
         _print_wire(console, inspection, name, configured)
@@ -100,7 +100,7 @@ def _shorten(text: str) -> str:
     return text[:MAX_SHOWN_CHARACTERS] + ("…" if len(text) > MAX_SHOWN_CHARACTERS else "")
 
 
-def _list_conclusions(inspection: PageInspection, configured: ProbeSettings) -> Iterator[str]:
+def _describe_trials(inspection: PageInspection, configured: ProbeSettings) -> Iterator[str]:
     """Yield what the trials prove, as one or two sentences."""
     trials, best = inspection.trials, next(iter(inspection.wire), None)
     if not trials:

@@ -18,7 +18,7 @@ import typer
 from deployments.cli.data_folder import load_pending
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, AllowProductionOption, ConfigOption, JsonOption
-from deployments.cli.verify import check_ci
+from deployments.cli.verify import refuse_production_in_ci
 from flows.terminal import print_text, write_json, write_note
 from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
@@ -163,7 +163,7 @@ def refuse_production_addresses(config: Config, target: str, addresses: Iterable
     for address in addresses:
         moved_config = config.replace_target(target, configured.move_to(address))
         refuse_production(moved_config, target, get_environment())
-        if note := check_ci(moved_config, target, get_environment(), allowed=allowed):
+        if note := refuse_production_in_ci(moved_config, target, get_environment(), allowed=allowed):
             notes[note] = None
     for note in notes:
         write_note(f"{note}\n")

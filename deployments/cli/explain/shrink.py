@@ -100,7 +100,7 @@ def shrink_command(
     refuse_production_addresses(configured, name, plan.addresses, allow_production)
     with show_waiting(f"{name}: asking {case}"):
         if ask is not None:
-            return _print_results(asyncio.run(_ask_case(plan, ask)))
+            return _print_shrink_results(asyncio.run(_ask_case(plan, ask)))
         shrinker, shrunk = asyncio.run(_shrink_case(plan, budget))
         draft = _store_draft(plan, shrinker, shrunk)
     if as_json:
@@ -147,15 +147,15 @@ async def _ask_case(plan: ShrinkPlan, times: int) -> Sequence[CaseResult]:
         return await ask_case_times(await _open_asker(plan, plan.address, stack), plan.case, times)
 
 
-def _print_results(results: Sequence[CaseResult]) -> ExitCode:
-    from flows.explain.bisect import format_reason  # every driver
+def _print_shrink_results(results: Sequence[CaseResult]) -> ExitCode:
+    from flows.explain.bisect import format_outcome_reason  # every driver
 
     failed = [result for result in results if result.assessment.outcome is CaseOutcome.FAILED]
     right = [result for result in results if result.assessment.outcome is CaseOutcome.CORRECT]
     for result in results:
         kinds = ", ".join(FAILURE_WORDS[kind] for kind in result.assessment.failure_kinds)
         outcome = result.assessment.outcome.value.replace("_", " ")
-        print_text(f"  {outcome}: {f'{kinds}: ' * bool(kinds)}{redact(format_reason(result))}")
+        print_text(f"  {outcome}: {f'{kinds}: ' * bool(kinds)}{redact(format_outcome_reason(result))}")
     print_text(f"Fails {len(failed)} of {len(results)}, right {len(right)} of {len(results)}.")
     if failed:
         return ExitCode.FAIL
@@ -200,13 +200,13 @@ def format_shrunk(
         return
     yield f"{plan.case.id} fails {shrunk.first_failed} of {shrunk.first_asked}: {draft.finding.split(': ', 1)[-1]}"
     if shrunk.turns == plan.case.turns:
-        end = _format_end(shrunk, shrinker)
+        end = _format_shrink_end(shrunk, shrinker)
         yield f"Nothing could be left out{end}. {plural(shrunk.probes, 'question')} asked."
     else:
         yield (
             f"Smallest question that still fails the same way, {shrunk.length} of "
             f"{plural(shrunk.length_before, 'word')}, fails {shrunk.failed} of {shrunk.asked}"
-            f"{_format_end(shrunk, shrinker)}:"
+            f"{_format_shrink_end(shrunk, shrinker)}:"
         )
         yield from (f"  {redact(turn)}" for turn in shrunk.turns)
         yield from _format_notes(shrinker, shrunk)
@@ -221,7 +221,7 @@ def _format_not_shrunk(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQ
     return f"{plan.case.id} cannot be shrunk: {counts}, and what fails at most half of the time cannot be followed."
 
 
-def _format_end(shrunk: ShrunkQuestion, shrinker: CaseShrinker) -> str:
+def _format_shrink_end(shrunk: ShrunkQuestion, shrinker: CaseShrinker) -> str:
     match shrunk.end:
         case ShrinkEnd.BUDGET:
             return "; the budget is used up, a smaller one may be left"

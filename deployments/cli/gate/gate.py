@@ -30,10 +30,10 @@ from deployments.cli.options import (
     VerboseOption,
 )
 from deployments.cli.verify import (
-    can_be_resumed,
-    check_ci,
     complete_address,
     is_address,
+    is_run_resumable,
+    refuse_production_in_ci,
     resolve_target,
     run_verification,
 )
@@ -298,7 +298,7 @@ def _verify_target(
 ) -> tuple[JobResults | None, _GateResult | None]:
     """Run the whole verification of the target, as ``lookout verify`` does."""
     name, config = _load_target_config(options)
-    note = check_ci(config, name, environment, allowed=options.allow_production)
+    note = refuse_production_in_ci(config, name, environment, allowed=options.allow_production)
     if note:
         write_note(f"{note}\n")
     config = complete_address(options.target or "", name, config, environment)
@@ -316,7 +316,7 @@ def _verify_target(
         target=name,
         config=config,
         commit=options.commit,
-        fresh=options.fresh or not can_be_resumed(config, name, options.commit, change),
+        fresh=options.fresh or not is_run_resumable(config, name, options.commit, change),
         baseline=str(Path(options.baseline).absolute()) if Path(options.baseline).is_file() else options.baseline,
         pull_request=job.pull_request if job else None,
         change=change,
@@ -327,7 +327,7 @@ def _verify_target(
         report = run_verification(request)
     if report is None:
         if posts is not None:
-            posts.report_stopped()
+            posts.report_run_stop()
         return posts, None
     folder = get_runs_folder(config) / report.run_id
     _, cases = read_results(folder / "results.json")

@@ -129,7 +129,7 @@ class JobResults:
             )
             raise
 
-    def report_stopped(self) -> None:
+    def report_run_stop(self) -> None:
         """Report that a person or the runner stopped the run."""
         asyncio.run(self._place.post_state(State.ERROR, "the run was stopped before its verdict"))
 

@@ -35,7 +35,7 @@ from monitors.records.runs import (
     format_metric,
     format_uncovered,
 )
-from monitors.reports.figures import build_tally_rows, format_causes, format_changes, format_raised
+from monitors.reports.figures import build_tally_rows, format_causes, format_changes, format_severity_rises
 from monitors.reports.format import format_experiment, format_headline, format_questions
 from monitors.reports.proof_rows import (
     build_change_rows,
@@ -81,13 +81,13 @@ def _format_comparison(report: RunReport, cases: Sequence[CaseResult]) -> Iterat
     scores = "  ·  ".join(f"{row.name} {row.before} → {row.now}" for row in build_score_rows(compared))
     yield scores
     yield escape(format_outcome(compared, report.recheck))
-    yield from _format_newly_failing(compared, cases)
+    yield from _format_new_failures(compared, cases)
     for row in build_change_rows(compared):
         if row.fixed:
             yield f"[green]fixed[/], severity {row.severity}: {escape(_format_ids(row.fixed))}"
 
 
-def _format_newly_failing(compared: Comparison, cases: Sequence[CaseResult]) -> Iterator[str]:
+def _format_new_failures(compared: Comparison, cases: Sequence[CaseResult]) -> Iterator[str]:
     """Yield newly failing cases by the severity of their failure, which may be above the case's own."""
     severities = {case_id: row.severity for row in compared.severities for case_id in row.newly_failing}
     for result in cases:
@@ -225,8 +225,8 @@ def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResu
         console.print(_build_reason_table(report.reasons))
     console.print()
     console.print(_build_arithmetic_table(report))
-    if format_raised(report):
-        print_wrapped(console, escape(format_raised(report)))
+    if format_severity_rises(report):
+        print_wrapped(console, escape(format_severity_rises(report)))
     console.print(_build_metric_table(report))
     _print_rating(console, report)
     print_named(console, "Parity", (escape(format_parity(gap)) for gap in report.parity))

@@ -177,7 +177,7 @@ async def _push(request: DatasetRequest, suite: Suite, options: PushOptions) -> 
         plan = build_push_plan(compared.diff, suite.cases, overwrite=options.overwrite, prune=options.prune)
         _print_diff(request, compared.diff, options)
         if plan.blocked:
-            return _report_blocked(request, compared.diff, plan, options)
+            return _report_push_conflicts(request, compared.diff, plan, options)
         if plan.size == 0 and compared.dataset is not None:
             await platform.datasets.tag(compared.dataset, build_dataset_tag(suite))
             return _report_push(request, suite, compared, plan, options)
@@ -201,7 +201,9 @@ def _print_diff(request: DatasetRequest, diff: DatasetDiff, options: PushOptions
     print_text("\n".join(describe_dataset_diff(diff, max_entries=options.most)))
 
 
-def _report_blocked(request: DatasetRequest, diff: DatasetDiff, plan: PushPlan, options: PushOptions) -> ExitCode:
+def _report_push_conflicts(
+    request: DatasetRequest, diff: DatasetDiff, plan: PushPlan, options: PushOptions
+) -> ExitCode:
     print_text(
         f"\n{plural(plan.blocked, 'case was', 'cases were')} changed in the dataset since the last push, so "
         f"nothing was written. To take the changes over: lookout gold pull {request.address}; to overwrite them: "
@@ -209,7 +211,7 @@ def _report_blocked(request: DatasetRequest, diff: DatasetDiff, plan: PushPlan, 
         err=options.as_json,
     )
     if options.as_json:
-        summary = {"written": 0, "deleted": 0, "blocked": plan.blocked, "diff": _diff_to_json(diff)}
+        summary = {"written": 0, "deleted": 0, "blocked": plan.blocked, "diff": _convert_diff_to_json(diff)}
         write_json(json.dumps(summary, ensure_ascii=False) + "\n")
     return ExitCode.FAIL
 
@@ -223,7 +225,7 @@ def _report_push(
         summary |= {
             "tag": build_dataset_tag(suite),
             "dataset": dataset.model_dump(mode="json"),
-            "diff": _diff_to_json(diff),
+            "diff": _convert_diff_to_json(diff),
         }
         write_json(json.dumps(summary, ensure_ascii=False) + "\n")
         return ExitCode.PASS
@@ -238,7 +240,7 @@ def _report_push(
     return ExitCode.PASS
 
 
-def _diff_to_json(diff: DatasetDiff) -> dict[str, Any]:
+def _convert_diff_to_json(diff: DatasetDiff) -> dict[str, Any]:
     return diff.model_dump(mode="json", exclude={"unmarked"})
 
 
@@ -349,7 +351,7 @@ def _report_pull(
             "removed": len(plan.removed),
         }
         summary |= {"conflicts": plan.conflicts, "drafts": [draft.model_dump(mode="json") for draft in drafts]}
-        write_json(json.dumps(summary | {"diff": _diff_to_json(diff)}, ensure_ascii=False) + "\n")
+        write_json(json.dumps(summary | {"diff": _convert_diff_to_json(diff)}, ensure_ascii=False) + "\n")
         return result
     print_text(
         f"\n{len(plan.changed)} changed, {len(plan.added)} added, {len(plan.removed)} removed in {request.suite}"
@@ -385,7 +387,7 @@ def compare_command(
     compared = asyncio.run(compare())
     _require_dataset(request, compared)
     if as_json:
-        write_json(json.dumps(_diff_to_json(compared.diff), ensure_ascii=False, indent=2) + "\n")
+        write_json(json.dumps(_convert_diff_to_json(compared.diff), ensure_ascii=False, indent=2) + "\n")
         return ExitCode.PASS
     print_text(f"{request.suite} and {request.address}\n")
     print_text("\n".join(describe_dataset_diff(compared.diff, max_entries=most)))

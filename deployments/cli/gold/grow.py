@@ -40,7 +40,7 @@ from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.domains.pack import Domain, load_domain
 from monitors.errors import ConfigError
-from monitors.goldset.drafts import DraftCandidate, case_from_draft, fill_masks, find_candidates, make_case_id
+from monitors.goldset.drafts import DraftCandidate, build_case_from_draft, fill_masks, find_candidates, make_case_id
 from monitors.goldset.versions import append_case, read_cases
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel
@@ -68,7 +68,7 @@ class GrowItem(NamedTuple):
     severity: Severity
 
 
-def build_content(item: GrowItem) -> RenderableType:
+def build_draft_view(item: GrowItem) -> RenderableType:
     """Build the draft's view, with the reason for its severity and duplicates."""
     table = build_label_table(build_rows(*item), redact)
     cut = "Only excerpts of this conversation were stored: complete the question before you say yes."
@@ -141,11 +141,11 @@ def find_graders(config: Config | None, target: str) -> tuple[GraderSettings, Do
     return (settings.graders, settings.domain) if settings is not None else (GraderSettings(), load_domain())
 
 
-def print_waiting(waiting: Sequence[DraftCandidate]) -> None:
+def print_drafts_to_review(waiting: Sequence[DraftCandidate]) -> None:
     """Print drafts for a person."""
     screen = ReviewScreen()
-    for number, item in enumerate(_build_items(waiting), start=1):
-        screen.show(f"{number} of {len(waiting)}", build_content(item))
+    for number, item in enumerate(_build_grow_items(waiting), start=1):
+        screen.show(f"{number} of {len(waiting)}", build_draft_view(item))
     if waiting:
         screen.say("To make gold of them: lookout gold grow --suite SUITE")
     else:
@@ -163,7 +163,7 @@ def print_waiting_json(waiting: Sequence[DraftCandidate]) -> None:
         write_json(json.dumps(summary, ensure_ascii=False) + "\n")
 
 
-def _build_items(waiting: Iterable[DraftCandidate]) -> Iterator[GrowItem]:
+def _build_grow_items(waiting: Iterable[DraftCandidate]) -> Iterator[GrowItem]:
     return (GrowItem(candidate, candidate.draft.suggested_severity) for candidate in waiting)
 
 
@@ -196,16 +196,16 @@ def grow_command(
     if as_json:
         print_waiting_json(waiting)
     elif suite is None:
-        print_waiting(waiting)
+        print_drafts_to_review(waiting)
     else:
         screen = ReviewScreen()
         person = identify_reviewer(by, folder, screen, option="--as")
-        _review_waiting(GrowReview(store, suite, person, screen, configured), waiting)
+        _review_open_drafts(GrowReview(store, suite, person, screen, configured), waiting)
         load_pending(store)
     return ExitCode.PASS
 
 
-def _review_waiting(review: GrowReview, waiting: Sequence[DraftCandidate]) -> None:
+def _review_open_drafts(review: GrowReview, waiting: Sequence[DraftCandidate]) -> None:
     joined_cases = {case.id: case.provenance for case in read_cases(review.suite)}
     finished = [candidate for candidate in waiting if make_case_id(candidate.draft) in joined_cases]
     for candidate in finished:
@@ -214,7 +214,7 @@ def _review_waiting(review: GrowReview, waiting: Sequence[DraftCandidate]) -> No
     if finished:
         review.screen.say(format_cut_off(len(finished), review.suite))
     left = [candidate for candidate in waiting if candidate not in finished]
-    decisions = review.session.run(_build_items(left), len(left))
+    decisions = review.session.run(_build_grow_items(left), len(left))
     joined, rejected = decisions[Decision.ACCEPTED], decisions[Decision.REJECTED]
     open_count = len(left) - joined - rejected
     review.screen.say(f"{joined} joined {review.suite}, {rejected} not wanted, {open_count} left.")
@@ -287,7 +287,7 @@ class GrowReview:
             "r": partial(self._write_gold, refusal=True),
             "n": self._reject,
         }
-        return ReviewSession(self.screen, KEYS, build_content, actions | severity_actions)
+        return ReviewSession(self.screen, KEYS, build_draft_view, actions | severity_actions)
 
     def _set_severity(self, severity: Severity, item: GrowItem) -> GrowItem:
         return item._replace(severity=severity)
@@ -315,7 +315,7 @@ class GrowReview:
             self.screen.say("Without a right answer it is no case. Nothing was changed.", "yellow")
             return None
         try:
-            return case_from_draft(draft, gold, refusal=refusal, severity=severity, kind=kind)
+            return build_case_from_draft(draft, gold, refusal=refusal, severity=severity, kind=kind)
         except ValidationError:
             self.screen.say(NO_CASE, "yellow")
             return None

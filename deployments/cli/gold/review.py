@@ -112,7 +112,7 @@ class DraftReview:
 
     def _accept(self, draft: GoldDraft) -> Decision | None:
         """Accept the draft as gold, unless it has a problem."""
-        reason = find_problem(draft, self.graders, self.domain)
+        reason = explain_bad_draft(draft, self.graders, self.domain)
         if reason:
             self.screen.say(f"This cannot be gold yet: {reason}. Edit it, or say no.", "yellow")
             return None
@@ -124,7 +124,7 @@ class DraftReview:
         store_decision(self.drafts, draft.reject(note, by=self.person, at=utc_now()))
         return Decision.REJECTED
 
-    def mark_joined(self, draft: GoldDraft) -> bool:
+    def mark_if_in_suite(self, draft: GoldDraft) -> bool:
         """Mark the draft as accepted if its case joined before a session was killed; return whether it had."""
         joined_case = next((case for case in read_cases(self.suite) if case.id == draft.case.id), None)
         if (
@@ -213,7 +213,7 @@ def review_command(
     person = identify_reviewer(by, folder, screen, option="--as")
     graders, domain = load_graders(config, suite)
     review = DraftReview(drafts, suite, person, screen, str if raw else redact, graders, domain)
-    finished = [draft for draft in waiting if review.mark_joined(draft)]
+    finished = [draft for draft in waiting if review.mark_if_in_suite(draft)]
     if finished:
         screen.say(format_cut_off(len(finished), suite))
     waiting = [draft for draft in waiting if draft not in finished]
@@ -229,7 +229,7 @@ def format_cut_off(count: int, suite: object) -> str:
     return f"{count} joined {suite} before a session was cut off; that is noted now."
 
 
-def find_problem(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
+def explain_bad_draft(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
     """Return why an edited draft cannot be gold; empty when it can."""
     case = draft.case
     if draft.quote is not None:

@@ -26,8 +26,8 @@ from flows.goldset.drafting import (
     CASES_PER_PROMPT,
     DraftResult,
     open_metered_model,
+    select_cases_to_translate,
     select_model,
-    select_untranslated,
     translate_cases,
 )
 from flows.runtime.secrets import generate_nonce, get_environment
@@ -89,7 +89,7 @@ def translate_command(
     chosen, settings = select_model(loaded.judge, model)
     session = _TranslateSession(drafts, build_default_panel(*find_graders(loaded, suite)))
     drafted = read_drafts(drafts) if drafts.exists() else ()
-    todo = {language: select_untranslated(cases, language, drafted)[:limit] for language in languages}
+    todo = {language: select_cases_to_translate(cases, language, drafted)[:limit] for language in languages}
 
     async def run() -> tuple[_TranslateReport, str]:
         tally = _TranslateReport()

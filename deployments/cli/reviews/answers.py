@@ -220,8 +220,8 @@ def review_command(
     graded = list_review_candidates(store, since=since, target=target, wait_s=WAIT_S)
     sampled = sample_for_review(graded, _choose_share(share, configured))
     if as_json:
-        _print_queue(
-            _load_checks(store, select_unreviewed(store, sampled, by or load_reviewer(folder))),
+        _print_checks_as_json(
+            _load_checks(store, select_answers_to_review(store, sampled, by or load_reviewer(folder))),
             _build_redactors(configured),
         )
         return ExitCode.PASS
@@ -231,7 +231,7 @@ def review_command(
         return ExitCode.PASS
     person = identify_reviewer(by, folder, screen, option="--by")
     review = AnswerReview(store, folder, person, screen, _build_redactors(configured), raw)
-    unreviewed = select_unreviewed(store, sampled, person)
+    unreviewed = select_answers_to_review(store, sampled, person)
     answered = review.session.run(_load_checks(store, unreviewed), len(unreviewed))[Decision.ACCEPTED]
     screen.say(
         f"{answered} reviewed, {len(unreviewed) - answered} left for {person}. Figures: lookout review --figures"
@@ -391,7 +391,7 @@ def _append_draft(path: Path, draft: CaseDraft) -> None:
         os.fsync(drafts.fileno())
 
 
-def select_unreviewed(
+def select_answers_to_review(
     store: Store, sampled: Sequence[SampledAnswer], person: str | None
 ) -> Sequence[SampledAnswer]:
     """Return the answers that this person has not reviewed yet; all of them without a person."""
@@ -405,7 +405,7 @@ def _load_checks(store: Store, sampled: Sequence[SampledAnswer]) -> Iterator[Spo
         yield from load_spot_checks(store, sampled[start : start + BATCH_SIZE], wait_s=WAIT_S)
 
 
-def _print_queue(checks: Iterable[SpotCheck], redactors: Redactors) -> None:
+def _print_checks_as_json(checks: Iterable[SpotCheck], redactors: Redactors) -> None:
     for check in checks:
         answer, clean = check.answer, redactors(check.answer.target)
         line = answer.answer_id.model_dump() | {

@@ -179,7 +179,7 @@ def build_case_page(request: PageRequest) -> Page:
         answers=tuple(
             ShownAnswer(
                 row=mask_fields(answer, request.build_redactor(target), "reason", "answer", "detail", "app_path"),
-                as_before=_is_unchanged(answer, older),
+                as_before=_is_same_as_older(answer, older),
             )
             for answer, older in zip(answers, (*answers[1:], None), strict=True)
         ),
@@ -188,7 +188,7 @@ def build_case_page(request: PageRequest) -> Page:
     return Page("case.html.j2", case_id, data, view=OUTCOME_LABELS)
 
 
-def _is_unchanged(answer: CaseAnswer, older: CaseAnswer | None) -> bool | None:
+def _is_same_as_older(answer: CaseAnswer, older: CaseAnswer | None) -> bool | None:
     if older is None or answer.answer is None or older.answer is None:
         return None
     return answer.answer == older.answer

@@ -87,7 +87,7 @@ def build_compare_page(request: PageRequest) -> Page:
     before_id = asked_before or (find_run_before(store, now_id) if now_id else None)
     for place, run_id in enumerate((before_id, now_id)):
         request.fields[place] = request.fields[place].select(run_id)
-    now, before = _load_side(request, now_id), _load_side(request, before_id)
+    now, before = _load_side_of_comparison(request, now_id), _load_side_of_comparison(request, before_id)
     if now is None or before is None:
         return Page("compare.html.j2", "Two runs compared", CompareData(before=before, now=now))
     pairs, left_out = load_pairs(store, before.run_id, now.run_id)
@@ -115,7 +115,7 @@ def build_compare_page(request: PageRequest) -> Page:
     return Page("compare.html.j2", "Two runs compared", data)
 
 
-def _load_side(request: PageRequest, run_id: str | None) -> RunSide | None:
+def _load_side_of_comparison(request: PageRequest, run_id: str | None) -> RunSide | None:
     if run_id is None:
         return None
     side = load_run_side(request.site.store, run_id)

@@ -18,7 +18,7 @@ from deployments.cli.gold.review import (
     accept_draft,
     build_case_rows,
     build_ground_rows,
-    find_problem,
+    explain_bad_draft,
     reword_draft,
 )
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, build_not_found_error
@@ -184,7 +184,7 @@ def _apply_changes(draft: GoldDraft, form: Mapping[str, str], person: str) -> Go
 
 def _accept(request: PageRequest, draft: GoldDraft, person: str, target: str) -> str:
     settings = request.site.config.targets[target]
-    reason = find_problem(draft, settings.graders, settings.domain)
+    reason = explain_bad_draft(draft, settings.graders, settings.domain)
     if reason:
         raise PageRefused(
             HTTPStatus.CONFLICT,

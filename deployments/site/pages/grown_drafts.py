@@ -30,7 +30,7 @@ from flows.goldset.mutation_testing import MutationVerdict
 from monitors.alerts.redact import redact
 from monitors.config.file import TargetConfig
 from monitors.errors import GoldSetError, WarehouseBusy
-from monitors.goldset.drafts import DraftCandidate, case_from_draft, find_candidates
+from monitors.goldset.drafts import DraftCandidate, build_case_from_draft, find_candidates
 from monitors.goldset.versions import read_cases
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase
@@ -187,6 +187,6 @@ def _build_case(candidate: DraftCandidate, form: Mapping[str, str]) -> GoldCase:
         if not gold:
             raise PageRefused(HTTPStatus.BAD_REQUEST, _INVALID_CASE)
         refusal = form.get("refusal") == "yes"
-        return case_from_draft(draft, gold, refusal=refusal, severity=severity, kind=fields["type"] or TYPE)
+        return build_case_from_draft(draft, gold, refusal=refusal, severity=severity, kind=fields["type"] or TYPE)
     except ValidationError:
         raise PageRefused(HTTPStatus.BAD_REQUEST, _INVALID_CASE) from None

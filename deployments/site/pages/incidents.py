@@ -25,7 +25,7 @@ from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.incidents import ActionKind, AlertItem, Incident, IncidentKind, IncidentState
 from monitors.records.operator_actions import Silence
 from monitors.reports.rechecks import format_recheck_briefly
-from warehouse.queries.incidents import Story, list_silences, load_story
+from warehouse.queries.incidents import Story, list_all_silences, load_story
 from warehouse.queries.operator_actions import append_silence
 from warehouse.queries.site.incidents import (
     IncidentFilter,
@@ -149,7 +149,7 @@ def build_incidents_list_page(request: PageRequest) -> Page:
 def _find_silenced(request: PageRequest, rows: Sequence[IncidentRowShown]) -> Iterator[str]:
     now = request.site.now()
     in_force = (
-        [silence for silence in list_silences(request.site.store) if silence.is_in_force(now)] if rows else []
+        [silence for silence in list_all_silences(request.site.store) if silence.is_in_force(now)] if rows else []
     )
     for row in rows if in_force else ():
         if any(
@@ -289,7 +289,7 @@ def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done
     silence = next(
         (
             candidate
-            for candidate in list_silences(request.site.store)
+            for candidate in list_all_silences(request.site.store)
             if candidate.id == key and candidate.is_in_force(now)
         ),
         None,

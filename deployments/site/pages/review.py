@@ -25,7 +25,7 @@ from deployments.cli.reviews.answers import (
     describe_consequence,
     describe_earlier_reviews,
     save_label,
-    select_unreviewed,
+    select_answers_to_review,
 )
 from deployments.cli.reviews.session import identify_reviewer, load_reviewer
 from deployments.site.decisions import WAIT_S, renew_copy
@@ -137,7 +137,7 @@ def build_review_page(request: PageRequest) -> Page:
     """Build the page of the next answer to review, or of the one whose position the address names."""
     target, person = request.read_choice("target", "Target", request.site.targets), find_reviewer(request)
     sampled = _MEMORY.sample(request, target)
-    left = select_unreviewed(request.site.store, sampled, person or None)
+    left = select_answers_to_review(request.site.store, sampled, person or None)
     asks_name = not person or (request.query.get("who") == "change" and not request.site.needs_login)
     place = request.read_paging().with_one_row(len(left))
     chosen = left[place.number - 1 : place.number] if not asks_name and request.static is None else []

@@ -85,7 +85,7 @@ def load_unfinished_runs(request: PageRequest) -> tuple[RunProgress, ...]:
     """Load the runs of this data folder without a report in the copy, masked; none for a static export."""
     if request.static is not None:
         return ()
-    unfinished = request.site.watch.list_unfinished(request.site.now())
+    unfinished = request.site.watch.list_open_runs(request.site.now())
     reported_ids = (
         select_finished_runs(request.site.store, [run.run_id for run in unfinished]) if unfinished else ()
     )

@@ -375,13 +375,13 @@ class _Builder:
         first = line.first
         ends = self.ends[bisect_left(self.ends, line.first) : bisect_left(self.ends, line.after)]
         for at in ends:
-            if self._ends_sentence(at, line.after):
+            if self._is_sentence_end(at, line.after):
                 self._add_sentence(first, at + 1, path)
                 first = at + 1
         if first < line.after:
             self._add_sentence(first, line.after, path)
 
-    def _ends_sentence(self, at: int, after: int) -> bool:
+    def _is_sentence_end(self, at: int, after: int) -> bool:
         token = self.tokens[at]
         if any(start < token.start < end for start, end in self.quotations):
             return False

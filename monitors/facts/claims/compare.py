@@ -83,7 +83,7 @@ def compare_figures(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
         return Likeness.OTHER  # "half a barrel" is no 50 %
     if FigureKind.UNLIMITED in {gold.kind, reply.kind}:
         return Likeness.SAME if gold.kind is reply.kind else Likeness.OTHER
-    if gold.high is not None and reply.high is not None and _may_be_hours(gold, reply):
+    if gold.high is not None and reply.high is not None and _is_possible_hour_range(gold, reply):
         return Likeness.NEAR
     if gold.high is not None or reply.high is not None:
         likeness = _compare_ranges(gold, reply, leeway)
@@ -99,7 +99,7 @@ def compare_figures(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
 _WITH_HALF: Final = frozenset({FigureKind.PERCENT, FigureKind.NUMBER})
 
 
-def _may_be_hours(gold: Figure, reply: Figure) -> bool:
+def _is_possible_hour_range(gold: Figure, reply: Figure) -> bool:
     """Whether a bare range may be one of hours: ``9–12`` beside ``2–5 pm``."""
     bare = reply if reply.kind is FigureKind.NUMBER else gold
     times = {gold.kind, reply.kind} == {FigureKind.TIME, FigureKind.NUMBER}
@@ -288,15 +288,19 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
     likeness = Likeness.SAME
     value_same = values is Likeness.SAME
     if gold.per and reply.per:
-        if gold.per == reply.per or (gold.per & reply.per and _adds_only_words(gold.per, reply.per)):
+        if gold.per == reply.per or (gold.per & reply.per and _has_only_extra_words(gold.per, reply.per)):
             likeness = Likeness.SAME
-        elif _is_restated(gold, reply):
+        elif _is_same_rate_per_other_period(gold, reply):
             return Likeness.SAME
         elif not value_same:
-            return Likeness.NEAR if _are_all_periods(gold.per) and _are_all_periods(reply.per) else Likeness.OTHER
+            return (
+                Likeness.NEAR
+                if _has_only_period_words(gold.per) and _has_only_period_words(reply.per)
+                else Likeness.OTHER
+            )
         else:
             nested = gold.per < reply.per or reply.per < gold.per
-            comparable = _is_counted(gold.per) and _is_counted(reply.per)  # else both may be one thing
+            comparable = _has_count_unit(gold.per) and _has_count_unit(reply.per)  # else both may be one thing
             return Likeness.OTHER_PER if comparable and not nested else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
@@ -307,20 +311,20 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
     return Likeness.DIFFERENT if likeness is Likeness.SAME or not (gold.per and reply.per) else Likeness.NEAR
 
 
-def _is_counted(per: Words) -> bool:
-    return any(word in COUNTED or word[0].isdigit() or _are_all_periods(frozenset({word})) for word in per)
+def _has_count_unit(per: Words) -> bool:
+    return any(word in COUNTED or word[0].isdigit() or _has_only_period_words(frozenset({word})) for word in per)
 
 
-def _adds_only_words(first: Words, second: Words) -> bool:
+def _has_only_extra_words(first: Words, second: Words) -> bool:
     """Whether the second rate only adds words to the first: per started metre."""
     return not first - second
 
 
-def _are_all_periods(per: Words) -> bool:
+def _has_only_period_words(per: Words) -> bool:
     return all(word in _PER_YEAR or word in _PER_HOUR or word == "day" for word in per)
 
 
-def _is_restated(gold: Figure, reply: Figure) -> bool:
+def _is_same_rate_per_other_period(gold: Figure, reply: Figure) -> bool:
     for table in (_PER_YEAR, _PER_HOUR):
         gold_factor, reply_factor = (
             next((table[word] for word in figure.per if word in table), None) for figure in (gold, reply)

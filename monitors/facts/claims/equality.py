@@ -182,20 +182,20 @@ def _is_close(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
 def _is_same_duration(
     gold: QuantityReading, reply: QuantityReading, *, month_is_30_days: bool, tolerance: Decimal
 ) -> bool:
-    if _is_close(gold.months, reply.months, tolerance) and _are_days_close(gold.days, reply.days, tolerance):
+    if _is_close(gold.months, reply.months, tolerance) and _is_close_in_days(gold.days, reply.days, tolerance):
         return True
     if _is_whole_years(gold, reply) or _is_whole_years(reply, gold):
         return True
     if not month_is_30_days:
         return False
-    return _are_days_close(_count_days(gold), _count_days(reply), tolerance)
+    return _is_close_in_days(_count_days(gold), _count_days(reply), tolerance)
 
 
 _HAIR = Decimal("1e-12")
 """Hours and minutes are parts of a day that Decimal cannot hold exactly."""
 
 
-def _are_days_close(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
+def _is_close_in_days(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
     return abs(first - second) <= max(tolerance * abs(first), _HAIR)
 
 

@@ -191,7 +191,7 @@ def _add_units_beside(reader: NumberReader, readings: list[QuantityReading]) -> 
                 months=reading.value * unit.months, days=reading.value * unit.days,
                 last=last, end=reader.token(last).end,
             )  # fmt: skip
-        elif earlier is not None and earlier.original_value and _takes_unit_of(reader, earlier, reading):
+        elif earlier is not None and earlier.original_value and _has_unit_of_neighbour(reader, earlier, reading):
             factor = reading.value / earlier.original_value
             changed = reading._replace(
                 kind=earlier.kind, original_value=reading.value, original_unit=earlier.original_unit,
@@ -226,7 +226,7 @@ def _find_unit_behind_nouns(reader: NumberReader, reading: QuantityReading) -> t
     return None, 0
 
 
-def _takes_unit_of(reader: NumberReader, earlier: QuantityReading, reading: QuantityReading) -> bool:
+def _has_unit_of_neighbour(reader: NumberReader, earlier: QuantityReading, reading: QuantityReading) -> bool:
     following = reader.token(reading.last + 1)
     if earlier.kind not in {FactKind.DURATION, FactKind.QUANTITY} or not (reading.bare or reading.worded):
         return False

@@ -165,7 +165,7 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.HEDGED
     if (marks | _collect_marks(passage, clause.first, first)) & Mark.OTHER:
         return PhraseStatus.OTHERS
-    past = not (asks_about_past(question))
+    past = not (is_about_past(question))
     if past and (marks & Mark.PAST or (marks & Mark.PAST_VERB and marks & Mark.PAST_WITH_VERB)):
         return PhraseStatus.PAST
     if past and _is_over(passage, clause, first, after):
@@ -193,7 +193,7 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.QUALIFIED
     if _is_outdone(passage, clause, (first, after), asked, question):
         return PhraseStatus.OUTDONE
-    if _begins_after_other_name(passage, clause, first, asked):
+    if _is_after_other_name(passage, clause, first, asked):
         return PhraseStatus.OUTDONE
     if _has_other_role(passage, question, start, first):
         return PhraseStatus.ROLES
@@ -241,7 +241,7 @@ def _is_over(passage: Passage, clause: Clause, first: int, after: int) -> bool:
     )
 
 
-def asks_about_past(question: Passage) -> bool:
+def is_about_past(question: Passage) -> bool:
     """Whether a question asks about the past."""
     return any(token.key in _PAST for token in question.scan.reader.tokens)
 
@@ -332,7 +332,7 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
     return False
 
 
-def _begins_after_other_name(passage: Passage, clause: Clause, first: int, asked: Words) -> bool:
+def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Words) -> bool:
     """Whether a name opens a later sentence of its own, which has no word of the question, behind another name.
 
     "Lost property is with Danuta. Jolanta only looks after the machines": the first may be the answer.
@@ -465,7 +465,7 @@ _MAX_ITEM_TERMS: Final = 4
 _ORDER: Final = parse_keys("order sequence reihenfolge ordre orden क्रम")
 
 
-def asks_order(question: Passage) -> bool:
+def is_order_question(question: Passage) -> bool:
     """Whether a question asks for an order."""
     return any(token.key in _ORDER for token in question.scan.reader.tokens)
 

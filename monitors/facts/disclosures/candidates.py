@@ -287,7 +287,7 @@ class ContextLexicon:
             context = _CONTEXTS.get(word)
             if match.start() == start > 0:
                 continue  # it may be the end of a longer word
-            if context is None or (word in _CARDS and _completes_previous_word(ends, contexts, match.start())):
+            if context is None or (word in _CARDS and _is_end_of_previous_word(ends, contexts, match.start())):
                 continue
             ends.append(match.end())
             contexts.append(context)
@@ -331,7 +331,7 @@ class ContextLexicon:
                 yield end, min(end + REACH, following)
 
 
-def _completes_previous_word(ends: list[int], contexts: list[Context], start: int) -> bool:
+def _is_end_of_previous_word(ends: list[int], contexts: list[Context], start: int) -> bool:
     """Whether "card" only completes the word before it: an Aadhaar card is no payment card."""
     return bool(ends) and contexts[-1] in _CARRIERS and start - ends[-1] <= 1
 
@@ -401,7 +401,7 @@ class DisclosureText:
         """Return the characters just before and just after a stretch; empty at the ends of the text."""
         return self.text[max(0, start - 1) : start], self.text[end : end + 1]
 
-    def is_glued(self, start: int, end: int) -> bool:
+    def has_letter_beside(self, start: int, end: int) -> bool:
         """Whether letters run into the stretch on either side, as in a hash or a part number."""
         before, after = self.find_neighbours(start, end)
         return before.isalpha() or after.isalpha()

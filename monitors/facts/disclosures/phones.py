@@ -102,7 +102,7 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
             yield _build_candidate(match, Strength.LIKELY)
     for match in reading.find_near_digits(_INDIAN_MOBILE, _WITH_AREA):
         context = reading.words.find_before(match.start())
-        if reading.words.find_linked(match.start()) not in THINGS and not reading.is_glued(*match.span(1)):
+        if reading.words.find_linked(match.start()) not in THINGS and not reading.has_letter_beside(*match.span(1)):
             yield _build_candidate(match, Strength.CERTAIN if context in _TELEPHONES else Strength.LIKELY)
     yield from _find_labelled_numbers(reading)
 
@@ -110,18 +110,18 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 def _find_dialled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find numbers as they are dialled in Europe: 0049 …, 0176 …; weak without groups or a word."""
     for match in reading.find_near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
-        if not _belongs_to_thing(reading, match):
+        if not _is_number_of_object(reading, match):
             yield _build_candidate(match, Strength.WEAK if match[1].isdigit() else Strength.LIKELY)
     for match in reading.find_near_digits(_NATIONAL, _NATIONAL_LENGTHS.start):
-        if len(extract_digits(match[1])) in _NATIONAL_LENGTHS and not _belongs_to_thing(reading, match):
+        if len(extract_digits(match[1])) in _NATIONAL_LENGTHS and not _is_number_of_object(reading, match):
             yield _build_candidate(match, Strength.WEAK)
     for match in reading.find_behind(Context.EUROPEAN_PHONE, _EUROPEAN, _EUROPEAN_LENGTHS.start):
         if len(extract_digits(match[1])) in _EUROPEAN_LENGTHS and not _WHEN.search(match[1]):
             yield _build_candidate(match, Strength.LIKELY)
 
 
-def _belongs_to_thing(reading: DisclosureText, match: re.Match[str]) -> bool:
-    return reading.words.find_before(match.start()) in THINGS or reading.is_glued(*match.span(1))
+def _is_number_of_object(reading: DisclosureText, match: re.Match[str]) -> bool:
+    return reading.words.find_before(match.start()) in THINGS or reading.has_letter_beside(*match.span(1))
 
 
 def _find_labelled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:

@@ -128,7 +128,7 @@ def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 def _rate_address(reading: DisclosureText, start: int, end: int) -> DisclosureCandidate:
     is_company = is_company_contact(reading, start, end, _OURS)
-    if is_company or _names_a_company(reading, start, end):
+    if is_company or _has_company_name(reading, start, end):
         strength = Strength.CONTACT
     else:
         strength = Strength.WEAK if is_company is None else Strength.LIKELY
@@ -142,7 +142,7 @@ def _find_shaped_addresses(reading: DisclosureText) -> Iterator[DisclosureCandid
             yield _rate_address(reading, begin, end)
     if any(phrase.topic == PERSON for phrase in reading.cues_of_owners):
         for start, end in _find_streets(reading):
-            if is_company_contact(reading, start, end) is False and not _names_a_company(reading, start, end):
+            if is_company_contact(reading, start, end) is False and not _has_company_name(reading, start, end):
                 yield DisclosureCandidate(DisclosureKind.STREET_ADDRESS, start, end, Strength.LIKELY)
 
 
@@ -241,7 +241,7 @@ _OURS: Final = frozenset(PLACES["ours"])
 _COMPANY_NAMES: Final = frozenset(PLACES["in_address_of_company"])
 
 
-def _names_a_company(reading: DisclosureText, start: int, end: int) -> bool:
+def _has_company_name(reading: DisclosureText, start: int, end: int) -> bool:
     """Whether the address itself names a company."""
     words, starts, _ = reading.words_of_text
     first, until = bisect_left(starts, start), bisect_left(starts, end)

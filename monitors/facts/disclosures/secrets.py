@@ -133,7 +133,7 @@ def _find_ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
             continue
         telling = written == _ANY_HOST or any(map(str.isdigit, written))
         named = telling and reading.words.find_before(match.start()) is Context.IP
-        if not (named or match[2] or _is_assigned(address) or _is_whole(reading.text, match, written)):
+        if not (named or match[2] or _is_address_of_host(address) or _is_whole(reading.text, match, written)):
             continue
         strength = Strength.LIKELY if address.is_global else Strength.WEAK
         yield DisclosureCandidate(DisclosureKind.IP, match.start(), end, strength)
@@ -148,7 +148,7 @@ def _is_whole(text: str, match: re.Match[str], written: str) -> bool:
     return len(groups) == _GROUPS and sum(len(group) >= _MIN_LONG_GROUP_DIGITS for group in groups) >= _GROUPS / 2
 
 
-def _is_assigned(address: ipaddress.IPv6Address) -> bool:
+def _is_address_of_host(address: ipaddress.IPv6Address) -> bool:
     """Whether hosts have such addresses.
 
     `a::b` of a program, `10::30` and a fingerprint in pairs are addresses by their form alone.

@@ -177,7 +177,7 @@ _has_counted_digits = _build_matcher(*_SAID_NUMBER)
 _has_context_word = _build_matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_BEYOND_ASCII)
 
 
-def may_disclose(text: str, account_patterns: Sequence[str] = ()) -> bool:
+def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> bool:
     """Return false only where the rules find nothing in the text or in any of its whole lines.
 
     ``account_patterns`` are the target's own, as `find_disclosures` takes them.
@@ -185,16 +185,16 @@ def may_disclose(text: str, account_patterns: Sequence[str] = ()) -> bool:
     if not _is_readable(text) or _is_unreadable(text):
         return True
     plain = build_view(text).text if _is_unusual(text) else text.replace("**", "").replace("`", "")
-    if _matches_a_form(plain) or (_has_counted_digits(plain) and _has_context_word(plain)):
+    if _has_disclosure_form(plain) or (_has_counted_digits(plain) and _has_context_word(plain)):
         return True
     return any(pattern.search(plain) for pattern in _compile_patterns(tuple(account_patterns)))
 
 
-def any_may_disclose(texts: Sequence[str], account_patterns: Sequence[str] = ()) -> bool:
+def has_possible_disclosure(texts: Sequence[str], account_patterns: Sequence[str] = ()) -> bool:
     """Whether one of the texts may disclose something; all are tested together at the cost of one."""
     whole = "\n".join(texts)
-    if account_patterns or not _is_readable(whole) or _is_marked(whole) or _matches_a_form(whole):
-        return any(may_disclose(text, account_patterns) for text in texts)
+    if account_patterns or not _is_readable(whole) or _is_marked(whole) or _has_disclosure_form(whole):
+        return any(is_possible_disclosure(text, account_patterns) for text in texts)
     # Digits of one are no number for words of another.
     return (
         _has_counted_digits(whole)
@@ -208,7 +208,7 @@ def _is_readable(text: str) -> bool:
     return len(text) <= MAX_TEXT_LENGTH and (text.isascii() or _is_unicode(text))
 
 
-def _matches_a_form(plain: str) -> bool:
+def _has_disclosure_form(plain: str) -> bool:
     return any(matches(plain) for matches in _FORM_MATCHERS) or _has_marked_value(plain)
 
 

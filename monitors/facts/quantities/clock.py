@@ -148,7 +148,9 @@ def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityR
     has = text.lower().__contains__
     if any(map(has, _ALWAYS_HINTS)):
         readings = _merge_always_open(reader, text, readings)
-    others = list(_find_dotted_hours(text)) if any(_is_dotted(reader, reading) for reading in readings) else []
+    others = (
+        list(_find_dotted_hours(text)) if any(_is_hour_with_point(reader, reading) for reading in readings) else []
+    )
     others += _find_spoken_times(text) if any(map(has, _SPOKEN_HINTS)) else ()
     others += _find_foreign_spoken_times(text) if any(map(has, _SPOKEN_ABROAD_HINTS)) else ()
     if (
@@ -194,7 +196,7 @@ def _may_be_time(reader: NumberReader, behind: int) -> bool:
     return token.key in _BEHIND or (token.text == ":" and reader.token(behind + 1).kind == NUMERAL)
 
 
-def _is_dotted(reader: NumberReader, reading: QuantityReading) -> bool:
+def _is_hour_with_point(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether a number with two digits behind a point may be the first of two hours."""
     text = reader.token(reading.first).text
     return reading.kind is FactKind.NUMBER and reading.first == reading.last and text[-3:-2] == "."

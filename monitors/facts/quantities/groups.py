@@ -154,7 +154,7 @@ class GroupReader(Lookup):
         """Read ``twenty two``, ``twenty-two``, ``twenty and two`` before a unit; any other word by itself."""
         if not word.tens:
             return Group(word.value, at + 1)
-        after = at + 2 if self._continues_after_and(at) else self._skip_hyphen(at + 1)
+        after = at + 2 if self._has_number_after_and(at) else self._skip_hyphen(at + 1)
         following = self.find_raw_word(after)
         unit = following is not None and following.part is NumberPart.SMALL and following.english
         near = unit and not self.is_broken(at, after)
@@ -162,7 +162,7 @@ class GroupReader(Lookup):
             return Group(word.value + following.value, after + 1)
         return Group(word.value, at + 1)
 
-    def _continues_after_and(self, at: int) -> bool:
+    def _has_number_after_and(self, at: int) -> bool:
         """Whether a number continues after "and": only directly before a unit (``twenty and four hours``)."""
         joined = self.part(at + 1) is NumberPart.AND and self.token(at - 1).key != "between"
         return joined and self.token(at + 3).key in self._units
@@ -337,7 +337,7 @@ class ScaleReader(GroupReader):
                     break
                 group = Group(Decimal(1), at)
             scale, after = self._read_scale(group.after, group)
-            if not first and not self._continues_number(group, scale, limit, at):
+            if not first and not self._is_part_of_number(group, scale, limit, at):
                 break
             total = EXACT.fma(group.value, scale, total)
             end, last_scale = after, scale
@@ -349,7 +349,7 @@ class ScaleReader(GroupReader):
                 break
         return None if end == begin else (total, end, last_scale)
 
-    def _continues_number(self, group: Group, scale: Decimal, limit: Decimal, at: int) -> bool:
+    def _is_part_of_number(self, group: Group, scale: Decimal, limit: Decimal, at: int) -> bool:
         """Whether a group belongs to the number before it: smaller, and not a number of its own."""
         if group.year or scale >= limit or group.value * scale >= limit or self._is_numerator(group.after):
             return False
@@ -391,12 +391,12 @@ class ScaleReader(GroupReader):
 
     def _skip_joint(self, at: int) -> int:
         """Return the token after an "and" or a comma between two groups."""
-        if self.part(at) is NumberPart.AND and self._begins_group(at + 1):
+        if self.part(at) is NumberPart.AND and self._is_group_start(at + 1):
             return at + 1
         comma = self.token(at).text == "," and self.token(at + 1).kind == WORD
-        return at + 1 if comma and self._begins_group(at + 1) else at
+        return at + 1 if comma and self._is_group_start(at + 1) else at
 
-    def _begins_group(self, at: int) -> bool:
+    def _is_group_start(self, at: int) -> bool:
         if self.token(at).kind == NUMERAL:
             return True
         return self.part(at) in {NumberPart.SMALL, NumberPart.HUNDRED, NumberPart.QUARTERED, NumberPart.FIXED}

@@ -191,7 +191,7 @@ class Lookup:
         for at, word in enumerate(raw):
             if word is None:
                 continue
-            if word.shy and not self._stands_before_unit(padded[at].key, padded[at + 1], raw[at + 1]):
+            if word.shy and not self._is_before_unit(padded[at].key, padded[at + 1], raw[at + 1]):
                 words[at] = None
             else:
                 parts[at] = word.part
@@ -201,7 +201,7 @@ class Lookup:
         self.part = parts.__getitem__
         self.has_months = not MONTHS.keys().isdisjoint(keys)
 
-    def _stands_before_unit(self, key: str, following: Token, word: NumberWord | None) -> bool:
+    def _is_before_unit(self, key: str, following: Token, word: NumberWord | None) -> bool:
         if following.key in self._units:
             return not (key in _ENGLISH_TOO and following.key in _ENGLISH_UNITS) or self._is_hinglish()
         if word is None:
@@ -244,11 +244,11 @@ class Lookup:
             if token[0] == NUMERAL
             or (
                 (raw[at] is not None or token[1] in starts or token[1] in _LEADING)
-                and self._begins_quantity(at, token)
+                and self._is_quantity_start(at, token)
             )
         ]
 
-    def _begins_quantity(self, at: int, token: Token) -> bool:
+    def _is_quantity_start(self, at: int, token: Token) -> bool:
         if token.kind == SIGN and self._is_leading_sign(at, token):
             return True
         return (self._raw[at] is not None or token.key in self._starts) and self._may_begin(at, token)

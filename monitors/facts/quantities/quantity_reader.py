@@ -179,13 +179,13 @@ def _read_ordinal(reader: NumberReader, at: int) -> list[QuantityReading]:
     token, word = reader.token(at), reader.word(at)
     if word is None or (word.english and token.key.endswith("s") and token.key != "seconds"):
         return []
-    if token.key == "seconds" or (token.key in {"पहले", "pehle"} and _means_earlier(reader, at)):
+    if token.key == "seconds" or (token.key in {"पहले", "pehle"} and _is_word_for_before(reader, at)):
         return []
     amount = NumberSpan(word.value, at, at, token.start, token.end, ordinal=True, worded=True)
     return [build_number_reading(reader, amount)]
 
 
-def _means_earlier(reader: NumberReader, at: int) -> bool:
+def _is_word_for_before(reader: NumberReader, at: int) -> bool:
     """Whether पहले means "before" (``आठ महीने पहले``, ``से पहले``) and not "first"."""
     before = reader.token(at - 1)
     return before.key in UNIT_KEYS or before.key in {"से", "se", "के", "ke", "इससे", "isse"} or before.kind != WORD

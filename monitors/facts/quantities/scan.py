@@ -182,7 +182,7 @@ def _join_readings(reader: NumberReader, first: QuantityReading, second: Quantit
     if len(gap) > 1 or (gap and gap[0] not in _JOINTS):
         return None
     if first.kind is FactKind.DURATION:
-        return _join_compound(reader, first, second, gap)
+        return _join_durations(reader, first, second, gap)
     if first.kind is FactKind.MONEY:
         return _join_hundredths(reader, first, second, gap)
     return None
@@ -199,7 +199,7 @@ _ANY = 1_000_000
 _ORDER = ["century", "decade", "year", "month", "week", "day", "hour", "minute", "second"]
 
 
-def _join_compound(
+def _join_durations(
     reader: NumberReader, first: QuantityReading, second: QuantityReading, gap: list[str]
 ) -> QuantityReading | None:
     """Join durations: ``2 years, 3 months``; ``1 hour fifteen``; ``one year and a quarter``."""

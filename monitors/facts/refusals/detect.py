@@ -23,7 +23,7 @@ from pydantic import Field
 
 from monitors.facts.language import LanguageEvidence, find_language_evidence
 from monitors.facts.refusals.lecture import find_lecture
-from monitors.facts.refusals.lexicon import guess_language, load_lexicon, role_bit
+from monitors.facts.refusals.lexicon import get_role_bit, guess_language, load_lexicon
 from monitors.facts.text import (
     NUMERAL,
     SIGN,
@@ -122,23 +122,23 @@ class _ReplyClause(NamedTuple):
 
 
 SPEAKER, HOUSE, DENIAL, ABLE, TELLING, DISCLOSING = map(
-    role_bit, ("speaker", "house", "denial", "able", "telling", "disclosing")
+    get_role_bit, ("speaker", "house", "denial", "able", "telling", "disclosing")
 )
 KNOWING, DECLINING, FORMULA, CLOSED, GIVEN, ONLY = map(
-    role_bit, ("knowing", "declining", "formula", "closed", "given", "only")
+    get_role_bit, ("knowing", "declining", "formula", "closed", "given", "only")
 )
 BEYOND, REMIT, IMPERSONAL, THIS, SILENT, SILENCE, SOURCE = map(
-    role_bit, ("beyond", "remit", "impersonal", "this", "silent", "silence", "source")
+    get_role_bit, ("beyond", "remit", "impersonal", "this", "silent", "silence", "source")
 )
 UNSURE, TRADE, CAVEAT, HEDGING, HINT, EMPHASIS, LINK, OFFER = map(
-    role_bit, ("unsure", "trade", "caveat", "hedging", "hint", "emphasis", "link", "offer")
+    get_role_bit, ("unsure", "trade", "caveat", "hedging", "hint", "emphasis", "link", "offer")
 )
 REDIRECT, ANNOUNCEMENT, INSTRUCTION, REASON, CONDITION = map(
-    role_bit, ("redirect", "announcement", "instruction", "reason", "condition")
+    get_role_bit, ("redirect", "announcement", "instruction", "reason", "condition")
 )
-TURN, THING, UNINFORMED, FLAT_NO, POINTS = map(role_bit, ("turn", "thing", "uninformed", "flat_no", "points"))
+TURN, THING, UNINFORMED, FLAT_NO, POINTS = map(get_role_bit, ("turn", "thing", "uninformed", "flat_no", "points"))
 PERSON, OTHER, CONTRAST, ANSWERS, TIMEWORD, NUMBER, TITLE, YOU, BEING = map(
-    role_bit, ("person", "other", "contrast", "answers", "timeword", "number", "title", "you", "being")
+    get_role_bit, ("person", "other", "contrast", "answers", "timeword", "number", "title", "you", "being")
 )
 
 _MAY_DECLINE: Final = (
@@ -184,14 +184,14 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
             0 if any(start <= token.start < end for start, end in contacts) else bits
             for token, bits in zip(tokens, roles, strict=True)
         ]
-    if not expected and not _may_decline(roles):
+    if not expected and not _is_possible_refusal(roles):
         return _find_lecture_refusal(text, language) or Refusal(kind=RefusalKind.ANSWERED, language=language)
     question_keys = _collect_keys(question)
     clauses = _mark_questions([*_split_clauses(tokens, roles, head.text)][:_MAX_CLAUSES])
     declines = [_classify_decline(clause, clauses, language, expected=bool(expected)) for clause in clauses]
     if not expected:
         declines = [
-            _Declines.MAYBE if _denies_asked_disclosure(clause, question_keys) else declined
+            _Declines.MAYBE if _is_disclosure_denial(clause, question_keys) else declined
             for clause, declined in zip(clauses, declines, strict=True)
         ]
     strongest = max(declines, default=_Declines.NO)
@@ -214,7 +214,7 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     return Refusal(kind=kind, values=values, language=language, start=start, end=end)
 
 
-def _denies_asked_disclosure(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
+def _is_disclosure_denial(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
     """Whether a company only answers a question with that verb ("we do not share your data"), or rejects a thing.
 
     "Ziegenfelle lehnen wir ab" answers whether goat skins are accepted; German nouns show what is rejected.
@@ -240,7 +240,7 @@ def _find_clause_span(head: Normalised, clause: _ReplyClause) -> tuple[int, int]
     return head.find_original_span(clause.tokens[0].start, clause.tokens[-1].end)
 
 
-def _may_decline(roles: Sequence[int]) -> bool:
+def _is_possible_refusal(roles: Sequence[int]) -> bool:
     every = 0
     for bits in set(roles):
         if bits & _MAY_DECLINE or bits & _UNABLE == _UNABLE:
@@ -262,7 +262,7 @@ def find_asked_kinds(question: str) -> frozenset[str]:
     return frozenset(kind for kind, bit in _ASKS.items() if any(bits & bit for bits in roles))
 
 
-_ASKS: Final = {kind: role_bit(f"asks_{kind}") for kind in ("amount", "name", "time", "place", "code")}
+_ASKS: Final = {kind: get_role_bit(f"asks_{kind}") for kind in ("amount", "name", "time", "place", "code")}
 
 
 def _split_clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterator[_ReplyClause]:
@@ -337,7 +337,12 @@ def _classify_decline(
         return _Declines.SILENT
     if every & DENIAL and every & UNINFORMED and every & HOUSE and not every & YOU:
         return _Declines.SILENT
-    if every & ONLY and every & (TELLING | KNOWING) and (expected or every & SPEAKER) and _is_limited(clause):
+    if (
+        every & ONLY
+        and every & (TELLING | KNOWING)
+        and (expected or every & SPEAKER)
+        and _has_only_in_scope(clause)
+    ):
         return _Declines.YES
     answers = bool(clauses[0].roles[0] & ANSWERS) and not expected
     if (closed := _classify_closed_thing(clause, expected=expected)) and not answers:
@@ -411,7 +416,7 @@ def _is_silent(clause: _ReplyClause, language: str) -> bool:
     )
 
 
-def _is_limited(clause: _ReplyClause) -> bool:
+def _has_only_in_scope(clause: _ReplyClause) -> bool:
     """Whether the speaker "can only answer", "only has", or a company "only gives out"."""
     speaks = SPEAKER | HOUSE if clause.every & DISCLOSING else SPEAKER
     return any(
@@ -539,10 +544,10 @@ def _read_contents(
             stated = _Content.NOTHING
         reasons = reasons or declined >= _Declines.HEDGE or bool(clause.every & REASON)
         if declined >= _Declines.HEDGE:
-            limited = _is_limited(clause) and not clause.every & DENIAL
+            limited = _has_only_in_scope(clause) and not clause.every & DENIAL
             yield _Content.VALUE if limited and _has_value(clause, question_keys, names=False) else _Content.NOTHING
             continue
-        quiet = quiet or _leads_elsewhere(clause)
+        quiet = quiet or _is_offer_or_referral(clause)
         if (
             quiet
             or clause.asks
@@ -551,7 +556,7 @@ def _read_contents(
         ):
             yield _Content.NOTHING
         elif _has_value(
-            clause, question_keys, names=expected and not _states_own_scope(clause), german=language == "de"
+            clause, question_keys, names=expected and not _is_scope_statement(clause), german=language == "de"
         ):
             yield _Content.STATEMENT if limited else _Content.VALUE  # "we only give out the switchboard: 555 0100"
         elif declined or place < last.get(sentence, 0):
@@ -560,23 +565,23 @@ def _read_contents(
             yield stated
 
 
-def _states_own_scope(clause: _ReplyClause) -> bool:
+def _is_scope_statement(clause: _ReplyClause) -> bool:
     """Whether a name only says what the speaker knows: "I only know about renting a bike at Northside Bikes"."""
-    return _is_limited(clause) and not clause.every & (DISCLOSING | TELLING)
+    return _has_only_in_scope(clause) and not clause.every & (DISCLOSING | TELLING)
 
 
-def _leads_elsewhere(clause: _ReplyClause) -> bool:
+def _is_offer_or_referral(clause: _ReplyClause) -> bool:
     """Whether a clause is an offer or a referral: "please ask the office", "her doctor may tell you"."""
     every = clause.every
     if every & ANNOUNCEMENT:
         return False
-    if any(token.key == "will" and _addresses_user(clause, at) for at, token in enumerate(clause.tokens)):
+    if any(token.key == "will" and _is_to_user(clause, at) for at, token in enumerate(clause.tokens)):
         return False  # "accounts will e-mail you an invoice"
     may_answer = every & ABLE and every & TELLING and every & YOU and not every & SPEAKER
     return bool(every & (OFFER | REDIRECT)) or bool(may_answer and not clause.roles[0] & YOU)
 
 
-def _addresses_user(clause: _ReplyClause, at: int) -> bool:
+def _is_to_user(clause: _ReplyClause, at: int) -> bool:
     return any(bits & YOU for bits in clause.roles[at + 1 : at + _MAX_DENIAL_DISTANCE])
 
 
@@ -710,7 +715,7 @@ class _ReplyReading(NamedTuple):
         for clause, content in zip(self.clauses, self.contents, strict=True):
             if not elsewhere and content is _Content.VALUE:
                 kinds |= _find_value_kinds(clause, self.question_keys, german=self.german)
-            elif elsewhere and content is not _Content.VALUE and not _states_own_scope(clause):
+            elif elsewhere and content is not _Content.VALUE and not _is_scope_statement(clause):
                 kinds |= _NAME if _has_full_name(clause, self.question_keys) else 0
                 if "code" in self.asked or _has_numbered_place(clause, self.question_keys):
                     kinds |= _find_value_kinds(clause, self.question_keys, german=self.german) & _FIGURE

@@ -24,7 +24,7 @@ _TABLES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = tomllib.loads(
 _BITS: Final = {name: 1 << place for place, name in enumerate(_TABLES)}
 
 
-def role_bit(name: str) -> int:
+def get_role_bit(name: str) -> int:
     """Return the bit of a table of `words.toml`."""
     return _BITS[name]
 

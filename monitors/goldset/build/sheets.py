@@ -149,7 +149,7 @@ class FactRow(BaseModel):
     document: str | None = None
 
 
-def rows_to_sheets(text: str, *, source: str) -> list[dict[str, Any]]:
+def group_rows_by_policy(text: str, *, source: str) -> list[dict[str, Any]]:
     """Group the rows of a file by policy, in the order in which the policies first come.
 
     Raises `GoldSetError` naming ``source`` and the line of a bad row.
@@ -268,7 +268,7 @@ def read_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
 def _read_file(path: Path) -> list[FactSheet]:
     text = read_text(path)
     if path.suffix == ".jsonl":
-        return [_parse_sheet(raw, path) for raw in rows_to_sheets(text, source=str(path))]
+        return [_parse_sheet(raw, path) for raw in group_rows_by_policy(text, source=str(path))]
     try:
         value = parse_json(text)
     except ValueError as error:

@@ -23,8 +23,8 @@ from monitors.platforms.langfuse.client import API, FromLangfuse, LangfuseClient
 from monitors.platforms.langfuse.items import (
     OWN_KEY,
     DatasetItem,
-    example_from_item,
-    item_from_example,
+    build_example_from_item,
+    build_item_from_example,
     to_json_object,
 )
 from monitors.platforms.platform import Dataset, Example, Json, ReadingCheck
@@ -89,7 +89,7 @@ class LangfuseDatasets:
             for item in page.data:
                 check.add(item.id)
                 if item.status == "ACTIVE":
-                    yield example_from_item(item)
+                    yield build_example_from_item(item)
         check.check_total(total)
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
@@ -137,7 +137,7 @@ class LangfuseDatasets:
     async def _write_item(self, dataset: Dataset, example: Example) -> None:
         doing = f"writing example {example.id!r} of dataset {dataset.name!r}"
         await self._client.request(
-            "POST", _ITEMS, DatasetItem, doing, json=item_from_example(dataset.name, example)
+            "POST", _ITEMS, DatasetItem, doing, json=build_item_from_example(dataset.name, example)
         )
 
     async def _archive(self, dataset: Dataset, identity: str) -> None:

@@ -37,7 +37,7 @@ class DatasetItem(FromLangfuse):
     updated_at: datetime | None = None
 
 
-def item_from_example(dataset: str, example: Example) -> Json:
+def build_item_from_example(dataset: str, example: Example) -> Json:
     """Convert an example to an item of the dataset of that name."""
     parts = {"input": example.inputs, "expectedOutput": example.outputs or {}, "metadata": example.metadata}
     storable = {name: _to_storable_object(part) for name, part in parts.items()}
@@ -63,7 +63,7 @@ def item_from_example(dataset: str, example: Example) -> Json:
     }
 
 
-def example_from_item(item: DatasetItem) -> Example:
+def build_example_from_item(item: DatasetItem) -> Example:
     """Convert an item to an example. Other values get the key ``input``, ``output`` or ``metadata``."""
     metadata = to_json_object(item.metadata, "metadata")
     own = metadata.pop(OWN_KEY, None)

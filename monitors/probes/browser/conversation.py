@@ -25,7 +25,7 @@ from monitors.errors import (
     RateLimited,
 )
 from monitors.probes.browser.discover import TRUSTED_SCORE, Chat, PinnedAnswer, raise_if_pinned
-from monitors.probes.browser.greetings import Greetings, document_age_s
+from monitors.probes.browser.greetings import Greetings, measure_document_age_s
 from monitors.probes.browser.inpage import Navigated, WatchLimits, WatchResult, WatchState, call_in_page
 from monitors.probes.browser.network import Stillness, Traffic
 from monitors.probes.browser.opening import clear_way, find_element, has_navigated, is_page_gone
@@ -104,13 +104,15 @@ async def wait_for_whole_answer(
             continue
         if reading.busy and traffic.is_open:
             raise build_incomplete_error(reading, settings)
-        limits = await _next_watch_limits(reading, traffic, settings)
+        limits = await _compute_next_watch_limits(reading, traffic, settings)
         if limits is None:
             return reading
         reading = await watch_once(frame, settings, limits)
 
 
-async def _next_watch_limits(reading: WatchResult, traffic: Traffic, settings: ProbeSettings) -> WatchLimits | None:
+async def _compute_next_watch_limits(
+    reading: WatchResult, traffic: Traffic, settings: ProbeSettings
+) -> WatchLimits | None:
     """Return the limits for the next watch; ``None`` when the answer is whole."""
     slow_s = SLOW_QUIET_FACTOR * settings.quiet_s
     if reading.calm_ms >= OPEN_PATIENCE_FACTOR * settings.patience_s * 1000:
@@ -290,7 +292,9 @@ class PageConversation:
         """Whether a greeting came after the question. The page then excludes it from the answer."""
         if self.chat.selectors.answer is not None:
             return False
-        greeting_lines = await self._greetings.read_silent_page(await document_age_s(self.chat.frame) or 0.0)
+        greeting_lines = await self._greetings.read_silent_page(
+            await measure_document_age_s(self.chat.frame) or 0.0
+        )
         late = [line for line in greeting_lines if line not in earlier]
         return bool(late) and bool(await call_in_page(self.chat.frame, "greet", late))
 

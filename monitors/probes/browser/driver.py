@@ -50,7 +50,7 @@ class CaptureDoubts:
 
         ``is_proven``: there is proof that the page answered. Then the same text for two questions is accepted.
         """
-        reason = find_reason_to_doubt(reading) or (
+        reason = explain_answer_doubt(reading) or (
             None if is_proven else self._describe_repetition(reading.text, question)
         )
         if reason is not None:
@@ -66,7 +66,7 @@ class CaptureDoubts:
         )
 
 
-def find_reason_to_doubt(reading: WatchResult) -> str | None:
+def explain_answer_doubt(reading: WatchResult) -> str | None:
     """Return why a reading is doubtful; ``None`` when it is not."""
     if reading.unsure:
         texts = ", ".join(_quote_text(text) for text in reading.unsure[:3])

@@ -109,7 +109,7 @@ class SilentPage:
         if self._task is None:
             return ()
         await _wait_for_event(self._is_open, OPEN_TIMEOUT_S)
-        own_s = await document_age_s(self._chat.frame) if self._chat is not None else None
+        own_s = await measure_document_age_s(self._chat.frame) if self._chat is not None else None
         if own_s is not None:
             await _wait_for_event(self._ended, min(MAX_EXTRA_WAIT_S, age_s + RENDER_TOLERANCE_S - own_s))
             await self._listen()
@@ -149,7 +149,7 @@ class SilentPage:
         )
 
 
-async def document_age_s(frame: Frame) -> float | None:
+async def measure_document_age_s(frame: Frame) -> float | None:
     """Return a document's age in seconds by its own clock; ``None`` when the page no longer responds."""
     from playwright.async_api import Error  # already imported: there is a page
 

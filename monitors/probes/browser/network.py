@@ -85,7 +85,7 @@ class _RequestGroup:
         """Seconds until the page counts as having stopped, if it does not poll again."""
         return max(REST_S, REST_PAUSES * self.longest_pause_s) - (monotonic() - self.ended_at)
 
-    async def brings_nothing(self) -> bool:
+    async def is_telemetry(self) -> bool:
         """Whether it is telemetry: every response was almost empty, and the method is not one that fetches data."""
         if self.requests[0].method == "GET":
             return False
@@ -163,7 +163,7 @@ class Traffic:
         again = [group for group in self._groups.values() if len(group.requests) > 1]
         if all(len(group.requests) < MIN_POLLS for group in again):
             return 0.0
-        return max([group.rest_left_s() for group in again if not await group.brings_nothing()], default=0.0)
+        return max([group.rest_left_s() for group in again if not await group.is_telemetry()], default=0.0)
 
     @property
     def polled(self) -> bool:

@@ -106,7 +106,7 @@ class Pages:
 
     async def check_session(self, tab: Tab, failure: ProbeError | None = None) -> None:
         """Check the session after a conversation. Raises `SessionEnded` (a `LoginFailed`) if it has ended."""
-        if self._login is None or not await _asks_to_sign_in(tab.page):
+        if self._login is None or not await _has_password_field(tab.page):
             return
         wall = LoginWall(f"there is a login form where the chat was: {failure or 'after the answer'}")
         await self.renew_session(tab, wall)
@@ -238,7 +238,7 @@ async def _limit_worker_console(worker: Worker) -> None:
     await close_within_deadline(worker.evaluate(f"() => {{ {load_script('bounds.js')} }}"), OPENING_DEADLINE_S)
 
 
-async def _asks_to_sign_in(page: Page) -> bool:
+async def _has_password_field(page: Page) -> bool:
     """Whether any frame of the page has a password field; false when the page does not respond."""
     from playwright.async_api import Error  # already imported: there is a page
 

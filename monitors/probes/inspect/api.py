@@ -338,7 +338,7 @@ def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tu
         raise PageNotUnderstood(
             f"no text of an answer in {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
         )
-    joins = _are_pieces_joined(documents, path)
+    joins = _is_text_in_pieces(documents, path)
     rule = build_rule(address, path, joins=joins, documents=documents)
     api = ApiSettings(
         request=json.dumps(body, ensure_ascii=False),
@@ -358,7 +358,7 @@ def _find_best_path(documents: list[Any]) -> str | None:
         (_rank_path(path, text), path)
         for path in list_text_paths(documents)
         if not _NO_ANSWER.search(path)
-        and (text := read_text_at(path, documents, joins=_are_pieces_joined(documents, path)))
+        and (text := read_text_at(path, documents, joins=_is_text_in_pieces(documents, path)))
         if keep_letters_and_digits(text) not in {"", keep_letters_and_digits(HARMLESS)}
         and _is_plausible_answer(path, text)
     ]
@@ -380,7 +380,7 @@ def _rank_field_name(path: str) -> int:
     return _ANSWERS.index(names[-1]) if names and names[-1] in _ANSWERS else len(_ANSWERS)
 
 
-def _are_pieces_joined(documents: list[Any], path: str) -> bool:
+def _is_text_in_pieces(documents: list[Any], path: str) -> bool:
     """Whether the text is the pieces joined; otherwise each piece, or the last, holds all text so far."""
     values = (value for document in documents for value in collect_values(document, path) if value is not None)
     pieces = [piece for piece in map(join_text_parts, values) if piece]

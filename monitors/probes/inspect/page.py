@@ -464,13 +464,13 @@ def _build_trial(
         for other_answer in all_heard
         if other_answer is not trial_answer and other_answer.seen is not None
     ]
-    doubt = _find_doubt(trial_answer.question, trial_answer.seen.text, others)
+    doubt = _explain_text_doubt(trial_answer.question, trial_answer.seen.text, others)
     if configured and sent is None:
         doubt = "probe.wire matched no answer in what was received"
     return Trial(question=trial_answer.question, text=trial_answer.seen.text, sent=sent, doubt=doubt)
 
 
-def _find_doubt(question: str, text: str, others: Sequence[str]) -> str:
+def _explain_text_doubt(question: str, text: str, others: Sequence[str]) -> str:
     """Return why a text is probably not the answer to the question; empty if it may be."""
     letters = keep_letters_and_digits(text)
     if not letters:

@@ -66,12 +66,12 @@ class AgentQuestions:
         texts = collect_items(document, settings.question) if settings.question else []
         questions = [value.strip() for value in texts if isinstance(value, str) and value.strip()]
         states = [value for value in (*collect_items(document, settings.state), event) if isinstance(value, str)]
-        is_waiting = any(value is True for value in waiting_flags) or any(map(self._is_asking, states))
+        is_waiting = any(value is True for value in waiting_flags) or any(map(self._is_question_state, states))
         if questions:
             return replace_surrogates(questions[-1])[:MAX_QUESTION_CHARACTERS]
         return "" if is_waiting else None
 
-    def _is_asking(self, state: str) -> bool:
+    def _is_question_state(self, state: str) -> bool:
         return state.casefold() in {name.casefold() for name in self._settings.asking}
 
     def choose_answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:

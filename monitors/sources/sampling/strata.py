@@ -89,7 +89,7 @@ def _has_error_leak(conversation: Conversation, _target: TargetFacts) -> bool:
     return any(find_error_leak(turn.reply_text, turn.user_text) for turn in conversation.turns)
 
 
-def _is_disliked(conversation: Conversation, _target: TargetFacts) -> bool:
+def _has_thumb_down(conversation: Conversation, _target: TargetFacts) -> bool:
     return any(turn.feedback and turn.feedback.thumb is Thumb.DOWN for turn in conversation.turns)
 
 
@@ -114,7 +114,7 @@ def _is_slow(conversation: Conversation, target: TargetFacts) -> bool:
 _SIGN_CHECKS: Mapping[RiskSign, Callable[[Conversation, TargetFacts], bool]] = {
     RiskSign.DISCLOSURE: _has_disclosure,
     RiskSign.ERROR_LEAK: _has_error_leak,
-    RiskSign.THUMBS_DOWN: _is_disliked,
+    RiskSign.THUMBS_DOWN: _has_thumb_down,
     RiskSign.FALLBACK: _has_fallback,
     RiskSign.LANGUAGE: _is_foreign,
     RiskSign.SLOW: _is_slow,

@@ -46,7 +46,7 @@ class LangSmithTrafficSource:
         async with LangSmithClient.connect(self._access, self._key, self._sleep) as client:
             while True:
                 runs, cursor = await client.query_root_runs(query, cursor)
-                for record in parse_conversations(self._locate_runs(runs), self._settings.fields, window):
+                for record in parse_conversations(self._select_runs_at_end(runs), self._settings.fields, window):
                     yield record if isinstance(record, SourceWarning) else _select_last_turn(record)
                 if cursor is None:
                     return
@@ -60,7 +60,7 @@ class LangSmithTrafficSource:
             for score in select_last_scores(scores):
                 await client.give_feedback(conversation.origin_id, score)
 
-    def _locate_runs(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
+    def _select_runs_at_end(self, runs: Sequence[Any]) -> Iterator[LocatedItem]:
         """Yield the ended runs with the users' feedback. Unfinished runs are read by a later nightly run."""
         for run in runs:
             if run.get("end_time"):

@@ -88,7 +88,7 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
         )
     pairs = _read_parallel_lists(source_item, fields)
     reading = _Found(pairs, has_place=True) if pairs else _collect_messages(source_item, fields)
-    drafts = list(_build_drafts(reading.messages))
+    drafts = list(_split_messages_into_turns(reading.messages))
     if not drafts:
         raise _explain_no_question(reading, fields)
     if not any(draft.replies for draft in drafts) and not (
@@ -104,7 +104,7 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
 def build_joined_turns(messages: Iterable[LoggedMessage], fields: Fields) -> tuple[Turn, ...]:
     """Return the turns of messages that were stored one by one. Raises `UnusableItem` without a question."""
     reading = _Found(tuple(messages), has_place=True)
-    drafts = list(_build_drafts(reading.messages))
+    drafts = list(_split_messages_into_turns(reading.messages))
     if not drafts:
         raise _explain_no_question(reading, fields)
     return tuple(_build_turn(draft, None, fields, is_last=False) for draft in drafts)
@@ -252,7 +252,7 @@ def _is_list_of_texts(value: Any) -> bool:
     )
 
 
-def _build_drafts(messages: Iterable[LoggedMessage]) -> Iterator[_Draft]:
+def _split_messages_into_turns(messages: Iterable[LoggedMessage]) -> Iterator[_Draft]:
     """Yield turns of messages. A turn starts with the first user message after a reply."""
     draft: _Draft | None = None
     before: tuple[str, ...] = ()

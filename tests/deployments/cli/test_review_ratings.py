@@ -12,7 +12,7 @@ import pytest
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.reviews.answers import review_command
-from monitors.goldset.lines import case_from_object
+from monitors.goldset.lines import parse_case_object
 from monitors.goldset.load import build_suite
 from monitors.records.cases import GoldCase, Suite
 from monitors.records.grades import Aspect, Judged
@@ -41,7 +41,7 @@ def useful(rating: int) -> Judged:
 
 
 def issues() -> Suite:
-    cases = [case_from_object(json.loads(issue(number)) | {"id": f"i{number}"}) for number in range(len(RATINGS))]
+    cases = [parse_case_object(json.loads(issue(number)) | {"id": f"i{number}"}) for number in range(len(RATINGS))]
     assert all(isinstance(case, GoldCase) for case in cases), cases
     return build_suite(cases, name="issues", source="here")
 

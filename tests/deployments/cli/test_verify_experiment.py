@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from monitors.goldset.examples import example_from_case
+from monitors.goldset.examples import build_example_from_case
 from monitors.goldset.load import load_suite
 from tests import fork_server
 from tests.deployments.cli.test_triage import ISSUES, URL, report
@@ -72,7 +72,7 @@ class Owner:
         (folder / "lookout.toml").write_text(text, encoding="utf-8")
         self.cases = load_suite(folder / "issues.jsonl").cases
         for case in self.cases[:-1]:
-            example = example_from_case(case, "gold")
+            example = build_example_from_case(case, "gold")
             fields = {"inputs": example.inputs, "outputs": example.outputs, "metadata": example.metadata}
             langsmith.add("issues", **fields)
 

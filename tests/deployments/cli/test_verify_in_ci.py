@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from deployments.cli.verify import check_ci
+from deployments.cli.verify import refuse_production_in_ci
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError
 
@@ -41,17 +41,17 @@ ONLY_STAGING = config(staging=STAGING)
 )
 def test_a_production_target_is_named_and_nothing_is_asked(settings, target, more, said):
     with pytest.raises(ConfigError) as refusal:
-        check_ci(settings, target, IN_CI | more, allowed=None)
+        refuse_production_in_ci(settings, target, IN_CI | more, allowed=None)
     assert all(words in str(refusal.value) for words in [*said, "nothing was asked", "--allow-production"])
     assert "xoxb-1" not in str(refusal.value)
-    assert check_ci(settings, target, more, allowed=None) is None, "outside CI nothing is looked at"
-    assert REASON in check_ci(settings, target, IN_CI | more, allowed=REASON)
+    assert refuse_production_in_ci(settings, target, more, allowed=None) is None, "outside CI nothing is looked at"
+    assert REASON in refuse_production_in_ci(settings, target, IN_CI | more, allowed=REASON)
 
 
 def test_everything_is_named_at_once():
     more = {"SLACK_BOT_TOKEN": "x", "LOOKOUT_HEARTBEAT_URL": "y"}
     with pytest.raises(ConfigError) as refusal:
-        check_ci(BOTH, "live", IN_CI | more, allowed=None)
+        refuse_production_in_ci(BOTH, "live", IN_CI | more, allowed=None)
     assert len(str(refusal.value).splitlines()) == 5
 
 
@@ -60,10 +60,10 @@ def test_everything_is_named_at_once():
     [(BOTH, {}), (ONLY_STAGING, {"SLACK_BOT_TOKEN": "x"}), (ONLY_STAGING, {"GITHUB_ACTIONS": "true"})],
 )
 def test_staging_with_its_own_things_goes_on(settings, more):
-    assert check_ci(settings, "staging", IN_CI | more, allowed=None) is None
+    assert refuse_production_in_ci(settings, "staging", IN_CI | more, allowed=None) is None
 
 
 @pytest.mark.parametrize("reason", ["", "   ", "because"])
 def test_a_reason_is_one(reason):
     with pytest.raises(ConfigError, match="give the reason"):
-        check_ci(BOTH, "live", IN_CI, allowed=reason)
+        refuse_production_in_ci(BOTH, "live", IN_CI, allowed=reason)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from monitors.goldset.examples import example_from_case
+from monitors.goldset.examples import build_example_from_case
 from monitors.goldset.load import load_suite
-from monitors.platforms.langfuse.items import item_from_example
+from monitors.platforms.langfuse.items import build_item_from_example
 from tests.deployments.cli.test_triage import ISSUES, URL, report
 from tests.servers.langfuse import PUBLIC, SECRET, LangfuseServer
 from tests.servers.triage_agent import TriageAgent
@@ -67,7 +67,7 @@ def owner(tmp_path: Path, lookout: Any) -> Iterator[Owner]:
         )
         langfuse.add_dataset("issues")
         for case in load_suite(tmp_path / "issues.jsonl").cases[:-1]:
-            langfuse.add_item(item_from_example("issues", example_from_case(case, "gold")))
+            langfuse.add_item(build_item_from_example("issues", build_example_from_case(case, "gold")))
         yield Owner(tmp_path, lookout, langfuse)
 
 

@@ -27,7 +27,7 @@ from tests.deployments.site.people_server import ANSWERS, fingerprint, with_draf
 from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site
 from tests.warehouse.sample_rows import alert, incident
 from warehouse.journal.rows import AlertRow
-from warehouse.queries.incidents import list_silences, load_story
+from warehouse.queries.incidents import list_all_silences, load_story
 from warehouse.queries.site.incidents import find_incident
 
 PERSONAL = "ask@example.org"
@@ -224,7 +224,7 @@ def test_an_unknown_decision_is_refused(person):
 def test_a_silence_has_an_end_and_can_be_ended(site, person):
     """It covers this incident alone, until the time that was chosen or until a user ends it."""
     assert person.post(f"/incidents/{USER_0}/silence", lasting="1d", note="known").status_code == 200
-    (silence,) = list_silences(site.store)
+    (silence,) = list_all_silences(site.store)
     assert (silence.fingerprint, silence.author, silence.comment) == (USER_0, "me", "known")
     assert silence.ends_at - silence.starts_at == timedelta(days=1)
     assert data(site, "/incidents")["silenced"] == [USER_0]
@@ -247,7 +247,7 @@ def test_a_silence_has_an_end_and_can_be_ended(site, person):
 def test_a_silence_without_an_end_is_refused(site, person, fields):
     """Nothing is muted for ever, nor by an end that nobody can read."""
     assert person.post(f"/incidents/{USER_0}/silence", **fields).status_code == 400
-    assert list_silences(site.store) == ()
+    assert list_all_silences(site.store) == ()
 
 
 def test_a_reader_decides_nothing(tmp_path):

@@ -13,7 +13,7 @@ from tests.deployments.cli.test_review_ratings import RATINGS, useful
 from tests.deployments.site.browser_pages import DESKTOP, PHONE, find_broken_rules_everywhere, opened
 from tests.deployments.site.people_server import fingerprint, wanted_case, with_drafts, with_people, with_reports
 from tests.deployments.site.site_server import config_of, serving_site
-from warehouse.queries.incidents import list_silences
+from warehouse.queries.incidents import list_all_silences
 from warehouse.queries.operator_actions import append_draft
 from warehouse.queries.site.incidents import find_incident
 
@@ -71,7 +71,7 @@ async def test_a_silence_is_made_and_ended(chromium, site, width):
         await page.get_by_role("button", name="Silence", exact=True).click()
         await page.get_by_role("button", name="End this silence").click()
         assert "ended by me" in await page.locator(".flash").inner_text()
-    (silence,) = list_silences(site.store)
+    (silence,) = list_all_silences(site.store)
     assert silence.ended_by == "me"
 
 

@@ -4,7 +4,7 @@ import traceback
 
 import pytest
 
-from flows.alerting.faults import Fault, fault_from_error, notify_fault
+from flows.alerting.faults import Fault, build_fault_from_error, notify_fault
 from flows.alerting.watchdog import RedactedError, redact_errors
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError, WarehouseBusy
@@ -57,12 +57,12 @@ async def test_f89_a_secret_in_a_fault_of_the_monitor_is_masked_in_slack(tmp_pat
     with SlackServer() as slack:
         await notify_fault(
             AlertingTestbed(tmp_path, slack).notifier(),
-            fault_from_error(ValueError(f"the provider said: bad key {KEY}")),
+            build_fault_from_error(ValueError(f"the provider said: bad key {KEY}")),
         )
         (message,) = slack.messages
     assert KEY not in f"{message.text}{message.blocks}"
     assert "[secret]" in f"{message.blocks}"
-    assert fault_from_error(ConfigError("no such file")) == Fault("ConfigError", "no such file")
+    assert build_fault_from_error(ConfigError("no such file")) == Fault("ConfigError", "no such file")
 
 
 def test_f89_a_password_in_a_targets_address_is_refused_and_not_repeated():

@@ -21,9 +21,9 @@ def test_a_deploy_is_queued_once_and_waits_until_it_is_resolved(tmp_path):
     deploys = DeployQueue(tmp_path)
     assert deploys.save(queued())
     assert not deploys.save(queued(by="poll"))
-    assert deploys.list_waiting() == (queued(),)
+    assert deploys.list_open_deploys() == (queued(),)
     deploys.store_outcome(queued().deploy.event, DONE)
-    assert deploys.list_waiting() == ()
+    assert deploys.list_open_deploys() == ()
     (outcome,) = tmp_path.rglob("*.run")
     assert DeployOutcome.model_validate_json(outcome.read_bytes()) == DONE
     assert not DeployQueue(tmp_path).save(queued()), "for good, and for every process"
@@ -35,14 +35,14 @@ def test_the_same_commit_of_another_target_is_another_deploy(tmp_path):
     assert deploys.save(queued(target="staging"))
     assert deploys.has_commit("bot", COMMIT)
     assert not deploys.has_commit("bot", OTHER_COMMIT)
-    assert len(deploys.list_waiting()) == 2
+    assert len(deploys.list_open_deploys()) == 2
 
 
 def test_f28_of_many_who_come_at_once_one_keeps_it(tmp_path):
     deploys = DeployQueue(tmp_path)
     with ThreadPoolExecutor(16) as pool:
         assert sum(pool.map(deploys.save, [queued()] * 64)) == 1
-    assert len(deploys.list_waiting()) == 1
+    assert len(deploys.list_open_deploys()) == 1
     assert [path.name for path in (tmp_path / "deploys" / "bot").iterdir()] == [f"{COMMIT}.json"]
 
 
@@ -50,7 +50,7 @@ def test_the_one_that_waits_longest_comes_first(tmp_path):
     deploys = DeployQueue(tmp_path)
     for minutes, commit in ((3, "c"), (1, "a"), (2, "b")):
         deploys.save(queued(commit).model_copy(update={"stored_at": NOW + timedelta(minutes=minutes)}))
-    assert [one.deploy.event.commit for one in deploys.list_waiting()] == ["a", "b", "c"]
+    assert [one.deploy.event.commit for one in deploys.list_open_deploys()] == ["a", "b", "c"]
 
 
 def test_one_that_cannot_be_read_keeps_no_other_waiting(tmp_path, caplog):
@@ -58,7 +58,7 @@ def test_one_that_cannot_be_read_keeps_no_other_waiting(tmp_path, caplog):
     deploys.save(queued())
     (tmp_path / "deploys" / "bot" / "torn.json").write_text('{"deploy"', encoding="utf-8")
     (tmp_path / "deploys" / "bot" / ".half.json.1-2.tmp").write_text("", encoding="utf-8")
-    assert deploys.list_waiting() == (queued(),)
+    assert deploys.list_open_deploys() == (queued(),)
     assert "waits for a person" in caplog.text
 
 
@@ -69,7 +69,7 @@ def test_a_first_look_is_noted_for_each_target(tmp_path):
     deploys.note_poll("bot")
     assert deploys.has_polled("bot")
     assert not deploys.has_polled("staging")
-    assert deploys.list_waiting() == ()
+    assert deploys.list_open_deploys() == ()
 
 
 def test_f22_an_unwritable_folder_is_reported(tmp_path):
@@ -92,6 +92,6 @@ def test_the_queue_agrees_with_a_dictionary(tmp_path_factory, sent):
         wanted[target, commit] = wanted.get((target, commit), False) or settles
         if settles:
             deploys.store_outcome(one.deploy.event, DONE)
-    waiting = {(one.deploy.event.target, one.deploy.event.commit) for one in deploys.list_waiting()}
+    waiting = {(one.deploy.event.target, one.deploy.event.commit) for one in deploys.list_open_deploys()}
     assert waiting == {name for name, done in wanted.items() if not done}
-    assert deploys.has_waiting() is bool(waiting)
+    assert deploys.has_open_deploys() is bool(waiting)

@@ -55,7 +55,7 @@ def test_rules_grade_severity_but_no_facts(replies, severe, found):
     weighing = weighed(*replies)
     assert [(stratum.graded, stratum.failures) for stratum in weighing.count_severe()] == [severe]
     assert [(stratum.graded, stratum.failures) for stratum in weighing.count_found_by_rules()] == [found]
-    assert [(stratum.graded, stratum.failures) for stratum in weighing.count_fact_failures()] == [(0, 0)]
+    assert [(stratum.graded, stratum.failures) for stratum in weighing.count_fact_failures_by_stratum()] == [(0, 0)]
     assert not weighing.is_graded("talk")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flows.verify.run_folder import RESUME_WITHIN, RunStart, begin_run, build_run_id, find_unfinished
+from flows.verify.run_folder import RESUME_WITHIN, RunStart, begin_run, build_run_id, find_run_to_resume
 from monitors.errors import WarehouseUnwritable
 from tests.builders import NOON, TARGET
 
@@ -31,7 +31,7 @@ def stopped(runs, begun_as: RunStart) -> Path:
 
 def test_a_stopped_run_is_found(tmp_path):
     folder = stopped(tmp_path, start())
-    found = find_unfinished(tmp_path, start("run-2", started_at=NOON + timedelta(minutes=5)))
+    found = find_run_to_resume(tmp_path, start("run-2", started_at=NOON + timedelta(minutes=5)))
     assert found is not None
     with found:
         assert (found.start, found.folder, found.resumed) == (start(), folder, True)
@@ -40,7 +40,7 @@ def test_a_stopped_run_is_found(tmp_path):
 def test_a_finished_run_is_left_alone(tmp_path):
     with begin_run(tmp_path, start()) as begun:
         begun.finish()
-    assert find_unfinished(tmp_path, start("run-2")) is None
+    assert find_run_to_resume(tmp_path, start("run-2")) is None
 
 
 def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_path):
@@ -50,7 +50,7 @@ def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_
     for number, (target, found) in enumerate([(other, True), (TARGET, False)], start=2):
         with begin_run(tmp_path, start(f"run-{number}", target=target, suite_sha256="b" * 64)) as begun:
             begun.finish()
-        taken = find_unfinished(tmp_path, start("run-9"))
+        taken = find_run_to_resume(tmp_path, start("run-9"))
         assert (taken is not None) is found
         if taken is not None:
             with taken:
@@ -60,7 +60,7 @@ def test_a_run_that_a_later_one_of_the_target_has_overtaken_is_not_taken_up(tmp_
 def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
     """Its results stand, but no alert was sent."""
     (stopped(tmp_path, start()) / "results.json").write_text("{}", encoding="utf-8")
-    found = find_unfinished(tmp_path, start("run-2"))
+    found = find_run_to_resume(tmp_path, start("run-2"))
     assert found is not None
     with found:
         pass
@@ -69,11 +69,11 @@ def test_a_run_that_was_killed_after_its_reports_is_finished_yet(tmp_path):
 def test_a_run_in_use_by_another_process_is_not_taken_over(tmp_path):
     """Two that start at the same time ask for themselves; one that died gave its run back."""
     with begin_run(tmp_path, start()):
-        assert find_unfinished(tmp_path, start("run-2")) is None
-    first = find_unfinished(tmp_path, start("run-2"))
+        assert find_run_to_resume(tmp_path, start("run-2")) is None
+    first = find_run_to_resume(tmp_path, start("run-2"))
     assert first is not None
     with first:
-        assert find_unfinished(tmp_path, start("run-3")) is None
+        assert find_run_to_resume(tmp_path, start("run-3")) is None
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_run_in_use_by_another_process_is_not_taken_over(tmp_path):
 )
 def test_other_questions_are_not_answered_by_old_answers(tmp_path, changes):
     stopped(tmp_path, start())
-    assert find_unfinished(tmp_path, start("run-2", **changes)) is None
+    assert find_run_to_resume(tmp_path, start("run-2", **changes)) is None
 
 
 def test_the_newest_of_two_is_taken_and_a_torn_note_is_passed_over(tmp_path):
@@ -98,7 +98,7 @@ def test_the_newest_of_two_is_taken_and_a_torn_note_is_passed_over(tmp_path):
     stopped(tmp_path, start("run-2"))
     (tmp_path / "run-3").mkdir()
     (tmp_path / "run-3" / "run.json").write_text('{"run_id": "run-3"', encoding="utf-8")
-    found = find_unfinished(tmp_path, start("run-4"))
+    found = find_run_to_resume(tmp_path, start("run-4"))
     assert found is not None
     with found:
         assert found.start.run_id == "run-2"

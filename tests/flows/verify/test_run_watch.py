@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from flows.data_folder import open_store_in
-from flows.verify.run_folder import ALIVE_FILE, RunStart, begin_run, find_unfinished
+from flows.verify.run_folder import ALIVE_FILE, RunStart, begin_run, find_run_to_resume
 from flows.verify.run_watch import LISTED_FOR, RunState, RunWatch
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import CaseOutcome, FailureKind
@@ -52,9 +52,9 @@ def test_a_run_is_going_on_then_stopped_and_its_results_stay(data):
     with begin_run(folder / "runs", start()):
         add(data, "a")
         add(data, "b", failed=FailureKind.WRONG_FACT)
-        (run,) = watch_of(data).list_unfinished(AT)
+        (run,) = watch_of(data).list_open_runs(AT)
         assert (run.state, run.answered, run.planned, run.failed) == (RunState.GOING_ON, 2, 5, 1)
-    (run,) = watch_of(data).list_unfinished(AT)
+    (run,) = watch_of(data).list_open_runs(AT)
     assert (run.state, run.answered, run.graded) == (RunState.STOPPED, 2, 2)
     assert [(one.case_id, one.asked) for one in run.severe] == [("b", exchange(RUN, "b").turns[-1])]
 
@@ -74,7 +74,7 @@ def test_severe_failures_are_those_of_the_app(data, changes, is_severe):
     """What the monitor broke itself is no failure of the application."""
     with begin_run(data[0] / "runs", start()):
         add(data, "a", **changes)
-        (run,) = watch_of(data).list_unfinished(AT)
+        (run,) = watch_of(data).list_open_runs(AT)
     assert bool(run.severe) is is_severe
 
 
@@ -95,7 +95,7 @@ def test_a_finished_run_is_not_listed_and_can_be_asked_about(data):
         add(data, "a")
         held.finish()
     watch = watch_of(data)
-    assert watch.list_unfinished(AT) == ()
+    assert watch.list_open_runs(AT) == ()
     assert watch.load_progress(RUN).state is RunState.DONE
 
 
@@ -104,7 +104,7 @@ def test_old_runs_are_not_listed_and_strange_ones_are_none(data):
     begin_run(data[0] / "runs", start()).__exit__(None, None, None)
     (data[0] / "run.json").write_text(start().model_dump_json())
     watch = watch_of(data)
-    assert watch.list_unfinished(AT + LISTED_FOR + timedelta(minutes=1)) == ()
+    assert watch.list_open_runs(AT + LISTED_FOR + timedelta(minutes=1)) == ()
     assert [watch.load_progress(name) for name in ("..", "../runs", f"../runs/{RUN}", "nobody")] == [None] * 4
 
 
@@ -134,7 +134,7 @@ def test_a_watcher_does_not_take_over_a_run(data, monkeypatch):
     assert asked == [ALIVE_FILE]
     with (runs / RUN / ALIVE_FILE).open() as question, ThreadPoolExecutor() as pool:
         fcntl.flock(question, fcntl.LOCK_SH)
-        wanted = pool.submit(find_unfinished, runs, start("another"))
+        wanted = pool.submit(find_run_to_resume, runs, start("another"))
         fcntl.flock(question, fcntl.LOCK_UN)
         with wanted.result(60) as found:
             assert found.start.run_id == RUN

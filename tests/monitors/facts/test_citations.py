@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from monitors.facts import citations
-from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, is_citation_form, names_source, states_source
+from monitors.facts.citations import (
+    DEFAULT_PATTERNS,
+    find_citations,
+    has_source_in_text,
+    is_citation_form,
+    is_citation_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +83,7 @@ def test_one_mark_that_two_patterns_match_is_one_citation() -> None:
 def test_an_expected_source_is_contained_whatever_its_case_and_spacing(
     citation: str, expected: str, named: bool
 ) -> None:
-    assert names_source(citation, expected) is named
+    assert is_citation_of(citation, expected) is named
 
 
 @pytest.mark.parametrize(
@@ -91,12 +97,12 @@ def test_an_expected_source_is_contained_whatever_its_case_and_spacing(
     ],
 )
 def test_document_and_clause_count_whatever_surrounds_them(text: str, stated: bool) -> None:
-    assert states_source(text, "Berth Rules, clause 4.2") is stated
+    assert has_source_in_text(text, "Berth Rules, clause 4.2") is stated
 
 
 def test_a_document_alone_must_be_cited_and_the_name_of_a_file_need_not() -> None:
-    assert not states_source("The berth rules are strict.", "Berth rules")
-    assert states_source("Open berth-rules.pdf for more.", "berth-rules.pdf")
+    assert not has_source_in_text("The berth rules are strict.", "Berth rules")
+    assert has_source_in_text("Open berth-rules.pdf for more.", "berth-rules.pdf")
 
 
 def test_a_form_is_named_or_refused() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.facts.clarification import asks_back
+from monitors.facts.clarification import is_counter_question
 
 Row = tuple[str, bool]
 
@@ -132,7 +132,7 @@ HELD_OUT: dict[str, list[Row]] = {
 
 def measured(rows: list[Row]) -> tuple[float, float, list[str]]:
     """Precision, recall, and the replies that were taken for the other thing."""
-    said = [(reply, truth, asks_back(reply)) for reply, truth in rows]
+    said = [(reply, truth, is_counter_question(reply)) for reply, truth in rows]
     right = sum(truth and found for _, truth, found in said)
     wrong = [reply for reply, truth, found in said if truth != found]
     return right / sum(found for *_, found in said), right / sum(truth for _, truth, _ in said), wrong
@@ -152,10 +152,10 @@ def test_held_out_rows_are_classified_nine_times_of_ten() -> None:
 
 def test_a_long_answer_that_ends_with_a_question_is_an_answer() -> None:
     answer = "The plan covers room rent, ICU, ambulance and day-care procedures. " * 8
-    assert not asks_back(answer + "Which plan do you have?")
-    assert asks_back("Which plan do you have? [Source: Gold Plan, clause 4]")
+    assert not is_counter_question(answer + "Which plan do you have?")
+    assert is_counter_question("Which plan do you have? [Source: Gold Plan, clause 4]")
 
 
 @given(st.text(max_size=300))
 def test_any_text_is_one_or_the_other(text: str) -> None:
-    assert asks_back(text) in (True, False)
+    assert is_counter_question(text) in (True, False)

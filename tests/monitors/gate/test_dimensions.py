@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitors.gate.assess import assess
-from monitors.goldset.lines import case_from_object
+from monitors.goldset.lines import parse_case_object
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Evidence, Step
@@ -19,7 +19,7 @@ SAFE = (judged(Aspect.DISCLOSURE), judged(Aspect.ERROR_LEAK))
 
 
 def issue(number: int, shortest: int | None = 2) -> GoldCase:
-    made = case_from_object(
+    made = parse_case_object(
         {
             "issue_url": f"https://tracker.example/lamps/{number}",
             "issue_title": f"Lamp {number} flickers",

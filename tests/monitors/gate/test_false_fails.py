@@ -102,7 +102,7 @@ def test_cases_never_graded_stay_ungraded():
 def test_a_fault_is_missed_as_often_as_the_rule_of_flaky_cases_says(repeats, shows, no_fail, no_alert):
     """The gate fails when every asking shows it; people are alerted when any does."""
     suite = suite_of(10, 20)
-    found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).estimate_missed(repeats=repeats, shows=shows)
+    found = GateSimulator(facts_of(suite), suite, VETO_ALONE, ()).estimate_miss_chance(repeats=repeats, shows=shows)
     assert found is not None
     assert (found.no_fail, found.no_alert) == pytest.approx((no_fail, no_alert))
 

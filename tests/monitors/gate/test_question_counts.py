@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitors.gate.evaluate import count_questions
-from monitors.goldset.lines import case_from_object
+from monitors.goldset.lines import parse_case_object
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import AgentQuestion, Evidence
 from monitors.records.runs import CaseResult, QuestionCounts
@@ -17,7 +17,7 @@ NEEDLESS, USEFUL, UNKNOWN = "Which operating system is it?", "Which database is 
 
 def asked(*questions: str, number: int = 1) -> CaseResult:
     """An issue about something on Debian, whose agent asked."""
-    case = case_from_object(
+    case = parse_case_object(
         {
             "issue_url": f"https://github.com/acme/jobs/issues/{number}",
             "issue_title": "Export hangs",

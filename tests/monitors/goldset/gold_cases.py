@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from monitors.goldset.checks import NumberedSuite, parse_numbered_lines
-from monitors.goldset.lines import case_from_object
+from monitors.goldset.lines import parse_case_object
 from monitors.records.cases import GoldCase
 
 PLAIN: dict[str, Any] = {
@@ -23,7 +23,7 @@ PLAIN: dict[str, Any] = {
 
 def case_of(**changes: Any) -> GoldCase:
     """The plain case with some keys changed; a key set to ``None`` is left out."""
-    case = case_from_object({key: value for key, value in (PLAIN | changes).items() if value is not None})
+    case = parse_case_object({key: value for key, value in (PLAIN | changes).items() if value is not None})
     assert isinstance(case, GoldCase), case
     return case
 

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 
 from monitors.goldset.changes import ChangedBy, DatasetComparison, DatasetDiff, describe_dataset_diff
 from monitors.goldset.examples import (
-    case_from_example,
-    example_from_case,
+    build_example_from_case,
     find_case_id,
     make_example_id,
+    read_case_from_example,
     read_pushed_sha256,
 )
 from monitors.goldset.lines import Unusable
@@ -39,8 +39,8 @@ def stored(example: Example) -> Example:
 @LAWS
 @given(any_case())
 def test_every_case_comes_back_as_it_went(case: GoldCase) -> None:
-    example = stored(example_from_case(case, DATASET))
-    assert case_from_example(example) == case
+    example = stored(build_example_from_case(case, DATASET))
+    assert read_case_from_example(example) == case
     assert find_case_id(example) == case.id
 
 
@@ -48,7 +48,7 @@ def test_every_case_comes_back_as_it_went(case: GoldCase) -> None:
 @given(any_case())
 def test_nothing_of_a_case_is_stored_twice(case: GoldCase) -> None:
     """So that no edit can contradict another copy."""
-    example = example_from_case(case, DATASET)
+    example = build_example_from_case(case, DATASET)
     places = (example.inputs, example.outputs or {}, dict(example.metadata["lookout"]))
     names = [name for place in places for name in place]
     assert len(names) == len(set(names))
@@ -60,7 +60,7 @@ def test_nothing_of_a_case_is_stored_twice(case: GoldCase) -> None:
 def test_a_suite_that_was_pushed_does_not_differ(suite: list[GoldCase]) -> None:
     comparison = DatasetComparison(suite, DATASET)
     for case in reversed(suite):
-        comparison.add(stored(example_from_case(case, DATASET)))
+        comparison.add(stored(build_example_from_case(case, DATASET)))
     diff = comparison.build_diff()
     assert diff.is_empty
     assert diff.same == len(suite)
@@ -73,7 +73,7 @@ def test_an_issue_stands_in_the_inputs_and_its_reference_in_the_outputs() -> Non
         issue=Issue(title="Lock is lost", body="Since 2.4", url="https://github.com/a/b/issues/3"),
         reference=TriageReference(relevant_files=("src/lock.py",), shortest_path=4),
     )
-    example = example_from_case(gold_case(triage=task), DATASET)
+    example = build_example_from_case(gold_case(triage=task), DATASET)
     assert example.inputs["issue_title"] == "Lock is lost"
     assert example.outputs is not None
     assert example.outputs["reference"] == {"relevant_files": ["src/lock.py"], "shortest_path": 4}
@@ -81,11 +81,11 @@ def test_an_issue_stands_in_the_inputs_and_its_reference_in_the_outputs() -> Non
 
 def test_a_persons_edit_of_question_and_gold_counts() -> None:
     case = gold_case(alternatives=("two years",))
-    entry = example_from_case(case, DATASET)
+    entry = build_example_from_case(case, DATASET)
     edited = entry.model_copy(
         update={"inputs": {"question": "How long?"}, "outputs": dict(entry.outputs or {}, gold="36 months")}
     )
-    assert case_from_example(edited) == case.model_copy(update={"turns": ("How long?",), "gold": "36 months"})
+    assert read_case_from_example(edited) == case.model_copy(update={"turns": ("How long?",), "gold": "36 months"})
 
 
 BROKEN: list[tuple[dict[str, Any], str]] = [
@@ -100,18 +100,18 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changes", "problem"), BROKEN)
 def test_an_edit_that_makes_no_case_says_what_is_wrong(changes: dict[str, Any], problem: str) -> None:
-    found = case_from_example(example_from_case(gold_case(), DATASET).model_copy(update=changes))
+    found = read_case_from_example(build_example_from_case(gold_case(), DATASET).model_copy(update=changes))
     assert isinstance(found, Unusable)
     assert any(problem in one for one in found.problems)
     assert found.case_id == "case-1"
 
 
 def test_splits_and_other_metadata_of_people_stay_when_a_case_is_written_again() -> None:
-    there = example_from_case(gold_case(), DATASET).model_copy(
+    there = build_example_from_case(gold_case(), DATASET).model_copy(
         update={"splits": ("test", "hard"), "source_trace": "trace-1"}
     )
     there = there.model_copy(update={"metadata": {**there.metadata, "owner": "asha"}})
-    again = example_from_case(gold_case(severity=Severity.CRITICAL), DATASET, there)
+    again = build_example_from_case(gold_case(severity=Severity.CRITICAL), DATASET, there)
     assert (again.id, again.splits, again.source_trace) == (there.id, ("test", "hard"), "trace-1")
     assert again.metadata["owner"] == "asha"
 
@@ -125,8 +125,8 @@ def compared(suite: list[GoldCase], *entries: Example) -> DatasetDiff:
 
 def edited_there(pushed: GoldCase, **changes: Any) -> Example:
     """An entry as it was pushed, whose case a person then changed."""
-    entry = example_from_case(pushed, DATASET)
-    now = example_from_case(pushed.model_copy(update=changes), DATASET)
+    entry = build_example_from_case(pushed, DATASET)
+    now = build_example_from_case(pushed.model_copy(update=changes), DATASET)
     ours = dict(now.metadata["lookout"], pushed=read_pushed_sha256(entry))
     return now.model_copy(update={"metadata": {"lookout": ours}})
 
@@ -155,7 +155,7 @@ def test_the_same_edit_on_both_sides_is_no_difference_but_wants_a_new_mark() -> 
 
 
 def test_an_entry_whose_mark_was_deleted_is_a_conflict_and_not_overwritten_in_silence() -> None:
-    entry = example_from_case(gold_case(gold="36 months"), DATASET)
+    entry = build_example_from_case(gold_case(gold="36 months"), DATASET)
     ours = {key: value for key, value in dict(entry.metadata["lookout"]).items() if key != "pushed"}
     diff = compared([gold_case()], entry.model_copy(update={"metadata": {"lookout": ours}}))
     assert [one.changed_by for one in diff.changed] == [ChangedBy.BOTH]
@@ -164,12 +164,12 @@ def test_an_entry_whose_mark_was_deleted_is_a_conflict_and_not_overwritten_in_si
 def test_all_groups_are_listed_with_both_values() -> None:
     """Conflict, added, removed, broken, people's and a copy, each in its own group."""
     suite = [gold_case(gold="36 months"), gold_case("new")]
-    other = example_from_case(gold_case("broken"), DATASET)
-    copy = example_from_case(gold_case("copied"), "another dataset")
+    other = build_example_from_case(gold_case("broken"), DATASET)
+    copy = build_example_from_case(gold_case("copied"), "another dataset")
     diff = compared(
         suite,
         edited_there(gold_case(), gold="12 months"),
-        example_from_case(gold_case("gone"), DATASET),
+        build_example_from_case(gold_case("gone"), DATASET),
         other.model_copy(update={"outputs": None}),
         PERSON,
         copy,

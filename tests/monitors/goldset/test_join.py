@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from monitors.errors import GoldSetError
 from monitors.goldset.drafts import add_drafts, read_drafts, store_decision
-from monitors.goldset.lines import case_from_line, format_case_line
+from monitors.goldset.lines import format_case_line, parse_case_line
 from monitors.goldset.load import load_suite
 from monitors.goldset.versions import append_case, read_cases
 from monitors.records.base import Language, Severity
@@ -119,6 +119,6 @@ def test_a_bad_line_of_drafts_is_named(tmp_path):
 def test_a_line_reads_back_as_its_case(turns, gold, refusal, severity):
     case = gold_case(turns=tuple(turns), gold=gold, expected_refusal=refusal, severity=severity)
     line = format_case_line(case)
-    assert case_from_line(line) == case
+    assert parse_case_line(line) == case
     assert "expected_refusal" in json.loads(line)
     assert "\n" not in line

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from monitors.domains.pack import load_domain
 from monitors.facts.text import normalise
-from monitors.goldset.lines import Unusable, case_from_object
+from monitors.goldset.lines import Unusable, parse_case_object
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.graders.sayings import SayingsGrader, find_saying
@@ -99,7 +99,7 @@ def test_a_bad_pattern_is_named_with_its_key(written: str) -> None:
     with pytest.raises(ValidationError):
         gold_case(must_say=(written,))
     line = {"id": "c", "question": "How many?", "gold": "two", "severity": 1, "must_say": ["fine", written]}
-    problem = case_from_object(line)
+    problem = parse_case_object(line)
     assert isinstance(problem, Unusable)
     assert len(problem.problems) == 1
     assert '"must_say"' in problem.problems[0]
@@ -108,7 +108,7 @@ def test_a_bad_pattern_is_named_with_its_key(written: str) -> None:
 
 def test_the_problem_of_a_pattern_reads_as_a_person_sees_it(snapshot: object) -> None:
     line = {"id": "c", "question": "How many?", "gold": "two", "severity": 1}
-    bad = [case_from_object(line | {"must_not_say": [text]}) for text in ("/[/", "/(a+)+b/", "/.*.*.*x/", "/a*/")]
+    bad = [parse_case_object(line | {"must_not_say": [text]}) for text in ("/[/", "/(a+)+b/", "/.*.*.*x/", "/a*/")]
     assert "\n".join(one.problems[0] for one in bad if isinstance(one, Unusable)) == snapshot
 
 

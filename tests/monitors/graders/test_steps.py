@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from monitors.goldset.lines import case_from_object
+from monitors.goldset.lines import parse_case_object
 from monitors.graders.base import TriageSettings
 from monitors.graders.triage import StepsGrader
 from monitors.records.cases import GoldCase
@@ -18,7 +18,7 @@ from tests.builders import exchange
 
 def case(**reference: Any) -> GoldCase:
     row = {"issue_title": "Orders hang", "severity": 2, "type": "triage", "reference": reference}
-    made = case_from_object(row)
+    made = parse_case_object(row)
     assert isinstance(made, GoldCase), made
     return made
 

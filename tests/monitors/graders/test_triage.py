@@ -8,7 +8,7 @@ import pytest
 
 from monitors.domains.pack import load_domain
 from monitors.gate.assess import assess
-from monitors.goldset.lines import case_from_object
+from monitors.goldset.lines import parse_case_object
 from monitors.graders.base import GraderSettings, TriageSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.records.cases import GoldCase
@@ -37,7 +37,7 @@ Fix: release the lock in a finally block."""
 
 
 def case(**changes: object) -> GoldCase:
-    made = case_from_object({**ROW, **changes})
+    made = parse_case_object({**ROW, **changes})
     assert isinstance(made, GoldCase), made
     return made
 

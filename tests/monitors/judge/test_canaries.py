@@ -140,7 +140,7 @@ def test_f49_a_judge_that_misses_or_is_silent_voids_its_batch(judge, passed_wron
 def test_f49_the_alert_is_about_the_judge_with_its_figures_and_without_any_answer(snapshot):
     canaries = make_canaries(CASES, count=4, seed="s", steering=[GRAFT])
     report = evaluate_canaries(canaries, answers_of(canaries, lambda _: Finding.YES), judge="claude-haiku-5-5")
-    text = report.alert_text(25)
+    text = report.format_void_alert(25)
     assert (len(report.passed_wrong), report.wrong) == (2, 2)
     assert text == snapshot
     assert not any(canary.answer in text for canary in canaries)

@@ -14,7 +14,7 @@ from monitors.judge.consensus import (
     Undecided,
     decide_case,
     find_doubts,
-    is_another_needed,
+    is_next_opinion_necessary,
 )
 from monitors.judge.verdict import JudgeVerdict
 from monitors.records.base import Finding, Severity
@@ -50,7 +50,7 @@ doubt_sets = st.frozensets(st.sampled_from(list(SecondOpinionReason)))
 def test_a_sure_first_opinion_is_enough():
     assert find_doubts(opinion(0.95), severity=Severity.MAJOR, rules=SURE_RULES) == NONE
     assert find_doubts(opinion(0.05), severity=Severity.MAJOR, rules=Finding.NO) == NONE
-    assert not is_another_needed([opinion(0.95)], NONE, members_left=2)
+    assert not is_next_opinion_necessary([opinion(0.95)], NONE, members_left=2)
 
 
 def test_each_doubt_is_found():
@@ -70,17 +70,17 @@ def test_each_doubt_is_found():
 
 def test_in_doubt_a_second_is_asked_and_a_third_only_when_two_disagree():
     doubts = frozenset({SecondOpinionReason.SEVERITY_3})
-    assert is_another_needed([], NONE, members_left=1)
-    assert is_another_needed([opinion(0.9)], doubts, members_left=2)
-    assert not is_another_needed([opinion(0.9), opinion(0.8)], doubts, members_left=1)
-    assert is_another_needed([opinion(0.9), opinion(0.2)], doubts, members_left=1)
-    assert not is_another_needed([opinion(0.9), opinion(0.2)], doubts, members_left=0)
+    assert is_next_opinion_necessary([], NONE, members_left=1)
+    assert is_next_opinion_necessary([opinion(0.9)], doubts, members_left=2)
+    assert not is_next_opinion_necessary([opinion(0.9), opinion(0.8)], doubts, members_left=1)
+    assert is_next_opinion_necessary([opinion(0.9), opinion(0.2)], doubts, members_left=1)
+    assert not is_next_opinion_necessary([opinion(0.9), opinion(0.2)], doubts, members_left=0)
 
 
 @given(st.lists(scores.map(opinion), min_size=3, max_size=3), severities, findings, doubt_sets)
 def test_the_third_that_was_not_asked_would_have_changed_nothing(three, severity, rules, doubts):
     two = three[:2]
-    if not is_another_needed(two, doubts, members_left=1) and doubts:
+    if not is_next_opinion_necessary(two, doubts, members_left=1) and doubts:
         short = decide_case(two, doubts, members=3, severity=severity, rules=rules)
         whole = decide_case(three, doubts, members=3, severity=severity, rules=rules)
         assert type(short) is type(whole)

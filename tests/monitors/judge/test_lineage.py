@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.judge.lineage import AnchorGrade, compare_lineages, find_differences
+from monitors.judge.lineage import AnchorGrade, compare_lineages, describe_judge_differences
 from monitors.records.grades import JudgeLineage
 
 OLD = JudgeLineage(model="claude-sonnet-4-5", prompt_sha256="a" * 64, rubric_version="1")
@@ -38,10 +38,10 @@ def test_f50_another_model_is_refused_with_what_changed_and_what_to_do(snapshot)
 
 def test_a_changed_prompt_or_rubric_is_another_judge(snapshot):
     other = OLD.model_copy(update={"prompt_sha256": "b" * 64, "rubric_version": "2"})
-    assert find_differences(OLD, other) == snapshot(name="both")
+    assert describe_judge_differences(OLD, other) == snapshot(name="both")
     assert not compare_lineages([OLD], [other]).allowed
     similar = OLD.model_copy(update={"prompt_sha256": "a" * 63 + "b"})
-    assert find_differences(OLD, similar) == snapshot(name="alike at the beginning")
+    assert describe_judge_differences(OLD, similar) == snapshot(name="alike at the beginning")
 
 
 def test_f50_the_shift_is_reported_once_both_graded_the_anchors():
@@ -84,5 +84,5 @@ def test_a_judge_that_joined_is_named():
 
 @given(lineages, lineages)
 def test_differences_are_empty_exactly_for_the_same_judge(one, other):
-    assert (find_differences(one, other) == ()) == (one == other)
+    assert (describe_judge_differences(one, other) == ()) == (one == other)
     assert compare_lineages([one], [other]).allowed == (one == other)

@@ -25,7 +25,14 @@ from monitors.errors import (
 from monitors.probes.driver import Answer, SelectEvidence, store_no_evidence
 from monitors.probes.pace import Pace
 from monitors.probes.request_limit import RequestLimit
-from monitors.probes.runner import CircuitBreaker, ProbeTally, Question, Runner, order_questions, select_unanswered
+from monitors.probes.runner import (
+    CircuitBreaker,
+    ProbeTally,
+    Question,
+    Runner,
+    order_questions,
+    select_questions_to_ask,
+)
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
@@ -111,7 +118,7 @@ async def test_every_schedule_ends_each_question_once_with_a_reason_that_stands(
         await asyncio.gather(first, return_exceptions=True)
         if first.cancelled():
             assert schedule.at_once == 0, f"seed {seed}: a question goes on after its run was ended"
-            left = tuple(select_unanswered(schedule.planned, frozenset(schedule.results)))
+            left = tuple(select_questions_to_ask(schedule.planned, frozenset(schedule.results)))
             tally = await schedule.run(left, _pace(schedule))
         else:
             left, tally = schedule.planned, first.result()

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.probes.runner import order_questions, select_unanswered
+from monitors.probes.runner import order_questions, select_questions_to_ask
 from tests.monitors.probes.scripted import case
 
 severities = st.lists(st.integers(1, 3), max_size=30)
@@ -36,4 +36,4 @@ def test_answered_and_open_questions_make_the_whole(levels: list[int], data: st.
     planned = list(order_questions(cases, repeats_severity_3=2))
     answered = data.draw(st.sets(st.sampled_from(planned))) if planned else set()
     keys = frozenset((one.case.id, one.repeat) for one in answered)
-    assert list(select_unanswered(planned, keys)) == [one for one in planned if one not in answered]
+    assert list(select_questions_to_ask(planned, keys)) == [one for one in planned if one not in answered]

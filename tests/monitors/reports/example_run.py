@@ -242,8 +242,10 @@ def _metrics(correct: int, graded: int) -> tuple[Metric, ...]:
 
 def _metric(name: str, good: int, total: int, target: float | None) -> Metric:
     low, high = compute_wilson_interval(good, total)
-    is_measured = target is not None and total > 0
-    met = (Finding.YES if good / total >= target else Finding.NO) if is_measured and target else Finding.UNGRADED
+    is_about_figures = target is not None and total > 0
+    met = (
+        (Finding.YES if good / total >= target else Finding.NO) if is_about_figures and target else Finding.UNGRADED
+    )
     return Metric(name=name, passed=good, total=total, low=low, high=high, target=target, met=met)
 
 

@@ -15,7 +15,7 @@ from monitors.gate.assess import assess
 from monitors.gate.compare import build_baseline
 from monitors.gate.evaluate import RunFacts, evaluate
 from monitors.gate.settings import GateSettings
-from monitors.goldset.lines import case_from_object
+from monitors.goldset.lines import parse_case_object
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.records.base import Blame
@@ -58,7 +58,7 @@ class Written(NamedTuple):
 def issue(number: int, title: str, body: str, *, files: Sequence[str] = REPOSITORY, **reference: Any) -> GoldCase:
     """An issue of the invented shop with what is known about it; ``files`` are those of its repository."""
     known = {"severity": "high", "shortest_path": 3} | reference
-    made = case_from_object(
+    made = parse_case_object(
         {
             "issue_url": f"https://github.com/acme/lamps/issues/{number}",
             "issue_title": title,

@@ -42,7 +42,7 @@ def test_written_rows_can_be_read_back(tmp_path):
     assert report.segments == 6
     assert report.damaged == ()
     assert count(store, "grades") == 9
-    assert store.last_report("helpdesk", SUITE_SHA) == run_report()
+    assert store.find_last_report("helpdesk", SUITE_SHA) == run_report()
     assert store.report("run-1") == run_report()
     assert [each.outcome for each in store.outcomes("run-1")] == [
         CaseOutcome.CORRECT,
@@ -136,7 +136,7 @@ def test_views_on_an_empty_warehouse_are_empty_not_wrong(tmp_path):
     store = store_in(tmp_path)
     for view in ("run_summary", "score_trend", "open_incidents", "coverage", "unsent_alerts"):
         assert store.query(f"select * from {view}").rows == ()
-    assert store.last_report("helpdesk", SUITE_SHA) is None
+    assert store.find_last_report("helpdesk", SUITE_SHA) is None
 
 
 def test_a_resumed_run_replaces_what_it_asked_again(tmp_path):
@@ -171,14 +171,14 @@ def test_the_baseline_is_the_newest_finished_run_of_the_same_cases(tmp_path):
     for run_id, hours, interrupted in (("old", 0, False), ("new", 2, False), ("cut", 3, True)):
         store.journal.append([RunRow(row=run_report(run_id, hours=hours, interrupted=interrupted))], run_id=run_id)
     store.load_pending(1)
-    last = store.last_report("helpdesk", SUITE_SHA)
+    last = store.find_last_report("helpdesk", SUITE_SHA)
     assert last is not None
     assert last.run_id == "new"
-    before = store.last_report("helpdesk", SUITE_SHA, before="new")
+    before = store.find_last_report("helpdesk", SUITE_SHA, before="new")
     assert before is not None
     assert before.run_id == "old"
-    assert store.last_report("helpdesk", "0" * 64) is None
-    assert store.last_report("other", SUITE_SHA) is None
+    assert store.find_last_report("helpdesk", "0" * 64) is None
+    assert store.find_last_report("other", SUITE_SHA) is None
 
 
 def test_f86_sql_in_a_field_is_a_value(tmp_path):

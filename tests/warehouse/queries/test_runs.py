@@ -11,7 +11,7 @@ from monitors.records.targets import Environment, PullRequest, Target
 from tests.warehouse.sample_rows import SUITE_SHA, assessment, run_report
 from tests.warehouse.temporary_stores import store_in
 from warehouse.journal.rows import AssessmentRow, RunRow
-from warehouse.queries.runs import find_failed_since, find_last_accepted
+from warehouse.queries.runs import find_baseline_run, find_failed_since
 
 HAIKU = JudgeLineage(model="claude-haiku-5-5", prompt_sha256="ab" * 32, rubric_version="1")
 GPT = JudgeLineage(model="gpt-6", prompt_sha256="ab" * 32, rubric_version="1")
@@ -35,7 +35,7 @@ def store_with(folder, *runs):
 
 def found(store, **changes):
     wanted = {"environment": Environment.STAGING, "suite_sha256": SUITE_SHA} | changes
-    baseline = find_last_accepted(store, "helpdesk", **wanted)
+    baseline = find_baseline_run(store, "helpdesk", **wanted)
     return baseline and baseline.report.run_id
 
 
@@ -105,7 +105,7 @@ def test_a_baseline_has_the_result_of_each_repeat(tmp_path):
     ]
     store.journal.append(rows, run_id="base")
     store.load_pending(1)
-    baseline = find_last_accepted(store, "helpdesk", Environment.STAGING, SUITE_SHA)
+    baseline = find_baseline_run(store, "helpdesk", Environment.STAGING, SUITE_SHA)
     assert [(one.case_id, one.repeat, one.outcome) for one in baseline.asked] == [
         ("case-1", 0, CaseOutcome.CORRECT),
         ("case-2", 0, CaseOutcome.CORRECT),
@@ -118,7 +118,7 @@ def test_a_report_of_another_form_is_damage_and_said_so(tmp_path):
     with store.database.open_for_writing(1) as connection:
         connection.execute("update runs set report = '{\"run_id\": 3}'")
     with pytest.raises(WarehouseDamaged, match="another form"):
-        find_last_accepted(store, "helpdesk", Environment.STAGING, SUITE_SHA)
+        find_baseline_run(store, "helpdesk", Environment.STAGING, SUITE_SHA)
 
 
 FAILED = FailureKind.WRONG_FACT

@@ -13,7 +13,7 @@ import pytest
 
 from monitors.facts.disclosures import labelled
 from monitors.facts.disclosures.masking import mask
-from monitors.facts.disclosures.sieve import may_disclose
+from monitors.facts.disclosures.sieve import is_possible_disclosure
 from tests.accuracy.rows import read_rows
 from tests.accuracy.sets.personal import OWN_ROWS, find_letters
 
@@ -31,7 +31,7 @@ def test_what_is_personal_is_masked_and_nothing_else(row):
     assert [value for value, letters in values.items() if not letters <= masked] == []
     assert [value for value in row["keep"] if find_letters(text, value) & masked] == []
     assert [text[find.start : find.end] for find in finds if not {*range(find.start, find.end)} & personal] == []
-    assert may_disclose(text) or not finds
+    assert is_possible_disclosure(text) or not finds
 
 
 @pytest.mark.parametrize("name", ["labels.toml", "names.toml", "places.toml"])

@@ -13,7 +13,7 @@ from monitors.facts.disclosures import candidates, labelled, secrets, sieve
 from monitors.facts.disclosures.candidates import Context, build_view
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS, mask
-from monitors.facts.disclosures.sieve import any_may_disclose, may_disclose
+from monitors.facts.disclosures.sieve import has_possible_disclosure, is_possible_disclosure
 from monitors.facts.text import MAX_TEXT_LENGTH
 from tests.monitors.facts.disclosures.test_disclosures_quick_looks import AROUND, TEXTS
 from tests.tiers import scale_examples
@@ -47,8 +47,8 @@ SAID = (
 def test_texts_found_by_the_rules_pass_the_sieve(before: str, text: str, after: str) -> None:
     whole = f"{before}{text} {after}"
     if find_disclosures(whole):
-        assert may_disclose(whole)
-        assert any_may_disclose([ORDINARY[0], whole, ORDINARY[1]])
+        assert is_possible_disclosure(whole)
+        assert has_possible_disclosure([ORDINARY[0], whole, ORDINARY[1]])
 
 
 @given(TEXTS, st.sampled_from(("**", "`", "\u200b", "—", "\x1c", "***", "\u00a0", "[phone]")), st.integers(0, 60))
@@ -57,13 +57,13 @@ def test_texts_found_by_the_rules_pass_the_sieve(before: str, text: str, after: 
 def test_marks_and_hidden_characters_hide_nothing(text: str, put: str, place: int) -> None:
     broken = text[:place] + put + text[place:]
     if mask(broken).text != broken:
-        assert may_disclose(broken)
+        assert is_possible_disclosure(broken)
 
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_texts_are_spared_the_rules(text: str) -> None:
     assert not find_disclosures(text)
-    assert not may_disclose(text)
+    assert not is_possible_disclosure(text)
 
 
 def test_every_character_that_the_view_changes_is_folded_first() -> None:
@@ -84,7 +84,7 @@ def test_the_words_before_a_number_are_known(context: Context) -> None:
 
 def test_digits_in_words_are_known() -> None:
     for word in {*labelled.SPOKEN_DIGITS, *labelled.SPOKEN_TIMES}:
-        assert sieve._matches_a_form(" ".join([word] * 6)), word
+        assert sieve._has_disclosure_form(" ".join([word] * 6)), word
 
 
 def test_prefixes_of_tokens_are_known() -> None:
@@ -101,25 +101,25 @@ def test_prefixes_of_tokens_are_known() -> None:
         ]
         found = [text for text in texts if find_disclosures(text)]
         assert found, prefix
-        assert all(map(may_disclose, found))
+        assert all(map(is_possible_disclosure, found))
 
 
 @pytest.mark.parametrize("label", LABELS.values())
 def test_a_text_with_a_label_is_read(label: str) -> None:
     """A label is one mark for the rules, so that what stands on both sides of it is nearer than it looks."""
-    assert may_disclose(f"on {label} only")
+    assert is_possible_disclosure(f"on {label} only")
 
 
 def test_a_very_long_text_is_read() -> None:
-    assert may_disclose("x" * (MAX_TEXT_LENGTH + 1))
+    assert is_possible_disclosure("x" * (MAX_TEXT_LENGTH + 1))
 
 
 def test_a_text_with_half_a_surrogate_pair_is_read() -> None:
-    assert may_disclose("a\ud800")
+    assert is_possible_disclosure("a\ud800")
 
 
 def test_the_targets_own_patterns_count() -> None:
-    assert may_disclose("see LP-77", (r"LP-\d+",))
-    assert may_disclose("see L**P-77**", (r"^see LP-\d+$",))
-    assert any_may_disclose(["a", "LP-77", "b"], (r"\ALP-\d+\Z",))
-    assert not any_may_disclose(["a", "LP-x", "b"], (r"\ALP-\d+\Z",))
+    assert is_possible_disclosure("see LP-77", (r"LP-\d+",))
+    assert is_possible_disclosure("see L**P-77**", (r"^see LP-\d+$",))
+    assert has_possible_disclosure(["a", "LP-77", "b"], (r"\ALP-\d+\Z",))
+    assert not has_possible_disclosure(["a", "LP-x", "b"], (r"\ALP-\d+\Z",))

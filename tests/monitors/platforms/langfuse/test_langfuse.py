@@ -12,7 +12,7 @@ import pytest
 from monitors.errors import ConfigError, SourceUnavailable
 from monitors.facts.agent_trace import read_trace
 from monitors.platforms.langfuse.client import load_langfuse_keys
-from monitors.platforms.langfuse.items import DatasetItem, example_from_item, item_from_example
+from monitors.platforms.langfuse.items import DatasetItem, build_example_from_item, build_item_from_example
 from monitors.platforms.langfuse.platform import open_langfuse
 from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.platform import Dataset, Example, Platform
@@ -101,14 +101,14 @@ PEOPLE = [
 def test_added_examples_of_any_shape_are_read(written: dict[str, Any], read: dict[str, Any]) -> None:
     """An item made in Langfuse's pages is read, with its trace, where it is no object too."""
     item = DatasetItem.model_validate({"id": "1", "datasetName": "golden"} | written)
-    assert example_from_item(item).model_dump(include=set(read)) == read
+    assert build_example_from_item(item).model_dump(include=set(read)) == read
 
 
 def test_a_persons_change_counts_more_than_the_exact_copy() -> None:
     """A part that Langfuse could not hold exactly, and that a person changed since, is what the person made of it."""
-    body = item_from_example("golden", case(1, inputs={"a": "x\x00y", "n": 2**60}, metadata={"k": "\x01"}))
+    body = build_item_from_example("golden", case(1, inputs={"a": "x\x00y", "n": 2**60}, metadata={"k": "\x01"}))
     body["input"] = {"a": "by hand"}
-    example = example_from_item(DatasetItem.model_validate(body))
+    example = build_example_from_item(DatasetItem.model_validate(body))
     assert example.inputs == {"a": "by hand"}
     assert example.metadata == {"k": "\x01"}
 
@@ -314,6 +314,6 @@ async def test_a_pause_is_as_long_as_langfuse_asks(langfuse: LangfuseBackend, se
 
 def test_an_example_needs_no_extra_where_langfuse_holds_it_as_it_is() -> None:
     """The metadata that people see has one key of ours, with what Langfuse has no place for."""
-    metadata = item_from_example("golden", case(1, metadata={"severity": 3}))["metadata"]
+    metadata = build_item_from_example("golden", case(1, metadata={"severity": 3}))["metadata"]
     assert metadata == {"severity": 3, "_lookout": {"splits": '["train"]', "no_trace": True}}
-    assert item_from_example("golden", Example(id="a", inputs={}))["status"] == "ACTIVE"
+    assert build_item_from_example("golden", Example(id="a", inputs={}))["status"] == "ACTIVE"

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from flows.goldset.datasets import build_push_plan, compare_dataset, push_suite
 from monitors.errors import SourceUnavailable
-from monitors.goldset.examples import case_from_example, find_case_id
+from monitors.goldset.examples import find_case_id, read_case_from_example
 from monitors.goldset.lines import Unusable
 from monitors.goldset.load import build_suite
 from monitors.platforms.langsmith.client import LangSmithAccess, LangSmithClient
@@ -60,7 +60,7 @@ async def cases_there(server: LangSmithDatasetServer) -> dict[str, GoldCase | Un
     """The cases of the dataset by their ids. Raises where one is held twice."""
     held = await entries(server)
     assert len({find_case_id(entry) for entry in held}) == len(held), "a case is there twice"
-    return {str(find_case_id(entry)): case_from_example(entry) for entry in held}
+    return {str(find_case_id(entry)): read_case_from_example(entry) for entry in held}
 
 
 def plans(count: int) -> list[GoldCase]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from monitors.errors import SourceUnavailable
-from monitors.goldset.examples import case_from_example, example_from_case
+from monitors.goldset.examples import build_example_from_case, read_case_from_example
 from monitors.platforms.platform import Example
 from monitors.records.cases import GoldCase
 from tests.builders import gold_case
@@ -77,7 +77,7 @@ async def test_a_changed_case_is_replaced_where_it_stands(
     await push(server, plans(2))
     server.edit(NAME, next(iter(server.examples(NAME))), metadata=_with_split(server))
     await push(server, [gold_case("plan-0", gold="99 months"), plans(2)[1]])
-    found = {case_from_example(entry).id: entry for entry in await entries(server)}
+    found = {read_case_from_example(entry).id: entry for entry in await entries(server)}
     assert found["plan-0"].outputs == {"gold": "99 months", "expected_refusal": False}
     assert len(found) == 2
     assert found["plan-0"].splits == ("hard",)
@@ -152,7 +152,7 @@ async def test_an_entry_that_is_there_and_not_listed_yet_is_replaced(server: Lan
         assert found is not None
         server.hide(NAME, next(iter(server.examples(NAME))), listings=50)
         changed = [gold_case(f"plan-{number}", gold="1 month") for number in range(9)]
-        await datasets.push(found, [example_from_case(case, found.id) for case in changed])
+        await datasets.push(found, [build_example_from_case(case, found.id) for case in changed])
     golds = {entry["outputs"]["gold"] for entry in server.examples(NAME).values()}
     assert (len(server.examples(NAME)), golds) == (9, {"1 month"})
 
@@ -178,5 +178,5 @@ async def test_a_push_that_is_killed_anywhere_is_made_whole_by_the_next(
 
 def test_a_case_of_a_person_has_a_source() -> None:
     """A new entry of a case that was grown of a trace is linked with it."""
-    assert example_from_case(gold_case(), "d", None, _TRACE).source_trace == _TRACE
-    assert example_from_case(gold_case(), "d", Example(id="x", inputs={}), _TRACE).source_trace is None
+    assert build_example_from_case(gold_case(), "d", None, _TRACE).source_trace == _TRACE
+    assert build_example_from_case(gold_case(), "d", Example(id="x", inputs={}), _TRACE).source_trace is None
