@@ -30,6 +30,7 @@ from monitors.facts.claims.phrases import (
 from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, SIDES, STEMS, Mark, find_opposite
 from monitors.facts.claims.wording import describe_figure
 from monitors.facts.language import LanguageEvidence, find_language_evidence, find_spoken_language
+from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, build_locale
@@ -121,7 +122,7 @@ class FactualGrader:
     """Grades whether the reply says what the gold says; see the module."""
 
     name = "factual"
-    version = "12"
+    version = "13"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
@@ -407,7 +408,8 @@ def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what e
             if not (mention.clause.sentence in sentences and is_conversion(claim.figure, mention.figure))
         ]
         elsewhere = [mention for mention in competing if _is_right_elsewhere(mention, claim, asked, reply, leeway)]
-        return _decide_stated(claim, live, competing, elsewhere, asked, reply)
+        is_update = any(mention.status in _REPLACED and mention.likeness.is_different for mention in mentions)
+        return _decide_stated(claim, live, competing, elsewhere, asked, reply, is_update=is_update)
     different = [mention for mention in competing if mention.likeness.is_different]
     if _is_difference(claim.figure, asked.gold):
         different = [mention for mention in different if _is_difference(mention.figure, reply)]
@@ -427,10 +429,12 @@ def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what e
         return ClaimDecision(None, NOT_STATED.format(gold=gold), claim.figure)
     if any(mention.status is Status.QUESTION for mention in same):
         return ClaimDecision(None, ONLY_AS.format(gold=gold, status=Status.QUESTION), claim.figure)
-    replaced = any(
-        mention.status in {Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED} for mention in same
-    )
+    replaced = any(mention.status in _REPLACED for mention in same)
     return _decide_otherwise(claim, different, competing, replaced=replaced)
+
+
+_REPLACED: Final = frozenset({Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED})
+"""What the reply says of a value that another one takes the place of."""
 
 
 _DIFFERENCES: Final = parse_keys(
@@ -476,8 +480,13 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     elsewhere: Sequence[Mention],
     asked: Asked,
     reply: Passage,
+    *,
+    is_update: bool,
 ) -> ClaimDecision:
-    """Decide a claim whose figure the reply states. ``elsewhere`` are ``competing`` figures of another claim."""
+    """Decide a claim whose figure the reply states. ``elsewhere`` are ``competing`` figures of another claim.
+
+    ``is_update`` says that the figure takes the place of an old one, which shows what it is about.
+    """
     gold = describe_figure(claim.figure)
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
     own = best.key & claim.label
@@ -539,7 +548,8 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
         and any(mention.clause.sentence == best.clause.sentence for mention in competing)
     )
     unsure = of_another_event or any(not mention.key < best.key for mention in competing)
-    if best.strange and not labelled and unsure:
+    of_anything = not (best.key or is_update or not claim.subject or best.figure.kind in _UNMISTAKABLE)
+    if not labelled and ((best.strange and unsure) or (of_anything and _is_about_something_else(best, asked))):
         word = ", ".join(sorted(best.strange)[:3])
         return ClaimDecision(None, STRANGE.format(gold=gold, word=word), claim.figure)
     if claim.label and not labelled and elsewhere:
@@ -548,6 +558,15 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     if reason:
         return ClaimDecision(None, reason, claim.figure)
     return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
+
+
+_UNMISTAKABLE: Final = frozenset({FigureKind.IDENTIFIER, FigureKind.UNLIMITED})
+
+
+def _is_about_something_else(mention: Mention, asked: Asked) -> bool:
+    """Whether several words of the question's own script, none of them the question's, stand with a figure."""
+    is_latin = all(word.isascii() for word in asked.question_terms)
+    return sum(word.isascii() == is_latin for word in mention.strange) > 1 and mention.figure.low.date != ALWAYS
 
 
 def _has_hyphenated_word(gold: Passage) -> bool:

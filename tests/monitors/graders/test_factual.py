@@ -170,3 +170,17 @@ def test_it_never_raises_on_its_own_words(reply: list[str], gold: list[str]):
     verdict = grade("Is the waiting period of Nova Gold covered?", " ".join(gold), " ".join(reply))
     if isinstance(verdict, Judged):
         assert all(span.end >= span.start for span in verdict.evidence)
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "reply", "outcome"),
+    [
+        ("When does the last ferry leave?", "22:40", "The kiosk on the pier shuts at 22:40.", "abstained"),
+        ("When does the last ferry leave?", "22:40", "The last ferry leaves at 22:40.", "passed"),
+        ("How long is the guarantee on a frame?", "5 years", "Our workshop opened its doors 5 years ago.", "abstained"),
+        ("How long is the guarantee on a frame?", "5 years", "फ़्रेम की गारंटी 5 साल है।", "passed"),
+        ("What does plywood cost?", "£31", "Until last winter customers paid £28; nowadays sheets go for £31.", "passed"),
+    ],
+)  # fmt: skip
+def test_a_figure_without_a_word_of_the_question_is_left_open(question, gold, reply, outcome):
+    assert name_outcome(grade(question, gold, reply)) == outcome

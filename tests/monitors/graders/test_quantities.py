@@ -136,7 +136,9 @@ def test_money():
     assert (
         name_outcome(graded(question, "₹5,000 per day", "Room rent is not covered beyond ₹5,000.")) == "abstained"
     )
-    assert name_outcome(graded(question, "up to ₹5,000", "We will not pay more than ₹5,000.")) == "passed"
+    assert (
+        name_outcome(graded(question, "up to ₹5,000", "We will not charge more than ₹5,000 of rent.")) == "passed"
+    )
 
 
 def test_how_often():
