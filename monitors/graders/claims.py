@@ -207,12 +207,12 @@ def _find_measure_adjectives(question: Passage) -> Words:
 
 
 _FROM: Final = frozenset({"from", "ab"})
-_BOUNDED: Final = frozenset({FigureKind.QUANTITY, FigureKind.NUMBER, FigureKind.MONEY})
+_BOUNDED: Final = frozenset({FigureKind.QUANTITY, FigureKind.NUMBER, FigureKind.MONEY, FigureKind.DURATION})
 
 
-def _apply_lower_bound(figure: Figure, gold: Passage) -> Figure:
+def _apply_lower_bound(figure: Figure, passage: Passage) -> Figure:
     """Make the figure of ``from 115 cm`` a lower bound."""
-    lower = gold.scan.reader.token(figure.first - 1).key in _FROM and figure.kind in _BOUNDED
+    lower = passage.scan.reader.token(figure.first - 1).key in _FROM and figure.kind in _BOUNDED
     return replace(figure, bound=Bound.AT_LEAST) if lower and figure.high is None else figure
 
 
@@ -252,6 +252,8 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
     wanted = claim.label | claim.subject
     for clause in reply.clauses:
         for figure in clause.figures:
+            if claim.figure.bound is Bound.AT_MOST:
+                figure = _apply_lower_bound(figure, reply)  # noqa: PLW2901 - "from 80" beside "up to 80"
             if claim.figure.per and not figure.per and claim.figure.per <= _list_clause_periods(clause, reply):
                 figure = replace(figure, per=claim.figure.per)  # noqa: PLW2901 - "the monthly charge is £58"
             likeness = compare_figures(claim.figure, figure, leeway)

@@ -36,7 +36,7 @@ from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, build_locale
 from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import read_refusal
-from monitors.facts.text import WORD, Token, parse_keys
+from monitors.facts.text import SIGN, WORD, Token, parse_keys
 from monitors.facts.weekdays import find_day_stretches
 from monitors.graders.base import (
     SAYS_MORE,
@@ -340,8 +340,9 @@ def _explain_unread(case: GoldCase) -> str:
 
 
 _POINTS: Final = re.compile(
-    r"\b(?:find|found|shown|listed|see|page|look up|section|displayed|available (?:at|in|on)|under|website|app"
-    r"|write to|e-?mail)\b|@|www\.|https?:",
+    r"\b(?:find|found|shown|listed|see|page|look up|section|displayed|available (?:at|in|on)|under|website"
+    r"|app|link|(?:top|bottom) (?:left|right)|(?:oben|unten) (?:links|rechts)|steht|write to|e-?mail)\b"
+    r"|@|www\.|https?:",
     re.IGNORECASE,
 )
 _FIGURE: Final = re.compile(r"\d")
@@ -535,12 +536,9 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     ]
     if tied:
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(tied[0].figure)), claim.figure)
-    if claim.figure.kind is FigureKind.TIME and claim.figure.high is None:
-        for mention in competing:
-            if mention.clause is best.clause and mention.likeness.is_different:
-                return ClaimDecision(
-                    None, SEVERAL.format(gold=gold, other=describe_figure(mention.figure)), claim.figure
-                )
+    rival = _find_rival_moment(claim, best, competing)
+    if rival is not None:
+        return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(rival.figure)), claim.figure)
     # A time is that of an event: "we close at 4:15, so the last visitors come in at 3:30".
     of_another_event = (
         claim.figure.kind is FigureKind.TIME
@@ -558,6 +556,20 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     if reason:
         return ClaimDecision(None, reason, claim.figure)
     return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
+
+
+def _find_rival_moment(claim: Claim, best: Mention, competing: Sequence[Mention]) -> Mention | None:
+    """Return another time of the same clause, or another date beside a deadline.
+
+    An example is "register until 9 July; the truck comes on 16 July", where the gold has a day and no deadline.
+    """
+    if claim.figure.kind is FigureKind.DATE:
+        is_deadline = best.figure.bound is Bound.AT_MOST and claim.figure.bound is Bound.EXACT
+        return competing[0] if is_deadline and competing else None
+    if claim.figure.kind is not FigureKind.TIME or claim.figure.high is not None:
+        return None
+    rivals = (mention for mention in competing if mention.clause is best.clause and mention.likeness.is_different)
+    return next(rivals, None)
 
 
 _UNMISTAKABLE: Final = frozenset({FigureKind.IDENTIFIER, FigureKind.UNLIMITED})
@@ -942,7 +954,12 @@ def _decide_list(
         clause.sentence for clause in reply.clauses for first in firsts if clause.first <= first < clause.after
     }
     bullets = {
-        clause.sentence for clause in reply.clauses if clause.first and tokens[clause.first - 1].text in _BULLETS
+        clause.sentence
+        for clause in reply.clauses
+        if any(
+            token.kind == SIGN and token.text not in _STOPS
+            for token in tokens[max(clause.first - 1, 0) : clause.first + 1]
+        )
     }
     if bullets & sentences:
         sentences |= bullets
@@ -961,7 +978,8 @@ def _decide_list(
     return ClaimDecision(True, "the reply has all items of the gold", span=_find_span(reply, low, high))
 
 
-_BULLETS: Final = frozenset("-*•·")
+_STOPS: Final = frozenset(".,;:!?…()[]\"'“”‘’«»")
+"""Signs that are no bullet."""
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
 """In a list, other items are no competing."""
 
