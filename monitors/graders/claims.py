@@ -277,12 +277,7 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
                 continue
             if likeness is not Likeness.SAME and _is_in_question(figure, asked, leeway):
                 continue
-            if (
-                figure.low.ordinal
-                and not figure.low.counts
-                and not claim.figure.low.ordinal
-                and figure.low.value <= MAX_PLAIN_ORDINAL
-            ):
+            if figure.low.ordinal and not claim.figure.low.ordinal and figure.low.value <= MAX_PLAIN_ORDINAL:
                 continue
             if is_reference(reader, figure.low) or (figure.said_often and not asked.how_often):
                 continue

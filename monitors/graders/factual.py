@@ -492,9 +492,13 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
     own = best.key & claim.label
     labelled = bool(own)
-    is_unlabelled = claim.label or (len(asked.claims) > 1 and _has_hyphenated_word(asked.gold))
+    has_several = len(asked.claims) > 1
+    is_unlabelled = claim.label or (has_several and _has_hyphenated_word(asked.gold))
     if is_unlabelled and not labelled and not (claim.label and _is_in_order(asked, reply)):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
+    same_kind = len({other.figure.kind for other in asked.claims}) == 1
+    if has_several and same_kind and not claim.others and not _is_in_order(asked, reply):
+        return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)  # "2 to 3" said as "3 to 2"
     behind = next(
         (mention for mention in competing if _is_all_of_clause(mention) and _is_next_clause(best, mention, reply)),
         None,
@@ -881,7 +885,7 @@ def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecisio
     )
 
 
-def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
+def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one row for each reason
     text: str, reply: Passage, question: Passage, asked: Words, asked_terms: set[str], accepted: Words
 ) -> ClaimDecision:
     keys = extract_phrase_keys(text)
@@ -897,6 +901,8 @@ def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
         if decision is not None:
             return decision
     live = next((place for place in places if place.status is PhraseStatus.LIVE), None)
+    if live is not None and _is_under_other_label(live, reply, asked):
+        return ClaimDecision(None, "the gold stands in the reply under another label", turned=True)
     if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
         return ClaimDecision(True, "the gold stands in the reply", span=_find_span(reply, live.first, live.after))
     if places and all(place.status is PhraseStatus.DENIED for place in places):
@@ -914,6 +920,23 @@ def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
     return ClaimDecision(
         False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT
     )
+
+
+_LABEL: Final = re.compile(r"^[^\n:]{1,60}:", re.MULTILINE)
+
+
+def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
+    """Whether another line's label has more words of the question than the label of the phrase: "dryer: C"."""
+    tokens, text = reply.scan.reader.tokens, reply.scan.normalised.text
+    start = tokens[place.first].start
+    own, others = -1, [0]
+    for label in _LABEL.finditer(text):
+        stems = {STEMS[token.key] for token in tokens if label.start() <= token.start < label.end()}
+        if label.end() <= start and "\n" not in text[label.end() : start]:
+            own = len(stems & asked)
+        else:
+            others.append(len(stems & asked))
+    return -1 < own < max(others)
 
 
 def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:

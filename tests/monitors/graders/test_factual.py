@@ -184,3 +184,25 @@ def test_it_never_raises_on_its_own_words(reply: list[str], gold: list[str]):
 )  # fmt: skip
 def test_a_figure_without_a_word_of_the_question_is_left_open(question, gold, reply, outcome):
     assert name_outcome(grade(question, gold, reply)) == outcome
+
+
+@pytest.mark.parametrize(
+    ("question", "gold", "reply"),
+    [
+        ("Who repairs the organ?", "Halvard", "piano: Halvard\norgan: Mireille\nharp: Tove"),
+        (
+            "What must I bring to the course?",
+            "boots, gloves and a helmet",
+            "Please bring this:\n\n✔ boots\n✔ gloves\n✔ a helmet\n✔ a harness",
+        ),
+        (
+            "When is the chimney swept?",
+            "The chimney is swept on 3 May.",
+            "You can ask for another day until 3 May; the sweep comes on 12 May.",
+        ),
+        ("How do I mix sand and lime?", "2, 3", "Take 3 parts sand and 2 parts lime."),
+    ],
+    ids=["another label", "an item more", "a deadline", "another order"],
+)
+def test_what_stands_there_for_something_else_is_left_open(question, gold, reply):
+    assert name_outcome(grade(question, gold, reply)) == "abstained"
