@@ -14,7 +14,6 @@ from typing import Final
 
 from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
-from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.measures import UNITS
 from monitors.facts.quantities.number_reader import NumberReader
 from monitors.facts.quantities.scan import Scan
@@ -105,7 +104,6 @@ _MAX_HOUR: Final = 24
 _MINUTES: Final = 60
 _NOON: Final = 720
 _HOUR_WORDS: Final = frozenset({"बजे", "baje", "o'clock", "uhr"})
-_PENCE: Final = frozenset({"p", "ct"})
 _COUNTRY_CODE: Final = re.compile(r"(?:\+|00)(\d{1,3})")
 
 
@@ -646,8 +644,3 @@ def _find_worded_values(
         figures.append(Figure(shown, low, first, after - 1, start, end, said_free=mark is not Mark.UNLIMITED))
         after_last = after
     return figures
-
-
-def find_weekdays(keys: Sequence[str]) -> frozenset[int]:
-    """Return the days of the week among the words; Monday is 0."""
-    return frozenset(WEEKDAYS[key] for key in keys if key in WEEKDAYS)

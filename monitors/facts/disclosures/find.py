@@ -7,6 +7,7 @@ the surer form takes the place. Every rule is linear in the length of the text.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -27,9 +28,9 @@ from monitors.facts.disclosures.identifiers import (
     find_ssns,
 )
 from monitors.facts.disclosures.labelled import find_labelled
-from monitors.facts.disclosures.names import find_names
+from monitors.facts.disclosures.names import WHOSE, find_names
 from monitors.facts.disclosures.phones import find_phones, find_spoken
-from monitors.facts.disclosures.places import find_addresses, find_spoken_mail, is_company_contact
+from monitors.facts.disclosures.places import OURS, find_addresses, find_spoken_mail, is_company_contact
 from monitors.facts.disclosures.secrets import find_network, find_secrets
 
 # Where finds of equal strength overlap, the form that says more takes the place.
@@ -119,6 +120,8 @@ def _compile_patterns(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[DisclosureCandidate]:
     reading = DisclosureText(text)
     for candidate in _apply_rules(reading, account_patterns):
+        if candidate.kind in _BUSINESS_NUMBERS and _is_of_company(reading, candidate.start):
+            continue
         yield _rate_contact(reading, candidate) if candidate.kind in _CONTACTS else candidate
 
 
@@ -132,6 +135,21 @@ def _rate_contact(reading: DisclosureText, candidate: DisclosureCandidate) -> Di
     return candidate
 
 
+_BUSINESS_NUMBERS = frozenset({DisclosureKind.TAX_ID, DisclosureKind.GSTIN})
+_MAX_WORDS_BEFORE = 8
+
+
+def _is_of_company(reading: DisclosureText, start: int) -> bool:
+    """Whether the last words before a number say that it is the company's own: "our VAT number is"."""
+    words, starts, _ = reading.words_of_text
+    after = bisect_left(starts, start)
+    first = bisect_left(starts, max(reading.text.rfind(stop, 0, start) for stop in (". ", "! ", "? ", "\n")))
+    near = words[max(first, after - _MAX_WORDS_BEFORE) : after]
+    is_ours = not OURS.isdisjoint(near) or not _WE.isdisjoint(near)
+    return is_ours and WHOSE.isdisjoint(near)
+
+
+_WE = frozenset({"we", "wir", "nous", "hum", "हम"})
 _IN_WORDS = frozenset({DisclosureKind.STREET_ADDRESS, DisclosureKind.PERSON})
 _CONTACTS = frozenset({DisclosureKind.PHONE, DisclosureKind.EMAIL})
 

@@ -311,6 +311,7 @@ _LINKS_BEFORE_BIRTH: Final = frozenset(
     {
         "",
         "is the",
+        "your",
         "is your",
         "is his",
         "is her",

@@ -24,7 +24,8 @@ _STOP: Final = frozenset(NAMES["stop"]) | {word for phrase in NAMES["greeting"] 
 _ORGANISATION: Final = frozenset(NAMES["organisation"])
 _PARTICLES: Final = frozenset(NAMES["particle"])
 _TITLES: Final = frozenset(NAMES["title"])
-_WHOSE: Final = frozenset(word.split()[0] for word in NAMES["whose"])
+WHOSE: Final = frozenset(word.split()[0] for word in NAMES["whose"])
+"""Words for whose something is: "your", "Ihre", "aapka"."""
 _WORKS: Final = frozenset(NAMES["work"])
 _LABEL_WORDS: Final = frozenset(
     word for table in LABELS["identifier"] for label in table["labels"] for word in label.split()
@@ -52,6 +53,12 @@ _ROLES: Final = frozenset((*NAMES["role"], *NAMES["relation"]))
 """Words for a person that are no name: "Driver ka number"."""
 
 
+_FRENCH_ARTICLES: Final = frozenset({"le", "la"})
+"""Parts of a name that are written with a capital inside it too: Thibault Le Guennec."""
+_HEADER: Final = re.compile(r"^(?:to|from|cc|attn|an|von|à|para) ?: ?(?=[^\W\d_])", re.IGNORECASE | re.MULTILINE)
+"""The line of a letter or a mail that names whom it is from or for."""
+
+
 class _Name(NamedTuple):
     start: int
     end: int
@@ -65,7 +72,7 @@ def find_names(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for phrase in reading.phrases:
         if phrase.topic in _READERS and (name := _READERS[phrase.topic](reading, phrase)):
             names[name.start, name.end] = None
-    for name in _find_before_masks(reading):
+    for name in (*_find_before_masks(reading), *_find_in_headers(reading)):
         names[name.start, name.end] = None
     spans = [*names]
     for start, end in (*spans, *_find_repeats(reading.text, spans)):
@@ -104,6 +111,7 @@ def _read_name(text: str, at: int) -> _Name | None:
     while count < _MAX_NAME_WORDS and (match := _NAME_WORD.match(text, position)):
         word, lowered = match[0], match[0].lower().rstrip(".").removesuffix("'s").removesuffix("’s")
         is_particle = lowered in _PARTICLES and (word.islower() if count else word[0].isupper())
+        is_particle |= bool(count and lowered in _FRENCH_ARTICLES)
         if is_particle and count == 0 and start is not None:
             break
         if is_particle:
@@ -198,22 +206,6 @@ _SHIP: Final = "MS"
 _AFTER_ADDRESSED: Final = re.compile(
     r"\s*(?:$|[,.!?:;\n…–—।(]|-\s| ?(?:ji|bhai|जी|and|und|et|y|&)(?!\w))", re.IGNORECASE
 )
-_NEEDS_COMMA: Final = frozenset(
-    {
-        "course",
-        "problem",
-        "worries",
-        "certainly",
-        "absolutely",
-        "question",
-        "understood",
-        "news",
-        "sorry",
-        "thanks",
-        "you",
-        "morning",
-    }
-)
 
 
 def _read_after_greeting(reading: DisclosureText, phrase: CuePhrase) -> _Name | None:
@@ -248,7 +240,7 @@ def _read_after_closing(reading: DisclosureText, phrase: CuePhrase) -> _Name | N
     if proxy := _ON_BEHALF.match(text, at):
         at = proxy.end()
     match = _NAME_WORD.match(text, at)
-    if match and match[0].lower() in _WHOSE | {"yours", "your"}:
+    if match and match[0].lower() in WHOSE | {"yours", "your"}:
         at = _skip_blanks(text, match.end())
     name = _read_name(text, at)
     return name if name and _AFTER_CLOSING.match(text, name.end) else None
@@ -279,7 +271,7 @@ def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None
         if (
             name
             and not _is_public(reading, name)
-            and (name.word_count > 1 or (before in _WHOSE and _AFTER_SINGLE.match(text, name.end)))
+            and (name.word_count > 1 or (before in WHOSE and _AFTER_SINGLE.match(text, name.end)))
         ):
             return name
     if (direct := _DIRECT.match(text, at)) and (
@@ -288,7 +280,7 @@ def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None
         name = _read_name(text, direct.end())
         if name and name.word_count > 1 and direct[0] == " " and not _is_public(reading, name):
             return name
-        is_named = name and (before in _WHOSE or name.word_count > 1)
+        is_named = name and (before in WHOSE or name.word_count > 1)
         if name and is_named and direct[0] == ", " and text[name.end : name.end + 1] in ",.":
             return name
     return None
@@ -309,7 +301,7 @@ def _read_after_relation(reading: DisclosureText, phrase: CuePhrase) -> _Name | 
     text, (words, starts, ends) = reading.text, reading.words_of_text
     if text[max(0, starts[phrase.first] - 1) : starts[phrase.first]] == "(" and phrase.first:
         return _read_name_before(reading, phrase.first - 1)
-    if not phrase.first or words[phrase.first - 1] not in _WHOSE | {"s"}:
+    if not phrase.first or words[phrase.first - 1] not in WHOSE | {"s"}:
         return None
     gap = _RELATION_GAP.match(text, ends[phrase.end - 1])
     name = _read_name(text, gap.end()) if gap else None
@@ -372,7 +364,7 @@ _READERS: Final = {
 }
 
 _BEFORE_MASK: Final = re.compile(
-    r"[ ,;(–-]{1,3}(?:(?:at|on|under|unter|tel\.?|phone|mobile|mobil|e-?mail|handy)[ :]{1,2})?"
+    r"[ ,;(<–-]{1,3}(?:(?:at|on|under|unter|tel\.?|phone|mobile|mobil|e-?mail|handy)[ :]{1,2})?"
     r"|['’]s (?:[a-z]{2,9}[ -]){0,2}(?:mobile|number|phone|cell|e-?mail|line|address|home|birthday)"
     r"(?: number| address)?(?: is| was|:)? ",
     re.IGNORECASE,
@@ -397,6 +389,13 @@ def _find_before_masks(reading: DisclosureText) -> Iterator[_Name]:
                 yield name
                 break
         at = text.find(HIDDEN, at + 1)
+
+
+def _find_in_headers(reading: DisclosureText) -> Iterator[_Name]:
+    for header in _HEADER.finditer(reading.text):
+        name = _read_name(reading.text, header.end())
+        if name and name.word_count > 1 and _AFTER_SINGLE.match(reading.text, name.end):
+            yield name
 
 
 def _find_repeats(text: str, names: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:

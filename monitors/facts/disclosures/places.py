@@ -127,7 +127,7 @@ def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _rate_address(reading: DisclosureText, start: int, end: int) -> DisclosureCandidate:
-    is_company = is_company_contact(reading, start, end, _OURS)
+    is_company = is_company_contact(reading, start, end, OURS)
     if is_company or _has_company_name(reading, start, end):
         strength = Strength.CONTACT
     else:
@@ -237,7 +237,7 @@ def _find_address_start(reading: DisclosureText, country: str, at: int) -> int |
     return starts[begin] if is_address else None
 
 
-_OURS: Final = frozenset(PLACES["ours"])
+OURS: Final = frozenset(PLACES["ours"])
 _COMPANY_NAMES: Final = frozenset(PLACES["in_address_of_company"])
 
 

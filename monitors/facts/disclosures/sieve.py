@@ -117,6 +117,7 @@ _ADDRESSES_OF_NETWORKS = (
     r"\.\d{1,3}\.\d{1,3}\.\d|::|(?:[0-9A-Fa-f]{0,4}:){6}",
 )
 _PERSONAL = (
+    r"(?im)^(?:to|from|cc|attn|an|von|à|para) ?: ?[^\W\d_]",
     rf"(?i)(?:{_SPOKEN_DIGITS})(?:[ ,.\-]{{1,3}}(?:{_SPOKEN_DIGITS})){{5}}",
     r"(?i)(?:address|(?:liv(?:es?|ing)|resid(?:es?|ing)|stays?|staying|hai) at|ghar ka|पता)(?s:.)*\d",
 )
