@@ -148,8 +148,8 @@ class AddressGuard:
             else "name it in probe.allowed_origins of lookout.toml if the target needs it"
         )
         raise AccessDenied(
-            f"the target leads to {format_place(place)}, a {network.value} address that it is not configured for: "
-            f"{to_do}"
+            f"the target leads to {format_place(place)}, a {network.value} address that its configuration does "
+            f"not allow: {to_do}"
         )
 
 

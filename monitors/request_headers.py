@@ -64,13 +64,13 @@ class HeaderValue(BaseModel):
 def _check_table(table: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
     for name, header in table.items():
         if not _NAME.fullmatch(name) or name.lower() in _SENT_BY_HTTP:
-            raise ValueError(f"the name of a header that a client may set; {name[:60]!r} is none")
+            raise ValueError(f"{name[:60]!r} is not a header name that a client can set")
         if header.value is not None and _is_secret_name(name):
             raise ValueError(
                 f'{name} = {{ env = "VARIABLE" }}: what authenticates comes from the environment alone'
             )
     if len({name.lower() for name in table}) < len(table):
-        raise ValueError("each header once; capitals make no difference")
+        raise ValueError("the same header is set twice (upper and lower case count as equal); remove one")
     return table
 
 

@@ -36,7 +36,9 @@ _ADVICE = {
     errno.EACCES: "no permission: make the folder writable for this user or choose another data folder",
     errno.EPERM: "no permission: make the folder writable for this user or choose another data folder",
     errno.ENOTDIR: "a part of the path is a file: move it away or choose another data folder",
-    errno.EEXIST: "a file stands where a folder must be: move it away or choose another data folder",
+    errno.EEXIST: (
+        "a file has the path of a folder that Lookout needs: move the file away, or choose another data folder"
+    ),
 }
 
 

@@ -48,8 +48,8 @@ def login_command(
     login = build_login(loaded, target, variables)
     if login is None:
         raise ConfigError(
-            f"target {target!r} has no login: add [targets.{target}.login] to {config}, empty where a person "
-            "signs in (docs/login.md)"
+            f"target {target!r} has no login: add [targets.{target}.login] to {config} (docs/login.md); leave it "
+            "empty if a person signs in"
         )
     by_person = from_file is None and (window or login.settings.needs_person)
     if by_person and sys.platform == "linux" and not any(variables.get(screen) for screen in SCREENS):
@@ -66,7 +66,9 @@ async def _sign_in(
     address: str, settings: ProbeSettings, login: Login, *, state: dict[str, Any] | None, by_person: bool
 ) -> None:
     if by_person:
-        write_note("Sign in in the window that opens. It closes once a chat stands in it; or press Enter here.\n")
+        write_note(
+            "Sign in in the window that opens. The window closes when it shows a chat; or press Enter here.\n"
+        )
         pressed = threading.Event()
         if sys.stdin.isatty():
             threading.Thread(target=lambda: (sys.stdin.readline(), pressed.set()), daemon=True).start()
@@ -78,7 +80,7 @@ async def _sign_in(
 
 
 def _format_summary(target: str, address: str, login: Login, by_hand: bool) -> str:
-    summary = f"Signed in to {target}: a chat stands at {address}."
+    summary = f"Signed in to {target}. The chat page is {address}."
     if not by_hand and not login.settings.has_form:
         return f"{summary} Nothing is stored: what [login] sends opens it each time."
     again = (

@@ -41,7 +41,10 @@ def nightly_command(
         datetime | None,
         typer.Option(
             formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
-            help="grade what was completed by then (UTC; a date is its first minute) instead of the last night",
+            help=(
+                "grade the conversations completed before this time (UTC; a date means 00:00) instead of last "
+                "night's"
+            ),
         ),
     ] = None,
     as_json: JsonOption = False,

@@ -56,7 +56,7 @@ def _parse_line(line: bytes) -> Fields:
     except UnicodeDecodeError as error:
         raise Unreadable(f"not UTF-8: byte {error.start + 1} of the line") from None
     if not text.strip():
-        raise Unreadable("an empty line; each line is one JSON object")
+        raise Unreadable("the line is empty; write one JSON object on each line")
     value = _parse_json(text)
     if not isinstance(value, dict):
         raise Unreadable(f"each line is one JSON object in braces, this is a {_name_json_type(value)}")

@@ -220,9 +220,9 @@ def _check_registered(api: str, deployment: str) -> None:
 
     if asyncio.run(is_missing()):
         raise ConfigError(
-            f"the Prefect server at {api} has no deployment {deployment} (`deploys.deployment`), so nothing would "
-            "verify what is received: `lookout up` registers and runs it, `lookout prefect-yaml` with "
-            "`prefect deploy --all` registers it for a work pool"
+            f"the Prefect server at {api} has no deployment {deployment} (`deploys.deployment`), so received "
+            "deploys would not be verified. Start `lookout up`, or for a work pool run `lookout prefect-yaml` and "
+            "`prefect deploy --all`"
         )
 
 

@@ -90,7 +90,7 @@ def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Ite
         if missing:
             yield f"the judge is off, and what it would decide stays ungraded: {', '.join(missing)} is not set"
     if not variables.get(TOKEN_VARIABLE) and not variables.get(WEBHOOK_VARIABLE):
-        yield f"nobody is alerted: neither {WEBHOOK_VARIABLE} nor {TOKEN_VARIABLE} is set, messages end in this log"
+        yield f"alerts are only written to this log: {WEBHOOK_VARIABLE} and {TOKEN_VARIABLE} are not set"
     if variables.get(SLACK_SECRET) and not config.alerts.slack_buttons:
         yield f"messages carry no buttons, although {SLACK_SECRET} is set: set slack_buttons = true under [alerts]"
 
@@ -239,7 +239,7 @@ def down_command(
 def _refuse_while_used(folder: Path) -> None:
     if is_locked(folder / LOCK_NAME):
         raise ConfigError(
-            f"`lookout up` runs over {folder} and would start its server again; stop that first (Ctrl-C, or "
+            f"`lookout up` uses {folder} and would start its server again. Stop `lookout up` first (Ctrl-C, or "
             "systemctl stop lookout)"
         )
     runs = folder / RUNS_FOLDER

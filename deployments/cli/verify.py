@@ -83,8 +83,8 @@ def refuse_production_in_ci(
         return f"Going on against production, because: {allowed.strip()}"
     problems = "".join(f"\n  {line}" for line in findings)
     raise ConfigError(
-        f"this is a CI run, and its settings point at production; nothing was asked.{problems}\n"
-        f"If it must be, {FLAG} with a reason lets it."
+        f"this is a CI run, and its settings point at production. Lookout asked nothing.{problems}\nTo allow this "
+        f"run, add {FLAG} with a reason."
     )
 
 
@@ -479,8 +479,8 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
         return next(iter(configured_pages)), config
     if suite is None:
         raise ConfigError(
-            "an address needs gold questions: --suite FILE. `lookout init` writes a first suite; docs/suite.md "
-            "explains one"
+            "an address needs a file with gold questions: --suite FILE. To create a first one, run `lookout "
+            "init`; docs/suite.md explains the format"
         )
     name = name_from_address(target)
     try:

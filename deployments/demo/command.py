@@ -113,9 +113,11 @@ def demo_command(
 
 def _choose_app(*, agent: bool, judge: bool, judge_url: str | None) -> tuple[DemoApp, JudgeAddress | None]:
     if judge and not agent:
-        raise ConfigError("--judge goes with --agent: what the demo's chat page answers is graded without a model")
+        raise ConfigError(
+            "use --judge only with --agent: the answers of the demo's chat page are graded without a model"
+        )
     if judge_url and not judge:
-        raise ConfigError("--judge-url goes with --judge, which has the agent's reports rated")
+        raise ConfigError("--judge-url needs --judge, which switches on the rating of the agent's reports")
     return (AGENT if agent else CHAT), (JudgeAddress(judge_url) if judge else None)
 
 

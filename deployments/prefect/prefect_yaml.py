@@ -30,8 +30,8 @@ INSTALLED_AT: Final = Path("/etc/lookout/lookout.toml")
 """Where workers find the configuration: the same path for all of them, in a container or not."""
 
 _HEAD: Final = """\
-# Made by `lookout prefect-yaml`: the deployments of a lookout.toml, for workers of the pool {pool!r}.
-# Secrets stand in the workers' environment, or in the pool's template; never here. See docs/scaling.md.
+# Written by `lookout prefect-yaml`: the deployments of a lookout.toml, for workers of the pool {pool!r}.
+# Put secrets in the workers' environment or in the pool's template, never in this file. See docs/scaling.md.
 """
 
 _PULL: Final = [{"prefect.deployments.steps.set_working_directory": {"directory": "/"}}]

@@ -258,7 +258,7 @@ class Receiver:
         except MonitorError as error:
             log.error("a deploy could not be stored: %s", error)  # noqa: TRY400 - says it all
             raise DeliveryRejected(
-                RejectionReason.NOT_STORED, "it could not be stored; send it again later"
+                RejectionReason.NOT_STORED, "Lookout could not store this delivery; send it again later"
             ) from None
         if answer.status_code == HTTPStatus.ACCEPTED:
             self._starter.wake()

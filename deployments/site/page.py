@@ -158,7 +158,8 @@ class PageRequest:
         self.fields.append(FilterField(name=name, label=label, value=value, options=tuple(options)))
         if value and value not in options:
             raise PageRefused(
-                HTTPStatus.BAD_REQUEST, f"{name}={value[:80]}: it is one of {', '.join(options) or 'nothing yet'}"
+                HTTPStatus.BAD_REQUEST,
+                (f"{name}={value[:80]} is not accepted; accepted: {', '.join(options) or 'nothing yet'}"),
             )
         return value or None
 
@@ -179,7 +180,10 @@ class PageRequest:
     def _read_number(self, name: str, default: int, maximum: int) -> int:
         value = self.query.get(name) or str(default)
         if not (value.isascii() and value.isdecimal() and 1 <= int(value[:12]) <= maximum):
-            raise PageRefused(HTTPStatus.BAD_REQUEST, f"{name}={value[:80]}: it is a number from 1 to {maximum:,}")
+            raise PageRefused(
+                HTTPStatus.BAD_REQUEST,
+                (f"{name}={value[:80]} is not accepted; accepted: a number from 1 to {maximum:,}"),
+            )
         return int(value)
 
     @property

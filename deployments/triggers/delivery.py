@@ -217,7 +217,9 @@ def parse_payload(body: bytes, form: type[Read]) -> Read:
     except NotStrict as error:
         raise DeliveryRejected(RejectionReason.MALFORMED, str(error)) from None
     except ValidationError:
-        raise DeliveryRejected(RejectionReason.MALFORMED, "the payload has not the form of this event") from None
+        raise DeliveryRejected(
+            RejectionReason.MALFORMED, "the payload does not have the fields of this event"
+        ) from None
 
 
 def parse_git_commit(text: str) -> str:

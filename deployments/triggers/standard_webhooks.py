@@ -146,7 +146,8 @@ class StandardParser:
         difference_s = abs(delivery.received_at.timestamp() - int(_get_header(delivery, TIMESTAMP_HEADER)))
         if difference_s > TOLERANCE_S:
             raise DeliveryRejected(
-                RejectionReason.STALE, f"more than {TOLERANCE_S} s old or ahead: look at the clocks"
+                RejectionReason.STALE,
+                f"the delivery's time differs by more than {TOLERANCE_S} s; check the clocks of both machines",
             )
 
 

@@ -127,8 +127,9 @@ async def load_token(settings: GitHubSettings, variables: Mapping[str, str]) -> 
         return token
     if settings.token_block is None:
         raise NotForPosting(
-            f"there is no token: set {TOKEN_VARIABLE} where runs are worked on, or name a Prefect Secret block as "
-            "github.token_block in lookout.toml; it needs `pull-requests: write` and `statuses: write`"
+            f"there is no GitHub token. Set {TOKEN_VARIABLE} where runs are executed, or set github.token_block "
+            "in lookout.toml to a Prefect Secret block. The token needs `pull-requests: write` and `statuses: "
+            "write`"
         )
     try:
         block = cast("Secret[str]", await Secret.aload(settings.token_block))

@@ -130,7 +130,10 @@ def build_digest_id(target: str, now: datetime) -> str:
 
 def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[DigestFigure, ...]:
     if not runs:
-        no_runs = DigestFigure(label="runs", value="none in the last day: is the schedule alive?")
+        no_runs = DigestFigure(
+            label="runs",
+            value="no nightly run in the last day: check that the schedule is on and a worker is running",
+        )
         return (no_runs,) if expected else ()
     newest = runs[0]
     verdicts = [run.verdict for run in runs]

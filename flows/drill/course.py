@@ -176,7 +176,7 @@ def format_failure_text(report: DrillReport) -> str:
     """Format the alert about a failed drill: the finding, how to fix it, and which stations passed."""
     failed = report.failed
     if failed is None:
-        raise AssertionError("only of a drill that failed")
+        raise AssertionError("internal error: this message exists only for a failed drill")
     worked = ", ".join(result.station.value for result in report.stations if result.state is StationState.PASSED)
     before = f" What worked before that: {worked}." if worked else ""
     to_do = f" To do: {failed.to_do}." if failed.to_do else ""

@@ -74,7 +74,7 @@ async def _deliver(
             "start `lookout up` again with the secret that is valid now",
         )
     raise StationFailed(
-        f"something else than the receiver answers at its port (HTTP {response.status_code})",
+        f"another program answers at the receiver's port (HTTP {response.status_code})",
         "see what has taken the port: ss -ltnp; then start `lookout up` again, or name another --port",
     )
 

@@ -66,7 +66,8 @@ def _check_folder_is_writable(folder: Path) -> str:
     free = shutil.disk_usage(folder).free
     if free < MIN_FREE_BYTES:
         raise StationFailed(
-            f"only {free / 1e6:,.0f} MB are free at {folder}", "make room, or let pictures age out sooner"
+            f"only {free / 1e6:,.0f} MB are free at {folder}",
+            "free some disk space, or store pictures for fewer days ([evidence] in lookout.toml)",
         )
     return f"{folder} can be written, {free / 1e9:.1f} GB free"
 
@@ -84,7 +85,7 @@ async def check_suites(drill: DrillContext) -> str:
 async def check_schedules(drill: DrillContext) -> str:
     """Check that every scheduled deployment is registered and not paused."""
     if drill.prefect_api is None:
-        raise NotSetUp("without a worker no schedule is looked at")
+        raise NotSetUp("schedules are not checked, because there is no worker")
     from prefect.client.orchestration import PrefectClient  # reads its settings at import
     from prefect.exceptions import ObjectNotFound
 
@@ -180,7 +181,7 @@ def _store_server_time(drill: DrillContext, response: httpx.Response) -> None:
 async def check_clock(drill: DrillContext) -> str:
     """Check this machine's clock against Slack's."""
     if drill.outside_at is None:
-        raise NotSetUp("nobody outside said what time it is")
+        raise NotSetUp("the clock was not checked: no server outside gave the time")
     theirs, ours = drill.outside_at
     off_s = (ours - theirs).total_seconds()
     if abs(off_s) > MAX_CLOCK_OFFSET_S:
@@ -225,7 +226,7 @@ def _check_planted_line(drill: DrillContext) -> None:
         batches = list(read_new_batches(files, DRILL_TARGET, None, is_whole=is_whole_entry))
     entries = [parse_line(DRILL_TARGET, line) for batch in batches for line in batch.lines]
     if not any(isinstance(entry, HallucinationEntry) and entry.reply.blocked_reply == planted for entry in entries):
-        raise StationFailed("a line that was planted in a log was not read", "`lookout doctor` tells more")
+        raise StationFailed("a line that was planted in a log was not read", "run `lookout doctor` for details")
 
 
 def _check_log_opens(place: LogPlace, settings: HallucinationLogSettings) -> None:

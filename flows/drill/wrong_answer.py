@@ -232,7 +232,7 @@ async def check_gate(drill: DrillContext, answer: WrongAnswer) -> str:
     report = evaluate(facts, answer.results, drill.config.gate, suite=answer.cases.cases)
     if report.verdict is not Verdict.FAIL:
         raise StationFailed(
-            f"a severity-3 failure came to {report.verdict}, not FAIL",
+            f"the verdict of a severity-3 failure was {report.verdict}, not FAIL",
             "see [gate] in lookout.toml: it lets this pass",
         )
     return "FAIL, as it must be"
@@ -265,7 +265,7 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
             "stop the process that holds it; where it is damaged: lookout warehouse rebuild",
         ) from error
     if not stored:
-        raise StationFailed("the warehouse did not take the drill in", "lookout warehouse check")
+        raise StationFailed("the warehouse did not load the drill", "lookout warehouse check")
     return "loaded and asked"
 
 
@@ -283,7 +283,7 @@ async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
     drill_alert = next((alert for alert in alerts if alert.target == DRILL_TARGET), None)
     if drill_alert is None:
         raise StationFailed(
-            "no message was made of the wrong answer",
+            "Lookout created no alert for the planted wrong answer",
             "see whether a silence covers everything: lookout alerts silences",
         )
     answer.alert_id, answer.incident = drill_alert.id, observation.fingerprint
@@ -291,7 +291,7 @@ async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
         waiting, oldest = await asyncio.to_thread(count_other_alerts_to_send, notifier.store, drill_alert.id)
         since = f", the oldest since {oldest:%Y-%m-%d %H:%M} UTC" if oldest else ""
         raise StationFailed(
-            f"the message was not taken out of the outbox: {waiting} wait before it{since}",
+            f"the message is still in the outbox: {waiting} messages are before it{since}",
             "lookout sql 'from unsent_alerts'",
         )
     return "the message was stored and taken out"
@@ -313,7 +313,7 @@ async def check_slack(answer: WrongAnswer) -> str:
     last = receipts[-1]
     if last.status is DeliveryStatus.PRINTED:
         raise StationFailed(
-            "there is no way to people: messages are only printed",
+            "messages are only printed: no Slack channel is configured",
             f"set {TOKEN_VARIABLE} (or {WEBHOOK_VARIABLE}) where `lookout up` is started",
         )
     if last.status is not DeliveryStatus.SENT:
@@ -330,13 +330,14 @@ async def check_heartbeat(drill: DrillContext) -> str:
     address = drill.environment.get(HEARTBEAT_VARIABLE, "")
     beat = build_heartbeat_in(drill.environment, DRILL_TARGET)
     if not beat.is_configured:
-        raise NotSetUp("LOOKOUT_HEARTBEAT_URL is not set: nobody hears of it when all of this is down")
+        raise NotSetUp("LOOKOUT_HEARTBEAT_URL is not set: if this whole machine fails, no one is notified")
     has_own_check = TARGET_PLACEHOLDER in address
     if not await beat.ping(
         Beat.PROVED if has_own_check else Beat.STARTED, run_id=drill.drill_id, note="drill passed"
     ):
         raise StationFailed(
-            "the check outside did not take the ping", "see whether the address in LOOKOUT_HEARTBEAT_URL is right"
+            "the external check did not accept the ping",
+            "see whether the address in LOOKOUT_HEARTBEAT_URL is right",
         )
     return "a check of its own was pinged" if has_own_check else "the shared check was pinged with a start"
 

@@ -247,7 +247,14 @@ def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[Fail
             Severity.CRITICAL,
             f"the reply discloses personal data ({disclosures[0].kind.value})",
         )
-    return None, Severity.MAJOR, "nobody graded it: 2, wrong, as for any plain fact; say what it would be"
+    return (
+        None,
+        Severity.MAJOR,
+        (
+            "this answer was not graded, so the proposed severity is 2, as for any wrong fact; change it if "
+            "another severity is right"
+        ),
+    )
 
 
 def _find_reply(trace: Trace) -> str | None:

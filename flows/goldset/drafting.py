@@ -391,5 +391,8 @@ def _propose_severity(graded: GradedConversation) -> tuple[Severity, str]:
         ), f"the finding was severity {graded.severity}: {format_policy_row(graded.policy_row)}"
     return (
         Severity.MAJOR,
-        "nothing failed here: 2, wrong, as for any plain fact; say what it would be",
+        (
+            "this answer did not fail, so the proposed severity is 2, as for any wrong fact; change it if another "
+            "severity is right"
+        ),
     )

@@ -156,7 +156,10 @@ async def _try_heartbeat(environment: Mapping[str, str], target: str, run_id: st
     """Send a start ping without an end, which the heartbeat check records without counting a run."""
     beat = build_heartbeat_in(environment, target)
     if not beat.is_configured:
-        detail = "set LOOKOUT_HEARTBEAT_URL to a check outside: else nobody hears of it when all of this is down"
+        detail = (
+            "set LOOKOUT_HEARTBEAT_URL to an external check. Without it, no one is notified if this whole machine "
+            "fails"
+        )
         return PathOutcome(path="heartbeat", configured=False, arrived=False, detail=detail)
     if await beat.ping(Beat.STARTED, run_id=run_id, note="a test, asked for by a person"):
         return PathOutcome(path="heartbeat", arrived=True, detail="a test went out: the check took a start ping")

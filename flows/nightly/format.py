@@ -61,7 +61,10 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
     yield f"  {_format_facts(report)}"
     if report.known_questions is not None:
         asked = report.known_questions
-        yield f"  {asked.conversations:,} asked what the gold set asks: {asked.failed:,} answered wrongly, by rule"
+        yield (
+            f"  {asked.conversations:,} asked a question of the gold set; rules found {asked.failed:,} of these "
+            "answers wrong"
+        )
     if report.reports is not None:
         yield f"  {format_reports(report.reports)}"
     yield f"  graded by {report.graded_by}{_format_judge_silence(report)}"

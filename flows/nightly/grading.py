@@ -45,7 +45,7 @@ from monitors.records.runs import CaseResult, JudgeState, Judging
 from monitors.records.traffic import Conversation
 from monitors.records.triage import Issue, TriageReference, TriageTask
 
-NO_GOLD: Final = "(live traffic: nobody wrote down what is right)"
+NO_GOLD: Final = "(live traffic: there is no gold)"
 EMPTY_MESSAGE: Final = "(nothing)"
 """Replaces a message without text, because a case must ask something."""
 TRAFFIC: Final = "traffic"

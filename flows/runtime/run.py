@@ -215,7 +215,9 @@ def connect_to_prefect(config: Config) -> str:
         write_line=log_line,
     )
     if "prefect" in sys.modules and os.environ["PREFECT_API_URL"] != url_before:
-        raise AssertionError("prefect was imported before the address of its server was known")
+        raise AssertionError(
+            "internal error: Prefect was imported before Lookout knew the server's address; please report this"
+        )
     return os.environ["PREFECT_API_URL"].removesuffix("/api")
 
 

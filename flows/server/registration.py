@@ -218,7 +218,7 @@ def _build_run_automation(
 def build_abandoned_run_automation(flows: Sequence[str], crashed_after_s: float) -> AutomationCore:
     """Build the automation that marks a run Crashed when its heartbeats stop, so that it frees its slot."""
     return AutomationCore(
-        name=f"{AUTOMATION_PREFIX}a run gives no sign of life",
+        name=f"{AUTOMATION_PREFIX}a run sends no heartbeat",
         description="Marks a run Crashed when its heartbeats stop.",
         trigger=EventTrigger(
             match=_build_resource_match({"prefect.resource.id": RUN_EVENTS}),
@@ -234,7 +234,7 @@ def build_abandoned_run_automation(flows: Sequence[str], crashed_after_s: float)
             ChangeFlowRunState(
                 state=StateType.CRASHED,
                 name="Crashed",
-                message=f"No sign of life for {crashed_after_s:g} s: the process is gone.",
+                message=f"No heartbeat for {crashed_after_s:g} s: the process is gone.",
                 force=False,
             )
         ],

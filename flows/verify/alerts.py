@@ -384,7 +384,7 @@ def describe_notifications(notifier: Notifier, observations: Sequence[Observatio
         earlier = list_earlier_messages(notifier.store, notifier.target, notifier.run_id, since)
         incidents = notifier.store.incidents(notifier.target)
     except WarehouseError as error:
-        return f"what was sent is not known ({type(error).__name__})"
+        return f"Lookout does not know which alerts were sent ({type(error).__name__})"
     reasons = {item.incident.fingerprint: item.reason for message in messages for item in message.alert.items}
     silent = [key for key in dict.fromkeys(message.fingerprint for message in observations) if key not in reasons]
     muted = sum(key in incidents and incidents[key].last_notified_at is None for key in silent)

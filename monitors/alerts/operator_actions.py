@@ -237,7 +237,9 @@ def _add_to_gold(context: ActionContext, now: datetime, account_patterns: Accoun
     action = context.action
     wanted = [item for item in context.items if is_wanted_as_gold(item)]
     if not wanted:
-        text = "Nothing to draft: what a probe asked is a gold case already, and other messages have no question."
+        text = (
+            "Nothing to draft. A question from a probe is already a gold case, and other messages have no question."
+        )
         return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, text)
     drafts = tuple(draft_case(action, item, context.conversations, account_patterns) for item in wanted)
     text = f"{plural(len(drafts), 'case')} drafted, to be reviewed: nothing unreviewed is gold"

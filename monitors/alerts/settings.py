@@ -21,8 +21,8 @@ class WatchdogSettings(BaseModel):
 
     run_deadline_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=4 * 3600.0,
-        description="Seconds that a run may ask; then it is stopped, what was answered is evaluated, and one "
-        "message goes to the monitor's owners. Four hours: a nightly run at 02:00 is over before the day begins.",
+        description="Longest time in seconds that a run may ask questions. Then Lookout stops the run, evaluates "
+        "the answers so far, and sends one message to the monitor's owners.",
     )
     stop_grace_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=600.0,
@@ -72,8 +72,9 @@ class AlertSettings(BaseModel):
     slack_fallback_channel: str | None = Field(
         default=None,
         min_length=1,
-        description="Channel of the same workspace for what the main channel refuses for good (archived, bot not "
-        "in it); with a bot token. Another workspace is reached by a webhook in SLACK_FALLBACK_WEBHOOK_URL.",
+        description="Channel (same workspace, needs a bot token) for messages that the main channel permanently "
+        "refuses: it is archived, or the bot is not a member. For another workspace set "
+        "SLACK_FALLBACK_WEBHOOK_URL.",
     )
     slack_api_url: HttpUrl = Field(
         default="https://slack.com/api/",
@@ -96,8 +97,8 @@ class AlertSettings(BaseModel):
     )
     reminder_interval_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=23.0,
-        description="Hours after which a fault that is still seen is said again. An hour short of a day, so that "
-        "nightly runs which start some seconds apart remind every night.",
+        description="Hours after which Lookout sends a reminder about a fault that is still there. The default is "
+        "one hour less than a day, so that every night sends one.",
     )
     event_open_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=72.0,

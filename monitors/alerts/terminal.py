@@ -130,7 +130,7 @@ class TerminalSender:
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
         """Raise `NotifyRejected`: printed text cannot be edited."""
         del alert, channel, ts
-        raise NotifyRejected("what a terminal has printed cannot be edited")
+        raise NotifyRejected("a message in the terminal cannot be edited")
 
     def _build_receipt(self, message_id: str) -> Receipt:
         return Receipt(

@@ -32,9 +32,15 @@ KIND_WORDS: dict[IncidentKind, str] = {
 KIND_TO_DO: Final[dict[IncidentKind, str]] = {
     IncidentKind.CASE_FAILURE: "Open the report; roll back, or acknowledge.",
     IncidentKind.HALLUCINATION: "Find the document that is missing or old: users ask for it.",
-    IncidentKind.DEPLOY_FAILURE: "Read the build's log; where nothing serves now, deploy the last commit that did.",
-    IncidentKind.APP_DOWN: "Open the application by hand. Nothing is known of its quality meanwhile.",
-    IncidentKind.GATE_FAIL: "See in the report what is new: roll back the deploy that broke it, or fix it.",
+    IncidentKind.DEPLOY_FAILURE: (
+        "Read the build's log. If the application does not run now, deploy the last commit that worked."
+    ),
+    IncidentKind.APP_DOWN: (
+        "Open the application by hand. Until it answers again, Lookout cannot check its answers."
+    ),
+    IncidentKind.GATE_FAIL: (
+        "Read the new failures in the report. Roll back the deploy that caused them, or fix them."
+    ),
     IncidentKind.DRIFT: "Compare the nights before and after: lookout sql 'from nightly_trend'",
     IncidentKind.JUDGE_VOID: "Look at the provider and the model's name. What it had judged stays ungraded.",
 }
@@ -46,7 +52,7 @@ REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.REGRESSED: "back again after it was resolved",
     NotifyReason.REMINDER: "reminder: still failing",
     NotifyReason.RECOVERED: "recovered",
-    NotifyReason.OPEN_BEFORE: "found when Slack was not set up or not reachable, so nobody was notified",
+    NotifyReason.OPEN_BEFORE: "found while Slack was not configured or not reachable, so no message was sent",
 }
 
 SEVERITY_MARKS: dict[Severity, str] = {

@@ -58,8 +58,8 @@ class TargetConfig(BaseModel):
     )
     previous_url: HttpUrl | None = Field(
         default=None,
-        description="where the build before answers: failed severe cases are asked there too; {commit} stands for "
-        "the commit of the last accepted run",
+        description="address of the previous build; Lookout asks the failed severe cases there too. {commit} is "
+        "replaced with the commit of the last accepted run",
     )
     environment: Environment = Field(
         default=Environment.STAGING, description="staging, or production where users are: alerts say so"
@@ -111,10 +111,10 @@ class TargetConfig(BaseModel):
         unknown = set(re.findall(r"\{[^{}]*\}", url or "")) - {"{commit}"}
         if unknown:
             raise ValueError(
-                f"an address with {{commit}} and nothing else in braces; found {', '.join(sorted(unknown))}"
+                f"the address may contain only {{commit}} in braces; found {', '.join(sorted(unknown))}"
             )
         if re.search(r":[^/@]*\{commit\}", (url or "").partition("://")[2].partition("/")[0]):
-            raise ValueError("an address whose port is written out: {commit} is for its host or its path")
+            raise ValueError("write the port as a number: {commit} may be used only in the host or the path")
         return url
 
     @field_validator("url", "previous_url")
@@ -122,8 +122,9 @@ class TargetConfig(BaseModel):
     def _check_no_password(cls, url: str | None) -> str | None:
         if url is not None and URL_CREDENTIALS.search(url):
             raise ValueError(
-                "an address without user and password: what opens the target comes from the environment "
-                "([targets.NAME.login], LOOKOUT_API_TOKEN), as this file and a run's parameters are shown to people"
+                "write the address without user and password. Put the credentials in the environment "
+                "([targets.NAME.login], LOOKOUT_API_TOKEN), because people can see this file and the parameters "
+                "of a run"
             )
         return url
 
@@ -143,8 +144,8 @@ class TargetConfig(BaseModel):
     def _check_login(self) -> Self:
         if self.login is not None and self.probe.driver != "browser":
             raise ValueError(
-                f"no login beside probe.driver = {self.probe.driver!r}: it is for targets that are asked through "
-                "their page"
+                "remove the login: it works only for targets that Lookout asks through their page, not with "
+                f"probe.driver = {self.probe.driver!r}"
             )
         return self
 
@@ -174,13 +175,15 @@ class Config(BaseModel):
     targets: dict[Identifier, TargetConfig] = Field(min_length=1, description="the watched applications, by name")
     gate: GateSettings = Field(default=GateSettings(), description="what a run must reach")
     judge: JudgeSettings | None = Field(
-        default=None, description="which model judges what the plain graders leave open; without this table, none"
+        default=None,
+        description="the model that judges the answers that rules cannot grade; without this table there is no "
+        "judge",
     )
     recheck: RecheckSettings = Field(
         default=RecheckSettings(), description="asking failed cases again after the verdict"
     )
     review: ReviewSettings = Field(
-        default=ReviewSettings(), description="how much of what was graded people look at again"
+        default=ReviewSettings(), description="the share of graded answers that people review"
     )
     reports: ReportsSettings = Field(default=ReportsSettings(), description="how much the reports show")
     alerts: AlertSettings = Field(default=AlertSettings(), description="whom to tell, and how often")
@@ -225,7 +228,7 @@ class Config(BaseModel):
     @classmethod
     def _check_drill_name(cls, targets: dict[str, TargetConfig]) -> dict[str, TargetConfig]:
         if DRILL_TARGET in targets:
-            raise ValueError(f"another name than {DRILL_TARGET}, which is what drills are stored under")
+            raise ValueError(f"choose another target name: Lookout stores its drills under {DRILL_TARGET}")
         return targets
 
     def tracing(self, target: str) -> TracingSettings | None:

@@ -37,7 +37,8 @@ def refuse_production(config: Config, target: str, environment: Mapping[str, str
         why = staging if tracing else "writes experiments,"
         problems = "".join(f"\n  {line}" for line in dict.fromkeys(conflicts))
         raise ConfigError(
-            f"targets.{target} {why} and this run would use what is production's; nothing was asked.{problems}"
+            f"targets.{target} {why}, and this run would use production's settings. Lookout asked nothing. "
+            f"Problems:{problems}"
         )
 
 

@@ -224,11 +224,11 @@ class TriggerSettings(BaseModel):
         if self.provider is DeploySender.GITHUB and self.event not in (None, *GitHubEvent):
             raise ValueError(f"for github `event` is one of {', '.join(GitHubEvent)}")
         if self.provider is DeploySender.HUGGINGFACE and self.event is not None:
-            raise ValueError("for huggingface leave `event` out: a push to the Space is the only one")
+            raise ValueError("remove `event`: with huggingface the only event is a push to the Space")
         if self.environment is not None and not self._has_deployments:
             raise ValueError("only deployment_status and standard name an `environment`: leave it out")
         if self.workflow is not None and self.event_name != GitHubEvent.WORKFLOW_RUN:
-            raise ValueError('`workflow` goes with event = "workflow_run" only: leave it out')
+            raise ValueError('remove `workflow`: it works only with event = "workflow_run"')
         if self.provider is not DeploySender.STANDARD and "/" not in self.repository:
             raise ValueError("`repository` is owner/name")
         return self
@@ -339,7 +339,7 @@ def _check_address(text: str) -> str:
     try:
         ip_network(text)
     except ValueError:
-        raise ValueError("an IP address, or a network as address/prefix length") from None
+        raise ValueError("must be an IP address, or a network as address/prefix length") from None
     return text
 
 

@@ -38,13 +38,13 @@ def get_word_keys(phrase: str) -> tuple[str, ...]:
 
 def _check_phrase(text: str) -> str:
     if not get_word_keys(text):
-        raise ValueError("a word, or several with spaces between them")
+        raise ValueError("must be one word, or several words with spaces between them")
     return text
 
 
 def _check_word(text: str) -> str:
     if len(get_word_keys(text)) != 1:
-        raise ValueError("one word without spaces and hyphens")
+        raise ValueError("must be one word, without spaces and hyphens")
     return text
 
 

@@ -118,7 +118,9 @@ def build_previous_address(template: str, commit: str | None, verified_commit: s
     ``_`` and ``-`` become part of an address.
     """
     if commit is not None and verified_commit is not None and is_same_build(commit, verified_commit):
-        raise ValueError(f"the last accepted run was of {commit} too, so no build before it is known")
+        raise ValueError(
+            f"the last accepted run tested the same commit {commit}, so Lookout does not know the previous build"
+        )
     if COMMIT not in template:
         return template
     if commit is None:

@@ -280,7 +280,7 @@ def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
     others = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"
     return _build_change(
         ChangeKind.CONTENT,
-        f"answers about {name} are not what they were: {cause.failed:,} of {cause.cases:,}, and {others}{gone}",
+        f"answers about {name} changed: {cause.failed:,} of {cause.cases:,}, and {others}{gone}",
     )
 
 

@@ -48,7 +48,7 @@ FLOORS = (
     PolicyRow(kind=FailureKind.PII_DISCLOSURE, floor=Severity.CRITICAL, why="personal data cannot be called back"),
     PolicyRow(kind=FailureKind.UNSAFE_ACTION, floor=Severity.CRITICAL, why="what was done cannot be undone"),
     PolicyRow(kind=FailureKind.SHOULD_HAVE_REFUSED, floor=Severity.MAJOR, why="it spoke where it had no ground to"),
-    PolicyRow(kind=FailureKind.UNSUPPORTED_CLAIM, floor=Severity.MAJOR, why="nothing stands behind what it said"),
+    PolicyRow(kind=FailureKind.UNSUPPORTED_CLAIM, floor=Severity.MAJOR, why="it made a claim without a source"),
     PolicyRow(kind=FailureKind.ERROR_LEAK, floor=Severity.MAJOR, why="users see the inside of the application"),
 )
 

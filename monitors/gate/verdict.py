@@ -446,7 +446,7 @@ def check_rating_coverage(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if too few reports were rated for an average; decisive if an average is required."""
     average, settings = run.rubric, run.settings
     if average is None:
-        text = f"no report was rated, so nobody knows whether their average reaches {settings.min_rubric:g}"
+        text = f"no report was rated, so the average cannot be compared with the limit {settings.min_rubric:g}"
         return [VerdictReason(kind=ReasonKind.RUBRIC, text=text)] if settings.rating_needed else []
     change = run.compared.comparison.rubric if run.compared else None
     texts = [

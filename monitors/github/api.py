@@ -107,7 +107,7 @@ def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
         case HTTPStatus.GONE | HTTPStatus.LOCKED:
             why = "it is closed for that: the conversation is locked, or the repository archived"
         case HTTPStatus.UNPROCESSABLE_ENTITY:
-            why = "it does not take what it was sent; is the commit in that repository, and the pull request in it?"
+            why = "GitHub rejected the request. Check that the commit and the pull request are in this repository"
         case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return NotifyTransient(f"could not {purpose.doing}: GitHub has an error (HTTP {status}); try again")
         case _:

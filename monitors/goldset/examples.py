@@ -127,5 +127,5 @@ def _explain_key_repeats(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterab
     for place, keys in places:
         for key in keys:
             if key in first:
-                yield f"{format_value(key)} stands in {first[key]} and in {place}; leave it in {first[key]} alone"
+                yield f"{format_value(key)} is in both {first[key]} and {place}; remove it from {place}"
             first.setdefault(key, place)

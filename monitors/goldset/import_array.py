@@ -94,12 +94,12 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
     except ValueError as error:
         raise GoldSetError(f"{path}: {error}") from error
     if not isinstance(rows, list):
-        raise GoldSetError(f"{path}: an array of objects is accepted, this is {format_value(rows)}")
+        raise GoldSetError(f"{path}: expected an array of objects, found {format_value(rows)}")
     rows = cast("list[object]", rows)
     bad_number = next((number for number, row in enumerate(rows, start=1) if not isinstance(row, dict)), None)
     if bad_number is not None:
         raise GoldSetError(
-            f"{path}, row {bad_number}: an object is accepted, this is {format_value(rows[bad_number - 1])}"
+            f"{path}, row {bad_number}: expected an object, found {format_value(rows[bad_number - 1])}"
         )
     return cast("list[dict[str, Any]]", rows)
 

@@ -96,7 +96,7 @@ def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite")
         case_id = parsed_line.case_id if isinstance(parsed_line, Unusable) else parsed_line.id
         if case_id is not None and first_lines.setdefault(case_id, number) != number:
             problems.append(
-                f"id {format_value(case_id)} stands in line {first_lines[case_id]} already; ids are given once"
+                f"line {first_lines[case_id]} already has the id {format_value(case_id)}; use each id once"
             )
         if problems:
             bad_lines.append(BadLine(number, tuple(problems)))

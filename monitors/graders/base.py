@@ -52,8 +52,8 @@ class TriageSettings(BaseModel):
     )
     max_steps_factor: Annotated[float, Field(ge=1)] = Field(
         default=2,
-        description="most steps, as a multiple of a case's `shortest_path`, where it has no `max_steps`: at 2 the "
-        "agent may look around",
+        description="the most steps for a case without `max_steps`, as a multiple of its `shortest_path`; with 2 "
+        "the agent may take twice the shortest path",
     )
 
 

@@ -83,22 +83,24 @@ from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 NOT_STATED: Final = "the reply states no figure that can be compared with {gold}"
-FOR_ANOTHER: Final = "{gold} stands in the reply, but what was asked stands with {other}"
+FOR_ANOTHER: Final = (
+    "the reply contains {gold}, but gives it for another subject; for the subject of the question it says {other}"
+)
 SEVERAL: Final = "the reply gives {gold} and {other}, and does not say which holds"
 NEAR: Final = "{other} may or may not be {gold}"
-ONLY_AS: Final = "{gold} stands in the reply only as {status}"
-TURNED: Final = "{gold} stands in the reply beside “{word}”, which the gold does not have"
-OPPOSITE: Final = "{gold} stands in the reply with “{word}”, the opposite of “{known}”"
-STRANGE: Final = "{gold} stands in the reply with words that may mean something else: {word}"
-BETTER: Final = "{gold} stands in the reply, but another sentence says more of what was asked"
-UNSURE: Final = "{other} stands in the reply; whether it is what was asked cannot be read"
+ONLY_AS: Final = "the reply contains {gold} only as {status}"
+TURNED: Final = "the reply contains {gold} next to “{word}”, which is not in the gold"
+OPPOSITE: Final = "the reply contains {gold} with “{word}”, the opposite of “{known}”"
+STRANGE: Final = "the reply contains {gold} with words that may mean something else: {word}"
+BETTER: Final = "the reply contains {gold}, but another sentence has more words of the question"
+UNSURE: Final = "the reply contains {other}; rules cannot decide whether this answers the question"
 OTHER_DAYS: Final = "the figures agree, but the days of the week are not those of the gold"
 WORKING_DAYS: Final = "the figures agree, but of working days and calendar days the reply names the other"
 LIMITED: Final = "the reply says yes or no as the gold does, but with a condition that the gold does not have"
 SAID_OTHERWISE: Final = "the reply says yes or no as the gold does, but of the past, of others, or as a guess"
-UNLABELLED: Final = "{gold} stands in the reply, but not with the words that say what it is for"
+UNLABELLED: Final = "the reply contains {gold}, but not the words that say what the value is for"
 NONE_EXPECTED: Final = "expected “{gold}”, found {other}"
-DECLINED: Final = "the reply declines to answer, and does not say where the answer stands"
+DECLINED: Final = "the reply declines to answer and does not say where to find the answer"
 UNREAD_REPLY: Final = "the language of the reply is not read: whether it says what the gold says is for a judge"
 
 
@@ -296,7 +298,7 @@ class FactualGrader:
         if place is None or not _is_said_of_now(place[0], read_reply_passage(exchange.graded_text, PLAIN)):
             return None
         span = Span(where=exchange.graded_channel, start=place[0], end=place[1], label="gold word for word")
-        return give_verdict(self, None, "the gold stands in the reply, word for word", (span,))
+        return give_verdict(self, None, "the reply contains the gold word for word", (span,))
 
 
 _WITHOUT: Final = re.compile(r"\b(?:without|ohne|sans|sin|bina)\b|बिना", re.IGNORECASE)

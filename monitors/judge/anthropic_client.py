@@ -210,7 +210,7 @@ class AnthropicJudge:
     @property
     def _sdk(self) -> AsyncAnthropic:
         if self._client is None:
-            raise AssertionError("an AnthropicJudge is entered before it is asked")
+            raise AssertionError("use AnthropicJudge in a `with` block before you ask it")
         return self._client
 
     def _params(self, prompt: JudgePrompt, ttl: Ttl) -> MessageCreateParamsNonStreaming:

@@ -195,8 +195,8 @@ class PanelMember:
             self._refuse_stranger(reply.answered_by)
         verdict = read_verdict(reply, asked.graded)
         if asked.graded.cut and verdict.factual_match:
-            left_out = f"{asked.graded.cut:,} characters of the answer were too many to show"
-            raise GradingError(f"{left_out}: nobody can say that it is right")
+            left_out = f"the answer is {asked.graded.cut:,} characters too long to show to the judge"
+            raise GradingError(f"{left_out}, so the judge cannot pass it")
         return Opinion(judge=reply.answered_by, verdict=verdict)
 
     def _refuse_stranger(self, answered_by: str) -> None:

@@ -87,7 +87,7 @@ def compare_lineages(
         side = "before" if old else "now"
         return LineageComparison(
             allowed=False,
-            reason=f"a judge graded only {side}: compare what was graded without one",
+            reason=f"a judge graded only {side}: compare only the answers that both runs graded without a judge",
             differences=(f"{'the judge is off now' if old else 'there was no judge before'}",),
         )
     changed = _describe_changes(old, new)

@@ -224,8 +224,8 @@ def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) 
         if row.fits(model, prompt_tokens):
             return row
     raise ConfigError(
-        f"the price of {model!r} is not known, so no budget could hold; add a row to lookout.toml:"
-        f' [[judge.prices]] model = "{model}", input, output (US dollars per million tokens), as_of, source'
+        f"the price of {model!r} is unknown, so Lookout cannot keep the budget. Add a row to lookout.toml: "
+        f'[[judge.prices]] with model = "{model}", input, output (US dollars per million tokens), as_of and source'
     )
 
 

@@ -142,7 +142,7 @@ REASONS = {
     Trivial.NO_WORDS: "the answer has no word and no number in it",
     Trivial.OPENER: "the answer only announces an answer",
     Trivial.ECHO: "the answer only says the question again",
-    Trivial.ADDRESSED_TO_THE_JUDGE: "the answer speaks to its judge and to nobody else",
+    Trivial.ADDRESSED_TO_THE_JUDGE: "the answer contains only text to the judge",
     Trivial.FORGED_CASE: "the answer holds a forged grading prompt",
 }
 """The sentence that goes on the grade."""

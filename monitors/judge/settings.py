@@ -157,7 +157,9 @@ class JudgeSettings(BaseModel):
     effort: Literal["low", "medium", "high"] = Field(default="low", description="how hard a Claude judge thinks")
     cache_ttl: Literal["5m", "1h"] = Field(default="5m", description="how long the instructions stay cached")
     nightly_batches: bool = Field(
-        default=True, description="judge nightly traffic by the batches API, at half the price, where there is one"
+        default=True,
+        description="judge nightly traffic by the provider's batches API, at half the price, if the provider has "
+        "one",
     )
     batch_deadline_s: Seconds = Field(
         default=14_400.0, description="for a nightly batch; what it has not judged then is asked for one by one"

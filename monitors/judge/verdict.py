@@ -103,7 +103,7 @@ def read_verdict(reply: ModelReply, graded: FencedText) -> JudgeVerdict:
     verdict = _validate_verdict(_parse_object(reply.text))
     for quote in verdict.quotes:
         if not is_quoted(quote, graded):
-            raise VerdictUnreadable("the judge quotes words that do not stand in the answer")
+            raise VerdictUnreadable("the judge quotes words that are not in the answer")
     return verdict.model_copy(update={"reason": _shorten_reason(verdict.reason)})
 
 
@@ -124,7 +124,7 @@ def _parse_object(text: str) -> dict[str, Any]:
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("the judge's reply contains one key twice")
     return mapping
 
 

@@ -43,7 +43,7 @@ def parse_dataset_address(written: str) -> DatasetAddress:
     if not colon or scheme not in schemes:
         raise ConfigError(f"{written!r} names no dataset{suggest_nearest(scheme, schemes)}; accepted: {accepted}")
     if not dataset.strip():
-        raise ConfigError(f"{written!r}: the dataset's name is missing behind the colon; accepted: {accepted}")
+        raise ConfigError(f"{written!r}: write the dataset's name after the colon; accepted: {accepted}")
     return DatasetAddress(PlatformScheme(scheme), dataset.strip())
 
 
@@ -68,7 +68,7 @@ class LangSmithSettings(BaseModel):
         default=None, min_length=1, description="production's project: no trace of an evaluation may land there"
     )
     production_api_url: HttpUrl | None = Field(
-        default=None, description="LangSmith's address for production, where it is another than api_url"
+        default=None, description="LangSmith's address for production; set it only if it differs from api_url"
     )
     production_key_env: Name | None = Field(
         default=None,
@@ -128,7 +128,8 @@ class TargetLangSmith(BaseModel):
         default=None, min_length=1, description=f"production's project: no trace of a run may land there; {_SHARED}"
     )
     production_api_url: HttpUrl | None = Field(
-        default=None, description=f"LangSmith's address for production, where it is another than api_url; {_SHARED}"
+        default=None,
+        description=f"LangSmith's address for production; set it only if it differs from api_url; {_SHARED}",
     )
     production_key_env: Name | None = Field(
         default=None,

@@ -142,9 +142,7 @@ class GradedStratum(Record):
     @model_validator(mode="after")
     def _check_counts(self) -> Self:
         if not self.failures <= self.graded <= self.sampled <= self.conversations:
-            raise ValueError(
-                "failures are some of those graded, these of those sampled, these of all conversations"
-            )
+            raise ValueError("the numbers must satisfy: failures ≤ graded ≤ sampled ≤ conversations")
         return self
 
 

@@ -79,7 +79,7 @@ class CensusRate(Record):
         if self.found > self.graded:
             raise ValueError("no more can be found than were graded")
         if (self.found > 0) != (self.first_at is not None and self.last_at is not None):
-            raise ValueError("what was found has a first and a last time, and nothing else has")
+            raise ValueError("an entry must have a first and a last time if, and only if, something was found")
         return self
 
 

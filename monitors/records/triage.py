@@ -40,8 +40,8 @@ class TriageReference(Record):
     )
     expected_keywords: tuple[Text, ...] = Field(
         default=(),
-        description="Words that a report must find by itself. One that stands in the issue proves nothing, and "
-        "does not count.",
+        description="Words that the report must contain and the issue does not. A word that is already in the "
+        "issue does not count.",
     )
     shortest_path: Annotated[int, Field(ge=1)] | None = Field(
         default=None, description="How many steps would have done."

@@ -235,8 +235,9 @@ def format_severity_rises(report: RunReport) -> str:
     """Say how many failures count as severer than their cases; empty if there are none."""
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(
-        f"Severity {tally.severity} counts {plural(tally.raised, 'failure')} of "
-        f"{'a less severe case' if tally.raised == 1 else 'less severe cases'}: what went wrong raises it."
+        f"{plural(tally.raised, 'failure')} of "
+        f"{'a less severe case counts' if tally.raised == 1 else 'less severe cases count'} as severity "
+        f"{tally.severity}, because the failure kind is that severe."
         for tally in raised
     )
 

@@ -41,7 +41,8 @@ class NightlySettings(BaseModel):
         description="severity (1, 2, 3) of a failure whose kind has no floor of its own in the policy table",
     )
     write_back: bool = Field(
-        default=False, description="write scores back to the source as feedback, where it takes them (langsmith)"
+        default=False,
+        description="write scores back to the source as feedback, if the source supports it (langsmith)",
     )
 
     @field_validator("time_zone")

@@ -190,7 +190,7 @@ def compute_rate_interval(
 ) -> Estimate:
     """Return only the rate and its limits, as `estimate_rate`. ``ValueError`` when nothing was graded."""
     if not any(stratum.graded for stratum in strata):
-        raise ValueError("nothing was graded: there is no rate")
+        raise ValueError("no conversation was graded, so there is no rate")
     estimate, _ = _estimate_graded(strata, confusion, confidence, finite=not judged and confusion is None)
     return _widen(estimate, _compute_known_share(strata))
 

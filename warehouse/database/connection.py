@@ -195,8 +195,8 @@ def _is_lock_error(error: duckdb.Error) -> bool:
 
 def _build_busy_error(file: Path) -> WarehouseBusy:
     return WarehouseBusy(
-        f"{file} is held by another process; what runs write is safe in the journal and is loaded later. "
-        "If it stays so, close the program that has the file open"
+        f"another process uses {file}. The results of runs are safe in the journal, and Lookout loads them later. "
+        "If this does not end, close the program that has the file open"
     )
 
 

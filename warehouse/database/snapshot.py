@@ -197,7 +197,7 @@ class SnapshotDatabase(Database):
     def hold_lock(self, wait_s: float) -> Generator[Deadline]:
         """Refused: a snapshot is only read."""
         del wait_s
-        raise WarehouseUnwritable(f"{self.file}: a copy for reading is never written")
+        raise WarehouseUnwritable(f"{self.file} is a read-only copy; Lookout must not write to it")
         yield  # pyright: ignore[reportUnreachable] - a generator, as the method that it replaces
 
     @contextmanager

@@ -180,7 +180,7 @@ class Store:
                 raise KeyboardInterrupt from None
             except (duckdb.OutOfMemoryException, MemoryError):
                 raise QueryInvalid(
-                    "the result does not fit into memory: select fewer columns or rows (LIMIT), or let it count"
+                    "the result does not fit into memory: select fewer columns, add LIMIT, or use count(*)"
                 ) from None
             except duckdb.Error as error:
                 raise QueryInvalid(str(error)) from error

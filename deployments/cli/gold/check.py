@@ -128,8 +128,9 @@ def _format_reach(reach: SuiteReach) -> Iterator[str]:
 
 
 _HELP = (
-    "give each gold one claim; write `must_say` (--propose FILE drafts it, --accept FILE takes it); or "
-    'use a judge ([judge]), also a local model behind an OpenAI-compatible address (provider = "openai", base_url)'
+    "do one of these: give each gold one claim; write `must_say` (--propose FILE drafts it, --accept FILE takes "
+    "it over); use a judge ([judge]), which may be a local model behind an OpenAI-compatible address (provider = "
+    '"openai", base_url)'
 )
 
 
@@ -159,7 +160,7 @@ def _format_conclusion(must: int, should: int) -> str:
 
 
 _BEGIN = "begin the gold with yes or no, a figure or a short name; or leave it to the judge"
-_SAY_MORE = "say in the gold what is so (No, we are closed on Mondays), or leave it to the judge"
+_SAY_MORE = 'write the true statement in the gold ("No, we are closed on Mondays"), or leave the case to the judge'
 _TO_DO = {
     SAYS_MORE: "leave out of the gold what a right reply need not say; or leave it to the judge",
     UNCLEAR: "leave replies without a yes or no to the judge; without one they stay ungraded",
@@ -334,9 +335,9 @@ def _write_proposals(path: Path, cases: Sequence[GoldCase]) -> None:
     drafts = [draft for case in cases if (draft := draft_must_say(case))]
     write_drafts(path, drafts)
     write_note(
-        f"{path}: {plural(len(drafts), 'draft')} for {plural(len(cases), 'gold')} that rules cannot decide. "
-        "A reply that says all of a case's must_say is right: read each, change or delete it, then --accept the "
-        "file.\n"
+        f"{path}: {plural(len(drafts), 'draft')} for {plural(len(cases), 'gold')} that rules cannot decide. Read "
+        "each draft, and change or delete it. Then use --accept. A reply that contains every must_say phrase of a "
+        "case counts as right.\n"
     )
 
 

@@ -127,7 +127,10 @@ def _confirm_write(action: str, *, yes: bool) -> bool:
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise ConfigError(f"nothing was written: nobody can be asked here; with --yes it would {action}")
+        raise ConfigError(
+            "nothing was written: there is no terminal to ask for confirmation. With --yes this command would "
+            f"{action}"
+        )
     return ReviewScreen().confirm(f"{action[0].upper()}{action[1:]}?")
 
 

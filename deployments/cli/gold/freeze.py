@@ -113,7 +113,15 @@ Version = Annotated[str, typer.Argument(help="a suite, the manifest of a frozen 
 
 def diff_command(
     old: Version,
-    new: Annotated[str | None, typer.Argument(help="the same; the target's suite beside a dataset")] = None,
+    new: Annotated[
+        str | None,
+        typer.Argument(
+            help=(
+                "the second suite, manifest or dataset; if the first is a dataset, the default is the target's "
+                "suite"
+            )
+        ),
+    ] = None,
     *,
     most: Annotated[int, typer.Option(min=1, help="how many cases of each group to list")] = 20,
     target: TargetOption = None,
@@ -129,7 +137,7 @@ def diff_command(
         suite = files[0] if files else None
         return compare_command(datasets[0], suite, target, config, most=most, as_json=as_json)
     if len(files) == 1:
-        raise ConfigError(f"what is {old} compared with? Accepted: another suite, a manifest, or a dataset")
+        raise ConfigError(f"name the second suite to compare {old} with: a suite, a manifest, or a dataset")
     return _diff_files(*files, most=most, as_json=as_json)
 
 

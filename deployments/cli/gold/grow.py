@@ -329,7 +329,7 @@ class GrowReview:
             self.screen.say("It does not join like this. Write another gold, or say that it is not wanted.")
             return False
         if not detected and not self.screen.confirm(
-            "Without a judge nobody knows whether a grader catches the bad reply. Join all the same?"
+            "Without a judge Lookout cannot test whether a grader catches the bad reply. Add the case anyway?"
         ):
             return False
         join_draft_case(self.store, self.suite, candidate, case, outcome, by=self.person, at=utc_now())

@@ -106,7 +106,7 @@ def parse_family(answer: str) -> str | None:
     """Parse a model family or a model's name that shows it; ``None`` for unknown. Raises `ConfigError`."""
     if answer.lower() == UNKNOWN:
         return None
-    _refuse_secret(answer, "a key stands in the environment and never in lookout.toml")
+    _refuse_secret(answer, "write a key in the environment, never in lookout.toml")
     if not resolve_family(answer):
         raise ConfigError(f"{answer!r} names no family that is known: {', '.join(list_families())}")
     return answer
@@ -129,9 +129,9 @@ def parse_channel(answer: str) -> str | None:
 
 def _refuse_secret(answer: str, instead: str) -> None:
     if not answer.isprintable():
-        raise ConfigError("that holds a character that nobody can see")
+        raise ConfigError("your answer contains an invisible character")
     if _SECRET.search(answer):
-        raise ConfigError(f"that is a secret: {instead}")
+        raise ConfigError(f"your answer is a secret: {instead}")
 
 
 TARGET: Final = InitQuestion(
@@ -165,7 +165,7 @@ CHANNEL: Final = InitQuestion(
 QUESTIONS: Final = (TARGET, ENVIRONMENT, FAMILY, CHANNEL)
 
 
-OPENING: Final = "Enter takes what is in brackets, Ctrl-C leaves everything as it is."
+OPENING: Final = "Press Enter to accept the value in brackets. Press Ctrl-C to change nothing."
 _COUNTED: Final = ("", "One question.", "Two questions.", "Three questions.", "Four questions.")
 
 

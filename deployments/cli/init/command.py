@@ -62,7 +62,9 @@ def init_command(
     target: Annotated[
         str | None, typer.Option(help="what to watch: the address of a chat page or API, or a Space as owner/name")
     ] = None,
-    environment: Annotated[str | None, typer.Option(help="where it stands: staging or production")] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="the environment of the application: staging or production")
+    ] = None,
     model_family: Annotated[
         str | None, typer.Option(help="family or name of the model that answers, or unknown")
     ] = None,
@@ -73,7 +75,9 @@ def init_command(
     ask: Annotated[
         bool, typer.Option("--ask/--no-ask", help="ask a chat API a harmless question, to find out how it is asked")
     ] = True,
-    yes: Annotated[bool, typer.Option("--yes", help="ask nothing: take the defaults of what is left out")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="ask no questions; use the defaults for missing options")
+    ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="where a file is there already, give it the name FILE.old and go on")
     ] = False,
@@ -179,7 +183,7 @@ def _list_next_steps(
     ]
     if probe.export:
         steps[:0] = [
-            NextStep(command=f"export {probe.export}=…", why="the API answers nobody without"),
+            NextStep(command=f"export {probe.export}=…", why="the API rejects requests without it"),
             NextStep(command=again, why="finds out how the API is asked"),
         ]
     if answers.channel:

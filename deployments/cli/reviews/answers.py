@@ -345,7 +345,10 @@ def build_answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
         yield "issue", answer.issue
     if answer.expected_refusal:
         yield "expected", "a refusal"
-    yield "gold", answer.gold if answer.gold is not None else "nobody wrote one down: judge by what you know"
+    yield (
+        "gold",
+        answer.gold if answer.gold is not None else "this question has no gold: decide from your own knowledge",
+    )
     if answer.expected_citation is not None:
         yield "source", f"{answer.expected_citation} is expected"
     if answer.issue is None:

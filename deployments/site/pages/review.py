@@ -248,7 +248,9 @@ def _format_answer_key(answer_id: AnswerId) -> str:
 def name_reviewer(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Store the reviewer's name on this machine; with logins the name is the login's."""
     if request.site.needs_login:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "You are logged in: what you review has that name.")
+        raise PageRefused(
+            HTTPStatus.BAD_REQUEST, "You are logged in, so Lookout stores your reviews under your login name."
+        )
     name = form.get("name", "").strip()
     if not 0 < len(name) <= MAX_NAME_CHARACTERS:
         raise PageRefused(HTTPStatus.BAD_REQUEST, f"A name has 1 to {MAX_NAME_CHARACTERS} characters.")
@@ -331,7 +333,9 @@ def _parse_failure_kind(form: Mapping[str, str]) -> FailureKind | None:
     if form.get("verdict") != AnswerVerdict.WRONG or not kind:
         return None
     if kind not in {choice.kind.value for choice in _CHOICES}:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"failure_kind={kind[:80]}: the form offers those there are")
+        raise PageRefused(
+            HTTPStatus.BAD_REQUEST, (f"failure_kind={kind[:80]} is unknown; choose one that the form offers")
+        )
     return FailureKind(kind)
 
 

@@ -141,7 +141,9 @@ def serve_run_report(request: PageRequest) -> Response:
             f"The report of {run_id[:80]} is not on this machine: `lookout report` makes it again where it ran."
         )
     if file.is_symlink():
-        raise PageRefused(HTTPStatus.FORBIDDEN, "The report is a link, and what it leads to is not shown.")
+        raise PageRefused(
+            HTTPStatus.FORBIDDEN, "This report is a symbolic link. The site does not show the target of a link."
+        )
     return FileResponse(file, media_type="text/html", headers={"content-security-policy": _build_policy(file)})
 
 

@@ -419,7 +419,7 @@ class SlackWebhook:
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
         """Raise `NotifyRejected`: a webhook cannot edit what it has posted."""
         del alert, channel, ts
-        raise NotifyRejected("an incoming webhook cannot edit what it has posted")
+        raise NotifyRejected("an incoming webhook cannot edit its messages")
 
     async def _deliver(self, post: Post) -> Receipt:
         async with _open_session(self._settings) as session:

@@ -27,7 +27,7 @@ class PhraseStatus(StrEnum):
     OTHERS = "what others do"
     QUESTION = "a question"
     TAKEN_BACK = "what the reply takes back"
-    OUTDONE = "something else than what was asked"
+    OUTDONE = "another subject than the question's"
     SEVERAL = "one of several"
     QUALIFIED = "something that the reply takes away again"
     ROLES = "one of two names in a role that is not read"

@@ -75,7 +75,10 @@ class FactField(Record):
     @model_validator(mode="after")
     def _check_kind_settings(self) -> Self:
         if (self.kind is FieldKind.DURATION) != (self.unit is not None):
-            raise ValueError('a field of kind "duration", and no other, has a "unit": hour, day, month or year')
+            raise ValueError(
+                'a field of kind "duration" must have a "unit" (hour, day, month or year); no other field may '
+                "have one"
+            )
         if self.currency is not None and self.kind is not FieldKind.MONEY:
             raise ValueError('a field of kind "money", and no other, has a "currency"')
         if (self.kind is FieldKind.CHOICE) != bool(self.choices):
@@ -260,7 +263,9 @@ def read_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
     sheet_ids: set[str] = set()
     for sheet in sheets:
         if sheet.id in sheet_ids:
-            raise GoldSetError(f"{path}: the sheet {format_value(sheet.id)} is there twice; ids are given once")
+            raise GoldSetError(
+                f"{path}: two sheets have the id {format_value(sheet.id)}; give each sheet its own id"
+            )
         sheet_ids.add(sheet.id)
     return tuple(_rename_fields(sheet, schema, path) for sheet in sheets)
 

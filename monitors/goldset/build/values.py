@@ -104,7 +104,7 @@ def _parse_by_kind(fact: GivenFact, field: FactField) -> Single | Several | Unus
     if not isinstance(fact.value, list):
         return _parse_single(fact.value, fact, field)
     if not field.many:
-        return UnusableFact("a list stands where one value is accepted")
+        return UnusableFact("the value is a list; give one value")
     values = [_parse_single(raw_value, fact, field) for raw_value in fact.value]
     usable = tuple(raw_value for raw_value in values if isinstance(raw_value, Amount | TextValue | ChoiceValue))
     if len(usable) != len(values) or not usable:

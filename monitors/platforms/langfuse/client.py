@@ -252,14 +252,17 @@ class LangfuseClient:
             first = error.errors()[0]
             path = ".".join(str(part) for part in first["loc"])
             detail = f"at {path}: {first['msg']}" if path else "which is not JSON"
-            raise self.build_unavailable_error(doing, f"an answer of an unknown form, {detail}") from None
+            raise self.build_unavailable_error(doing, f"Lookout cannot read Langfuse's answer: {detail}") from None
 
     async def _check_project(self) -> None:
         """Raise `ConfigError` where the keys belong to production or to another project than the configured one."""
         doing, settings = "asking which project the keys belong to", self._settings
         reply = await self.request_optional("GET", f"{API}/projects", _Projects, doing)
         if reply is None or not reply.data:
-            raise ConfigError(f"langfuse.host: {settings.host} does not answer as Langfuse does ({API}/projects)")
+            raise ConfigError(
+                f"langfuse.host: the server at {settings.host} is not Langfuse ({API}/projects gave "
+                "no valid answer)"
+            )
         project = reply.data[0]
         if settings.production_project in (project.id, project.name):
             raise ConfigError(

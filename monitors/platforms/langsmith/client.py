@@ -277,7 +277,7 @@ class LangSmithClient:
                 "valid, and may it read this project?"
             )
         if status == _NOT_FOUND:
-            return SourceUnavailable(f"{place}: there is none of that name, or the key does not see it")
+            return SourceUnavailable(f"{place}: no project has that name, or the key has no permission to see it")
         if isinstance(error, TimeoutError):
             return SourceUnavailable(f"{place}: no answer within {self._settings.request_deadline_s:g} s")
         return SourceUnavailable(f"{place}: {f'HTTP {status}' if status else type(error).__name__}")

@@ -310,7 +310,10 @@ class Overview(Record):
     text: str = ""
 
 
-PIN = "see the picture and pin what was missed under [targets.NAME.probe.selectors]: message_box, send, answer"
+PIN = (
+    "open the picture and write the missed selectors under [targets.NAME.probe.selectors]: message_box, send, "
+    "answer"
+)
 
 ADVICE = {
     NoAnswerReason.UNREACHABLE: "open the address on this machine: spelling, network, proxy, or the app is down",
@@ -326,8 +329,8 @@ ADVICE = {
         "name it in probe.allowed_origins; if not, the app sends its users away"
     ),
     NoAnswerReason.ACCESS_DENIED: (
-        "where it asks to sign in, tell Lookout how by [targets.NAME.login] in lookout.toml (docs/login.md); or "
-        'ask the app through its API (probe.driver = "json", with LOOKOUT_API_TOKEN)'
+        "if the page asks for a login, configure [targets.NAME.login] in lookout.toml (docs/login.md), or ask the "
+        'app through its API (probe.driver = "json", with LOOKOUT_API_TOKEN)'
     ),
     NoAnswerReason.RATE_LIMITED: (
         "wait until the app takes requests again, and set probe.requests_per_minute to what it takes"
@@ -343,7 +346,7 @@ ADVICE = {
     ),
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: f"is there a chat at this very address? If so, {PIN}",
     NoAnswerReason.OLD_JOB: "ask as another user, or let staging forget old jobs",
-    NoAnswerReason.CAPTURE_UNSURE: f"compare what was read with the page; then {PIN}",
+    NoAnswerReason.CAPTURE_UNSURE: f"compare the text that Lookout read with the page; then {PIN}",
     NoAnswerReason.BROWSER_LOST: "try again; when it stays so, the machine may be short of memory",
     NoAnswerReason.CIRCUIT_OPEN: "wait until the app serves, then try again",
 }

@@ -201,7 +201,7 @@ class PageInspector:
             return
         self._update(
             asked=HARMLESS,
-            why_asked="as you wished" if recognised else "the page does not tell where answers stand",
+            why_asked="as you wished" if recognised else "the page does not show where answers appear",
         )
         await self._listener.begin()
         started = monotonic()
@@ -318,12 +318,14 @@ def _format_certainty(score: float, pinned: str | None) -> str:
 
 def _explain_not_asking(chat: Chat, asking: AskPermission, *, recognised: bool) -> str:
     if not recognised:
-        return "none was asked, as you wished; where answers stand is found out while the first one comes"
+        return (
+            "you asked for no test question, so Lookout will find the place of the answers with the first real one"
+        )
     if asking is AskPermission.NEVER:
-        return "none was asked, as you wished"
+        return "you asked for no test question"
     if chat.selectors.answer:
-        return f"none was needed: the profile {chat.profile.name} says where answers stand"
-    return "none was needed: the page marks where messages appear"
+        return f"no test question was necessary: the profile {chat.profile.name} knows the place of the answers"
+    return "no test question was necessary: the page marks the place of the messages"
 
 
 @dataclass(frozen=True)
@@ -466,7 +468,7 @@ def _build_trial(
     ]
     doubt = _explain_text_doubt(trial_answer.question, trial_answer.seen.text, others)
     if configured and sent is None:
-        doubt = "probe.wire matched no answer in what was received"
+        doubt = "probe.wire matched no answer in the received responses"
     return Trial(question=trial_answer.question, text=trial_answer.seen.text, sent=sent, doubt=doubt)
 
 

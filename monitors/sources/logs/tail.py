@@ -238,8 +238,8 @@ def _build_gap_warning(log: Identifier, current: FileMark, *, is_missing: bool) 
         kind=kind,
         generation=current.generation,
         offset=current.offset,
-        detail=f"{cause}, and no rotated copy of it lies beside it; "
-        f"what was written to it after byte {current.offset:,} is lost",
+        detail=f"{cause}, and there is no rotated copy next to it. The lines after byte {current.offset:,} are "
+        "lost",
     )
 
 

@@ -117,7 +117,7 @@ class SamplingSettings(BaseModel):
     @model_validator(mode="after")
     def _check_number_or_rate(self) -> Self:
         if self.number is not None and self.rate is not None:
-            raise ValueError("either number or rate, not both")
+            raise ValueError("set `number` or `rate`, not both")
         if self.rate is not None and self.allocation is Allocation.NEYMAN:
             raise ValueError("neyman shares out a number: set number instead of rate")
         if len(set(self.signs)) < len(self.signs):

@@ -373,7 +373,7 @@ class FileTrafficSource:
 
 def _refuse_web_page(raw: bytes, name: str) -> None:
     if looks_like_html(raw):
-        raise SourceUnavailable(f"{name} is a web page, expected conversations: is it a login page?")
+        raise SourceUnavailable(f"{name} is a web page, but conversations were expected. It may be a login page")
 
 
 def parse_lines(lines: Iterable[StreamLine], before: str) -> Iterator[LocatedItem | SourceWarning]:

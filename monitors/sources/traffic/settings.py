@@ -50,8 +50,8 @@ class Fields(BaseModel):
     )
     conversation_id: Paths = _describe_paths(
         "conversation_id",
-        "the id of the conversation that an item is, or is a turn of; the item's own where it holds all "
-        "turns and has no other",
+        "the id of the item's conversation; if one item holds all turns and has no conversation id, the item's "
+        "own id",
     )
     completed_at: Paths = _describe_paths(
         "completed_at",
@@ -109,7 +109,11 @@ class Fields(BaseModel):
     )
     comment: Paths = _describe_paths("comment", "what the user wrote about the reply")
     is_question: Paths = _describe_paths(
-        "is_question", "true where the reply asks back; left out in an item, its wording tells"
+        "is_question",
+        (
+            "true if the reply is a clarifying question; if the item has no such field, Lookout decides from the "
+            "wording"
+        ),
     )
     user_roles: Paths = _describe_paths("user_roles", "roles of messages that the user wrote")
     reply_roles: Paths = _describe_paths("reply_roles", "roles of messages that came back")

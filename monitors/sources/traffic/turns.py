@@ -84,7 +84,7 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     kind = _find_span_kind(source_item)
     if kind is not None:
         raise UnusableItem(
-            UnusableReason.NO_CONVERSATION, f"a span of kind {kind}: the user neither asks nor reads in it"
+            UnusableReason.NO_CONVERSATION, f"a span of kind {kind} contains no message of the user and no reply"
         )
     pairs = _read_parallel_lists(source_item, fields)
     reading = _Found(pairs, has_place=True) if pairs else _collect_messages(source_item, fields)
@@ -237,7 +237,7 @@ def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[LoggedMessag
     questions, answers = cast("list[list[str | None]]", sides)
     if len(questions) - len(answers) not in (0, 1):
         counts = f"{plural(len(questions), 'question')} and {plural(len(answers), 'answer')}"
-        raise UnusableItem(UnusableReason.UNPAIRED, f"{counts}: which answers which?")
+        raise UnusableItem(UnusableReason.UNPAIRED, f"cannot match questions and answers: {counts}")
     return tuple(
         LoggedMessage(side, replace_surrogates(text or ""))
         for question, answer in zip_longest(questions, answers)
