@@ -86,7 +86,7 @@ def rebuild_command(
 
 def compact_command(
     *,
-    days: Annotated[int, typer.Option(min=0, help="the age of segments in days")] = 7,
+    days: Annotated[int, typer.Option(min=0, help="move segments older than this number of days")] = 7,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     wait_s: WaitOption = 60,
@@ -105,7 +105,7 @@ def compact_command(
 
 def age_command(
     *,
-    days: Annotated[int, typer.Option(min=0, help="the age of records in days")],
+    days: Annotated[int, typer.Option(min=0, help="redact records older than this number of days")],
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     wait_s: WaitOption = 60,

@@ -13,7 +13,8 @@ FAILURE_TITLES: Final = {kind: failure.capitalize() for kind, failure in FAILURE
 
 DISPUTED_TITLE: Final = "Rules and judge disagree"
 DISPUTED_TO_DO: Final = (
-    "Read the answer beside the gold. Wrong: treat it as a failure. Right: mark this alert as a false alarm."
+    "Compare the answer with the gold. If it is wrong, treat it as a failure. If it is right, mark this alert as "
+    "a false alarm."
 )
 """For an answer that the rules pass and a judge fails: a case failure without a failure kind."""
 
@@ -31,7 +32,7 @@ KIND_WORDS: dict[IncidentKind, str] = {
 
 KIND_TO_DO: Final[dict[IncidentKind, str]] = {
     IncidentKind.CASE_FAILURE: "Open the report; roll back, or acknowledge.",
-    IncidentKind.HALLUCINATION: "Find the document that is missing or old: users ask for it.",
+    IncidentKind.HALLUCINATION: "Find the missing or outdated document: users ask about it.",
     IncidentKind.DEPLOY_FAILURE: (
         "Read the build's log. If the application does not run now, deploy the last commit that worked."
     ),
@@ -42,7 +43,9 @@ KIND_TO_DO: Final[dict[IncidentKind, str]] = {
         "Read the new failures in the report. Roll back the deploy that caused them, or fix them."
     ),
     IncidentKind.DRIFT: "Compare the nights before and after: lookout sql 'from nightly_trend'",
-    IncidentKind.JUDGE_VOID: "Look at the provider and the model's name. What it had judged stays ungraded.",
+    IncidentKind.JUDGE_VOID: (
+        "Check the provider and the model's name. The answers that the judge graded stay ungraded."
+    ),
 }
 """Advice for a message's last line. Faults of the monitor and drills have their own."""
 
@@ -68,7 +71,7 @@ MONITOR_MARK = "🛠️"
 _KINDS_WITH_OWN_TITLE = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
 """Kinds whose title can say more than the kind: for example that Lookout cannot ask, not that the app is down."""
 
-_FORMER_KIND_WORDS = frozenset({"Lookout itself is in trouble"})
+_FORMER_KIND_WORDS = frozenset({"Lookout itself has a fault"})
 """Words for kinds in incidents that an earlier version opened: they say no more than the kind."""
 
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
@@ -115,7 +118,9 @@ def format_doubt(observation: Observation) -> str:
     if not observation.unconfirmed:
         return ""
     return (
-        "unconfirmed: a person must decide" if is_disputed(observation) else "not confirmed: only one judge says so"
+        "unconfirmed: a person must decide"
+        if is_disputed(observation)
+        else ("not confirmed: only one judge found it")
     )
 
 

@@ -132,7 +132,7 @@ def format_suite_balance(report: RunReport) -> Iterator[str]:
     yield ""
     yield from (f"- **{escape_markdown(lack)}**" for lack in balance.shortfalls)
     if not balance.shortfalls:
-        yield "- balanced: nothing that is asked for is missing"
+        yield "- balanced: the suite meets every balance rule"
     for row in build_balance_rows(balance):
         counts = " · ".join(f"{format_code_span(key, 60)} {cases}" for key, cases in row.counts)
         yield f"- {row.group}: {counts}"

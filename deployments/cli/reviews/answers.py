@@ -204,7 +204,7 @@ def review_command(
             min=0, max=1, help=("the share of graded answers to review; default: the configured share, or 0.05")
         ),
     ] = None,
-    days: Annotated[int, typer.Option(min=1, help="sample from the last days")] = 30,
+    days: Annotated[int, typer.Option(min=1, help="the number of past days to sample from")] = 30,
     figures: Annotated[
         bool, typer.Option("--figures", help="show how often each rule and each judge is wrong")
     ] = False,
