@@ -124,7 +124,7 @@ def build_previous_address(template: str, commit: str | None, verified_commit: s
     if COMMIT not in template:
         return template
     if commit is None:
-        raise ValueError("no accepted run names a commit, so previous_url cannot be filled in")
+        raise ValueError("no accepted run names a commit, so Lookout cannot fill in previous_url")
     if not _SAFE_COMMIT.fullmatch(commit):
         raise ValueError("the commit of the last accepted run has characters that are not allowed in an address")
     return template.replace(COMMIT, commit)

@@ -27,7 +27,7 @@ from monitors.records.targets import GitChange, HttpUrl, PullRequest
 
 MAX_SUMMARY_BYTES: Final = 1024 * 1024
 """The limit of one step's summary; GitHub does not show a larger one."""
-CUT_NOTE: Final = "\n\n*Cut here: a job's page takes no more. The report has the rest.*\n"
+CUT_NOTE: Final = "\n\n*Cut here, because a job summary has a maximum length. The report has the rest.*\n"
 
 
 def add_summary(file: Path, markdown: str) -> None:

@@ -82,11 +82,11 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
-NOT_STATED: Final = "the reply states no figure that can be compared with {gold}"
+NOT_STATED: Final = "the reply has no figure that can be compared with {gold}"
 FOR_ANOTHER: Final = (
     "the reply contains {gold}, but gives it for another subject; for the subject of the question it says {other}"
 )
-SEVERAL: Final = "the reply gives {gold} and {other}, and does not say which holds"
+SEVERAL: Final = "the reply gives {gold} and {other}, and does not say which one is valid"
 NEAR: Final = "{other} may or may not be {gold}"
 ONLY_AS: Final = "the reply contains {gold} only as {status}"
 TURNED: Final = "the reply contains {gold} next to “{word}”, which is not in the gold"
@@ -95,13 +95,13 @@ STRANGE: Final = "the reply contains {gold} with words that may mean something e
 BETTER: Final = "the reply contains {gold}, but another sentence has more words of the question"
 UNSURE: Final = "the reply contains {other}; rules cannot decide whether this answers the question"
 OTHER_DAYS: Final = "the figures agree, but the days of the week are not those of the gold"
-WORKING_DAYS: Final = "the figures agree, but of working days and calendar days the reply names the other"
-LIMITED: Final = "the reply says yes or no as the gold does, but with a condition that the gold does not have"
-SAID_OTHERWISE: Final = "the reply says yes or no as the gold does, but of the past, of others, or as a guess"
+WORKING_DAYS: Final = "the figures agree, but the reply and the gold differ in working days or calendar days"
+LIMITED: Final = "the reply and the gold both say yes or no, but the reply adds a condition"
+SAID_OTHERWISE: Final = "the reply says yes or no like the gold, but about the past, about others, or as a guess"
 UNLABELLED: Final = "the reply contains {gold}, but not the words that say what the value is for"
 NONE_EXPECTED: Final = "expected “{gold}”, found {other}"
 DECLINED: Final = "the reply declines to answer and does not say where to find the answer"
-UNREAD_REPLY: Final = "the language of the reply is not read: whether it says what the gold says is for a judge"
+UNREAD_REPLY: Final = "rules do not read the reply's language, so only a judge can compare it with the gold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class FactualGrader:
         """Grade the graded text by what the gold is made of."""
         reply = exchange.graded_text
         if case.expected_refusal:
-            return abstain(self, "an expected refusal is graded by whether it refused")
+            return abstain(self, "an expected refusal has no facts to grade")
         if not reply.strip():
             return give_verdict(self, FailureKind.MISSING_FACT, "the reply is empty", ())
         if scan_reply(reply, PLAIN).cut:
@@ -878,7 +878,7 @@ def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
     if not keys or len(keys) > MAX_PHRASE_TERMS:
         return ClaimDecision(None, SENTENCE)
     if asked_terms.issuperset(keys):
-        return ClaimDecision(None, "the gold repeats the question, so that the reply may do no more")
+        return ClaimDecision(None, "the gold only repeats words of the question, so the reply may do the same")
     places = read_phrase(reply, keys, asked, question, accepted)
     stands = any(place.status is PhraseStatus.LIVE and not _is_across_list_items(reply, place) for place in places)
     items = [] if stands else split_items(text)
@@ -888,9 +888,9 @@ def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
             return decision
     live = next((place for place in places if place.status is PhraseStatus.LIVE), None)
     if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
-        return ClaimDecision(True, "the gold stands in the reply", span=_find_span(reply, live.first, live.after))
+        return ClaimDecision(True, "the reply contains the gold", span=_find_span(reply, live.first, live.after))
     if places and all(place.status is PhraseStatus.DENIED for place in places):
-        return ClaimDecision(False, "the reply says that it is not what the gold says")
+        return ClaimDecision(False, "the reply denies the gold")
     if places:
         return ClaimDecision(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
     reply_words = {to_comparable_word(token) for token in reply.scan.reader.tokens}
@@ -902,7 +902,7 @@ def _decide_phrase(  # noqa: PLR0917 - what a phrase is decided by
     if not is_name or not has_other_names(reply, question):
         return ClaimDecision(None, STATEMENT)
     return ClaimDecision(
-        False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT
+        False, "the reply names another thing, and no word of the gold", kind=FailureKind.MISSING_FACT
     )
 
 
@@ -932,7 +932,7 @@ def _decide_list(
         return ClaimDecision(None, "the reply does not have all items of the gold", turned=True)
     firsts = [next(place.first for place in places if place.status in _STANDS) for places in item_places]
     if is_order_question(question) and firsts != sorted(firsts):
-        return ClaimDecision(False, "the reply has the items in another order")
+        return ClaimDecision(False, "the reply has the items in a different order")
     tokens = reply.scan.reader.tokens
     low, high = min(firsts), max(next(p.after for p in places if p.status in _STANDS) for places in item_places)
     if any(
@@ -958,7 +958,10 @@ def _decide_list(
     strange = words - asked
     if strange:
         return ClaimDecision(
-            None, f"all items stand in the reply, with words that may be more: {', '.join(sorted(strange)[:3])}"
+            None, (
+                "the reply contains all items, and words that may be further items: "
+                f"{', '.join(sorted(strange)[:3])}"
+            )
         )
     return ClaimDecision(True, "the reply has all items of the gold", span=_find_span(reply, low, high))
 

@@ -69,8 +69,9 @@ def format_questions(counts: QuestionCounts) -> str:
     graded = counts.useful + counts.needless
     unsure = f"; unknown for {counts.asked - graded}" if counts.asked > graded else ""
     return (
-        f"{asked}: {counts.useful} useful, {counts.needless} that the issue answers{unsure}. Useful are "
-        f"{format_percent(counts.share)} (95 % CI {format_percent(counts.low)} to {format_percent(counts.high)})"
+        f"{asked}: {counts.useful} useful, {counts.needless} needless (the issue answers them){unsure}. Useful "
+        f"share: {format_percent(counts.share)} (95 % CI {format_percent(counts.low)} to "
+        f"{format_percent(counts.high)})"
     )
 
 

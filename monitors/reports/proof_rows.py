@@ -148,11 +148,11 @@ def format_no_regression(report: RunReport) -> str:
         branch = f" on {report.change.target_branch}" if report.change and report.change.target_branch else ""
         return f"there is no accepted run of {report.target.name}{branch}, or --baseline none was given"
     if compared.refused:
-        return f"run {compared.baseline_run_id} is no baseline: {'; '.join(compared.refused)}"
+        return f"run {compared.baseline_run_id} cannot be the baseline: {'; '.join(compared.refused)}"
     if compared.shared < MIN_SHARED_CASES:
         return (
             f"only {plural(compared.shared, 'case')} of this run and run {compared.baseline_run_id} were graded "
-            f"in both; with fewer than {MIN_SHARED_CASES} no change is more than chance can explain"
+            f"in both; with fewer than {MIN_SHARED_CASES}, chance can explain every change"
         )
     return ""
 

@@ -42,11 +42,11 @@ CORRECTED = (
 )
 NOT_CORRECTED = "not corrected: the judge's calibration allows no correction"
 COUNTED = "counted in every conversation of the night"
-JOINED = "what rules found and what was judged, their limits joined by the method of variance estimates recovery"
+JOINED = "findings of rules and of the judge, with limits joined by the method of variance estimates recovery"
 NOTHING_SAMPLED, NO_CONVERSATIONS, ALL_UNGRADED = (
     "no conversation was sampled",
-    "there was no conversation",
-    "nothing could be graded",
+    "there were no conversations",
+    "no conversation could be graded",
 )
 
 
