@@ -113,8 +113,8 @@ def _parse_turns(messages: JsonValue) -> tuple[list[JsonValue], list[str]]:
         fields = message if isinstance(message, dict) else {}
         if fields.get("role") not in _USER_ROLES or not isinstance(fields.get("content"), str):
             problems.append(
-                f'"messages" cannot hold {format_value(message)}; accepted: the user\'s messages in order, each as '
-                '{"role": "user", "content": "…"}'
+                f'"messages" cannot contain {format_value(message)}; accepted: the user\'s messages in order, '
+                'each as {"role": "user", "content": "…"}'
             )
         else:
             turns.append(fields["content"])
