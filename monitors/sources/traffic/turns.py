@@ -114,18 +114,21 @@ def _explain_no_question(reading: _Found, fields: Fields) -> UnusableItem:
     if any(message.side is Side.CONTEXT for message in reading.messages):
         return UnusableItem(
             UnusableReason.NO_CONVERSATION,
-            "it holds what a tool or a search gave, and nothing that a user wrote or read",
+            "the item is the result of a tool or a search, without messages of a user",
         )
     paths = f"{format_paths(fields.turns)} or {format_paths(fields.user_text)}"
-    return UnusableItem(UnusableReason.NO_QUESTION, f"nothing that a user wrote at {paths}")
+    return UnusableItem(UnusableReason.NO_QUESTION, f"no text of a user at {paths}")
 
 
 def _explain_no_reply(reading: _Found, fields: Fields) -> UnusableItem:
     if reading.unreadable:
-        return UnusableItem(UnusableReason.REPLY_UNREADABLE, f"the reply at {reading.unreadable} has no known form")
+        return UnusableItem(
+            UnusableReason.REPLY_UNREADABLE, (f"the reply at {reading.unreadable} has an unknown format")
+        )
     if reading.retrieved:
         return UnusableItem(
-            UnusableReason.NO_CONVERSATION, "its output is a list of documents: a search, not a reply to a user"
+            UnusableReason.NO_CONVERSATION,
+            ("the output is a list of documents, which is a search, not a reply to a user"),
         )
     return UnusableItem(
         UnusableReason.NO_REPLY_PLACE, f"no reply at {format_paths(fields.reply_text)} or in its messages"
