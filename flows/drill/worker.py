@@ -35,7 +35,7 @@ SILENCE_TIMEOUT_S: Final = 400.0
 """Longer than one station may take; after that the worker is gone or hangs."""
 STATIONS_BEFORE_WORKER: Final = 2
 """The stations Prefect and worker, which come before those that the worker itself runs."""
-START_UP_HINT: Final = "start `lookout up` (or the worker of your work pool), and see its log"
+START_UP_HINT: Final = "start `lookout up` (or the worker of your work pool), and read its log"
 
 
 async def run_drill_by_worker(
@@ -71,7 +71,7 @@ async def _find_prefect_api(config: Config, environment: Mapping[str, str]) -> s
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise StationFailed(
             f"the Prefect server does not answer ({type(error).__name__})",
-            "start it; it is named by prefect.api_url",
+            "start the server at prefect.api_url",
         ) from error
     return api
 
@@ -185,6 +185,6 @@ class _DrillFollower:
         return report
 
     def _build_worker_failure(self, reason: str) -> StationFailed:
-        failed = StationFailed(reason, "see the log of `lookout up`, or of the worker")
+        failed = StationFailed(reason, "read the log of `lookout up`, or of the worker")
         self._add_result(DrillStation.WORKER, StationState.FAILED, reason, self._drill.monotonic(), failed.to_do)
         return failed

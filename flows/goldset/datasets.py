@@ -232,9 +232,9 @@ def _format_finding(entry: Example, dataset: Dataset, *, compared: bool, differs
     if differs:
         finding = "the person expects another answer than the application gave"
     elif compared:
-        finding = "what is proposed is the application's own reply"
+        finding = "the proposed answer is the application's own reply"
     else:
-        finding = "what the application replied is not known"
+        finding = "the application's reply is unknown"
     return f"a person added it to the dataset {dataset.name}{source}; {finding}. {dataset.entries_url}{entry.id}"
 
 

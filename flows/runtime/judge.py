@@ -57,7 +57,7 @@ async def open_judge(
     """Open the judge of a plan with its connections."""
     settings = plan.settings
     if settings is None or plan.why_off:
-        raise AssertionError("only a plan with a judge is opened")
+        raise AssertionError("internal error: only a plan with a judge can be opened")
     async with AsyncExitStack() as stack:
         members: list[PanelMember] = []
         for model in settings.models:

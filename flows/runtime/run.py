@@ -104,7 +104,7 @@ def load_request_config(request: VerifyRequest) -> Config:
     if request.config is not None:
         return request.config
     if request.config_path is None:
-        raise AssertionError("a request has a configuration, its validator says")
+        raise AssertionError("internal error: a request must have a configuration")
     return load_config(request.config_path)
 
 

@@ -84,7 +84,7 @@ def _end_when_moved(config: Config) -> None:
         threading.Event().wait(POLL_S)
         server = find_running_server(get_prefect_home(config))
         if server is not None and server.api_url != connected:
-            write_note(f"Prefect's server is at {server.api_url} now\n")
+            write_note(f"Prefect's server is now at {server.api_url}\n")
             os.kill(os.getpid(), signal.SIGTERM)
             return
 

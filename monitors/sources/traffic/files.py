@@ -448,7 +448,7 @@ def _parse_line(line: StreamLine, place: str) -> LocatedItem | SourceWarning:
     try:
         return LocatedItem(place, parse_json(line.raw))
     except ValueError as error:
-        note = "" if line.ended else "; it has no line's end, so it may still be being written"
+        note = "" if line.ended else "; it has no line end, so the application may still be writing it"
         return _build_unreadable_warning(place, f"{error}{note}")
 
 
