@@ -42,10 +42,10 @@ def prefect_yaml_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     at: Annotated[
-        Path | None, typer.Option(help="where workers find that file; the same path as here when left out")
+        Path | None, typer.Option(help="path of that file on the workers; default: the same path as here")
     ] = None,
-    pool: Annotated[str, typer.Option(help="the work pool whose workers do the runs")] = POOL,
-    image: Annotated[str | None, typer.Option(help="the image of a pool of containers")] = None,
+    pool: Annotated[str, typer.Option(help="the work pool whose workers execute the runs")] = POOL,
+    image: Annotated[str | None, typer.Option(help="the container image of the pool")] = None,
 ) -> None:
     """Print a prefect.yaml with every deployment and schedule, for workers of a work pool."""
     write_data(format_prefect_yaml(load_config(config), at or config.resolve(), pool=pool, image=image))

@@ -122,7 +122,7 @@ def _extract_payload(body: bytes) -> str:
         raise Malformed("the body is not a form") from None
     payloads = [value for name, value in fields if name == "payload"]
     if len(payloads) != 1:
-        raise Malformed("the form has not exactly one payload")
+        raise Malformed("the form must have exactly one payload")
     return payloads[0]
 
 
@@ -287,7 +287,9 @@ def parse_signing_secrets(text: str | None) -> tuple[str, ...]:
             "the Slack app's settings: Basic Information, Signing Secret"
         )
     if any(len(secret) < MIN_SECRET_CHARACTERS for secret in secrets):
-        raise ConfigError(f"{SECRET_VARIABLE}: a signing secret has 32 characters, this one fewer than 16")
+        raise ConfigError(
+            f"{SECRET_VARIABLE} is too short: a signing secret has 32 characters, this one has fewer than 16"
+        )
     return secrets
 
 
@@ -316,7 +318,7 @@ def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], wo
         except Malformed as error:
             return PlainTextResponse(str(error), status_code=HTTPStatus.BAD_REQUEST)
         except ClientDisconnect:
-            return PlainTextResponse("the body was cut off", status_code=HTTPStatus.BAD_REQUEST)
+            return PlainTextResponse("the body is incomplete", status_code=HTTPStatus.BAD_REQUEST)
         return Response(status_code=HTTPStatus.OK)
 
     async def answer_health(_request: Request) -> Response:

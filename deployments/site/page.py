@@ -167,7 +167,9 @@ class PageRequest:
         """Return a free-text filter; ``None`` if it is not set."""
         value = self.query.get(name, "").strip()
         if len(value) > MAX_FILTER_CHARACTERS:
-            raise PageRefused(HTTPStatus.BAD_REQUEST, f"{name}: at most {MAX_FILTER_CHARACTERS} characters")
+            raise PageRefused(
+                HTTPStatus.BAD_REQUEST, (f"{name} is too long; the maximum is {MAX_FILTER_CHARACTERS} characters")
+            )
         self.fields.append(FilterField(name=name, label=label, value=value))
         return value or None
 
@@ -194,7 +196,7 @@ class PageRequest:
         if not self.visitor.sees_personal_data:
             raise PageRefused(
                 HTTPStatus.FORBIDDEN,
-                "Your token may not see personal data. The site's operator can give you one that may: "
+                "Your token may not show personal data. The operator of the site can create one that may: "
                 "`lookout site token add NAME --personal-data`.",
             )
         return True

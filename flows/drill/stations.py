@@ -102,7 +102,7 @@ async def check_schedules(drill: DrillContext) -> str:
             if registered.paused or not any(row.active for row in registered.schedules):
                 raise StationFailed(
                     f"{deployment.full_name} is paused, so it never runs on schedule",
-                    "resume it on its page in the Prefect UI, or restart `lookout up`",
+                    "resume it in the Prefect UI, or restart `lookout up`",
                 )
     return f"{plural(len(timed), 'schedule')} on"
 

@@ -99,15 +99,15 @@ def build_load_faults(report: LoadReport) -> list[Fault]:
     faults = [Fault("WarehouseDamaged", str(error)) for error in report.errors()]
     if report.restored:
         detail = (
-            f"{plural(report.restored, 'loaded segment')} missing from the file (its log was damaged, perhaps by "
-            "a crash of"
+            f"The warehouse file lost {plural(report.restored, 'loaded segment')} (its log was damaged, perhaps "
+            "by a crash of"
         )
         faults.append(
             Fault(ROWS_CAME_BACK, f"{detail} the machine); Lookout restored all of them from the journal.")
         )
     if report.too_new:
         detail = (
-            f"{plural(report.too_new, 'segment')} from a newer Lookout cannot be loaded yet; update this Lookout."
+            f"Lookout cannot load {plural(report.too_new, 'segment')} from a newer version; update this Lookout."
         )
         faults.append(Fault("SchemaTooNew", detail))
     return faults

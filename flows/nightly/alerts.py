@@ -275,8 +275,8 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
         faults.append(
             Fault(
                 ITEMS_UNREADABLE,
-                f"{plural(unusable, 'item')} of the night's traffic are not usable{format_reasons(report)}, the "
-                f"first at {first.place}: {first.detail}",
+                f"Lookout could not use {plural(unusable, 'item')} of the night's "
+                f"traffic{format_reasons(report)}, the first at {first.place}: {first.detail}",
             )
         )
     if not report.read and not report.interrupted:

@@ -167,11 +167,12 @@ def format_intake(read: IntakeSummary) -> Iterator[str]:
         yield f"{plural(read.repeated, 'item')} occurred more than once; each conversation counts once"
     unusable, first = count_unusable(read)
     if first is not None:
-        items = f"{plural(unusable, 'item')} not usable{format_reasons(read)}"
+        items = f"{plural(unusable, 'item')} could not be used{format_reasons(read)}"
         yield f"{items}, the first at {first.place}: {first.detail}"
     if spans := read.unusable.get(UnusableReason.NO_CONVERSATION):
         yield (
-            f"{plural(spans, 'item')} of the source without a conversation: steps of tools, searches and embeddings"
+            f"the source also has {plural(spans, 'item')} without a conversation: steps of tools, searches and "
+            "embeddings"
         )
 
 

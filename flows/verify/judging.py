@@ -233,7 +233,7 @@ class JudgeStage:
             self._run.judge_void = _format_void(self._voids)
         elif _is_unavailable(judging):
             reasons = "; ".join(judging.ungraded_because[:2]) or "the judge was stopped before its first verdict"
-            detail = f"{plural(judging.ungraded, 'answer')} needed a judge but have no verdict: {reasons}"
+            detail = f"{plural(judging.ungraded, 'answer')} needed a judge but got no verdict: {reasons}"
             self._run.faults.append(Fault(JUDGE_UNAVAILABLE, detail))
 
     def _build_judging(self, results: Sequence[CaseResult]) -> Judging:

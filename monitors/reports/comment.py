@@ -305,7 +305,7 @@ def _format_verdict(report: RunReport, failed: int, silent: int, ungraded: int, 
     if decisive or report.interrupted or uncovered:
         yield ""
     if report.interrupted:
-        yield "- **This run was stopped before it was finished.**"
+        yield "- **This run was stopped before the end.**"
     for reason in decisive[:_MAX_REASONS_SHOWN]:
         yield f"- {escape_markdown(redact(reason.text), 300)}"
     if len(decisive) > _MAX_REASONS_SHOWN:

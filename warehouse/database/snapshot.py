@@ -82,7 +82,7 @@ class Snapshot:
         with self._guard:
             copy = self._current
             if copy is None:
-                raise WarehouseBusy("the first copy of the warehouse is being made; ask again in a few seconds")
+                raise WarehouseBusy("Lookout is making the first copy of the warehouse; try again in a few seconds")
             copy.readers += 1
         cursor = copy.connection.cursor()
         try:
@@ -205,7 +205,7 @@ class SnapshotDatabase(Database):
         """A cursor of the newest copy, at once."""
         del wait_s
         if self.snapshot is None:
-            raise WarehouseDamaged(f"{self.file}: there is no copy to read")
+            raise WarehouseDamaged(f"{self.file} does not exist: there is no copy to read")
         with self.snapshot.open_cursor() as cursor:
             yield cursor
 

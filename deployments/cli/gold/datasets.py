@@ -239,7 +239,7 @@ def _report_push(
         f"{plural(len(suite.cases), 'case')} of {request.suite}, tagged {build_dataset_tag(suite)}\n{dataset.url}"
     )
     if diff.removed and not plan.deleted:
-        print_text(f"{plural(len(diff.removed), 'case')} that only the dataset has were kept; --prune deletes them")
+        print_text(f"Kept {plural(len(diff.removed), 'case')} that only the dataset has; --prune deletes them")
     if diff.people:
         print_text(f"To make drafts from people's new entries: lookout gold pull {request.address}")
     return ExitCode.PASS
@@ -363,7 +363,10 @@ def _report_pull(
     )
     ahead = len(diff.select_changed_by(ChangedBy.SUITE)) + len(diff.added)
     if ahead and not options.overwrite:
-        print_text(f"{plural(ahead, 'case')} of the suite differ from the dataset: `lookout gold push` writes them")
+        print_text(
+            f"The dataset lacks the present form of {plural(ahead, 'case')} of the suite: `lookout gold "
+            "push` writes them"
+        )
     if plan.conflicts:
         print_text(
             f"{plural(plan.conflicts, 'conflict')}: the suite's case is kept; --overwrite uses the dataset's case"
