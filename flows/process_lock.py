@@ -24,7 +24,7 @@ def hold_job_lock(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
     This is not one of Prefect's locks, which stay held for minutes after a run is killed. Raises `WarehouseBusy`
     when another process holds the lock for longer than ``wait_s`` seconds, and `WarehouseUnwritable`.
     """
-    busy = WarehouseBusy(f"another process has been at work on {job} for {wait_s:g} s")
+    busy = WarehouseBusy(f"another process has been working on {job} for {wait_s:g} s")
     with _hold_lock(folder, job, wait_s, busy):
         yield
 
@@ -35,7 +35,9 @@ def refuse_second_run(folder: Path, job: str) -> Generator[None]:
 
     Raises `AlreadyRuns` when another process does it, and `WarehouseUnwritable`.
     """
-    with _hold_lock(folder, job, 0, AlreadyRuns(f"{job} already runs in another process; this one did nothing")):
+    with _hold_lock(
+        folder, job, 0, AlreadyRuns(f"{job} already runs in another process; this process did nothing")
+    ):
         yield
 
 

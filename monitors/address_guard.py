@@ -145,11 +145,11 @@ class AddressGuard:
         to_do = (
             "set probe.private_network = true if its name is meant to resolve there"
             if place in self._configured
-            else "name it in probe.allowed_origins of lookout.toml if the target needs it"
+            else "add it to probe.allowed_origins in lookout.toml if the target needs it"
         )
         raise AccessDenied(
-            f"the target leads to {format_place(place)}, a {network.value} address that it is not configured for: "
-            f"{to_do}"
+            f"the target leads to {format_place(place)}, a {network.value} address that its configuration does "
+            f"not allow: {to_do}"
         )
 
 

@@ -52,7 +52,7 @@ def describe_http_error(error: Exception) -> str:
         case DeadlinePassed() | BodyTooLarge() | RedirectRefused():
             return str(error)
         case httpx.TooManyRedirects():
-            return f"it redirects more than {MAX_REDIRECTS} times"
+            return f"it redirected more than {MAX_REDIRECTS} times"
         case TimeoutError():
             return "it took too long"
         case _:
@@ -98,7 +98,9 @@ class GuardedClient(httpx.AsyncClient):
             base_url=base_url,
         )
         pool = cast("Any", self._transport)._pool  # noqa: SLF001 - httpx has no public way to a network backend
-        assert isinstance(pool, httpcore.AsyncConnectionPool), "httpx has changed: nothing checks its connections"
+        assert isinstance(pool, httpcore.AsyncConnectionPool), (
+            "internal error: httpx has changed, so Lookout cannot check its connections"
+        )
         cast("Any", pool)._network_backend = _GuardedBackend(guard)  # noqa: SLF001 - as above; proxies keep their own
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
@@ -137,7 +139,7 @@ class GuardedClient(httpx.AsyncClient):
             raise RedirectRefused(f"it redirects to an address that is not a web page ({target.scheme[:20]}:)")
 
     def _build_deadline_error(self) -> DeadlinePassed:
-        return DeadlinePassed(f"no whole answer within {self._deadline_s:g} s")
+        return DeadlinePassed(f"no complete answer within {self._deadline_s:g} s")
 
 
 class _GuardedBackend(httpcore.AsyncNetworkBackend):
@@ -215,7 +217,7 @@ def _choose_unpacker(encoding: str) -> Any:
         case "deflate":
             return _Unpacker(zlib.MAX_WBITS).unpack
         case _:
-            raise httpx.DecodingError("its body has an encoding that was not asked for")
+            raise httpx.DecodingError("its body has an encoding that Lookout did not request")
 
 
 class _Unpacker:
@@ -230,7 +232,7 @@ class _Unpacker:
             yield from self._unpack_pieces(raw)
         except zlib.error:
             if not self._may_be_raw:
-                raise httpx.DecodingError("its body is not what its encoding says") from None
+                raise httpx.DecodingError("its body does not match its declared encoding") from None
             self._unpacking, self._may_be_raw = zlib.decompressobj(-zlib.MAX_WBITS), False  # deflate without a head
             yield from self.unpack(raw)
 

@@ -154,5 +154,5 @@ def _has_union_tag(model: type[BaseModel], tag: str | int) -> bool:
 def check_no_password(address: str) -> str:
     """Return the address. Raises ``ValueError`` if it contains a user or password."""
     if URL_CREDENTIALS.search(address):
-        raise ValueError("an address without user and password: what opens it comes from the environment")
+        raise ValueError("write the address without user and password; put credentials in the environment")
     return address

@@ -40,11 +40,11 @@ class HeaderValue(BaseModel):
     env: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="environment variable that holds the value: the only way for a secret",
+        description="environment variable with the value; required for a secret",
     )
-    prefix: str = Field(default="", description='stands before the value of `env`, such as "Bearer "')
+    prefix: str = Field(default="", description='text before the value of `env`, such as "Bearer "')
     value: str | None = Field(
-        default=None, description='a value that is no secret; `X-Tenant = "acme"` is short for it'
+        default=None, description='a value that is not secret; `X-Tenant = "acme"` is the short form'
     )
 
     @model_validator(mode="before")
@@ -64,13 +64,11 @@ class HeaderValue(BaseModel):
 def _check_table(table: dict[str, HeaderValue]) -> dict[str, HeaderValue]:
     for name, header in table.items():
         if not _NAME.fullmatch(name) or name.lower() in _SENT_BY_HTTP:
-            raise ValueError(f"the name of a header that a client may set; {name[:60]!r} is none")
+            raise ValueError(f"{name[:60]!r} is not a header name that a client can set")
         if header.value is not None and _is_secret_name(name):
-            raise ValueError(
-                f'{name} = {{ env = "VARIABLE" }}: what authenticates comes from the environment alone'
-            )
+            raise ValueError(f'{name} = {{ env = "VARIABLE" }}: write credentials only in the environment')
     if len({name.lower() for name in table}) < len(table):
-        raise ValueError("each header once; capitals make no difference")
+        raise ValueError("the same header is set twice (upper and lower case count as equal); remove one")
     return table
 
 
@@ -120,10 +118,10 @@ class RequestHeaders:
         if self.named:
             sent = " and ".join(self.named)
             return (
-                f"HTTP {status}: it does not accept {sent}. Is the value still valid, and may it be used here? "
-                f"Other headers are named in {self.key}"
+                f"HTTP {status}: it does not accept {sent}. Check that the value is valid here, or set another "
+                f"header in {self.key}"
             )
-        return f"HTTP {status}: no token was sent, because {self.missing}"
+        return f"HTTP {status}: Lookout sent no token, because {self.missing}"
 
     def hide_secrets(self, text: str) -> str:
         """Return the text with the secrets replaced, in case the server repeats them."""
@@ -185,8 +183,8 @@ def build_request_headers(
         missing=_format_missing_token(token_variable, environment, key)
         if token_variable
         else (
-            f"{bearer_key} names no environment variable that holds one: set it, or name in {key} the header that "
-            f"is wanted, such as {_EXAMPLE}"
+            f"{bearer_key} does not name an environment variable with a token: set it, or set the required header "
+            f"in {key}, such as {_EXAMPLE}"
         ),
     )
 
@@ -196,18 +194,18 @@ _EXAMPLE: Final = '{ "X-Api-Key" = { env = "VARIABLE" } }'
 
 def _format_missing_token(variable: str, environment: Mapping[str, str], key: str) -> str:
     state = "is set but empty" if variable in environment else "is not set"
-    return f"{variable} {state}: put the token there, or name in {key} the header that is wanted: {_EXAMPLE}"
+    return f"{variable} {state}: put the token there, or set the required header in {key}: {_EXAMPLE}"
 
 
 def _read_secret(variable: str, environment: Mapping[str, str], key: str) -> str:
     value = environment.get(variable)
     if not value:
         state = "is set but empty" if value is not None else "is not set"
-        raise ConfigError(f"{key}: {variable} {state} in the environment, which is where the value comes from")
+        raise ConfigError(f"{key}: {variable} {state} in the environment; set it to the value of the header")
     if not is_sendable(value):
         raise ConfigError(
-            f"{key}: {variable} holds a line break or another character that no HTTP header can hold: "
-            "was it set with the line's end of a file?"
+            f"{key}: {variable} contains a line break or another character that an HTTP header cannot have; it "
+            "may contain the line end of a file"
         )
     return value
 

@@ -113,7 +113,9 @@ async def retry_until_deadline(
         except TryAgain as failure:
             last = str(failure)
             if failure.after_s is not None and failure.after_s > max_s:
-                raise JudgeUnavailable(f"{provider}: {last}; it asks to wait {failure.after_s:.0f} s") from None
+                raise JudgeUnavailable(
+                    f"{provider}: {last}; the server asks to wait {failure.after_s:.0f} s"
+                ) from None
             raise TryAgain(JudgeUnavailable(f"{provider}: {last}, {tries} times"), failure.after_s) from None
 
     try:
@@ -122,4 +124,6 @@ async def retry_until_deadline(
                 try_once, tries=tries, first_pause_s=FIRST_PAUSE_S, max_pause_s=max_s, sleep=pause
             )
     except TimeoutError:
-        raise JudgeUnavailable(f"{provider}: no verdict within {policy.deadline_s:g} s; last: {last}") from None
+        raise JudgeUnavailable(
+            f"{provider}: no verdict within {policy.deadline_s:g} s; the last error was: {last}"
+        ) from None

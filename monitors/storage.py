@@ -36,7 +36,9 @@ _ADVICE = {
     errno.EACCES: "no permission: make the folder writable for this user or choose another data folder",
     errno.EPERM: "no permission: make the folder writable for this user or choose another data folder",
     errno.ENOTDIR: "a part of the path is a file: move it away or choose another data folder",
-    errno.EEXIST: "a file stands where a folder must be: move it away or choose another data folder",
+    errno.EEXIST: (
+        "a file has the path of a folder that Lookout needs: move the file away, or choose another data folder"
+    ),
 }
 
 
@@ -188,7 +190,7 @@ def sync_folder(folder: Path) -> None:
 def build_unwritable_error(path: Path, error: OSError) -> WarehouseUnwritable:
     """Build the error for a person: which path, why, and what to do."""
     code = error.errno or 0
-    advice = _ADVICE.get(code, "set data_folder in lookout.toml to a folder that can be written")
+    advice = _ADVICE.get(code, "set data_folder in lookout.toml to a writable folder")
     if code == errno.ENOSPC and _has_no_inodes(path):
         advice = "the file system has room, but no place for another file (inodes): delete files"
     return WarehouseUnwritable(f"cannot write {path}: {os.strerror(code) if code else error}; {advice}")
@@ -214,7 +216,7 @@ def lock_folder(path: Path) -> Generator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as error:
-        raise GoldSetError(f"{folder} cannot be used: {error.strerror}; name one that you may write to") from None
+        raise GoldSetError(f"{folder} cannot be used: {error.strerror}; choose a writable folder") from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

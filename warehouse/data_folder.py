@@ -40,8 +40,9 @@ def refuse_links(data_folder: Path) -> None:
     for place in (data_folder, *(data_folder / name for name in INSPECTED_FOLDERS)):
         for link in _find_links(place):
             raise ConfigError(
-                f"{link} is a symbolic link, and nothing in a data folder may be: what is written there ends up "
-                "elsewhere. Put what it leads to in its place, or set data_folder to a folder on the disk you want"
+                f"{link} is a symbolic link. A data folder must not contain links, because data would be written "
+                "outside the folder. Move the link's target here, or set data_folder to a folder on the disk that "
+                "you want"
             )
 
 

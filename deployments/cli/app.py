@@ -31,51 +31,62 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     "lookout": {
         "verify": ("cli.verify", "Run the suite against a live page in a real browser."),
         "demo": ("demo.command",
-            "Start a real chat page, or an agent, on this machine, with faults, and verify it: in two minutes."),
-        "report": ("cli.report", "Write the reports of a run again from its results.json, and say where they are."),
-        "sql": ("cli.sql", "Ask the warehouse. Reading only, also while runs are going on."),
+            "Start a chat page or an agent with planted faults on this machine, and verify it in two minutes."),
+        "report": ("cli.report", "Write the reports of a run again from its results.json, and print their paths."),
+        "sql": ("cli.sql", "Query the warehouse. The query can only read; it also works during runs."),
         "nightly": ("cli.nightly",
-            "Grade a night of live traffic: sample what real users got as answers, grade it, estimate the rate for all."),
+            "Grade a night of live traffic: sample real conversations, grade them, estimate the rate for all."),
         "repeatability": ("cli.repeatability",
-            "Ask some cases twice and compare: how often answers flip, and how often the gate fails by chance."),
+            "Ask some cases twice, and measure how often answers flip and how often the gate fails by chance."),
         "reconcile": ("cli.reconcile",
-            "Compare the app's own guard with the nightly judge, and estimate what both missed."),
+            "Compare the app's own guard with the nightly judge, and estimate the failures that both missed."),
         "watch": ("cli.watch",
             "Follow the applications' hallucination logs; store new entries and send alerts about them."),
-        "slack-actions": ("cli.receive", "Receive the buttons of Slack's messages; needs SLACK_SIGNING_SECRET."),
+        "slack-actions": ("cli.receive", (
+            "Receive clicks on the buttons of Slack messages; needs SLACK_SIGNING_SECRET."
+        )),
         "login": ("cli.login",
-            "Sign in to a page behind a login, in a window or by its form, and store the session for the runs."),
+            "Sign in to a page behind a login, in a window or with its form, and store the session for runs."),
         "receive": ("cli.receive",
-            "Receive deploys from Hugging Face, GitHub and others by webhook, and verify each commit once."),
+            "Receive deploys from Hugging Face, GitHub and others as webhooks, and verify each commit once."),
         "up": ("cli.up",
-            "Run the whole monitor on this machine: server, schedules, receivers, pages; until SIGTERM or Ctrl-C."),
+            "Run the whole monitor on this machine (server, schedules, receivers, site) until SIGTERM or Ctrl-C."),
         "down": ("cli.up",
-            "End the local Prefect server that runs have left running, and list those of other data folders."),
+            "Stop the local Prefect server that runs left running, and list the servers of other data folders."),
         "facts": ("cli.pipes", 'Read quantities: {"id", "text"} lines in, {"id", "facts": […]} lines out.'),
         "grade": ("cli.pipes",
             'Grade replies: {"id", "question", "gold", "answer", "expected_refusal"} lines in, verdicts out.'),
         "redact": ("cli.pipes",
             'Mask personal data and secrets: {"id", "text"} lines in, {"id", "text", "found": […]} lines out.'),
         "conversations": ("cli.conversations",
-            "Read logged objects as a nightly run does: JSON lines in, question, answer, passages and time out."),
+            (
+                "Read logged objects as a nightly run reads them: JSON lines in; question, answer, passages and "
+                "time out."
+            )),
         "localise": ("cli.pipes",
             'Score named files: {"id", "named": […], "gold": […]} lines in, precision, recall and F1 out.'),
         "efficiency": ("cli.pipes",
             'Count an agent\'s calls: {"id", "calls": […], "reference": […]} lines in, calls and repeats out.'),
         "first-look": ("cli.pipes",
-            'Say what failed cases share: {"id", "cases": [{attribute: value, "failed": true}]} lines in, causes out.'),
+            (
+                'Find the attributes that failed cases share: {"id", "cases": [{attribute: value, "failed": '
+                "true}]} in, causes out."
+            )),
         "bisect": ("cli.explain.bisect",
-            "Find the first bad build, where each build has an address; exit code 3 when it stays open."),
+            "Find the first bad build, if each build has an address; exit code 3 if it stays unknown."),
         "shrink": ("cli.explain.shrink",
-            "Find the smallest question that still fails like a case; exit code 3 when the case does not fail."),
+            "Find the smallest question that still fails like a case; exit code 3 if the case does not fail."),
         "review": ("cli.reviews.answers",
-            "Review a share of the graded answers: is each right, how useful is a report? Verdicts show after your word."),
+            "Review a share of the graded answers. Lookout shows the verdicts after your decision."),
         "gate": ("cli.gate.gate",
-            "Verify a staging deploy, or evaluate a run's results again; the exit code is the verdict."),
+            "Verify a staging deploy, or evaluate the results of a run again; the exit code is the verdict."),
         "init": ("cli.init.command",
-            "Ask four questions; write a lookout.toml, a first suite, and what to enter where deploys are reported."),
+            "Ask four questions, and write a lookout.toml, a first suite and the webhook settings for deploys."),
         "doctor": ("cli.doctor.command",
-            "Show what is seen on a chat page, with a picture and the lines that pin it; or check what runs need."),
+            (
+                "Show what Lookout reads on a chat page, with a picture; without an address, check everything "
+                "runs need."
+            )),
         "prefect-yaml": ("prefect.prefect_yaml",
             "Print a prefect.yaml with every deployment and schedule, for workers of a work pool."),
         "drill": ("cli.drill",
@@ -85,76 +96,105 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
     "browser": {
         "install": ("install_browser",
-            "Fetch a browser for the probes, where none works yet: a download or, as root, the system's package."),
+            (
+                "Install a browser for the probes if none works: a download, or the system's package if you are "
+                "root."
+            )),
     },
     "site": {
         "export": ("cli.site.export",
-            "Write the pages as files, redacted, for a static Space or any web server, with a badge and figures."),
+            "Write the redacted pages, a badge and figures as files for a static Space or any web server."),
     },
     "site token": {
-        "add": ("cli.site.token", "Make a token for a person, shown this once: they log in to the site with it."),
-        "list": ("cli.site.token", "Who has a token, and what each may do."),
-        "revoke": ("cli.site.token", "Take a person's token back; what they have open ends with it."),
+        "add": ("cli.site.token", (
+            "Create a person's token for the login to the site. The token is shown only once."
+        )),
+        "list": ("cli.site.token", "List the people who have a token, and their permissions."),
+        "revoke": ("cli.site.token", "Revoke a person's token. Their open sessions end at once."),
     },
     "warehouse": {
         "load": ("cli.warehouse",
-            "Load what runs have written since the last time; exit code 4 when something was damaged or missing."),
+            "Load new results of runs; exit code 4 if some are damaged or missing."),
         "check": ("cli.warehouse",
-            "Compare the warehouse with the journal; exit code 4 when something is missing or changed."),
-        "rebuild": ("cli.warehouse", "Rebuild the warehouse from the journal; the old file stays beside it."),
-        "compact": ("cli.warehouse", "Move old segments into Parquet archives, each proven before a segment goes."),
+            "Compare the warehouse with the journal; exit code 4 if rows are missing or changed."),
+        "rebuild": ("cli.warehouse", "Rebuild the warehouse from the journal; the old file stays next to it."),
+        "compact": ("cli.warehouse", (
+            "Move old segments into Parquet archives; each archive is checked before a segment is deleted."
+        )),
         "age": ("cli.warehouse",
-            "Remove personal data from what is old; keys stay as pseudonyms, made with LOOKOUT_AGE_KEY."),
+            "Remove personal data from old records. Keys become pseudonyms, made with LOOKOUT_AGE_KEY."),
         "pictures": ("cli.warehouse",
-            "Remove screenshots and traces that are older than [evidence] says; failures are stored longer."),
+            "Remove screenshots and traces that are older than the limits under [evidence]."),
         "export": ("cli.warehouse",
-            "Write Parquet files, one folder a table and day; exporting twice gives the same files."),
+            "Write Parquet files, one folder for each table and day; a second export gives the same files."),
     },
     "alerts": {
-        "list": ("cli.alerts.commands", "Incidents that are not resolved, worst first."),
+        "list": ("cli.alerts.commands", "List the incidents that are not resolved, worst first."),
         "show": ("cli.alerts.commands",
-            "The message that was named, else an incident's last one; its history, and where the evidence is."),
-        "ack": ("cli.alerts.commands", "Say that you know: no reminder until it is worse."),
+            (
+                "Show a message, or the last message of an incident, with its history and evidence."
+            )),
+        "ack": ("cli.alerts.commands", "Acknowledge an incident: no reminder until it is worse."),
         "resolve": ("cli.alerts.commands",
-            "Say that it is over; when a run sees it again, the alert says that it is back."),
+            "Mark an incident as resolved. If a later run finds the fault again, Lookout sends a new alert."),
         "false-alarm": ("cli.alerts.commands",
-            "Say that the answer was right after all: a label for the graders, and quiet about it for a while."),
+            "Mark an alert as a false alarm: the answer was right. No alerts about it for a week."),
         "draft": ("cli.alerts.commands",
-            "Draft a gold case, for review, from a real user's question and the answer, redacted."),
+            "Draft a redacted gold case for review from a real user's question and the answer."),
         "silence": ("cli.alerts.commands",
-            "Send no alert about something for a while, with your name and a reason; what still fails then is reported."),
-        "silences": ("cli.alerts.commands", "List what is silenced, who asked for that, why, and until when."),
-        "unsilence": ("cli.alerts.commands", "End a silence now; the next run reports what still fails."),
+            (
+                "Stop alerts for some time; give your name and a reason. Faults that are still there are reported "
+                "at the end."
+            )),
+        "silences": ("cli.alerts.commands", "List the silences with their author, reason and end."),
+        "unsilence": ("cli.alerts.commands", (
+            "End a silence now; the next run reports the faults that are still there."
+        )),
     },
     "gold": {
         "build": ("cli.gold.build",
-            "Make cases of facts: each template asks each policy, the gold traces to field and clause."),
+            "Build cases from facts: each template asks about each policy; each gold names its field and clause."),
         "mutants": ("cli.gold.mutants",
-            "Make known-bad mutants of every gold, and count how many the graders catch without a judge."),
+            "Create known-bad mutants of every gold, and count the mutants that graders catch without a judge."),
         "check": ("cli.gold.check",
-            "Find what makes a suite lie, leak or miss. Exit code 1 when something must be fixed."),
+            (
+                "Find golds that are wrong, disclose data or cannot be graded. Exit code 1 if something must be "
+                "fixed."
+            )),
         "freeze": ("cli.gold.freeze",
-            "Freeze a suite: a numbered copy with its hash and counts. Exit code 1 when it must be fixed first."),
+            "Freeze a suite: a numbered copy with its hash and counts. Exit code 1 if it must be fixed first."),
         "diff": ("cli.gold.freeze",
-            "Say in words what changed between two versions of a suite, severity changes first; or against a dataset."),
+            "List the changes between two versions of a suite, or a suite and a dataset; severity changes first."),
         "push": ("cli.gold.datasets",
-            "Write a suite into a dataset. The difference is shown first; what people changed there is not overwritten."),
+            (
+                "Write a suite into a dataset. Lookout first shows the difference and never overwrites people's "
+                "changes."
+            )),
         "pull": ("cli.gold.datasets",
-            "Bring what people changed in a dataset into the suite; what they added there becomes drafts for gold grow."),
+            "Copy people's changes from a dataset into the suite. New entries become drafts for `gold grow`."),
         "import": ("cli.gold.import_array",
-            "Take over questions from a table, or a suite of another project; severities that it lacks are given here."),
+            "Import questions from a table or from a suite of another project; give missing severities as options."),
         "draft": ("cli.gold.draft",
-            "Let a model draft buyers' questions over a document. A draft is gold only after `lookout gold review`."),
+            (
+                "Let a model draft users' questions about a document. A draft becomes gold only with `lookout "
+                "gold review`."
+            )),
         "review": ("cli.gold.review",
-            "Read each draft beside its clause and say yes, no, or how it must read. Only a yes makes it gold."),
+            "Review each draft next to its clause: accept, reject or edit it. Only accepted drafts become gold."),
         "translate": ("cli.gold.translate",
-            "Let a model draft translations of the English cases that have none. Gold only after `lookout gold review`."),
+            (
+                "Let a model draft missing translations of English cases. A draft becomes gold only with `lookout "
+                "gold review`."
+            )),
         "grow": ("cli.gold.grow",
-            "Make gold of what went wrong: drafts of incidents, of Slack's \"Add to gold\", of reviews, of live traffic."),
+            (
+                "Make gold cases from failures: drafts of incidents, Slack's \"Add to gold\", reviews and live "
+                "traffic."
+            )),
         "vary": ("cli.gold.vary",
-            "Write other wordings of a suite's questions with the same expected answers. No model; always the same."),
+            "Write other wordings of a suite's questions with the same expected answers, without a model."),
         "starter": ("cli.gold.starter",
-            "Write a starter: attacks that any application must decline, or a first domain pack."),
+            "Write a starter: attacks that every application must decline, or a first domain pack."),
     },
 }
 # fmt: on
@@ -164,16 +204,16 @@ The command ``some-thing`` is the function ``some_thing_command`` of its module.
 """
 
 USERS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Bot owner: is my application right?": (
+    "Bot owner: are the answers of my application right?": (
         *("demo", "init", "doctor", "login", "verify", "report", "gate", "nightly", "reconcile", "repeatability"),
     ),
     "On-call: what is broken, and since when?": ("alerts", "site", "bisect", "shrink", "sql"),
-    "Domain expert: what is a right answer?": ("gold", "review"),
+    "Domain expert: which answers are right?": ("gold", "review"),
     "Platform engineer: does it keep running?": (
         *("up", "down", "receive", "slack-actions", "watch", "drill", "automations", "prefect-yaml", "warehouse"),
         "browser",
     ),
-    "Scripts: a JSON line in, a JSON line out": (
+    "Scripts: JSON lines in, JSON lines out": (
         *("grade", "facts", "redact", "conversations", "localise", "efficiency", "first-look"),
     ),
 }
@@ -255,16 +295,16 @@ EXAMPLES: Final[Mapping[str, str]] = {
 
 GROUPS: Final = {
     "warehouse": "Look after the warehouse: load, check, rebuild, compact, age, export.",
-    "alerts": "What is broken now: list, show, ack, silence, resolve.",
+    "alerts": "Open incidents: list, show, ack, silence, resolve.",
     "gold": "Build, check, freeze and compare suites of gold questions.",
 }
 
 
 NESTED_GROUPS: Final = {"token": "site token"}
 """Groups inside another group, by their own name."""
-GROUP_OF_SITE: Final = "Serve the pages over the warehouse: what is right now, runs, incidents, decisions."
-GROUP_OF_BROWSER: Final = "Say which browser the probes drive and whether it works; install one."
-GROUP_OF_TOKENS: Final = "Who may see the site beyond this machine: add, list, revoke."
+GROUP_OF_SITE: Final = "Serve the site: the present state, runs, incidents, decisions."
+GROUP_OF_BROWSER: Final = "Show which browser the probes use and whether it works; install one."
+GROUP_OF_TOKENS: Final = "Access to the site from other machines: add, list, revoke tokens."
 
 
 class LazyGroup(TyperGroup):
@@ -322,7 +362,7 @@ def _exit_with_code(code: ExitCode | None, **_options: object) -> None:
 app = typer.Typer(
     name="lookout",
     cls=LazyGroup,
-    help="Watch a deployed LLM application the way its users meet it.",
+    help="Monitor a deployed LLM application through the same page as its users.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -437,9 +477,9 @@ def _run_app() -> None:
 def _explain_bad_name(error: Exception) -> str | None:
     """Explain a name that no file can have: only the command line and the configuration give such names."""
     if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-        return f"{str(error.filename)[:60]}… is too long for the name of a file or folder; use a shorter one"
+        return f"{str(error.filename)[:60]}… is too long for a file or folder name; use a shorter one"
     if type(error) is ValueError and "null byte" in str(error):
-        return "a name of a file or folder holds a zero byte; write it without"
+        return "a file or folder name contains a zero byte; remove it"
     return None
 
 
@@ -458,12 +498,12 @@ def _format_error(error: Exception) -> str:
     if is_server_gone(error):
         text = f"the Prefect server does not answer any more ({text}). {RESUME_HINT}"
     elif not isinstance(error, MonitorError):
-        text = f"this is a fault of Lookout itself: {type(error).__name__}: {text}"
+        text = f"internal error of Lookout: {type(error).__name__}: {text}"
     if os.environ.get("LOOKOUT_DEBUG"):
         import traceback
 
         return f"{redact(''.join(traceback.format_exception(error)))}lookout: {text}\n"
-    hint = "" if isinstance(error, MonitorError) else "LOOKOUT_DEBUG=1 shows where it happened.\n"
+    hint = "" if isinstance(error, MonitorError) else "Set LOOKOUT_DEBUG=1 to see the traceback.\n"
     return f"lookout: {text}\n{hint}"
 
 
@@ -475,7 +515,7 @@ def _is_http_address(argument: str) -> bool:
 
 
 RESUME_HINT: Final = (
-    "What was answered or graded is stored: the same command goes on from there, a verification within the hour"
+    "Answers and grades so far are stored. Run the same command again to continue (a verification: within the hour)"
 )
 
 

@@ -17,7 +17,7 @@ from flows.waiting import show_waiting
 def automations_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    as_json: Annotated[bool, typer.Option("--json", help="print what became of each as JSON")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the result for each automation as JSON")] = False,
 ) -> ExitCode:
     """Create Prefect automations that alert on missing or crashed runs (idempotent)."""
     from flows.runtime.run import connect_to_prefect  # slack_sdk, duckdb
@@ -35,7 +35,7 @@ def automations_command(
         ensure_watched,  # Prefect reads its settings at import, so it must be connected
     )
 
-    with show_waiting("Telling the Prefect server what to report"):
+    with show_waiting("Creating the automations at the Prefect server"):
         changes = asyncio.run(ensure_watched(planned, way))
     if as_json:
         write_json(json.dumps(changes, indent=2) + "\n")
@@ -43,5 +43,7 @@ def automations_command(
     for name, change in changes.items():
         write_text(f"{change:<9}  {name}\n")
     if way is None:
-        write_text("No SLACK_BOT_TOKEN or SLACK_WEBHOOK_URL: crashed runs are marked, and nobody is notified.\n")
+        write_text(
+            "SLACK_BOT_TOKEN and SLACK_WEBHOOK_URL are not set: crashed runs are marked, but no message is sent.\n"
+        )
     return ExitCode.PASS

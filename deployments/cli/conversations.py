@@ -42,7 +42,7 @@ def build_answers(records: Iterable[LocatedRecord]) -> Iterator[Fields]:
     for located in records:
         *earlier, last = sorted(map(int, located.places))
         for line in earlier:
-            yield {"line": line, "usable": False, "why": f"a message of the conversation at line {last}"} | _EMPTY
+            yield {"line": line, "usable": False, "why": f"part of the conversation at line {last}"} | _EMPTY
         yield {"line": last} | _describe_record(located.record)
 
 

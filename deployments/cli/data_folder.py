@@ -30,8 +30,8 @@ def find_data_folder(config: Path, data_folder: Path | None) -> Path:
         if folder.exists():
             return folder
     raise ConfigError(
-        f"there is no {config} and no {DEFAULT_FOLDER} here: `lookout verify` or `lookout demo` makes one, "
-        "--config or --data-folder names one elsewhere"
+        f"there is no {config} and no {DEFAULT_FOLDER} here. `lookout verify` or `lookout demo` creates a data "
+        "folder; for another place give --config or --data-folder"
     )
 
 
@@ -59,12 +59,14 @@ def load_pending(store: Store) -> Store:
 
     folder = store.database.file.parent
     if not (folder / DATABASE_FILE).exists() and not (folder / JOURNAL_FOLDER).exists():
-        raise ConfigError(f"{folder}: no warehouse here yet; `lookout verify` makes one")
+        raise ConfigError(f"{folder} has no warehouse yet; `lookout verify` creates one")
     try:
-        with show_waiting("Loading what runs wrote"):
+        with show_waiting("Loading results of runs"):
             report = store.load_pending(LOAD_WAIT_S)
     except WarehouseError as error:
-        write_note(f"lookout: what runs wrote last could not be loaded ({error}); the newest rows may be missing\n")
+        write_note(
+            f"lookout: could not load the newest results of runs ({error}); the newest rows may be missing\n"
+        )
         return store
     for error_line in report.errors():
         write_note(f"lookout: not loaded: {error_line}\n")

@@ -25,7 +25,7 @@ def drill_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     here: Annotated[
-        bool, typer.Option("--here", help="in this process: neither Prefect nor a worker is tried")
+        bool, typer.Option("--here", help="run in this process; do not test Prefect and the worker")
     ] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
@@ -72,5 +72,5 @@ def _format_ending(report: DrillReport) -> list[str]:
         lines = [f"Drill failed at {failed.station.place}: {failed.found}"]
         return [*lines, f"To do: {failed.to_do}"] if failed.to_do else lines
     if report.message_after_s is None:
-        return ["Drill not finished: nothing is proved."]
-    return [f"Drill passed: Slack had the message {report.message_after_s:.1f} s after the wrong answer."]
+        return ["Drill not finished: the alert path is not proved."]
+    return [f"Drill passed: Slack accepted the message {report.message_after_s:.1f} s after the wrong answer."]

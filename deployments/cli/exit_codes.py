@@ -24,62 +24,68 @@ class ExitCode(IntEnum):
 
 # fmt: off
 MEANINGS: Final[Mapping[ExitCode, tuple[str, str]]] = {
-    ExitCode.PASS: ("It was done; of a verdict, PASS.", "Nothing."),
+    ExitCode.PASS: ("Success; for a verdict, PASS.", "Nothing."),
     ExitCode.FAIL: (
-        "The application, or the file that was checked, is wrong: of a verdict, FAIL.",
-        "Read the first reason that is printed; the report shows each failed case beside its gold."),
+        "The application or the checked file is wrong; for a verdict, FAIL.",
+        "Read the first printed reason; the report shows each failed case next to its gold."),
     ExitCode.USAGE: (
-        "The command, the configuration or a file was given wrongly; nothing was asked.",
-        "The one line on standard error names the file, key or option, and what is accepted."),
+        "The command, the configuration or a file is not valid; Lookout asked nothing.",
+        "The line on standard error names the file, key or option, and the accepted values."),
     ExitCode.INCONCLUSIVE: (
-        "Nothing is proved: too little could be graded, the app did not serve, or Ctrl-C or SIGTERM ended it.",
-        "The reasons name what was missing. The same command goes on with what was stored."),
+        "No verdict: too few answers could be graded, the app did not serve, or Ctrl-C or SIGTERM stopped the run.",
+        "The reasons name what was missing. Run the same command again: it continues with the stored answers."),
     ExitCode.MONITOR: (
-        "The monitor itself failed: this says nothing about the application.",
-        "The line on standard error says what broke; `lookout doctor` checks what runs need."),
+        "The monitor itself failed; this is not a result about the application.",
+        "The line on standard error names the fault; `lookout doctor` checks everything that runs need."),
 }
 """What each code means, and what to do then."""
 
 _VERDICT: Final = {
     ExitCode.FAIL: "FAIL", ExitCode.INCONCLUSIVE: "INCONCLUSIVE, also when the application did not serve",
 }
-_NO_LINE: Final = {ExitCode.USAGE: "no line could be read; a bad line among good ones is answered with its error"}
-_DAMAGED: Final = {ExitCode.MONITOR: "something was damaged, missing or changed"}
+_NO_LINE: Final = {ExitCode.USAGE: (
+    "no line could be read; for a bad line among good lines, the output has its error"
+)}
+_DAMAGED: Final = {ExitCode.MONITOR: "records are damaged, missing or changed"}
 SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "verify": _VERDICT,
     "gate": _VERDICT,
     "demo": {ExitCode.FAIL: "FAIL, as planted", ExitCode.INCONCLUSIVE: "INCONCLUSIVE"},
-    "nightly": {ExitCode.INCONCLUSIVE: "a night could not be read or graded whole"},
-    "repeatability": {ExitCode.INCONCLUSIVE: "a session stopped early, or its answers were of several builds"},
+    "nightly": {ExitCode.INCONCLUSIVE: "a night could not be read or graded completely"},
+    "repeatability": {ExitCode.INCONCLUSIVE: "a session stopped early, or its answers came from several builds"},
     "watch": {ExitCode.MONITOR: "with --once: a log could not be read, or some of its lines"},
-    "drill": {ExitCode.MONITOR: "the planted answer did not come through to people"},
+    "drill": {ExitCode.MONITOR: "the alert about the planted answer did not reach Slack"},
     "bisect": {ExitCode.INCONCLUSIVE: "the first bad build is not known"},
     "shrink": {
         ExitCode.INCONCLUSIVE: "the case does not fail; with --ask, no answer could be graded",
         ExitCode.FAIL: "with --ask: it fails",
     },
     "doctor": {
-        ExitCode.FAIL: "of a page or an API: the application is in the way",
-        ExitCode.USAGE: "of an API: its settings in lookout.toml or its token do not fit what it takes and sends",
-        ExitCode.INCONCLUSIVE: "of a page: not sure that it can be asked",
+        ExitCode.FAIL: "for a page or an API: the application has a fault",
+        ExitCode.USAGE: "for an API: its settings in lookout.toml or its token are not correct for this API",
+        ExitCode.INCONCLUSIVE: "for a page: Lookout may not be able to ask it",
         ExitCode.MONITOR: "without a target: something that runs need is broken",
     },
     **dict.fromkeys(
         ("grade", "facts", "redact", "conversations", "localise", "efficiency", "first-look"), _NO_LINE
     ),
-    "alerts list": {ExitCode.MONITOR: "some of what was stored cannot be read: incidents may be missing"},
+    "alerts list": {ExitCode.MONITOR: "some stored records cannot be read, so incidents may be missing"},
     "warehouse load": _DAMAGED,
     "warehouse check": _DAMAGED,
     "warehouse rebuild": _DAMAGED,
     "browser": {ExitCode.USAGE: "no browser works"},
     "browser install": {ExitCode.USAGE: "no browser could be installed"},
     "gold check": {ExitCode.FAIL: "something must be fixed"},
-    "gold freeze": {ExitCode.FAIL: "something must be fixed first; with --verify: it is not what was frozen last"},
+    "gold freeze": {ExitCode.FAIL: (
+        "something must be fixed first; with --verify: it differs from the last frozen version"
+    )},
     "gold mutants": {ExitCode.FAIL: "too few mutants are caught"},
     "gold push": {ExitCode.FAIL: "people changed cases in the dataset since the last push: nothing was written"},
-    "gold pull": {ExitCode.FAIL: "a case was changed on both sides, or an entry cannot be read: those were left"},
-    "gold draft": {ExitCode.INCONCLUSIVE: "the model gave no draft that can be used"},
-    "gold translate": {ExitCode.INCONCLUSIVE: "the model gave no translation that can be used"},
+    "gold pull": {ExitCode.FAIL: (
+        "a case was changed on both sides, or an entry cannot be read; these were not changed"
+    )},
+    "gold draft": {ExitCode.INCONCLUSIVE: "the model gave no usable draft"},
+    "gold translate": {ExitCode.INCONCLUSIVE: "the model gave no usable translation"},
 }
 # fmt: on
 """Special meanings of codes, by command as it is typed after ``lookout``."""

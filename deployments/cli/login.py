@@ -22,9 +22,9 @@ from monitors.probes.settings import ProbeSettings
 
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 NO_SCREEN = (
-    "this machine has no screen to open a window on ({screens} not set). Either name who signs in by the form, "
-    "targets.{target}.login.user and .password; or sign in on a computer with a screen and bring the session: "
-    "`lookout login {target} --from FILE` takes a storage state (`playwright codegen --save-storage=FILE URL`)"
+    "this machine has no screen for a window ({screens} not set). Either configure the form's user and password "
+    "(targets.{target}.login.user and .password), or sign in on a computer with a screen and copy the session: "
+    "`lookout login {target} --from FILE` imports a storage state (`playwright codegen --save-storage=FILE URL`)"
 )
 
 
@@ -33,10 +33,10 @@ def login_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     window: Annotated[
-        bool, typer.Option("--window", help="have a person sign in, though the form's user is configured")
+        bool, typer.Option("--window", help="let a person sign in, even if the form's user is configured")
     ] = False,
     from_file: Annotated[
-        Path | None, typer.Option("--from", help="take a storage state that another tool or machine wrote")
+        Path | None, typer.Option("--from", help="import a storage state from another tool or machine")
     ] = None,
 ) -> ExitCode:
     """Sign in to a page behind a login, in a window or by its form, and store the session for the runs."""
@@ -48,8 +48,8 @@ def login_command(
     login = build_login(loaded, target, variables)
     if login is None:
         raise ConfigError(
-            f"target {target!r} has no login: add [targets.{target}.login] to {config}, empty where a person "
-            "signs in (docs/login.md)"
+            f"target {target!r} has no login: add [targets.{target}.login] to {config} (docs/login.md); leave it "
+            "empty if a person signs in"
         )
     by_person = from_file is None and (window or login.settings.needs_person)
     if by_person and sys.platform == "linux" and not any(variables.get(screen) for screen in SCREENS):
@@ -66,7 +66,9 @@ async def _sign_in(
     address: str, settings: ProbeSettings, login: Login, *, state: dict[str, Any] | None, by_person: bool
 ) -> None:
     if by_person:
-        write_note("Sign in in the window that opens. It closes once a chat stands in it; or press Enter here.\n")
+        write_note(
+            "Sign in in the window that opens. The window closes when it shows a chat; or press Enter here.\n"
+        )
         pressed = threading.Event()
         if sys.stdin.isatty():
             threading.Thread(target=lambda: (sys.stdin.readline(), pressed.set()), daemon=True).start()
@@ -78,12 +80,12 @@ async def _sign_in(
 
 
 def _format_summary(target: str, address: str, login: Login, by_hand: bool) -> str:
-    summary = f"Signed in to {target}: a chat stands at {address}."
+    summary = f"Signed in to {target}. The chat page is {address}."
     if not by_hand and not login.settings.has_form:
-        return f"{summary} Nothing is stored: what [login] sends opens it each time."
+        return f"{summary} Nothing is stored: Lookout sends the headers, cookies or password of [login] each time."
     again = (
-        "When it ends, runs sign in again by the form."
+        "When the session ends, runs sign in again with the form."
         if login.settings.has_form
-        else (f"When it ends, an alert says so, and {login.command} renews it.")
+        else (f"When the session ends, you get an alert; {login.command} renews it.")
     )
-    return f"{summary} The session is in {login.file.path}, which only its owner can read. {again}"
+    return f"{summary} The session is in {login.file.path}; only its owner can read the file. {again}"

@@ -29,9 +29,7 @@ from monitors.records.nightly import NightlyReport
 
 
 def nightly_command(
-    target: Annotated[
-        str | None, typer.Argument(help="a target with live traffic; all of them when left out")
-    ] = None,
+    target: Annotated[str | None, typer.Argument(help="a target with live traffic; default: all")] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     plan: Annotated[
@@ -41,7 +39,10 @@ def nightly_command(
         datetime | None,
         typer.Option(
             formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
-            help="grade what was completed by then (UTC; a date is its first minute) instead of the last night",
+            help=(
+                "grade the conversations completed before this time (UTC; a date means 00:00) instead of last "
+                "night's"
+            ),
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -52,7 +53,7 @@ def nightly_command(
     names = list_targets_to_grade(loaded, target)
     if plan:  # it reports the reading as the run would: what is missing, what could not be used
         return _print_plans(loaded, names, due_at, as_json=as_json)
-    with show_waiting("Checking what the night needs"):
+    with show_waiting("Checking the prerequisites of the nightly run"):
         # What is refused is refused before a server is started.
         planned = [build_nightly_context(loaded, name, utc_now(), due_at=due_at) for name in names]
         update_waiting("Waiting for the Prefect server")
@@ -68,8 +69,8 @@ def nightly_command(
 
 
 GONE_AT_THE_END = (
-    "The Prefect server does not answer any more: its pages do not show how this nightly run ended. The run itself "
-    "is complete: everything is stored, and people were notified."
+    "The Prefect server does not answer any more, so its pages do not show the end of this nightly run. The run "
+    "itself is complete: all results are stored and all alerts were sent."
 )
 
 
@@ -91,7 +92,7 @@ def _grade_nights(
 def _print_plans(config: Config, names: Sequence[str], due_at: datetime | None, *, as_json: bool) -> ExitCode:
     partial = False
     for name in names:
-        with show_waiting(f"{name}: reading what users asked"):
+        with show_waiting(f"{name}: reading conversations"):
             plan, reading = asyncio.run(_build_plan(config, name, due_at))
         partial = partial or bool(reading.interrupted)
         if as_json:
@@ -109,7 +110,7 @@ def _format_plan(plan: NightlyPlan | None, reading: IntakeCheckpoint) -> Sequenc
         return plan.lines
     earlier = f" ({reading.known:,} known from earlier nights)" if reading.known else ""
     span = f"{reading.since:%Y-%m-%d %H:%M} and {reading.until:%Y-%m-%d %H:%M} UTC"
-    return [f"no new conversation between {span}{earlier}: nothing to plan for"]
+    return [f"no new conversation between {span}{earlier}: there is nothing to plan"]
 
 
 async def _build_plan(

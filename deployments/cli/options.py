@@ -13,7 +13,7 @@ _COMMIT: Final = re.compile(r"(?=.{1,200}\Z)[A-Za-z0-9][A-Za-z0-9_@:+-]*(?:\.[A-
 DEFAULT_CONFIG: Final = Path("lookout.toml")
 
 ConfigOption = Annotated[Path, typer.Option("--config", help="the configuration file")]
-FolderOption = Annotated[Path | None, typer.Option("--data-folder", help="instead of the configuration's")]
+FolderOption = Annotated[Path | None, typer.Option("--data-folder", help="instead of the configured data folder")]
 VerboseOption = Annotated[
     bool,
     typer.Option(
@@ -21,7 +21,7 @@ VerboseOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="start a new run; do not continue a stopped run")]
 
 
 def check_commit(commit: str | None) -> str | None:
@@ -31,9 +31,7 @@ def check_commit(commit: str | None) -> str | None:
     return commit
 
 
-CommitOption = Annotated[
-    str | None, typer.Option(help="the deployed commit, when it is known", callback=check_commit)
-]
+CommitOption = Annotated[str | None, typer.Option(help="the deployed commit, if known", callback=check_commit)]
 SuiteOption = Annotated[Path | None, typer.Option(help="gold questions, JSON lines; needed with an address")]
 AllowProductionOption = Annotated[
     str | None, typer.Option(help="allow a CI run against production; give a reason, which is printed")

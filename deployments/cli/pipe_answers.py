@@ -46,7 +46,7 @@ def read_text(fields: Fields, name: str, default: str | None = None) -> str:
         return default
     if not isinstance(value, str):
         missing = "missing" if name not in fields else "not a text"
-        raise Unreadable(f"{name}: {missing}; a JSON string is expected")
+        raise Unreadable(f"{name}: {missing}; expected a JSON string")
     return replace_surrogates(value)
 
 
@@ -62,7 +62,7 @@ def read_texts(fields: Fields, name: str) -> tuple[str, ...]:
         texts = cast("list[Any]", value)
         if texts and all(isinstance(item, str) for item in texts):
             return tuple(replace_surrogates(item) for item in texts)
-        raise Unreadable(f"{name}: a JSON string, or a list of strings with at least one")
+        raise Unreadable(f"{name}: expected a JSON string, or a list with at least one string")
     return (read_text(fields, name),)
 
 
@@ -72,7 +72,7 @@ def read_flag(fields: Fields, name: str) -> bool:
     if value is None:
         return False
     if not isinstance(value, bool):
-        raise Unreadable(f"{name}: true or false is expected")
+        raise Unreadable(f"{name}: expected true or false")
     return value
 
 
@@ -82,7 +82,7 @@ def read_severity(fields: Fields) -> Severity:
     if value is None:
         return Severity.MAJOR
     if isinstance(value, bool) or value not in (1, 2, 3):
-        raise Unreadable("severity: 1 (minor), 2 (major) or 3 (critical: alerts at once) is expected")
+        raise Unreadable("severity: expected 1 (minor), 2 (major) or 3 (critical: alerts at once)")
     return Severity(int(value))
 
 
@@ -93,7 +93,7 @@ def read_language(fields: Fields) -> Language | None:
         return None
     accepted = [language.value for language in Language]
     if value not in accepted:
-        raise Unreadable(f"language: one of {', '.join(accepted)} is expected")
+        raise Unreadable(f"language: expected one of {', '.join(accepted)}")
     return Language(value)
 
 
@@ -111,7 +111,7 @@ def read_domain(fields: Fields) -> Domain:
     """Load the domain of the packs that the line names, or of the default packs."""
     packs = read_texts(fields, "domains") if fields.get("domains") is not None else DEFAULT_DOMAINS
     if any("/" in pack for pack in packs):
-        raise Unreadable("domains: a line names packs that come with Lookout, no folder")
+        raise Unreadable("domains: expected names of packs that come with Lookout; a line cannot name a folder")
     try:
         return load_domain(packs)
     except ConfigError as error:
@@ -295,7 +295,7 @@ def score_named_files(fields: Fields) -> Fields:
 def _read_paths(fields: Fields, name: str) -> list[str]:
     value = _read_list(fields, name, "file names")
     if not all(isinstance(path, str) for path in value):
-        raise Unreadable(f"{name}: a list of file names is expected, each a JSON string")
+        raise Unreadable(f"{name}: expected a list of file names, each a JSON string")
     return [replace_surrogates(path) for path in value]
 
 
@@ -303,7 +303,7 @@ def _read_list(fields: Fields, name: str, content: str) -> list[Any]:
     value = fields.get(name)
     if not isinstance(value, list):
         missing = "missing" if name not in fields else "not a list"
-        raise Unreadable(f"{name}: {missing}; a list of {content} is expected")
+        raise Unreadable(f"{name}: {missing}; expected a list of {content}")
     return cast("list[Any]", value)
 
 
@@ -320,7 +320,7 @@ def _read_calls(fields: Fields, name: str) -> list[ToolCall]:
 def _read_call(name: str, at: int, value: Any) -> ToolCall:
     called = cast("Fields", value).get("name") if isinstance(value, dict) else None
     if not isinstance(called, str) or not called:
-        raise Unreadable(f'{name}, call {at}: {{"name": "…", "arguments": …}} is expected')
+        raise Unreadable(f'{name}, call {at}: expected {{"name": "…", "arguments": …}}')
     return ToolCall(name=replace_surrogates(called), arguments=value.get("arguments"))
 
 
@@ -337,11 +337,11 @@ def find_common_causes(fields: Fields) -> Fields:
 
 def _read_case(at: int, value: Any) -> tuple[dict[str, Value], bool]:
     if not isinstance(value, dict):
-        raise Unreadable(f"cases, case {at}: a JSON object is expected, attributes and whether it failed")
+        raise Unreadable(f"cases, case {at}: expected a JSON object with attributes and the result")
     case = cast("Fields", value)
     failed = case.get(FAILED)
     if not isinstance(failed, bool):
-        raise Unreadable(f"cases, case {at}, {FAILED}: true or false is expected; leave out a case without a grade")
+        raise Unreadable(f"cases, case {at}, {FAILED}: expected true or false; omit cases without a grade")
     attributes = {
         replace_surrogates(name): _read_attribute(at, name, attribute)
         for name, attribute in case.items()
@@ -356,5 +356,5 @@ def _read_attribute(at: int, name: str, value: Any) -> Value:
     if value is None or isinstance(value, bool | int | float):
         return value
     raise Unreadable(
-        f"cases, case {at}, {replace_surrogates(name)}: a text, a number, true, false or null is expected"
+        f"cases, case {at}, {replace_surrogates(name)}: expected a text, a number, true, false or null"
     )

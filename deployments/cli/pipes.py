@@ -45,7 +45,7 @@ def _answer_line(line: bytes, answer: Callable[[Fields], Fields]) -> tuple[bytes
     except Unreadable as error:
         return _encode_error(line_id, str(error)), False
     except RecursionError:
-        return _encode_error(None, "the JSON is nested too deeply; a line has at most a few levels"), False
+        return _encode_error(None, "the JSON is nested too deeply; use fewer levels"), False
     except Exception as error:  # noqa: BLE001 - one line must never end the rest
         return _encode_error(line_id, f"this line could not be processed: {type(error).__name__}"), False
 
@@ -54,12 +54,12 @@ def _parse_line(line: bytes) -> Fields:
     try:
         text = line.decode("utf-8").lstrip("\ufeff")
     except UnicodeDecodeError as error:
-        raise Unreadable(f"not UTF-8: byte {error.start + 1} of the line") from None
+        raise Unreadable(f"byte {error.start + 1} of the line is not UTF-8") from None
     if not text.strip():
-        raise Unreadable("an empty line; each line is one JSON object")
+        raise Unreadable("the line is empty; write one JSON object on each line")
     value = _parse_json(text)
     if not isinstance(value, dict):
-        raise Unreadable(f"each line is one JSON object in braces, this is a {_name_json_type(value)}")
+        raise Unreadable(f"expected one JSON object in braces, found a {_name_json_type(value)}")
     return cast("Fields", value)
 
 
@@ -69,11 +69,11 @@ def _parse_json(text: str) -> object:
     except json.JSONDecodeError as error:
         raise Unreadable(f"broken JSON at column {error.colno}: {error.msg}") from None
     except RecursionError:
-        raise Unreadable("the JSON is nested too deeply; a line has at most a few levels") from None
+        raise Unreadable("the JSON is nested too deeply; use fewer levels") from None
     except Unreadable:
         raise
     except ValueError:
-        raise Unreadable("a number with too many digits") from None
+        raise Unreadable("a number has too many digits") from None
 
 
 def _refuse_constant(name: str) -> object:

@@ -69,7 +69,7 @@ def receive_command(
     host: HostOption = "127.0.0.1",
     port: PortOption = 8066,
     only: Annotated[
-        bool, typer.Option("--only", help="start no server and no runner: others see to the runs (a work pool)")
+        bool, typer.Option("--only", help="do not start a server and a runner; use this with a work pool")
     ] = False,
 ) -> ExitCode:
     """Receive deploys from Hugging Face, GitHub and others by webhook, and verify each commit once."""
@@ -104,7 +104,7 @@ def serve_deploys(
             return receive_and_run(config, config_path.resolve(), host=host, port=port, environment=environment)
         except AlreadyRuns:
             make_terminal_console(stderr=True).print(
-                "`lookout up` or another `lookout receive` runs over this data folder and verifies all deploys"
+                "`lookout up` or another `lookout receive` already uses this data folder and verifies all deploys"
             )
     # Prefect's client reads these at import. The API's address is not among them: each call names it.
     for name, value in prefect_server.build_client_settings("", get_prefect_home(config)).items():
@@ -198,7 +198,7 @@ def make_api_lookup(config: Config, environment: Mapping[str, str]) -> Callable[
 def _load_secrets(config: Config, settings: DeploySettings, environment: Mapping[str, str]) -> Secrets:
     """Load the senders' secrets. Refuses an incomplete configuration: such a receiver could start nothing."""
     if not settings.triggers:
-        raise ConfigError("[[deploys.triggers]]: there is none, so no delivery could start anything; add one")
+        raise ConfigError("there is no [[deploys.triggers]], so no delivery can start a run; add one")
     for trigger in settings.triggers:
         config.target(trigger.target)
     secrets = load_secrets(settings.providers, environment)
@@ -220,9 +220,9 @@ def _check_registered(api: str, deployment: str) -> None:
 
     if asyncio.run(is_missing()):
         raise ConfigError(
-            f"the Prefect server at {api} has no deployment {deployment} (`deploys.deployment`), so nothing would "
-            "verify what is received: `lookout up` registers and runs it, `lookout prefect-yaml` with "
-            "`prefect deploy --all` registers it for a work pool"
+            f"the Prefect server at {api} has no deployment {deployment} (`deploys.deployment`), so received "
+            "deploys would not be verified. Start `lookout up`, or for a work pool run `lookout prefect-yaml` and "
+            "`prefect deploy --all`"
         )
 
 
@@ -232,9 +232,9 @@ def _print_deploys_status(
     for provider in sorted(settings.providers):
         rows = [row for row in settings.triggers if row.provider is provider]
         targets = ", ".join(sorted({row.target for row in rows}))
-        console.print(f"Deploys of {targets} are received at {address}/deploys/{provider.value}", soft_wrap=True)
+        console.print(f"Receiving deploys of {targets} at {address}/deploys/{provider.value}", soft_wrap=True)
     for name in list_unused_variables(settings.providers, environment):
-        console.print(f"[yellow]{name} is set, but no trigger listens to its sender[/]", soft_wrap=True)
+        console.print(f"[yellow]{name} is set, but there is no trigger for its sender[/]", soft_wrap=True)
 
 
 class _ReceiverStopped(BaseException):
@@ -278,12 +278,12 @@ def build_actions_receiver(config: Config, *, secrets: tuple[str, ...], token: s
 
 
 def _print_actions_status(console: Console, config: Config, environment: Mapping[str, str], address: str) -> None:
-    console.print(f"Slack's buttons are received at {address} (pid {os.getpid()})", soft_wrap=True)
+    console.print(f"Receiving clicks on Slack's buttons at {address} (pid {os.getpid()})", soft_wrap=True)
     if not config.alerts.slack_buttons:
-        console.print("[yellow]alerts.slack_buttons is false: no message carries buttons yet[/]", soft_wrap=True)
+        console.print("[yellow]alerts.slack_buttons is false, so messages have no buttons[/]", soft_wrap=True)
     if not environment.get(TOKEN_VARIABLE):
         console.print(
-            f"[yellow]{TOKEN_VARIABLE} is not set: messages are edited through the press's own address, which "
-            "Slack forgets after 30 minutes[/]",
+            f"[yellow]{TOKEN_VARIABLE} is not set: Lookout edits a message through the address in the click, "
+            "which Slack accepts for 30 minutes[/]",
             soft_wrap=True,
         )

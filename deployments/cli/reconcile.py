@@ -31,12 +31,12 @@ def format_reconciliation(reconciliation: Reconciliation) -> Iterator[str]:
     yield f"  {_format_guard(reconciliation)}"
     yield from (f"  {line}" for line in _format_judge_estimate(reconciliation))
     recall = _format_recall(reconciliation)
-    yield f"  The guard's recall (of all that was bad, the share that it held back): {recall}."
-    yield f"  What neither saw: {_format_missed(reconciliation)}."
+    yield f"  The guard's recall (the share of all bad replies that it held back): {recall}."
+    yield f"  Missed by both: {_format_missed(reconciliation)}."
     if isinstance(reconciliation.judge_blind, Interval):
         judge_blind = _format_figure(reconciliation.judge_blind)
-        yield f"  Even if the judge looked at all, it would pass {judge_blind} bad ones."
-    yield f"  Two detectors on the same replies: {_format_two_detectors(reconciliation)}."
+        yield f"  Even if the judge graded all conversations, it would pass {judge_blind} bad ones."
+    yield f"  Estimate from the replies that both graded: {_format_two_detectors(reconciliation)}."
     yield from (f"  Note: {note}." for note in _list_notes(reconciliation))
 
 
@@ -45,13 +45,13 @@ def _format_guard(reconciliation: Reconciliation) -> str:
     held_back = f"The guard held back {plural(guard.entries, 'reply', 'replies')}"
     if not guard.entries:
         unread = isinstance(reconciliation.recall, Unknown) and reconciliation.recall.why == NO_LOG
-        return f"What the guard held back: unknown, because {NO_LOG}." if unread else f"{held_back}."
+        return f"Held back by the guard: unknown, because {NO_LOG}." if unread else f"{held_back}."
     if not isinstance(reconciliation.precision, Interval):
-        alarms = f"; people called {guard.wrong:,} of them false alarms" if guard.wrong else ""
+        alarms = f"; people marked {guard.wrong:,} of them as false alarms" if guard.wrong else ""
         return f"{held_back}{alarms} → precision unknown, because {reconciliation.precision.why}."
     right = _format_figure(reconciliation.held_back_rightly)
     return (
-        f"{held_back}; people called {guard.wrong:,} of {guard.labelled:,} false alarms → precision "
+        f"{held_back}; people marked {guard.wrong:,} of {guard.labelled:,} as false alarms → precision "
         f"{_format_percent(reconciliation.precision)}: {right} were rightly held back."
     )
 
@@ -59,7 +59,7 @@ def _format_guard(reconciliation: Reconciliation) -> str:
 def _format_judge_estimate(reconciliation: Reconciliation) -> Iterator[str]:
     nightly, flagged = reconciliation.counts.nightly, reconciliation.flagged
     if not isinstance(flagged, RateEstimate):
-        yield f"What was served: unknown, because {flagged.why}."
+        yield f"Bad conversations served: unknown, because {flagged.why}."
         return
     coverage = f" (the judge graded {100 * flagged.coverage:.0f} % of them)" if flagged.coverage < 1 else ""
     yield (
@@ -70,13 +70,13 @@ def _format_judge_estimate(reconciliation: Reconciliation) -> Iterator[str]:
         wrong, right = reconciliation.reviewed_wrong, reconciliation.reviewed_right
         record = f"people reviewed {wrong:,.0f} wrong and {right:,.0f} right answers"
         bad = _format_figure(reconciliation.served_bad)
-        yield f"With the judge's own errors taken out ({record}): {bad} bad conversations served."
+        yield f"Corrected for the judge's own errors ({record}): {bad} bad conversations served."
 
 
 def _format_recall(reconciliation: Reconciliation) -> str:
     if not isinstance(reconciliation.recall, Interval):
         return f"unknown, because {reconciliation.recall.why}"
-    judge_note = "" if reconciliation.corrected else ", by the judge's word alone"
+    judge_note = "" if reconciliation.corrected else ", according to the judge alone"
     return f"{_format_percent(reconciliation.recall)}{judge_note}"
 
 
@@ -92,7 +92,7 @@ def _format_two_detectors(reconciliation: Reconciliation) -> str:
         return f"unknown, because {reconciliation.total_bad.why}"
     both = reconciliation.counts.overlap.both
     total = _format_figure(reconciliation.total_bad)
-    return f"{both:,} were found by both → {total} bad replies in all, held back or served"
+    return f"both found {both:,} → {total} bad replies in all, held back or served"
 
 
 def _list_notes(reconciliation: Reconciliation) -> Iterator[str]:
@@ -100,25 +100,25 @@ def _list_notes(reconciliation: Reconciliation) -> Iterator[str]:
     counts = reconciliation.counts
     nightly = counts.nightly
     confidence = 100 * reconciliation.confidence
-    yield f"brackets hold the truth in about {confidence:.0f} of 100 such reports, not in the others"
+    yield f"in about {confidence:.0f} of 100 such reports, the true value is within the brackets"
     if counts.guard.labelled:
-        yield "precision takes the entries that people labelled as a fair part of all"
+        yield "precision assumes that the labelled entries are representative of all entries"
     if reconciliation.corrected:
-        yield "the judge is taken to err on live traffic as it did on the answers that people reviewed"
+        yield "the correction assumes that the judge errs on live traffic as often as on the reviewed answers"
     if nightly.bad_replies > nightly.found:
         yield (
-            f"the {nightly.found:,} bad conversations hold {nightly.bad_replies:,} bad replies, and the guard "
-            "counts replies: its recall is somewhat lower than said"
+            f"the {nightly.found:,} bad conversations contain {nightly.bad_replies:,} bad replies, and the guard "
+            "counts replies: its recall is a little lower than shown"
         )
     if counts.overlap.matched:
         yield (
             f"{plural(counts.overlap.matched, 'entry', 'entries')} belong to a sampled conversation; in "
-            f"{counts.overlap.same_reply:,} the night saw the very reply that was held back"
+            f"{counts.overlap.same_reply:,} the nightly run graded the same reply"
         )
     if isinstance(reconciliation.total_bad, Interval):
-        yield "two detectors that stumble over the same replies make that total too low"
+        yield "this total is too low if both detectors miss the same replies"
     if counts.runs_left_out:
-        yield f"{plural(counts.runs_left_out, 'earlier night')} left out: another judge graded them"
+        yield f"{plural(counts.runs_left_out, 'earlier night')} skipped, because another judge graded them"
 
 
 def _format_figure(estimate: Figure) -> str:
@@ -138,10 +138,10 @@ WAIT_S: Final = 10.0
 
 
 def reconcile_command(
-    target: Annotated[str | None, typer.Argument(help="a target; all of them when left out")] = None,
+    target: Annotated[str | None, typer.Argument(help="a target; default: all")] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    days: Annotated[int, typer.Option(min=1, help="how many days back")] = 7,
+    days: Annotated[int, typer.Option(min=1, help="the number of days")] = 7,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Compare the app's own guard with the nightly judge, and estimate what both missed."""

@@ -23,15 +23,13 @@ from monitors.records.self_checks import Repeatability, RepeatabilityRun
 
 
 def repeatability_command(
-    target: Annotated[str | None, typer.Argument(help="a target; all of them when left out")] = None,
+    target: Annotated[str | None, typer.Argument(help="a target; default: all")] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     cases: Annotated[
-        int | None, typer.Option(min=1, help="how many cases to ask twice, instead of the configured number")
+        int | None, typer.Option(min=1, help="the number of cases to ask twice, instead of the configured number")
     ] = None,
-    show: Annotated[
-        bool, typer.Option("--figures", help="ask nothing: only show the figures of what is recorded")
-    ] = False,
+    show: Annotated[bool, typer.Option("--figures", help="ask nothing; only show the recorded figures")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Ask some cases twice and compare: how often answers flip, and how often the gate fails by chance."""
@@ -41,7 +39,7 @@ def repeatability_command(
         for name in names:
             _print_figures(compute_figures(build_repeatability_context(loaded, name)), as_json=as_json)
         return ExitCode.PASS
-    with show_waiting("Checking what is needed"):
+    with show_waiting("Checking the prerequisites"):
         for name in names:  # what is refused is refused before a server is started
             build_repeatability_context(loaded, name)
         update_waiting("Waiting for the Prefect server")

@@ -23,7 +23,7 @@ from monitors.reports.write import write_reports
 
 def report_command(
     run: Annotated[
-        str | None, typer.Argument(help="a run's id or its folder; the newest run when left out")
+        str | None, typer.Argument(help="the id or the folder of a run; default: the newest run")
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -50,9 +50,9 @@ def _find_run_folder(run: str | None, config: Path, data_folder: Path | None) ->
     runs = find_data_folder(config, data_folder) / "runs"
     finished = sorted(path.parent.name for path in runs.glob("*/results.json"))
     if not finished:
-        raise ConfigError(f"{runs}: no run has finished here yet; `lookout verify` or `lookout demo` makes one")
+        raise ConfigError(f"{runs} has no finished run yet; start one with `lookout verify` or `lookout demo`")
     if run is None:
         return runs / finished[-1]
     if run not in finished:
-        raise ConfigError(f"{runs}: no finished run {run!r}; the newest are {', '.join(finished[-3:])}")
+        raise ConfigError(f"{runs} has no finished run {run!r}; the newest runs are {', '.join(finished[-3:])}")
     return runs / run

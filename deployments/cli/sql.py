@@ -77,7 +77,7 @@ MAX_GRID_COLUMNS = 3
 
 
 def sql_command(
-    query: Annotated[str | None, typer.Argument(help="a query; the views there are when left out")] = None,
+    query: Annotated[str | None, typer.Argument(help="a query; default: list the views")] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,

@@ -45,13 +45,13 @@ SUBJECT: Final = "up"
 def up_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    host: Annotated[str, typer.Option(help="the address that receivers listen on")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="the address on which receivers listen")] = "127.0.0.1",
     port: Annotated[
         int,
         typer.Option(
             min=1,
             max=MAX_RECEIVER_PORT,
-            help="port for deploys; Slack's buttons have the next, the site the one after",
+            help="port for deploys; Slack's buttons use the next port, and the site the port after that",
         ),
     ] = 8066,
 ) -> ExitCode:
@@ -83,16 +83,19 @@ def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Ite
     """Yield a note for each part that is off, though the owner may believe it is on."""
     if not config.deploys.triggers:
         is_polled = any(target.space is not None for target in config.targets.values())
-        polled = "; the running commit of each Space is polled instead" if is_polled else ""
-        yield f"no [[deploys.triggers]]: no deploy is received{polled}"
+        polled = "; Lookout polls the running commit of each Space instead" if is_polled else ""
+        yield f"there is no [[deploys.triggers]], so Lookout receives no deploys{polled}"
     if config.judge is not None:
         missing = sorted({model.key_from for model in config.judge.models if not variables.get(model.key_from)})
         if missing:
-            yield f"the judge is off, and what it would decide stays ungraded: {', '.join(missing)} is not set"
+            yield (
+                f"the judge is off, because {', '.join(missing)} is not set; answers that rules cannot grade stay "
+                "ungraded"
+            )
     if not variables.get(TOKEN_VARIABLE) and not variables.get(WEBHOOK_VARIABLE):
-        yield f"nobody is alerted: neither {WEBHOOK_VARIABLE} nor {TOKEN_VARIABLE} is set, messages end in this log"
+        yield f"alerts are only written to this log: {WEBHOOK_VARIABLE} and {TOKEN_VARIABLE} are not set"
     if variables.get(SLACK_SECRET) and not config.alerts.slack_buttons:
-        yield f"messages carry no buttons, although {SLACK_SECRET} is set: set slack_buttons = true under [alerts]"
+        yield f"messages have no buttons, although {SLACK_SECRET} is set: set slack_buttons = true under [alerts]"
 
 
 def receive_and_run(
@@ -106,15 +109,17 @@ def receive_and_run(
     planned = {deployment.full_name for deployment in plan_deployments(config, config_path, config.schedules)}
     if config.deploys.deployment not in planned:
         raise ConfigError(
-            f"deploys.deployment = {config.deploys.deployment!r} is a deployment of your own: serve it at a "
-            "Prefect server that prefect.api_url names, or start `lookout receive --only` and see to its runs "
-            "yourself"
+            f"deploys.deployment = {config.deploys.deployment!r} is your own deployment. Serve it at the Prefect "
+            "server in prefect.api_url, or start `lookout receive --only` and run it yourself"
         )
     with hold_data_folder(config.data_folder, utc_now):
         check_deploys(config, host=host, port=port, environment=environment)
         parts = build_parts(config, config_path, host=host, port=port, environment=environment, only_deploys=True)
         log = _start_log(config_path, parts)
-        log(SUPERVISOR_NAME, "only deploys are verified; `lookout up` also keeps the schedules and follows logs")
+        log(
+            SUPERVISOR_NAME,
+            ("this command only verifies deploys; `lookout up` also runs the schedules and follows logs"),
+        )
         asyncio.run(_run_supervisor(parts, build_supervisor_log(config, log), config_path))
     return ExitCode.PASS
 
@@ -151,12 +156,12 @@ async def _watch_configuration(path: Path, log: Callable[[str, str], None]) -> N
         try:
             await asyncio.to_thread(load_config, path)
         except ConfigError as error:
-            log(SUPERVISOR_NAME, f"{path.name} has changed and cannot be read, so that no run can begin: {error}")
+            log(SUPERVISOR_NAME, f"{path.name} has changed and cannot be read, so no run can start: {error}")
         else:
             log(
                 SUPERVISOR_NAME,
-                f"{path.name} has changed: the next run of each target reads it; schedules, receivers and the site "
-                "keep what they began with until `lookout up` is started again",
+                f"{path.name} has changed. The next run of each target reads it. Restart `lookout up` to change "
+                "schedules, receivers and the site",
             )
 
 
@@ -172,8 +177,8 @@ def build_supervisor_log(config: Config, log: Callable[[str, str], None]) -> Sup
 
     async def report_crash_loop(name: str, deaths: int, code: int) -> None:
         detail = (
-            f"The part {name!r} of `lookout up` has died {deaths} times in a row, last with exit code {code}. "
-            "It is started again and again; its last lines in the log of `lookout up` say why."
+            f"The part {name!r} of `lookout up` ended {deaths} times in a row, last with exit code {code}. "
+            "Lookout continues to restart it. For the cause, see its last lines in the log of `lookout up`."
         )
         notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.UP)
         await notify_fault(notifier, Fault(_format_fault_name(name), detail))
@@ -211,7 +216,7 @@ def down_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
-    force: Annotated[bool, typer.Option("--force", help="also while a run needs it")] = False,
+    force: Annotated[bool, typer.Option("--force", help="even if a run needs the server")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """End the local Prefect server that runs have left running, and list those of other data folders."""
@@ -223,7 +228,7 @@ def down_command(
     if not force:
         _refuse_while_used(folder)
     noted = prefect_server.read_noted_server(home)
-    with show_waiting("Ending the Prefect server"):
+    with show_waiting("Stopping the Prefect server"):
         ended = noted if prefect_server.stop_server(home) else None
     report = ShutdownReport(data_folder=folder, ended=ended, running=prefect_server.list_servers_on_machine())
     if as_json:
@@ -239,14 +244,14 @@ def down_command(
 def _refuse_while_used(folder: Path) -> None:
     if is_locked(folder / LOCK_NAME):
         raise ConfigError(
-            f"`lookout up` runs over {folder} and would start its server again; stop that first (Ctrl-C, or "
+            f"`lookout up` uses {folder} and would start its server again. Stop `lookout up` first (Ctrl-C, or "
             "systemctl stop lookout)"
         )
     runs = folder / RUNS_FOLDER
     locks = [lock for pattern in ("*/*.lock", ".*.lock") for lock in runs.glob(pattern) if is_locked(lock)]
     if locks:
         run_name = locks[0].parent.name if locks[0].parent != runs else "a nightly run"
-        raise ConfigError(f"{folder}: {run_name} is going on and needs the server; wait for it, or say --force")
+        raise ConfigError(f"{folder}: {run_name} is running and needs the server; wait for it, or use --force")
 
 
 def _format_shutdown(
@@ -254,14 +259,14 @@ def _format_shutdown(
 ) -> Iterator[str]:
     if report.ended is not None:
         memory = f", {own_process.memory_mb:.0f} MB" if own_process and own_process.memory_mb else ""
-        yield f"Ended the Prefect server of {report.data_folder} ({report.ended.ui_url}{memory})."
+        yield f"Stopped the Prefect server of {report.data_folder} ({report.ended.ui_url}{memory})."
     else:
         yield f"No local Prefect server of {report.data_folder} is running."
     if configured_server is not None:
-        yield f"{configured_server} is a Prefect server of your own: it was left alone."
+        yield f"{configured_server} is your own Prefect server, so Lookout did not stop it."
     if report.running:
-        yield "These belong to other data folders; leave them if they are not yours:"
+        yield "These servers belong to other data folders; do not stop them if they are not yours:"
     for process in report.running:
         yield f"  {process.server.ui_url}  {process.memory_mb:.0f} MB  {process.home.parent}"
     if report.running:
-        yield "`lookout down --data-folder FOLDER` ends one of yours."
+        yield "`lookout down --data-folder FOLDER` stops one of them."

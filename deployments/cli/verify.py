@@ -73,18 +73,18 @@ def refuse_production_in_ci(
     With a reason in ``allowed`` the run goes on; the returned text says why. Outside CI nothing is checked.
     """
     if allowed is not None and len(allowed.strip()) < MIN_REASON_CHARACTERS:
-        raise ConfigError(f"{FLAG}: give the reason, in at least {MIN_REASON_CHARACTERS} characters")
+        raise ConfigError(f"{FLAG} needs a reason of at least {MIN_REASON_CHARACTERS} characters")
     if not is_ci(environment):
         return None
     findings = list(_explain_production_use(config, target, environment))
     if not findings:
         return None
     if allowed is not None:
-        return f"Going on against production, because: {allowed.strip()}"
+        return f"Running against production; reason: {allowed.strip()}"
     problems = "".join(f"\n  {line}" for line in findings)
     raise ConfigError(
-        f"this is a CI run, and its settings point at production; nothing was asked.{problems}\n"
-        f"If it must be, {FLAG} with a reason lets it."
+        f"this is a CI run, and its settings point at production. Lookout asked nothing.{problems}\nTo allow this "
+        f"run, add {FLAG} with a reason."
     )
 
 
@@ -101,21 +101,23 @@ def _explain_production_use(config: Config, target: str, environment: Mapping[st
     }
     if target in production:
         yield (
-            f'targets.{target}.environment is "production": name a staging target, or say environment = "staging" '
-            "if it is one"
+            f'targets.{target}.environment is "production": choose a staging target, or set environment = '
+            '"staging" if it is one'
         )
     host = _find_host(config, target)
     for name in sorted(production - {target}):
         if _find_host(config, name) == host:
-            yield f"{host} is where targets.{name} runs, which is production: give the address of a staging deploy"
+            yield (
+                f"{host} is the host of the production target targets.{name}: give the address of a staging deploy"
+            )
     slack = [name for name in (TOKEN_VARIABLE, WEBHOOK_VARIABLE, FALLBACK_VARIABLE) if environment.get(name)]
     if slack and production:
         yield (
-            f"{' and '.join(slack)} would send this run's alerts to where production's go: leave it out of the "
-            "job, or use a configuration without production's targets"
+            f"{' and '.join(slack)} would send this run's alerts to the production channel: remove it from the "
+            "job, or use a configuration without production targets"
         )
     if environment.get(HEARTBEAT_VARIABLE):
-        yield f"{HEARTBEAT_VARIABLE} would tell the watchdog that the monitor lives: leave it out of the job"
+        yield f"{HEARTBEAT_VARIABLE} would send a heartbeat of the production monitor: remove it from the job"
 
 
 def _find_host(config: Config, target: str) -> str:
@@ -170,8 +172,8 @@ class TerminalProgress:
         self.run_id, self.cases, self.answered = run_id, cases, resumed
         if resumed:
             self._console.print(
-                f"Going on with run {run_id}: {resumed} of {cases} were answered before it was stopped "
-                "and are not asked again (--fresh starts from the beginning)."
+                f"Continuing run {run_id}: {resumed} of {cases} questions already have an answer and are not "
+                "asked again (--fresh starts a new run)."
             )
         self._task = self._bar.add_task("Asking", total=cases, completed=resumed, wrong="")
 
@@ -221,7 +223,7 @@ class TerminalProgress:
         mark = Text.from_markup(MARKS[assessment.outcome])
         print_wrapped(self._console, escape(line), Text.assemble(" ", mark, " "))
         if self._wrong == MAX_LINES:
-            self._console.print("   … further ones are in the report")
+            self._console.print("   … the report shows more")
 
 
 def format_no_answer_causes(results: Sequence[CaseResult]) -> Iterator[str]:
@@ -342,7 +344,7 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
             _print_run_stop(console, progress, "Stopped", fresh=request.fresh)
             return None
         except PrefectUnavailable:
-            _print_run_stop(console, progress, "There is no Prefect server to go on with", fresh=request.fresh)
+            _print_run_stop(console, progress, "No Prefect server is available", fresh=request.fresh)
             raise
         except Exception as error:  # Prefect raises several kinds; only a lost server is handled
             report = (
@@ -355,8 +357,8 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
 
 
 GONE_AT_THE_END = (
-    "The Prefect server does not answer any more: its pages do not show how this run ended. The run itself is "
-    "complete: everything is stored, and people were notified."
+    "The Prefect server does not answer any more, so its pages do not show the end of this run. The run itself is "
+    "complete: all results are stored and all alerts were sent."
 )
 
 
@@ -381,7 +383,7 @@ def _print_request(console: Console, config: Config, request: VerifyRequest) -> 
         f"{plural(len(suite.cases), 'case')}, {severe} of severity 3",
     )
     if shortfall := _explain_coverage_shortfall(config, request.target, suite.cases):
-        print_wrapped(console, f"[yellow]Coverage[/]  {escape(shortfall)}. `lookout gold check` says what helps.")
+        print_wrapped(console, f"[yellow]Coverage[/]  {escape(shortfall)}. `lookout gold check` lists the fixes.")
 
 
 def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldCase]) -> str:
@@ -403,17 +405,15 @@ def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldC
 
 def _print_run_stop(console: Console, progress: TerminalProgress, why: str, *, fresh: bool) -> None:
     if progress.run_id is None:
-        console.print(f"\n{why}; nothing was asked yet.")
+        console.print(f"\n{why}; Lookout asked nothing yet.")
         return
     console.print(
         f"\n{why}: {progress.answered} of {progress.cases} answers of run {progress.run_id} are stored. "
-        + ("The same command asks everything again." if fresh else GOES_ON)
+        + ("If you run the same command again, it asks all questions again." if fresh else GOES_ON)
     )
 
 
-GOES_ON = (
-    "The same command within the hour goes on from there, if nothing changed; --fresh starts from the beginning."
-)
+GOES_ON = "Run the same command within the hour to continue, if nothing changed; --fresh starts a new run."
 
 MAX_NAME_CHARACTERS = 60
 
@@ -426,7 +426,7 @@ def verify_command(
     config: ConfigOption = DEFAULT_CONFIG,
     suite: SuiteOption = None,
     commit: CommitOption = None,
-    concurrency: Annotated[int | None, typer.Option(min=1, help="questions under way at once")] = None,
+    concurrency: Annotated[int | None, typer.Option(min=1, help="the number of parallel questions")] = None,
     fresh: FreshOption = False,
     allow_production: AllowProductionOption = None,
     verbose: VerboseOption = False,
@@ -464,10 +464,10 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
     """Return the target's name and a configuration that has it, with the command line's suite if given."""
     if not is_address(target):
         if config is None:
-            raise ConfigError(f"no target {target!r}: there is no configuration")
+            raise ConfigError(f"target {target!r} does not exist: there is no configuration")
         if target not in config.targets and re.search(r"\w\.\w|/|:\d", target):
             scheme = "http" if re.match(r"localhost\b|[\d.]+(:|/|$)", target) else "https"
-            raise ConfigError(f"no target {target!r}; if it is an address, write it whole: {scheme}://{target}")
+            raise ConfigError(f"target {target!r} does not exist; if it is an address, write {scheme}://{target}")
         settings = config.target(target)
         if suite is not None:
             settings = settings.model_copy(update={"suite": suite.absolute()})
@@ -479,8 +479,8 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
         return next(iter(configured_pages)), config
     if suite is None:
         raise ConfigError(
-            "an address needs gold questions: --suite FILE. `lookout init` writes a first suite; docs/suite.md "
-            "explains one"
+            "an address needs a file with gold questions: --suite FILE. To create a first one, run `lookout "
+            "init`; docs/suite.md explains the format"
         )
     name = name_from_address(target)
     try:
@@ -489,7 +489,7 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
     except ValidationError as error:
         raise ConfigError(error.errors()[0]["msg"].removeprefix("Value error, ")) from None
     except ValueError:
-        raise ConfigError("the address is not valid: is it spelt as a browser shows it?") from None
+        raise ConfigError("the address is not valid; copy it from the address bar of a browser") from None
     if config is None:
         return name, Config(data_folder=Path(".lookout").absolute(), targets={name: page})
     return name, config.replace_target(name, page)

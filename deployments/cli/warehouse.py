@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from warehouse.database.load import LoadReport  # duckdb, which --help can do without
     from warehouse.database.rebuild import RebuildReport
 
-WaitOption = Annotated[float, typer.Option("--wait-s", min=0, help="how long to wait for other processes")]
+WaitOption = Annotated[float, typer.Option("--wait-s", min=0, help="the longest wait for other processes")]
 
 
 def load_command(
@@ -33,7 +33,7 @@ def load_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Load what runs have written since the last time; exit code 4 when something was damaged or missing."""
-    with show_waiting("Loading what runs wrote"):
+    with show_waiting("Loading results of runs"):
         report = open_warehouse(config, data_folder).load_pending(wait_s)
     _print_report(report, "\n".join(_format_load(report)), as_json=as_json)
     return ExitCode.MONITOR if report.damaged or report.restored or report.missing else ExitCode.PASS
@@ -68,7 +68,7 @@ def rebuild_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
     journal_only: Annotated[
-        bool, typer.Option("--journal-only", help="leave out rows that only the old file still has")
+        bool, typer.Option("--journal-only", help="drop rows that only the old file has")
     ] = False,
 ) -> ExitCode:
     """Rebuild the warehouse from the journal; the old file stays beside it.
@@ -86,7 +86,7 @@ def rebuild_command(
 
 def compact_command(
     *,
-    days: Annotated[int, typer.Option(min=0, help="segments older than this many days")] = 7,
+    days: Annotated[int, typer.Option(min=0, help="move segments older than this number of days")] = 7,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     wait_s: WaitOption = 60,
@@ -105,7 +105,7 @@ def compact_command(
 
 def age_command(
     *,
-    days: Annotated[int, typer.Option(min=0, help="what is older than this many days")],
+    days: Annotated[int, typer.Option(min=0, help="redact records older than this number of days")],
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     wait_s: WaitOption = 60,
@@ -118,7 +118,7 @@ def age_command(
 
     key = load_age_key()
     store = open_warehouse(config, data_folder)
-    with show_waiting("Removing personal data from what is old"):
+    with show_waiting("Removing personal data from old records"):
         report = remove_personal_data(store, before=utc_now() - timedelta(days=days), key=key, wait_s=wait_s)
     _print_report(
         report,
@@ -162,7 +162,7 @@ def export_command(
 def _format_load(report: LoadReport) -> Iterator[str]:
     yield f"{plural(report.segments, 'segment')} loaded, {plural(sum(report.rows.values()), 'row')}"
     if report.restored:
-        yield f"  {report.restored} of them had been loaded before and were missing from the file: they are back"
+        yield f"  {report.restored} of them were loaded before and missing from the file; they are restored"
     if report.too_new:
         yield f"  {report.too_new} wait for a newer Lookout"
     yield from (f"  {error}" for error in report.errors())
@@ -174,7 +174,7 @@ def _format_rebuild(report: RebuildReport) -> Iterator[str]:
     yield f"Rebuilt from {plural(report.loaded.segments, 'segment')}, {plural(rows, 'row')}{backup}"
     if report.whole:
         return
-    yield "NOT WHOLE: the journal no longer has everything that was written"
+    yield "INCOMPLETE: the journal no longer has all written records"
     yield from (f"  {error}" for error in report.errors())
     if report.loaded.too_new:
         yield f"  waiting for a newer Lookout: {plural(report.loaded.too_new, 'segment')}"

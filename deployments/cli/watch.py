@@ -18,12 +18,10 @@ from monitors.config.file import load_config
 
 
 def watch_command(
-    target: Annotated[
-        str | None, typer.Argument(help="a target with a hallucination_log; all of them when left out")
-    ] = None,
+    target: Annotated[str | None, typer.Argument(help="a target with a hallucination_log; default: all")] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    once: Annotated[bool, typer.Option("--once", help="poll once and end")] = False,
+    once: Annotated[bool, typer.Option("--once", help="poll once and exit")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Follow the applications' hallucination logs; store new entries and send alerts about them."""

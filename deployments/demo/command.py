@@ -63,22 +63,24 @@ class DemoSpaceFailed(MonitorError):
 
 def demo_command(
     *,
-    agent: Annotated[bool, typer.Option("--agent", help="an agent that triages issues, and no chat page")] = False,
+    agent: Annotated[
+        bool, typer.Option("--agent", help="an agent that triages issues, instead of a chat page")
+    ] = False,
     faults: Annotated[bool, typer.Option("--faults/--no-faults", help="plant faults in the demo's bot")] = True,
     judge: Annotated[
-        bool, typer.Option("--judge", help="with --agent: rate its reports by a model, with ANTHROPIC_API_KEY")
+        bool, typer.Option("--judge", help="with --agent: let a model rate its reports; needs ANTHROPIC_API_KEY")
     ] = False,
     judge_url: Annotated[
         str | None, typer.Option(help="with --judge: another Anthropic API, such as a test server")
     ] = None,
     data_folder: Annotated[
-        Path | None, typer.Option(help=f"where the demo keeps everything [default: {DEMO_FOLDER}, or its agent/]")
+        Path | None, typer.Option(help=f"the folder of the demo [default: {DEMO_FOLDER}, or its agent/]")
     ] = None,
-    port: Annotated[int | None, typer.Option(help="the demo's port; a free one when left out")] = None,
+    port: Annotated[int | None, typer.Option(help="the demo's port; default: a free port")] = None,
     slack_api_url: Annotated[str | None, typer.Option(help="another Slack API, such as a test server")] = None,
     slack_channel: Annotated[str, typer.Option(help="channel for the bot token in SLACK_BOT_TOKEN")] = "#alerts",
-    keep: Annotated[bool, typer.Option("--keep", help="leave the demo and Prefect's pages running")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="keep the demo and Prefect's pages running")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="start a new run; do not continue a stopped run")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Start a real chat page, or an agent, on this machine, with faults, and verify it: in two minutes."""
@@ -87,12 +89,14 @@ def demo_command(
     from flows.runtime.slack import console  # duckdb, slack_sdk
 
     if not agent and find_spec("gradio") is None:
-        raise ModuleNotFoundError("the demo's page is made with gradio", name="gradio")
+        raise ModuleNotFoundError("the demo's page needs gradio", name="gradio")
     app, rated_by = _choose_app(agent=agent, judge=judge, judge_url=judge_url)
     folder = (data_folder or app.folder).absolute()
     free = find_free_port(HOST, port or app.port)
     if port not in (None, free):
-        raise ConfigError(f"--port {port}: taken by another program on {HOST}; leave it out to get a free one")
+        raise ConfigError(
+            f"--port {port} is used by another program on {HOST}; without --port, the demo uses a free port"
+        )
     planted, commit = ("with planted faults", FAULTY) if faults else ("without faults", HEALTHY)
     console.print(f"Starting the {app.name} {planted} at http://{HOST}:{free} …", highlight=False)
     with _serve_app(app, free, folder, faults=faults):
@@ -113,9 +117,11 @@ def demo_command(
 
 def _choose_app(*, agent: bool, judge: bool, judge_url: str | None) -> tuple[DemoApp, JudgeAddress | None]:
     if judge and not agent:
-        raise ConfigError("--judge goes with --agent: what the demo's chat page answers is graded without a model")
+        raise ConfigError(
+            "use --judge only with --agent: the answers of the demo's chat page are graded without a model"
+        )
     if judge_url and not judge:
-        raise ConfigError("--judge-url goes with --judge, which has the agent's reports rated")
+        raise ConfigError("--judge-url needs --judge, which switches on the rating of the agent's reports")
     return (AGENT if agent else CHAT), (JudgeAddress(judge_url) if judge else None)
 
 
@@ -125,7 +131,9 @@ def _serve_app(app: DemoApp, port: int, folder: Path, *, faults: bool) -> Genera
     try:
         logs.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise WarehouseUnwritable(f"{folder}: cannot be written ({error.strerror}); see --data-folder") from error
+        raise WarehouseUnwritable(
+            f"{folder} cannot be written ({error.strerror}); choose another with --data-folder"
+        ) from error
     log = logs / "space.log"
     with log.open("wb") as output:
         command = [sys.executable, "-P", "-m", app.module, "--port", str(port)]
@@ -174,13 +182,15 @@ def _print_next_steps(app: DemoApp, folder: Path, code: ExitCode, *, faults: boo
         _print_caught_faults(folder, faults=faults)
     elif faults and code is ExitCode.FAIL:
         out.print(
-            "That FAIL is what the demo is for: the planted leak was found, although nine in ten answers are right."
+            "The demo expects this FAIL: Lookout found the planted leak, although nine in ten answers are right."
         )
     if faults and code is ExitCode.FAIL:
-        out.print(f"[bold]{again}[/] again sends nothing twice · [bold]{again} --no-faults[/] resolves it")
-    out.print(f"[bold]lookout sql --data-folder {shown} 'from run_summary'[/] asks the warehouse")
+        out.print(
+            f"[bold]{again}[/] again sends no alert twice · [bold]{again} --no-faults[/] resolves the incidents"
+        )
+    out.print(f"[bold]lookout sql --data-folder {shown} 'from run_summary'[/] queries the warehouse")
     config = os.path.relpath(folder / FILE_NAME)
-    out.print(f"[bold]lookout site --config {config}[/] shows it all on pages, at an address that it prints")
+    out.print(f"[bold]lookout site --config {config}[/] shows all results on pages, at the printed address")
 
 
 def _print_caught_faults(folder: Path, *, faults: bool) -> None:

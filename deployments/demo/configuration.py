@@ -41,18 +41,18 @@ url = "http://127.0.0.1:{port}"
 environment = "staging"
 suite = {suite}
 
-# Its bot names the clause that each answer stands on; one that does not is wrong.
+# Its bot names the clause for each answer; an answer without a clause is wrong.
 [targets.demo.graders]
 citation_required = true
 
-# A Gradio chat forgets with its page, so loading it again is a fresh conversation, at two thirds of the cost.
+# A Gradio chat is lost when its page is closed, so a reload is a fresh conversation, at two thirds of the cost.
 [targets.demo.probe]
 isolation = "reload"
 
 [targets.demo.probe.readiness]
 version_url = "http://127.0.0.1:{port}/version"
 
-# The three worst failures are asked again, so that the demo stays short.
+# Lookout asks only the three worst failures again, so that the demo stays short.
 [recheck]
 max_questions = 15
 max_s = 15
@@ -139,6 +139,6 @@ def write_config(
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise WarehouseUnwritable(
-            f"{folder}: cannot be written ({error.strerror}); choose another with --data-folder"
+            f"{folder} cannot be written ({error.strerror}); choose another with --data-folder"
         ) from error
     return load_config(path)

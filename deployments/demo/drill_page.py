@@ -38,7 +38,7 @@ RIGHT_CASE: Final = "suraksha-gold::ped-waiting::en"
 
 _PAGE: Final = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Lookout drill</title></head><body>
-<h1>Lookout drill</h1><p>Nobody is served here: this page plants a wrong answer to prove that it is reported.</p>
+<h1>Lookout drill</h1><p>This page has no users. It plants a wrong answer to test that Lookout reports it.</p>
 <div role="log" aria-live="polite" id="log"></div>
 <form id="form"><textarea id="text" placeholder="Message" aria-label="Message"></textarea>
 <button type="submit">Send</button></form>

@@ -25,11 +25,11 @@ EXIT_USAGE = 2
 
 def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m deployments.demo.space", description="Serve the demo Space.")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="port on 127.0.0.1; 0 takes a free one")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="port on 127.0.0.1; 0 for a free port")
     parser.add_argument("--faults", action="store_true", help="plant the faults")
-    parser.add_argument("--log-folder", type=Path, help="where turns.jsonl and hallucinations.jsonl are written")
-    parser.add_argument("--delay-s", type=float, default=0.2, help="seconds that an answer takes (default 0.2)")
-    parser.add_argument("--commit", default="demo", help="what /version gives as sha")
+    parser.add_argument("--log-folder", type=Path, help="folder for turns.jsonl and hallucinations.jsonl")
+    parser.add_argument("--delay-s", type=float, default=0.2, help="duration of an answer in seconds (default 0.2)")
+    parser.add_argument("--commit", default="demo", help="the sha in /version")
     return parser.parse_args(argv)
 
 
@@ -49,8 +49,8 @@ def bind_socket(port: int) -> socket.socket:
 def _format_port_error(port: int, error: Exception) -> str:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         return (
-            f"Port {port} on {HOST} is taken. Choose another with --port N (--port 0 takes a free one), "
-            f"or stop what listens there: ss -ltnp 'sport = :{port}'"
+            f"Port {port} on {HOST} is taken. Choose another with --port N (--port 0 for a free port), or stop "
+            f"the program that uses it: ss -ltnp 'sport = :{port}'"
         )
     return f"Port {port} on {HOST} cannot be used: {error}. Choose one from 1024 to 65535 with --port N."
 

@@ -30,8 +30,8 @@ INSTALLED_AT: Final = Path("/etc/lookout/lookout.toml")
 """Where workers find the configuration: the same path for all of them, in a container or not."""
 
 _HEAD: Final = """\
-# Made by `lookout prefect-yaml`: the deployments of a lookout.toml, for workers of the pool {pool!r}.
-# Secrets stand in the workers' environment, or in the pool's template; never here. See docs/scaling.md.
+# Written by `lookout prefect-yaml`: the deployments of a lookout.toml, for workers of the pool {pool!r}.
+# Put secrets in the workers' environment or in the pool's template, never in this file. See docs/scaling.md.
 """
 
 _PULL: Final = [{"prefect.deployments.steps.set_working_directory": {"directory": "/"}}]
@@ -42,10 +42,10 @@ def prefect_yaml_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     at: Annotated[
-        Path | None, typer.Option(help="where workers find that file; the same path as here when left out")
+        Path | None, typer.Option(help="path of that file on the workers; default: the same path as here")
     ] = None,
-    pool: Annotated[str, typer.Option(help="the work pool whose workers do the runs")] = POOL,
-    image: Annotated[str | None, typer.Option(help="the image of a pool of containers")] = None,
+    pool: Annotated[str, typer.Option(help="the work pool whose workers execute the runs")] = POOL,
+    image: Annotated[str | None, typer.Option(help="the container image of the pool")] = None,
 ) -> None:
     """Print a prefect.yaml with every deployment and schedule, for workers of a work pool."""
     write_data(format_prefect_yaml(load_config(config), at or config.resolve(), pool=pool, image=image))

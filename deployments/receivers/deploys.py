@@ -54,25 +54,25 @@ class ReceiverMetrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.accepted = self._build_counter("accepted", "deliveries with a deploy that was new", "provider")
-        self.duplicate = self._build_counter("duplicate", "deliveries whose deploys were known", "provider")
+        self.accepted = self._build_counter("accepted", "deliveries with a new deploy", "provider")
+        self.duplicate = self._build_counter("duplicate", "deliveries with known deploys", "provider")
         self._ignored = self._build_counter(
-            "ignored", "deliveries that start nothing, by why", "provider", "reason"
+            "ignored", "deliveries that start no run, by reason", "provider", "reason"
         )
-        self._build_refusal = self._build_counter("refused", "deliveries refused, by why", "provider", "reason")
-        self.runs = Counter("lookout_deploy_runs", "runs made for deploys", registry=self.registry)
+        self._build_refusal = self._build_counter("refused", "refused deliveries, by reason", "provider", "reason")
+        self.runs = Counter("lookout_deploy_runs", "runs created for deploys", registry=self.registry)
         self._failures = Counter(
-            "lookout_deploy_run_failures", "tries to make a run that failed", registry=self.registry
+            "lookout_deploy_run_failures", "failed attempts to create a run", registry=self.registry
         )
-        self._waiting = Gauge("lookout_deploys_waiting", "deploys that have no run yet", registry=self.registry)
+        self._waiting = Gauge("lookout_deploys_waiting", "deploys without a run", registry=self.registry)
         self._oldest = Gauge(
             "lookout_oldest_waiting_deploy_seconds",
-            "how long the oldest of them has waited; 0 without any",
+            "wait of the oldest of them; 0 if there are none",
             registry=self.registry,
         )
         self.latency = Histogram(
             "lookout_webhook_acknowledgement_seconds",
-            "from a delivery's headers to its answer",
+            "seconds from a delivery's headers to its answer",
             ["provider"],
             buckets=BUCKETS_S,
             registry=self.registry,
@@ -133,7 +133,7 @@ async def read_body(request: Request, large: asyncio.Semaphore) -> bytes:
     except TimeoutError:
         raise DeliveryRejected(RejectionReason.TOO_SLOW, "too slow") from None
     except ClientDisconnect:
-        raise DeliveryRejected(RejectionReason.CUT_OFF, "the body was cut off") from None
+        raise DeliveryRejected(RejectionReason.CUT_OFF, "the body is incomplete") from None
 
 
 async def _read_bounded(request: Request) -> bytes:
@@ -185,7 +185,7 @@ class RunStarter(Worker):
         except MonitorError as error:
             started = StartReport((), (RunNotMade(str(error)),))
         except Exception as error:  # noqa: BLE001 - the text of an error that nobody foresaw may hold a secret
-            started = StartReport((), (RunNotMade(f"this is a fault of Lookout itself: {type(error).__name__}"),))
+            started = StartReport((), (RunNotMade(f"internal error of Lookout: {type(error).__name__}"),))
         self._metrics.count_run_starts(started)
         self._log(tuple(dict.fromkeys(str(failure) for failure in started.failed)))
         return not started.failed
@@ -206,7 +206,7 @@ class RunStarter(Worker):
         api = await asyncio.to_thread(self.prefect_api)
         if api is None:
             raise RunNotMade(
-                "no Prefect server is running; `prefect.api_url` or PREFECT_API_URL names one of yours"
+                "no Prefect server is running; to use your own, set `prefect.api_url` or PREFECT_API_URL"
             )
         async with PrefectClient(api) as client:
             return await start_waiting_deploys(client, self.deploys, self._journal, self._plan, now=self._now)
@@ -236,7 +236,7 @@ class Receiver:
         """Answer one delivery."""
         parser = self._parsers.get(request.path_params["provider"])
         if parser is None:
-            return PlainTextResponse("no such sender is configured", status_code=HTTPStatus.NOT_FOUND)
+            return PlainTextResponse("this sender is not configured", status_code=HTTPStatus.NOT_FOUND)
         with self._metrics.latency.labels(parser.provider.value).time():
             try:
                 return await self._answer_delivery(parser, request)
@@ -246,7 +246,9 @@ class Receiver:
                 log.error("this is a fault of Lookout itself: %s", type(error).__name__)  # noqa: TRY400 - no trace, as above
                 return self._build_refusal(
                     parser,
-                    DeliveryRejected(RejectionReason.NOT_STORED, "it could not be taken; send it again later"),
+                    DeliveryRejected(
+                        RejectionReason.NOT_STORED, ("Lookout could not accept this delivery; send it again later")
+                    ),
                 )
 
     async def _answer_delivery(self, parser: TriggerParser, request: Request) -> Response:
@@ -258,7 +260,7 @@ class Receiver:
         except MonitorError as error:
             log.error("a deploy could not be stored: %s", error)  # noqa: TRY400 - says it all
             raise DeliveryRejected(
-                RejectionReason.NOT_STORED, "it could not be stored; send it again later"
+                RejectionReason.NOT_STORED, "Lookout could not store this delivery; send it again later"
             ) from None
         if answer.status_code == HTTPStatus.ACCEPTED:
             self._starter.wake()
@@ -269,7 +271,7 @@ class Receiver:
         parsed = parser.parse(delivery)
         if isinstance(parsed, NotForUs):
             self._metrics.count_delivery_without_start(parser.provider, parsed.reason)
-            return PlainTextResponse(f"not for us: {parsed.reason.value}", status_code=HTTPStatus.OK)
+            return PlainTextResponse(f"ignored: {parsed.reason.value}", status_code=HTTPStatus.OK)
         stored = [QueuedDeploy(deploy=deploy, stored_at=delivery.received_at) for deploy in parsed.deploys]
         if any([self._starter.deploys.save(deploy) for deploy in stored]):  # noqa: C419 - each is stored
             self._metrics.accepted.labels(parser.provider.value).inc()

@@ -17,6 +17,6 @@ def check_port_free(host: str, port: int, service: str, option: str = "--port") 
         except (OSError, OverflowError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
             raise ConfigError(
-                f"{service} cannot listen on port {port} ({why.lower()}); stop what holds it, or name another one: "
-                f"{option}"
+                f"{service} cannot listen on port {port} ({why.lower()}); stop the program that uses it, or "
+                f"choose another port with {option}"
             ) from None

@@ -104,7 +104,7 @@ def parse_slack_actions(body: bytes, *, at: datetime) -> tuple[SlackAction, ...]
             _build_slack_action(interaction, button, action, at) for button, action in actions if action is not None
         )
     except ValidationError:
-        raise Malformed("the payload has not the form of an action") from None
+        raise Malformed("the payload is not a Slack action") from None
     except ValueError as error:
         raise Malformed(str(error)) from None
 
@@ -122,7 +122,7 @@ def _extract_payload(body: bytes) -> str:
         raise Malformed("the body is not a form") from None
     payloads = [value for name, value in fields if name == "payload"]
     if len(payloads) != 1:
-        raise Malformed("the form has not exactly one payload")
+        raise Malformed("the form must have exactly one payload")
     return payloads[0]
 
 
@@ -283,11 +283,13 @@ def parse_signing_secrets(text: str | None) -> tuple[str, ...]:
     secrets = tuple(secret.strip() for secret in (text or "").split(",") if secret.strip())
     if not secrets:
         raise ConfigError(
-            f"{SECRET_VARIABLE} is not set: without it nobody can tell Slack's requests from anybody's. "
-            "It is in the Slack app's settings under Basic Information, Signing Secret"
+            f"{SECRET_VARIABLE} is not set. Lookout needs it to check that a request comes from Slack. Find it in "
+            "the Slack app's settings: Basic Information, Signing Secret"
         )
     if any(len(secret) < MIN_SECRET_CHARACTERS for secret in secrets):
-        raise ConfigError(f"{SECRET_VARIABLE}: a signing secret has 32 characters, this one fewer than 16")
+        raise ConfigError(
+            f"{SECRET_VARIABLE} is too short: a signing secret has 32 characters, this one has fewer than 16"
+        )
     return secrets
 
 
@@ -316,7 +318,7 @@ def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], wo
         except Malformed as error:
             return PlainTextResponse(str(error), status_code=HTTPStatus.BAD_REQUEST)
         except ClientDisconnect:
-            return PlainTextResponse("the body was cut off", status_code=HTTPStatus.BAD_REQUEST)
+            return PlainTextResponse("the body is incomplete", status_code=HTTPStatus.BAD_REQUEST)
         return Response(status_code=HTTPStatus.OK)
 
     async def answer_health(_request: Request) -> Response:
@@ -334,7 +336,9 @@ def build_application(*, secrets: Sequence[str], now: Callable[[], datetime], wo
 async def _read_body(request: Request, large: asyncio.Semaphore) -> bytes:
     """Read the whole body, bounded in size and time. Large ones take turns, which bounds the memory of them all."""
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-        raise ActionRejected(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a form is accepted")
+        raise ActionRejected(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request must be a form (application/x-www-form-urlencoded)"
+        )
     length = request.headers.get("content-length", "0")
     if not length.isdecimal() or int(length[:20]) > MAX_BODY_BYTES:
         raise ActionRejected(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too large")
@@ -378,5 +382,7 @@ async def _save_actions(actions: Sequence[SlackAction], worker: ActionWorker) ->
         for received in actions:
             await asyncio.to_thread(worker.save, received)
     except MonitorError:
-        raise ActionRejected(HTTPStatus.SERVICE_UNAVAILABLE, "it could not be stored; press again later") from None
+        raise ActionRejected(
+            HTTPStatus.SERVICE_UNAVAILABLE, "Lookout could not store your action; press the button again later"
+        ) from None
     worker.take(actions)

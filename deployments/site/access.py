@@ -135,8 +135,8 @@ def check_tokens(settings: SiteSettings, host: str, tokens: TokenStore) -> None:
     """Raise `ConfigError` if a login is needed but there is no token."""
     if needs_login(settings, host) and not tokens.load_all():
         raise ConfigError(
-            f"the site on {host} requires a token, and there is none: "
-            "`lookout site token add NAME --role operate` makes the first"
+            f"the site on {host} requires a token, but there are none. Create the first with `lookout site token "
+            "add NAME --role operate`"
         )
 
 
@@ -274,7 +274,7 @@ class AccessControl:
         Raises `EntryRefused`.
         """
         if _CONTROL.search(scope["path"]):
-            raise EntryRefused(HTTPStatus.NOT_FOUND, "There is no such page.")
+            raise EntryRefused(HTTPStatus.NOT_FOUND, "This page does not exist.")
         headers = Headers(scope=scope)
         client, host = self._resolve_client(scope, headers), self._resolve_host(scope, headers)
         _check_host_name(host, self.settings.host_names)
@@ -289,7 +289,9 @@ class AccessControl:
         if not is_public_path(path):
             visitor = self._identify_visitor(headers, client)
             if visitor is None:
-                raise EntryRefused(HTTPStatus.UNAUTHORIZED, "Log in first: this page is for people with a token.")
+                raise EntryRefused(
+                    HTTPStatus.UNAUTHORIZED, ("Log in first. This page is only for people with a token.")
+                )
             state["visitor"] = visitor
             self._log_view(visitor, scope, path)
         return {**scope, "path": path, "raw_path": path.encode(), "state": {**scope["state"], **state}}
@@ -302,8 +304,8 @@ class AccessControl:
         if not needs_login(self.settings, self.host) and any(name in headers for name in _PROXY_HEADERS):
             raise EntryRefused(
                 HTTPStatus.BAD_REQUEST,
-                "This site is behind a reverse proxy, but does not require a login. Name its "
-                "address in site.trusted_proxies of lookout.toml, and add a token for each person.",
+                "This site is behind a reverse proxy, but does not require a login. Add the proxy's address to "
+                "site.trusted_proxies in lookout.toml, and a token for each person.",
             )
         return peer
 
@@ -328,7 +330,7 @@ class AccessControl:
             return self._find_visitor(headers, client)
         except MonitorError as error:
             log.warning("%s", error)
-            text = "Nobody can log in now: the tokens cannot be read. The log says why."
+            text = "The login does not work now, because the tokens cannot be read. For the cause, see the log."
             raise EntryRefused(HTTPStatus.SERVICE_UNAVAILABLE, text) from None
 
     def _find_visitor(self, headers: Headers, client: str) -> Visitor | None:
@@ -378,8 +380,8 @@ class AccessControl:
         except OSError as error:
             raise EntryRefused(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                f"No page can be shown: the view log cannot be written to {self.views.folder} ({error.strerror}). "
-                "Free some space, or make it writable for this user.",
+                f"The site cannot show pages, because it cannot write the view log to {self.views.folder} "
+                f"({error.strerror}). Free some disk space, or make the folder writable for this user.",
             ) from None
 
 
@@ -393,7 +395,7 @@ def _check_host_name(host: str, known_names: Sequence[str]) -> None:
         return
     raise EntryRefused(
         HTTPStatus.MISDIRECTED_REQUEST,
-        f"This site is not known as {name[:80]!r}. If it is yours, add that name to site.host_names of "
+        f"{name[:80]!r} is not a host name of this site. If the name is yours, add it to site.host_names in "
         "lookout.toml.",
     )
 

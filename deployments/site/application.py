@@ -217,7 +217,7 @@ def _explain_error(error: Exception) -> tuple[HTTPStatus, str]:
         case PageRefused():
             return error.status, error.text
         case HTTPException(status_code=HTTPStatus.NOT_FOUND):
-            return HTTPStatus.NOT_FOUND, "There is no such page. Use the menu above."
+            return HTTPStatus.NOT_FOUND, "This page does not exist. Use the menu above."
         case HTTPException():
             return HTTPStatus(error.status_code), error.detail
         case WarehouseBusy():
@@ -227,5 +227,5 @@ def _explain_error(error: Exception) -> tuple[HTTPStatus, str]:
         case _:
             return (
                 HTTPStatus.INTERNAL_SERVER_ERROR,
-                f"This is a fault of Lookout itself: {type(error).__name__}. Its log says more.",
+                f"Internal error of Lookout: {type(error).__name__}. For details, see its log.",
             )

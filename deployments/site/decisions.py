@@ -25,7 +25,7 @@ from warehouse.queries.incidents import list_action_outcomes
 
 WAIT_S: Final = 2.0
 """Timeout for the warehouse and its copy; after it the decision is still applied, a little later."""
-PENDING_TEXT: Final = "Stored. It is carried out as soon as the warehouse is free."
+PENDING_TEXT: Final = "Stored. Lookout applies it when the warehouse is free."
 log = logging.getLogger(__name__)
 
 

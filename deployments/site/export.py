@@ -39,7 +39,7 @@ OWN_PAGES: Final = ("target", "night", "page")
 """Filters with one file per value; their order is that of the parts of the file name."""
 LEFT_OUT_PAGE: Final = StaticAddress("/_left-out")
 _TOO_MANY: Final = (
-    "This page is not in this copy: a copy in files has {most:,} pages, and there are more. The site itself has it."
+    "This page is not in this copy, because a copy has at most {most:,} pages. Open it on the site itself."
 )
 _ASSETS_OF_FOLDERS: Final = frozenset({"index.html", "index.json"})
 
@@ -166,9 +166,9 @@ def _check_foreign_files(folder: Path, previous: Sequence[str], written: Exporte
         place = folder / name
         links = (part for part in (place, *place.parents) if part.is_relative_to(folder) and part != folder)
         if any(part.is_symlink() for part in links):
-            raise ConfigError(f"{place}: a link leads out of the folder there; remove it, or name another folder")
+            raise ConfigError(f"{place}: a link leads out of the folder; remove it, or choose another folder")
         if name not in previous and name != MANIFEST and place.exists():
-            raise ConfigError(f"{place} was not written by an export: move it away, or name another folder")
+            raise ConfigError(f"{place} was not written by an export; move it away, or choose another folder")
 
 
 def _render_page_files(site: Site, renderer: Renderer, links: FolderLinks, goal: StaticAddress) -> dict[str, str]:
@@ -213,9 +213,9 @@ def _load_previous_files(folder: Path) -> tuple[str, ...]:
     except FileNotFoundError:
         if folder.exists() and any(path.name != STAGED for path in folder.iterdir()):
             raise ConfigError(
-                f"{folder} has files that were not written by an export: name an empty folder, or a new one"
+                f"{folder} has files that were not written by an export; choose an empty or new folder"
             ) from None
         return ()
     except (OSError, ValidationError):
-        raise ConfigError(f"{file} cannot be read: name an empty folder, or a new one") from None
+        raise ConfigError(f"{file} cannot be read; choose an empty or new folder") from None
     return tuple(name for name in names if not name.startswith("/") and ".." not in name.split("/"))

@@ -28,7 +28,7 @@ def serve_target_badge(request: PageRequest) -> Response:
     name = request.path["target"]
     card = next((card for card in load_cards(request) if card.target == name), None)
     if card is None:
-        raise build_not_found_error(f"No target {name[:80]} is configured or has ever run.")
+        raise build_not_found_error(f"Target {name[:80]} is not configured and has no runs.")
     return Response(render_badge(name, format_badge_word(card)), media_type="image/svg+xml")
 
 
@@ -60,15 +60,13 @@ class _Figures:
         self._weighted = self._gauge("weighted_score", "severity-weighted score of the last finished run")
         self._flat = self._gauge("flat_pass_rate", "flat pass rate of the last finished run")
         self._verdict = self._gauge("verdict", "1 for the verdict of the last finished run", "verdict")
-        self._finished = self._gauge("last_run_timestamp_seconds", "when the last run finished")
+        self._finished = self._gauge("last_run_timestamp_seconds", "time at which the last run finished")
         self._coverage = self._gauge("graded_ratio", "share of the last run's cases that were graded")
-        self._open = self._gauge("open_incidents", "incidents that are open, not acknowledged", "severity")
-        self._acknowledged = self._gauge(
-            "acknowledged_incidents", "incidents that a person has acknowledged", "severity"
-        )
+        self._open = self._gauge("open_incidents", "open incidents that are not acknowledged", "severity")
+        self._acknowledged = self._gauge("acknowledged_incidents", "acknowledged incidents", "severity")
         self._severe = self._gauge("severe_rate", "share of last night's conversations with a severity-3 failure")
         self._bounds = self._gauge("severe_rate_bound", "the ends of its 95 % interval", "end")
-        self._recent = self._gauge("is_recent", "1 where something was graded lately, else 0")
+        self._recent = self._gauge("is_recent", "1 if a case was graded lately, else 0")
 
     def add(self, card: TargetCard) -> None:
         """Add a target's series."""

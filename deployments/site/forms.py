@@ -24,10 +24,10 @@ async def read_form(request: Request) -> Mapping[str, str]:
         async for chunk in request.stream():
             body += chunk
             if len(body) > MAX_FORM_BYTES:
-                raise PageRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "This is longer than any form of this site.")
+                raise PageRefused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The form is too long.")
         return dict(parse_qsl(body.decode("utf-8"), True, max_num_fields=100))
     except (ClientDisconnect, ValueError):
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "The form could not be read; send it again.") from None
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "The site could not read the form; send it again.") from None
 
 
 def check_form(request: Request, signer: SessionSigner, form: Mapping[str, str]) -> None:
@@ -45,8 +45,8 @@ def check_form(request: Request, signer: SessionSigner, form: Mapping[str, str])
     if not visitor.may_decide:
         raise PageRefused(
             HTTPStatus.FORBIDDEN,
-            f"{visitor.name} may read but not decide. The site's operator can change that: "
-            "`lookout site token add NAME --role operate`.",
+            f"{visitor.name} may read but not decide. The operator of the site can change this: `lookout site "
+            "token add NAME --role operate`.",
         )
 
 

@@ -122,14 +122,14 @@ def _build_heartbeat_lines(site: Site) -> Iterator[HealthLine]:
         if ping is None:
             yield HealthLine(what=label, ok=None, text="no run has sent one yet")
         elif ping.arrived is None:
-            to_do = "Without it nobody is notified when the whole monitor is down. Set LOOKOUT_HEARTBEAT_URL."
+            to_do = "Set LOOKOUT_HEARTBEAT_URL. Without it, no person is notified if the whole monitor is down."
             yield HealthLine(
-                what=label, ok=None, text="not configured, as the run said of", at=ping.at, to_do=to_do
+                what=label, ok=None, text="not configured, according to the run of", at=ping.at, to_do=to_do
             )
         elif ping.arrived:
             yield HealthLine(what=label, ok=True, text=f"sent when {_BEATS[ping.beat]},", at=ping.at)
         else:
-            to_do = "See whether the address in LOOKOUT_HEARTBEAT_URL is right and reachable."
+            to_do = "Check that the address in LOOKOUT_HEARTBEAT_URL is right and reachable."
             yield HealthLine(what=label, ok=False, text="did not arrive", at=ping.at, to_do=to_do)
 
 
@@ -140,7 +140,7 @@ def _build_drill_lines(site: Site) -> Iterator[HealthLine]:
     standing = build_standing(report, settings, site.now())
     ok = {DrillState.PROVED: True, DrillState.NEVER: None}.get(standing.state, False)
     command = standing.to_do if standing.to_do.startswith("lookout ") else ""
-    to_do = "This proves that an alert reaches you:" if command else standing.to_do
+    to_do = "To test that an alert reaches you:" if command else standing.to_do
     text = f"{standing.text}." if to_do else standing.text
     yield HealthLine(what="last drill", ok=ok, text=text, to_do=to_do, command=command)
 
@@ -155,7 +155,7 @@ def _build_alerts_line(site: Site) -> HealthLine:
         ok=False,
         text=f"{unsent_alerts.count}{severe}, the oldest of",
         at=unsent_alerts.oldest_at,
-        to_do="The next run tries again. This says which way is broken:",
+        to_do="The next run tries again. To find the broken channel:",
         command="lookout doctor",
     )
 
@@ -173,7 +173,7 @@ def _build_segments_line(waiting: WaitingSegments | None, now: datetime) -> Heal
         ok=not late,
         text=text,
         at=waiting.oldest_at,
-        to_do="Nothing is lost, and the pages lack it. This loads it:" if late else "",
+        to_do="No data is lost, but the pages do not show it yet. To load it:" if late else "",
         command="lookout warehouse load" if late else "",
     )
 
@@ -182,7 +182,7 @@ def _build_disk_lines(data_folder: Path, free_gb: Callable[[Path], float] | None
     """Yield a line only if disk space is short."""
     free = (free_gb or _measure_free_gb)(data_folder)
     if free < MIN_FREE_DISK_GB:
-        to_do = "Make room, or let pictures age out sooner ([evidence] in lookout.toml)."
+        to_do = "Free some disk space, or store pictures for fewer days ([evidence] in lookout.toml)."
         yield HealthLine(what="disk", ok=False, text=f"{free:.1f} GB are left", to_do=to_do)
 
 
@@ -199,15 +199,15 @@ def _build_schedule_lines(site: Site, states: Mapping[str, ScheduleState] | None
         and _is_in_start_period(installation, site.now())
     ):
         since = installation.started_at
-        text = "`lookout up` registers them; started"
+        text = "`lookout up` is registering them; started"
         yield HealthLine(what="schedules", ok=None, unknown="starting", text=text, at=since)
         return
     if states is None and installation is not None:
-        text = "unknown: Prefect's server does not answer yet. `lookout up` runs, and its log says why."
+        text = "unknown: Prefect's server does not answer yet. `lookout up` is running; for the cause, see its log."
         yield HealthLine(what="schedules", ok=None, text=text)
         return
     if states is None:
-        to_do = "Prefect's server, which knows, does not answer. This runs it and the schedules:"
+        to_do = "Prefect's server does not answer. To start it and the schedules:"
         yield HealthLine(what="schedules", ok=None, text="unknown.", to_do=to_do, command="lookout up")
         return
     for planned in _list_scheduled(site):
@@ -238,10 +238,13 @@ def _build_schedule_line(
 ) -> HealthLine:
     label = f"schedule {planned.name}"
     if (state is None or state.paused) and is_up:
-        text = "not run yet: `lookout up` runs, but not its runner, or only deploys; its log says why."
+        text = (
+            "not run yet: `lookout up` is running, but without its runner, or only for deploys; for the cause, "
+            "see its log."
+        )
         return HealthLine(what=label, ok=False, text=text)
     if state is None or state.paused:
-        text = "nobody runs it." if state is None else "paused: nobody runs it."
+        text = "nobody runs it." if state is None else "paused: it does not run."
         return HealthLine(what=label, ok=False, text=text, to_do="This does:", command="lookout up")
     late = state.next_at is not None and now - state.next_at > MAX_SCHEDULE_DELAY
     text = f"last run {state.ended.lower()}" if state.last_at else "never ran yet"

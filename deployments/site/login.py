@@ -15,7 +15,7 @@ from deployments.site.forms import is_same_origin, read_form
 from deployments.site.page import Site
 from deployments.site.rendering import Renderer, sanitize_local_address
 
-WRONG: Final = "This token opens nothing here: it was mistyped, or revoked."
+WRONG: Final = "This token is not valid: it was mistyped or revoked."
 
 
 class LoginPages:

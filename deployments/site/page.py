@@ -158,7 +158,8 @@ class PageRequest:
         self.fields.append(FilterField(name=name, label=label, value=value, options=tuple(options)))
         if value and value not in options:
             raise PageRefused(
-                HTTPStatus.BAD_REQUEST, f"{name}={value[:80]}: it is one of {', '.join(options) or 'nothing yet'}"
+                HTTPStatus.BAD_REQUEST,
+                (f"{name}={value[:80]} is not accepted; accepted: {', '.join(options) or 'nothing yet'}"),
             )
         return value or None
 
@@ -166,7 +167,9 @@ class PageRequest:
         """Return a free-text filter; ``None`` if it is not set."""
         value = self.query.get(name, "").strip()
         if len(value) > MAX_FILTER_CHARACTERS:
-            raise PageRefused(HTTPStatus.BAD_REQUEST, f"{name}: at most {MAX_FILTER_CHARACTERS} characters")
+            raise PageRefused(
+                HTTPStatus.BAD_REQUEST, (f"{name} is too long; the maximum is {MAX_FILTER_CHARACTERS} characters")
+            )
         self.fields.append(FilterField(name=name, label=label, value=value))
         return value or None
 
@@ -179,7 +182,10 @@ class PageRequest:
     def _read_number(self, name: str, default: int, maximum: int) -> int:
         value = self.query.get(name) or str(default)
         if not (value.isascii() and value.isdecimal() and 1 <= int(value[:12]) <= maximum):
-            raise PageRefused(HTTPStatus.BAD_REQUEST, f"{name}={value[:80]}: it is a number from 1 to {maximum:,}")
+            raise PageRefused(
+                HTTPStatus.BAD_REQUEST,
+                (f"{name}={value[:80]} is not accepted; accepted: a number from 1 to {maximum:,}"),
+            )
         return int(value)
 
     @property
@@ -190,7 +196,7 @@ class PageRequest:
         if not self.visitor.sees_personal_data:
             raise PageRefused(
                 HTTPStatus.FORBIDDEN,
-                "Your token may not see personal data. The site's operator can give you one that may: "
+                "Your token may not show personal data. The operator of the site can create one that may: "
                 "`lookout site token add NAME --personal-data`.",
             )
         return True

@@ -87,7 +87,7 @@ class TokenStore:
         """Create a token and return it; only its hash is stored. Raises `ConfigError` for an existing name."""
         tokens = self.load_all()
         if any(existing.name == name for existing in tokens):
-            raise ConfigError(f"{name} has a token already: revoke it first (`lookout site token revoke {name}`)")
+            raise ConfigError(f"{name} already has a token; revoke it first (`lookout site token revoke {name}`)")
         token = BEGINNING_OF_TOKENS + _encode_base64(self.entropy())
         access_token = _build_token(name, role, sees_personal_data, _hash_token(token), at)
         self._write((*tokens, access_token))
@@ -98,7 +98,7 @@ class TokenStore:
         tokens = self.load_all()
         if all(token.name != name for token in tokens):
             names = ", ".join(token.name for token in tokens) or "none"
-            raise ConfigError(f"{name} has no token; there are: {names}")
+            raise ConfigError(f"{name} has no token; people with a token: {names}")
         self._write(tuple(token for token in tokens if token.name != name))
 
     def find_owner(self, token: str) -> AccessToken | None:
@@ -125,7 +125,7 @@ def _build_token(name: str, role: Role, personal: bool, digest: str, at: datetim
         return AccessToken(name=name, role=role, sees_personal_data=personal, sha256=digest, made_at=at)
     except ValidationError:
         raise ConfigError(
-            f"{name!r} is not a valid name: letters, digits, dots, @, + and -, with single spaces"
+            f"{name!r} is not a valid name; accepted: letters, digits, dots, @, + and -, with single spaces"
         ) from None
 
 

@@ -53,20 +53,20 @@ def encode_json(value: object) -> bytes:
 
 
 def _refuse_constant(_constant: str) -> NoReturn:
-    raise NotStrict("the JSON holds NaN or Infinity")
+    raise NotStrict("the JSON contains NaN or Infinity")
 
 
 def _parse_finite_number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise NotStrict("the JSON holds a number that is not finite")
+        raise NotStrict("the JSON contains a number that is not finite")
     return value
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields = dict(pairs)
     if len(fields) != len(pairs):
-        raise NotStrict("the JSON holds a key twice")
+        raise NotStrict("the JSON contains a key twice")
     return fields
 
 
@@ -194,7 +194,7 @@ def read_header(headers: Headers, name: str, *, max_characters: int = 1_000) -> 
     """
     values = headers.get(name, ())
     if len(values) != 1 or not 0 < len(values[0]) <= max_characters:
-        raise DeliveryRejected(RejectionReason.UNSIGNED, f"one {name} header is needed")
+        raise DeliveryRejected(RejectionReason.UNSIGNED, f"exactly one {name} header is required")
     return values[0]
 
 
@@ -217,13 +217,15 @@ def parse_payload(body: bytes, form: type[Read]) -> Read:
     except NotStrict as error:
         raise DeliveryRejected(RejectionReason.MALFORMED, str(error)) from None
     except ValidationError:
-        raise DeliveryRejected(RejectionReason.MALFORMED, "the payload has not the form of this event") from None
+        raise DeliveryRejected(
+            RejectionReason.MALFORMED, "the payload does not have the fields of this event"
+        ) from None
 
 
 def parse_git_commit(text: str) -> str:
     """Return a full commit hash in lower case. Raises `DeliveryRejected`."""
     if not _GIT_COMMIT.fullmatch(text.lower()):
-        raise DeliveryRejected(RejectionReason.MALFORMED, "the payload names no commit")
+        raise DeliveryRejected(RejectionReason.MALFORMED, "the payload has no commit")
     return text.lower()
 
 

@@ -127,7 +127,7 @@ class GitHubParser:
         """Check that both headers are there and valid."""
         if not _SIGNATURE.fullmatch(read_header(headers, SIGNATURE_HEADER)):
             raise DeliveryRejected(
-                RejectionReason.UNSIGNED, f"{SIGNATURE_HEADER} is sha256= and 64 hexadecimal digits"
+                RejectionReason.UNSIGNED, f"{SIGNATURE_HEADER} must be sha256= and 64 hexadecimal digits"
             )
         if not _EVENT.fullmatch(read_header(headers, EVENT_HEADER)):
             raise DeliveryRejected(RejectionReason.MALFORMED, f"{EVENT_HEADER} is not a valid event name")
@@ -152,7 +152,9 @@ class GitHubParser:
         received = delivery.headers[SIGNATURE_HEADER][0].removeprefix("sha256=")
         expected = [hmac.new(secret, delivery.body, hashlib.sha256).hexdigest() for secret in self._secrets]
         if not any([hmac.compare_digest(digest, received) for digest in expected]):  # noqa: C419 - all of them, always
-            raise DeliveryRejected(RejectionReason.WRONG_SIGNATURE, "not signed with the secret of this webhook")
+            raise DeliveryRejected(
+                RejectionReason.WRONG_SIGNATURE, ("the delivery is not signed with the secret of this webhook")
+            )
 
 
 def _parse_deployment_status(body: bytes) -> DeployClaim | IgnoreReason:

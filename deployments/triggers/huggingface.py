@@ -72,7 +72,9 @@ class HuggingFaceParser:
         """Check the secret in its header, so that a stranger's body is never read."""
         received = read_header(headers, SECRET_HEADER).encode("latin-1", "replace")
         if not any([hmac.compare_digest(secret, received) for secret in self._secrets]):  # noqa: C419 - all of them, always
-            raise DeliveryRejected(RejectionReason.WRONG_SIGNATURE, "not the secret of this webhook")
+            raise DeliveryRejected(
+                RejectionReason.WRONG_SIGNATURE, "the delivery has another secret than this webhook"
+            )
         check_content_type(headers)
 
     def parse(self, delivery: Delivery) -> ParsedDelivery:

@@ -54,11 +54,11 @@ def _read_secrets(variable: str, environment: Mapping[str, str]) -> tuple[str, .
     secrets = tuple(secret.strip() for secret in environment.get(variable, "").split(",") if secret.strip())
     if not secrets:
         raise ConfigError(
-            f"{variable} is not set: without it nobody can tell the sender's deliveries from anybody's. Put the "
-            "webhook's secret there; while you change it, the new and the old one with a comma"
+            f"{variable} is not set. Lookout needs it to check the sender of a delivery. Set it to the webhook's "
+            "secret; during a change, set the new and the old secret with a comma between them"
         )
     if any(len(secret) < MIN_SECRET_CHARACTERS for secret in secrets):
-        raise ConfigError(f"{variable}: a secret of fewer than {MIN_SECRET_CHARACTERS} characters can be guessed")
+        raise ConfigError(f"{variable} is too short; use at least {MIN_SECRET_CHARACTERS} characters")
     return secrets
 
 
@@ -109,7 +109,7 @@ class Routes:
             return Deploys(tuple(self._build_deploy(target, report, received_at) for target in targets))
         except ValidationError:
             raise DeliveryRejected(
-                RejectionReason.MALFORMED, "a commit, environment or pull request has no usable name"
+                RejectionReason.MALFORMED, "the name of a commit, environment or pull request is not valid"
             ) from None
 
     def _build_deploy(self, target: str, report: DeployClaim, received_at: datetime) -> ReportedDeploy:

@@ -78,9 +78,9 @@ def decode_secret(secret: str) -> bytes:
     try:
         key = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
     except (binascii.Error, ValueError):
-        raise ConfigError("a Standard Webhooks secret is base64, with or without whsec_ before it") from None
+        raise ConfigError("a Standard Webhooks secret must be base64, with or without the prefix whsec_") from None
     if not key:
-        raise ConfigError("a Standard Webhooks secret is empty")
+        raise ConfigError("the Standard Webhooks secret is empty")
     return key
 
 
@@ -97,9 +97,11 @@ class StandardParser:
     def check_headers(self, headers: Headers) -> None:
         """Check that the three headers are there and valid."""
         if not _ID.fullmatch(read_header(headers, ID_HEADER)):
-            raise DeliveryRejected(RejectionReason.UNSIGNED, f"{ID_HEADER} is at most 256 visible characters")
+            raise DeliveryRejected(
+                RejectionReason.UNSIGNED, (f"{ID_HEADER} must have at most 256 visible characters")
+            )
         if not _TIMESTAMP.fullmatch(read_header(headers, TIMESTAMP_HEADER)):
-            raise DeliveryRejected(RejectionReason.UNSIGNED, f"{TIMESTAMP_HEADER} is seconds since 1970")
+            raise DeliveryRejected(RejectionReason.UNSIGNED, f"{TIMESTAMP_HEADER} must be the seconds since 1970")
         read_header(headers, SIGNATURE_HEADER, max_characters=5_000)
         check_content_type(headers)
 
@@ -140,13 +142,16 @@ class StandardParser:
             if signature.startswith("v1,")
         ]
         if not any([hmac.compare_digest(ours, theirs) for ours in expected for theirs in received]):  # noqa: C419 - all, always
-            raise DeliveryRejected(RejectionReason.WRONG_SIGNATURE, "not signed with the secret of this webhook")
+            raise DeliveryRejected(
+                RejectionReason.WRONG_SIGNATURE, ("the delivery is not signed with the secret of this webhook")
+            )
 
     def _check_time(self, delivery: Delivery) -> None:
         difference_s = abs(delivery.received_at.timestamp() - int(_get_header(delivery, TIMESTAMP_HEADER)))
         if difference_s > TOLERANCE_S:
             raise DeliveryRejected(
-                RejectionReason.STALE, f"more than {TOLERANCE_S} s old or ahead: look at the clocks"
+                RejectionReason.STALE,
+                f"the delivery's time differs by more than {TOLERANCE_S} s; check the clocks of both machines",
             )
 
 

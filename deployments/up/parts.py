@@ -140,7 +140,7 @@ def _list_checks(
     if config.alerts.slack_buttons:
         yield lambda: parse_signing_secrets(environment.get(SLACK_SECRET))
         yield lambda: check_variable_set(
-            TOKEN_VARIABLE, environment, "alerts.slack_buttons needs a bot: a webhook has no buttons"
+            TOKEN_VARIABLE, environment, "alerts.slack_buttons needs a bot token, because a webhook has no buttons"
         )
         yield lambda: check_port_free(
             host, port + 1, "the receiver of Slack's buttons", f"--port {suggest_port(port)}"
@@ -157,7 +157,7 @@ def _format_another_port(config: Config, port: int) -> str:
     if config.site.port:
         return "port under [site]"
     other = suggest_port(port)
-    return f"--port {other}, and the site has {other + 2}"
+    return f"--port {other}; the site then uses {other + 2}"
 
 
 def suggest_port(port: int) -> int:

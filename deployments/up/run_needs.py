@@ -34,7 +34,7 @@ def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]
     tracing = config.tracing(name)
     if tracing is not None:
         yield partial(
-            check_variable_set, tracing.key_env, environment, f"{place}.langsmith reads traces with it (key_env)"
+            check_variable_set, tracing.key_env, environment, f"{place}.langsmith needs it to read traces (key_env)"
         )
     if target.experiments is not None:
         yield from _list_platform_checks(config, target.experiments, environment, f"{place}.experiments")

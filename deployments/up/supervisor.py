@@ -116,7 +116,7 @@ class Supervisor:
                 break
             deaths = 1 if stood else deaths + 1
             pause_s = self._policy.compute_pause_s(deaths)
-            self._reports.log(part.name, f"ended with code {code}; started again in {pause_s:g} s")
+            self._reports.log(part.name, f"ended with code {code}; restart in {pause_s:g} s")
             if deaths == self._policy.deaths_before_alert:
                 self._start_report(self._reports.report_crash_loop(part.name, deaths, code))
             await self._sleep_unless_stopped(pause_s)
@@ -127,7 +127,7 @@ class Supervisor:
         try:
             process, log = await self._start_guard(part)
         except OSError as error:
-            self._reports.log(part.name, f"cannot be started: {error.strerror}")
+            self._reports.log(part.name, f"cannot start: {error.strerror}")
             return False, CANNOT_START_CODE
         copying = asyncio.create_task(self._copy_log(part.name, log))
         ending = asyncio.create_task(process.wait())
@@ -164,7 +164,7 @@ class Supervisor:
     def _finish_report(self, task: asyncio.Task[None]) -> None:
         self._report_tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._reports.log(SUPERVISOR_NAME, f"no alert could be sent: {type(error).__name__}")
+            self._reports.log(SUPERVISOR_NAME, f"the alert could not be sent: {type(error).__name__}")
 
     async def _start_guard(self, part: SupervisedProcess) -> tuple[Process, int]:
         """Start a part's guard; return it and the log's file descriptor."""

@@ -58,7 +58,7 @@ async def notify(
         context = ObservationContext(
             target=notifier.target, run_id=notifier.run_id, seen_at=notifier.now(), owner=Capability.DELIVERY
         )
-        detail = f"A message could not go its usual way: {report.refusals[0]}"
+        detail = f"Lookout could not send a message through the usual channel: {report.refusals[0]}"
         refusal = observe_monitor_fault(context, fault_name=ALERT_REFUSED, detail=detail)
         await asyncio.to_thread(record_alerts, notifier, [refusal], NO_SUMMARY, None)
         await send_outbox(notifier)

@@ -144,8 +144,8 @@ def end_hung_process(notifier: Notifier, beat: Heartbeat, *, after_s: float, sto
 
 async def _report_hang(notifier: Notifier, beat: Heartbeat, after_s: float) -> None:
     detail = (
-        f"The run was not over after {after_s:g} s and did not react: its process was ended. "
-        "Answers that arrived are stored, and the next run within the hour continues from there."
+        f"The run did not end within {after_s:g} s and did not react, so Lookout stopped its process. All answers "
+        "so far are stored; the next run within the hour continues with them."
     )
     await asyncio.gather(
         notify_fault(notifier, Fault(HUNG_RUN, detail)),

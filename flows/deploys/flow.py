@@ -208,9 +208,8 @@ async def _count_failure(poller: DeployPoller, target: str, error: str) -> None:
         return
     since = f"{outage.since:%Y-%m-%d %H:%M} UTC" if outage.since else "now"
     detail = (
-        f"The Hub did not say which commit {target} runs in {plural(outage.failures, 'poll')} in a row, "
-        f"since {since}: {error}. If a webhook got lost meanwhile, Lookout finds that deploy as soon as the Hub "
-        "answers."
+        f"The Hub did not say which commit {target} runs in {plural(outage.failures, 'poll')} in a row, since "
+        f"{since}: {error}. If a webhook was lost, Lookout finds that deploy when the Hub answers again."
     )
     await notify_fault(poller.notifier(), Fault(_build_hub_outage_name(target), detail))
     await asyncio.to_thread(store.store_owner_notice)
@@ -221,7 +220,7 @@ async def _resolve_outage(poller: DeployPoller, target: str) -> None:
     outage = await asyncio.to_thread(store.read)
     if outage.notified:
         source = "The Hub" if target in poller.targets else "GitHub"
-        text = f"{source} says again which commit {target} runs."
+        text = f"{source} reports the commit of {target} again."
         try:
             await resolve_faults(poller.notifier(), {_build_hub_outage_name(target): text}, began_at=poller.now())
         except WarehouseError:

@@ -137,7 +137,7 @@ class GitHubDestination:
             ):
                 await post(api)
         except TimeoutError:
-            return (NotifyTransient(f"GitHub was too slow: not over after {POST_TIMEOUT_S:g} s"),)
+            return (NotifyTransient(f"GitHub did not answer within {POST_TIMEOUT_S:g} s"),)
         except NotifyError as error:
             return (error,)
         return ()
@@ -152,4 +152,4 @@ def format_comment_result(posted: CommentResult, pull: PullRequest) -> str:
         case CommentStatus.UPDATED:
             return f"updated the comment on {named}: {posted.address}"
         case CommentStatus.NEWER:
-            return f"left {named} alone: a newer run's results are there already: {posted.address}"
+            return f"did not change {named}, because it already has the results of a newer run: {posted.address}"

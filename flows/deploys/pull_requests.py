@@ -59,7 +59,9 @@ async def post_results(run: LiveRun, report: RunReport) -> None:
         if errors:
             named = f"{pull.repository}#{pull.number}"
             why = "; ".join(str(error) for error in errors)
-            await notify_fault(run.context.notifier, Fault(NOT_POSTED, f"The results are not on {named}: {why}"))
+            await notify_fault(
+                run.context.notifier, Fault(NOT_POSTED, (f"Lookout could not post the results on {named}: {why}"))
+            )
 
 
 async def _post_state(run: LiveRun, state: State, text: str) -> None:
@@ -95,8 +97,8 @@ async def _build_destination(run: LiveRun, pull: PullRequest, patience: GitHubRe
     context = run.context
     if pull.repository.casefold() not in list_repositories(context.config, context.target.name):
         raise NotForPosting(
-            f"no [[deploys.triggers]] of {context.target.name} names the repository {pull.repository}; results go "
-            "to no other"
+            f"no [[deploys.triggers]] of {context.target.name} has the repository {pull.repository}, and Lookout "
+            "posts results only to configured repositories"
         )
     variables, config_path = context.environment, context.request.config_path
     folder = (config_path or context.configured.suite).absolute().parent
@@ -127,15 +129,16 @@ async def load_token(settings: GitHubSettings, variables: Mapping[str, str]) -> 
         return token
     if settings.token_block is None:
         raise NotForPosting(
-            f"there is no token: set {TOKEN_VARIABLE} where runs are worked on, or name a Prefect Secret block as "
-            "github.token_block in lookout.toml; it needs `pull-requests: write` and `statuses: write`"
+            f"there is no GitHub token. Set {TOKEN_VARIABLE} where runs are executed, or set github.token_block "
+            "in lookout.toml to a Prefect Secret block. The token needs `pull-requests: write` and `statuses: "
+            "write`"
         )
     try:
         block = cast("Secret[str]", await Secret.aload(settings.token_block))
         return _check_text(block.get())
     except (ConfigError, ValueError) as error:
         raise NotForPosting(
-            f"github.token_block: Prefect has no Secret block {settings.token_block!r} with a text "
+            f"github.token_block: Prefect has no Secret block {settings.token_block!r} with a token "
             f"({type(error).__name__})"
         ) from None
 

@@ -117,10 +117,10 @@ async def start_waiting_deploys(
 def _format_reason(plan: RunPlan, error: BaseException) -> str:
     """Format why no run was created. Only the HTTP status is named, since the response may hold the parameters."""
     if isinstance(error, httpx.HTTPStatusError):
-        return f"Prefect answered HTTP {error.response.status_code} when a run of {plan.deployment} was asked for"
+        return f"Prefect answered HTTP {error.response.status_code} to the request for a run of {plan.deployment}"
     if isinstance(error, PrefectException):
         return (
-            f"Prefect has no deployment {plan.deployment} ({type(error).__name__}): is `deploys.deployment` its "
-            "name, and is it registered?"
+            f"Prefect has no deployment {plan.deployment} ({type(error).__name__}): check that "
+            "`deploys.deployment` is its name, and that it is registered"
         )
     return f"Prefect does not answer ({type(error).__name__})"

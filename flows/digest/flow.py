@@ -130,7 +130,10 @@ def build_digest_id(target: str, now: datetime) -> str:
 
 def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[DigestFigure, ...]:
     if not runs:
-        no_runs = DigestFigure(label="runs", value="none in the last day: is the schedule alive?")
+        no_runs = DigestFigure(
+            label="runs",
+            value="no nightly run in the last day: check that the schedule is on and a worker is running",
+        )
         return (no_runs,) if expected else ()
     newest = runs[0]
     verdicts = [run.verdict for run in runs]
@@ -183,11 +186,14 @@ def _build_nightly_figures(
 def _format_missing_nightly(newest: NightlyReport | None, due: datetime, now: datetime) -> str:
     if newest is None:
         return "no night of live traffic was graded yet"
-    due_night = f"the one until {due:%Y-%m-%d %H:%M} UTC"
+    due_night = f"the night until {due:%Y-%m-%d %H:%M} UTC"
     if now - due < GRADING_GRACE:
         return f"{due_night} is not graded yet"
     last = f"{newest.due_at:%Y-%m-%d %H:%M} UTC"
-    return f"{due_night} is missing, the last one graded is of {last}: is the schedule alive?"
+    return (
+        f"{due_night} is missing; the last graded night is of {last}. Check that the schedule is on and a worker "
+        "is running"
+    )
 
 
 def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigure]:
@@ -208,7 +214,7 @@ def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigu
         "reports": format_reports(nightly.reports) if nightly.reports is not None else "",
         "clarifying questions": format_questions(nightly.questions) if nightly.questions.questions else "",
         "drift": nightly.drift_reading.text if nightly.drift_reading is not None else "",
-        "not read to its end": "; ".join(nightly.interrupted),
+        "not read to the end": "; ".join(nightly.interrupted),
     }
     for label, value in figures.items():
         if value:
@@ -234,7 +240,7 @@ def _build_monitor_figures(incidents: Sequence[Incident], alerts: AlertSettings)
     if not open_faults or alerts.slack_monitor_channel is not None:
         return ()
     return (
-        DigestFigure(label="monitor", value=f"{plural(open_faults, 'fault')} open: `lookout alerts` lists them"),
+        DigestFigure(label="monitor", value=f"{plural(open_faults, 'fault')} open; `lookout alerts` lists them"),
     )
 
 

@@ -40,7 +40,7 @@ STATION_TIMEOUT_S: Final = 300.0
 """For one station, which may wait for a slow judge or half a minute for the warehouse."""
 REPORT_FILE: Final = "drill.json"
 """In the data folder: the report of the newest drill, readable without the warehouse."""
-PASSED_TEXT: Final = "Drill: this one passed, so there is nothing more to do."
+PASSED_TEXT: Final = "Drill: passed, no action needed."
 MISSING_DRILL_FAULT: Final = "DrillMissing"
 """The name of the fault about missing drills."""
 
@@ -124,7 +124,7 @@ class Course:
             async with asyncio.timeout(STATION_TIMEOUT_S):
                 await asyncio.to_thread(self._store)
         except (MonitorError, OSError, TimeoutError) as error:
-            log_line(f"the drill could not be stored: {redact(str(error))}")
+            log_line(f"Lookout could not store the drill: {redact(str(error))}")
         if self._report.failed is not None:
             await notify_failure(self._drill, self._report)
         await self._resolve_incidents()
@@ -159,29 +159,33 @@ async def _run_station(station: Station) -> tuple[StationState, str, str]:
     except StationFailed as failed:
         return StationState.FAILED, str(failed), failed.to_do
     except TimeoutError:
-        return StationState.FAILED, f"it was not done after {STATION_TIMEOUT_S:g} s", "`lookout doctor` tells more"
+        return (
+            StationState.FAILED,
+            f"it did not end within {STATION_TIMEOUT_S:g} s",
+            ("run `lookout doctor` for details"),
+        )
     except Exception as error:  # noqa: BLE001 - whatever breaks there, the drill says where
         text = str(error) if isinstance(error, MonitorError) else f"{type(error).__name__}: {error}"
-        return StationState.FAILED, text, "`lookout doctor` tells more"
+        return StationState.FAILED, text, "run `lookout doctor` for details"
 
 
 def format_failure_title(report: DrillReport) -> str:
     """Format the first line of the alert about a failed drill."""
     failed = report.failed
     where = failed.station.place if failed else "its end"
-    return f"Drill failed at {where}: a real fault might go unreported"
+    return f"Drill failed at {where}: Lookout may not report a real fault"
 
 
 def format_failure_text(report: DrillReport) -> str:
     """Format the alert about a failed drill: the finding, how to fix it, and which stations passed."""
     failed = report.failed
     if failed is None:
-        raise AssertionError("only of a drill that failed")
+        raise AssertionError("internal error: this message exists only for a failed drill")
     worked = ", ".join(result.station.value for result in report.stations if result.state is StationState.PASSED)
-    before = f" What worked before that: {worked}." if worked else ""
+    before = f" Passed before that: {worked}." if worked else ""
     to_do = f" To do: {failed.to_do}." if failed.to_do else ""
     finding = _format_sentence(failed.found)
-    return f"{finding}.{to_do}{before} To try again: lookout drill.".replace("`", "")
+    return f"{finding}.{to_do}{before} To repeat the drill: lookout drill.".replace("`", "")
 
 
 def _format_sentence(finding: str) -> str:
@@ -248,7 +252,7 @@ async def _store_for_later(drill: DrillContext, report: DrillReport) -> None:
         notifier = build_drill_notifier(drill, open_store(drill.config))
         await notify(notifier, [_observe_failure(drill, report)])
     except (MonitorError, OSError) as error:
-        log_line(f"nor could it be stored: {redact(str(error))}")
+        log_line(f"and Lookout could not store the drill: {redact(str(error))}")
 
 
 def store_report(data_folder: Path, report: DrillReport) -> None:

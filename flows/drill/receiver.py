@@ -54,7 +54,7 @@ async def _deliver(
 ) -> None:
     secret = drill.environment.get(SECRETS[provider], "").split(",")[0].strip()
     if not secret:
-        raise StationFailed(f"{SECRETS[provider]} is not set", "set it where `lookout up` is started")
+        raise StationFailed(f"{SECRETS[provider]} is not set", "set it in the environment of `lookout up`")
     signed = sign_delivery(provider, secret, drill.drill_id, int(drill.now().timestamp()))
     try:
         response = await client.post(
@@ -63,19 +63,19 @@ async def _deliver(
     except httpx.HTTPError as error:
         raise StationFailed(
             f"the receiver of deploys does not answer at its port ({type(error).__name__})",
-            "see the log of `lookout up`: its part `receiver`",
+            "read the log of `lookout up`, part `receiver`",
         ) from error
     reply = response.text[:100]
     if response.status_code == HTTPStatus.OK and reply.startswith(NOT_FOR_US_PREFIX):
         return
     if response.status_code == HTTPStatus.UNAUTHORIZED:
         raise StationFailed(
-            f"the receiver refuses what {SECRETS[provider]} signs: {reply}",
-            "start `lookout up` again with the secret that is valid now",
+            f"the receiver refuses deliveries signed with {SECRETS[provider]}: {reply}",
+            "restart `lookout up` with the present secret",
         )
     raise StationFailed(
-        f"something else than the receiver answers at its port (HTTP {response.status_code})",
-        "see what has taken the port: ss -ltnp; then start `lookout up` again, or name another --port",
+        f"another program answers at the receiver's port (HTTP {response.status_code})",
+        "find the program on this port: ss -ltnp; then restart `lookout up`, or choose another --port",
     )
 
 

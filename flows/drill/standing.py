@@ -34,7 +34,7 @@ class DrillStanding(NamedTuple):
 def build_standing(report: DrillReport | None, settings: DrillSettings, now: datetime) -> DrillStanding:
     """Build the state of drills at ``now`` from ``report``, the newest drill."""
     if report is None:
-        return DrillStanding(DrillState.NEVER, "none was done yet", "lookout drill")
+        return DrillStanding(DrillState.NEVER, "there was no drill yet", "lookout drill")
     done = f"{report.started_at:%Y-%m-%d %H:%M} UTC"
     failed = report.failed
     if failed is not None:
@@ -43,11 +43,13 @@ def build_standing(report: DrillReport | None, settings: DrillSettings, now: dat
         )
     age = now - report.started_at
     if settings.enabled and settings.cron and age > timedelta(days=settings.missing_after_days):
-        text = f"the last one was {plural(age.days, 'day')} ago, {done}: its schedule or the worker is dead"
+        text = f"the last drill was {plural(age.days, 'day')} ago, {done}: the schedule or the worker does not run"
         return DrillStanding(DrillState.OVERDUE, text, "lookout drill")
     if not report.finished and age < MAX_DRILL_DURATION:
-        return DrillStanding(DrillState.NEVER, f"one is under way since {done}, or was killed", "lookout drill")
+        return DrillStanding(
+            DrillState.NEVER, f"a drill has been active since {done}, or was killed", "lookout drill"
+        )
     if not report.passed:
-        return DrillStanding(DrillState.FAILED, f"did not come to its end, {done}", "lookout drill")
+        return DrillStanding(DrillState.FAILED, f"did not finish, {done}", "lookout drill")
     seconds = f"{report.message_after_s:.1f} s" if report.message_after_s is not None else "an unknown time"
     return DrillStanding(DrillState.PROVED, f"passed {done}, {seconds} from a wrong answer to Slack")

@@ -61,14 +61,15 @@ def _check_folder_is_writable(folder: Path) -> str:
     except OSError as error:
         probe.unlink(missing_ok=True) if os.access(folder, os.W_OK) else None
         raise StationFailed(
-            f"{folder} cannot be written: {error.strerror}", "make room, or let it be written"
+            f"{folder} cannot be written: {error.strerror}", "free some disk space, or make the folder writable"
         ) from error
     free = shutil.disk_usage(folder).free
     if free < MIN_FREE_BYTES:
         raise StationFailed(
-            f"only {free / 1e6:,.0f} MB are free at {folder}", "make room, or let pictures age out sooner"
+            f"only {free / 1e6:,.0f} MB are free at {folder}",
+            "free some disk space, or store pictures for fewer days ([evidence] in lookout.toml)",
         )
-    return f"{folder} can be written, {free / 1e9:.1f} GB free"
+    return f"{folder} is writable, {free / 1e9:.1f} GB free"
 
 
 async def check_suites(drill: DrillContext) -> str:
@@ -84,7 +85,7 @@ async def check_suites(drill: DrillContext) -> str:
 async def check_schedules(drill: DrillContext) -> str:
     """Check that every scheduled deployment is registered and not paused."""
     if drill.prefect_api is None:
-        raise NotSetUp("without a worker no schedule is looked at")
+        raise NotSetUp("schedules are not checked, because there is no worker")
     from prefect.client.orchestration import PrefectClient  # reads its settings at import
     from prefect.exceptions import ObjectNotFound
 
@@ -96,12 +97,12 @@ async def check_schedules(drill: DrillContext) -> str:
                 registered = await client.read_deployment_by_name(deployment.full_name)
             except ObjectNotFound:
                 raise StationFailed(
-                    f"{deployment.full_name} is not registered at Prefect", "start `lookout up` again"
+                    f"{deployment.full_name} is not registered at Prefect", "restart `lookout up`"
                 ) from None
             if registered.paused or not any(row.active for row in registered.schedules):
                 raise StationFailed(
-                    f"{deployment.full_name} is paused, so it never runs by itself",
-                    "resume it on its page in the Prefect UI, or start `lookout up` again",
+                    f"{deployment.full_name} is paused, so it never runs on schedule",
+                    "resume it in the Prefect UI, or restart `lookout up`",
                 )
     return f"{plural(len(timed), 'schedule')} on"
 
@@ -110,7 +111,7 @@ async def check_network(drill: DrillContext) -> str:
     """Check that Slack can be reached by name, and through the proxy if one is set."""
     url = _find_slack_url(drill.config, drill.environment)
     if url is None:
-        raise NotSetUp("no Slack credentials, so nothing outside is needed")
+        raise NotSetUp("no Slack credentials, so no outside server is needed")
     host = urlsplit(url).hostname or ""
     scheme = urlsplit(url).scheme
     proxied = scheme in getproxies() and not proxy_bypass(host)
@@ -125,7 +126,7 @@ async def check_network(drill: DrillContext) -> str:
     _store_server_time(drill, response)
     is_from_slack = _is_slack_response(response) or (variable is None and response.is_server_error)
     if url.endswith(_API_TEST) and not is_from_slack:
-        raise _build_network_failure(host, variable, f"HTTP {response.status_code}, which is not Slack's answer")
+        raise _build_network_failure(host, variable, f"HTTP {response.status_code}, which is not from Slack")
     return f"{host} answers" + (f" through the proxy of {variable}" if variable else "")
 
 
@@ -146,19 +147,17 @@ async def _check_name_resolves(host: str) -> None:
     except OSError as error:
         raise StationFailed(
             f"DNS: the name {host} does not resolve",
-            f"see whether this machine has a name server that answers: getent hosts {host}",
+            f"check that this machine has a working name server: getent hosts {host}",
         ) from error
 
 
 def _build_network_failure(host: str, variable: str | None, reason: str) -> StationFailed:
     if variable is not None:
         return StationFailed(
-            f"the proxy that {variable} names is in the way of {host}: {reason}",
+            f"the proxy in {variable} blocks {host}: {reason}",
             f"fix {variable}, or allow {host} in the proxy",
         )
-    return StationFailed(
-        f"{host} cannot be reached: {reason}", "see whether a firewall, a proxy or a page to sign in is in between"
-    )
+    return StationFailed(f"{host} cannot be reached: {reason}", "check firewalls, proxies and network login pages")
 
 
 def _is_slack_response(response: httpx.Response) -> bool:
@@ -180,7 +179,7 @@ def _store_server_time(drill: DrillContext, response: httpx.Response) -> None:
 async def check_clock(drill: DrillContext) -> str:
     """Check this machine's clock against Slack's."""
     if drill.outside_at is None:
-        raise NotSetUp("nobody outside said what time it is")
+        raise NotSetUp("the clock was not checked: no server outside gave the time")
     theirs, ours = drill.outside_at
     off_s = (ours - theirs).total_seconds()
     if abs(off_s) > MAX_CLOCK_OFFSET_S:
@@ -212,9 +211,9 @@ async def check_hallucination_logs(drill: DrillContext) -> str:
         except (MonitorError, OSError) as error:
             raise StationFailed(
                 f"the log of {name} cannot be read: {error}",
-                f"see targets.{name}.hallucination_log.at and its rights",
+                f"check targets.{name}.hallucination_log.at and the permissions of the file",
             ) from error
-    return f"a planted line was read; {plural(len(logs), 'log')} can be opened"
+    return f"Lookout read a planted line and can open {plural(len(logs), 'log')}"
 
 
 def _check_planted_line(drill: DrillContext) -> None:
@@ -225,7 +224,7 @@ def _check_planted_line(drill: DrillContext) -> None:
         batches = list(read_new_batches(files, DRILL_TARGET, None, is_whole=is_whole_entry))
     entries = [parse_line(DRILL_TARGET, line) for batch in batches for line in batch.lines]
     if not any(isinstance(entry, HallucinationEntry) and entry.reply.blocked_reply == planted for entry in entries):
-        raise StationFailed("a line that was planted in a log was not read", "`lookout doctor` tells more")
+        raise StationFailed("Lookout did not read a planted line in a log", "run `lookout doctor` for details")
 
 
 def _check_log_opens(place: LogPlace, settings: HallucinationLogSettings) -> None:

@@ -35,7 +35,7 @@ SILENCE_TIMEOUT_S: Final = 400.0
 """Longer than one station may take; after that the worker is gone or hangs."""
 STATIONS_BEFORE_WORKER: Final = 2
 """The stations Prefect and worker, which come before those that the worker itself runs."""
-START_UP_HINT: Final = "start `lookout up` (or the worker of your work pool), and see its log"
+START_UP_HINT: Final = "start `lookout up` (or the worker of your work pool), and read its log"
 
 
 async def run_drill_by_worker(
@@ -71,7 +71,7 @@ async def _find_prefect_api(config: Config, environment: Mapping[str, str]) -> s
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise StationFailed(
             f"the Prefect server does not answer ({type(error).__name__})",
-            "start it; it is named by prefect.api_url",
+            "start the server at prefect.api_url",
         ) from error
     return api
 
@@ -106,7 +106,7 @@ class _DrillFollower:
             except StationFailed as failed:
                 self._add_result(DrillStation.WORKER, StationState.FAILED, str(failed), began_s, failed.to_do)
                 raise
-            self._add_result(DrillStation.WORKER, StationState.PASSED, "a worker took the drill up", began_s)
+            self._add_result(DrillStation.WORKER, StationState.PASSED, "a worker started the drill", began_s)
             return await self._wait_for_end(client, run)
 
     def _add_result(
@@ -125,7 +125,7 @@ class _DrillFollower:
             deployment = await client.read_deployment_by_name(DEPLOYMENT)
         except ObjectNotFound:
             raise StationFailed(
-                f"nobody has registered {DEPLOYMENT} at this Prefect server", START_UP_HINT
+                f"the deployment {DEPLOYMENT} is not registered at this Prefect server", START_UP_HINT
             ) from None
         parameters = {"config_path": str(self._drill.config_path), "drill_id": self._drill.drill_id}
         run = await client.create_flow_run_from_deployment(
@@ -137,8 +137,8 @@ class _DrillFollower:
             run.state.is_running() or run.state.is_final()
         ):
             if self._drill.monotonic() > end_s:
-                await client.set_flow_run_state(run.id, Cancelled(message="no worker took it up"), force=True)
-                raise StationFailed(f"no worker took the drill up in {limit_s:g} s", START_UP_HINT)
+                await client.set_flow_run_state(run.id, Cancelled(message="no worker started it"), force=True)
+                raise StationFailed(f"no worker started the drill within {limit_s:g} s", START_UP_HINT)
             # Prefect sends no event to a client that waits.
             await asyncio.sleep(POLL_S)
         return run
@@ -153,7 +153,7 @@ class _DrillFollower:
             if report is not None and report.finished:
                 return report.prepend_stations(tuple(self.results[:STATIONS_BEFORE_WORKER]))
             if self._drill.monotonic() - last_news_s > SILENCE_TIMEOUT_S:
-                raise self._build_worker_failure(f"the worker said nothing more for {SILENCE_TIMEOUT_S:g} s")
+                raise self._build_worker_failure(f"the worker sent no update for {SILENCE_TIMEOUT_S:g} s")
             if state is not None and state.is_final():
                 if (stored_report := await asyncio.to_thread(self._read_stored_report)) is not None:
                     return stored_report
@@ -185,6 +185,6 @@ class _DrillFollower:
         return report
 
     def _build_worker_failure(self, reason: str) -> StationFailed:
-        failed = StationFailed(reason, "see the log of `lookout up`, or of the worker")
+        failed = StationFailed(reason, "read the log of `lookout up`, or of the worker")
         self._add_result(DrillStation.WORKER, StationState.FAILED, reason, self._drill.monotonic(), failed.to_do)
         return failed

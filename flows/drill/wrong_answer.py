@@ -96,14 +96,14 @@ class WrongAnswer:
     def shadow(self) -> ShadowPage:
         """The page, once it serves."""
         if self.page is None:
-            raise AssertionError("the shadow page comes first")
+            raise AssertionError("internal error: the shadow page must be first")
         return self.page
 
     @property
     def cases(self) -> Suite:
         """The cases to ask, once they were loaded."""
         if self.suite is None:
-            raise AssertionError("the shadow page comes first")
+            raise AssertionError("internal error: the shadow page must be first")
         return self.suite
 
 
@@ -119,7 +119,7 @@ async def start_page(drill: DrillContext, answer: WrongAnswer) -> str:
     )
     answer.process = process
     if process.stdout is None:
-        raise AssertionError("its output was asked for")
+        raise AssertionError("internal error: the output was not requested")
     async with asyncio.timeout(PAGE_START_TIMEOUT_S):
         line = await process.stdout.readline()
     if not line:
@@ -169,7 +169,8 @@ async def ask_in_browser(drill: DrillContext, answer: WrongAnswer) -> str:
     for case, result, at_s, at in answers:
         if isinstance(result, NoAnswer):
             raise StationFailed(
-                f"no answer came back: {result.detail}", "lookout browser install; `lookout doctor` tells more"
+                f"there was no answer: {result.detail}",
+                ("run `lookout browser install`; `lookout doctor` shows details"),
             )
         answer.results.append(CaseResult(case=case, result=result, assessment=assess(case, result, ())))
         if case.id == answer.shadow.wrong:
@@ -188,10 +189,10 @@ async def check_graders(drill: DrillContext, answer: WrongAnswer) -> str:
             raise StationFailed(
                 f"an answer that is {expected.value} was graded {result.assessment.outcome.value}: "
                 f"{result.assessment.reason}",
-                "this is a fault of Lookout: please report it with this line",
+                "internal error of Lookout; please report it with this line",
             )
     wrong = next(result for result in answer.results if result.case.id == answer.shadow.wrong)
-    return f"the planted fault was found: {', '.join(wrong.assessment.failure_kinds)}"
+    return f"Lookout found the planted fault: {', '.join(wrong.assessment.failure_kinds)}"
 
 
 def _grade_result(panel: Sequence[Grader], result: CaseResult) -> CaseResult:
@@ -207,12 +208,12 @@ async def check_judges(drill: DrillContext, answer: WrongAnswer) -> str:
     name, target = next(iter(drill.config.targets.items()))
     plan = plan_judge(drill.config.judge, build_target_record(name, target), drill.environment)
     if plan.why_off:
-        raise StationFailed(f"the judge is off: {plan.why_off}", "set the key where `lookout up` is started")
+        raise StationFailed(f"the judge is off: {plan.why_off}", "set the key in the environment of `lookout up`")
     outcomes = await try_judges(plan, drill.environment, nonce=drill.nonce)
     bad = next((outcome for outcome in outcomes if not outcome.distinguished), None)
     if bad is not None:
         raise StationFailed(
-            f"{bad.model}: {bad.detail}", "see its key and its provider; `lookout doctor` tries it again"
+            f"{bad.model}: {bad.detail}", "check the key and the provider; `lookout doctor` tests the judge again"
         )
     return f"{', '.join(outcome.model for outcome in outcomes)} passed a right answer and failed a wrong one"
 
@@ -232,10 +233,10 @@ async def check_gate(drill: DrillContext, answer: WrongAnswer) -> str:
     report = evaluate(facts, answer.results, drill.config.gate, suite=answer.cases.cases)
     if report.verdict is not Verdict.FAIL:
         raise StationFailed(
-            f"a severity-3 failure came to {report.verdict}, not FAIL",
-            "see [gate] in lookout.toml: it lets this pass",
+            f"the verdict of a severity-3 failure was {report.verdict}, not FAIL",
+            "check [gate] in lookout.toml, which lets this failure pass",
         )
-    return "FAIL, as it must be"
+    return "FAIL, as expected"
 
 
 async def check_journal(drill: DrillContext, answer: WrongAnswer, report: DrillReport) -> str:
@@ -248,7 +249,7 @@ async def check_journal(drill: DrillContext, answer: WrongAnswer, report: DrillR
     except (MonitorError, OSError) as error:
         raise StationFailed(
             f"the journal in {journal_place} cannot be written: {error}",
-            "see warehouse.journal, its disk or bucket",
+            "check warehouse.journal, its disk or its bucket",
         ) from error
     return f"written to {journal_place} and read back"
 
@@ -262,10 +263,10 @@ async def check_warehouse(drill: DrillContext, answer: WrongAnswer) -> str:
     except (MonitorError, OSError) as error:
         raise StationFailed(
             f"the warehouse cannot be loaded: {error}",
-            "stop the process that holds it; where it is damaged: lookout warehouse rebuild",
+            "stop the process that uses it; if it is damaged: lookout warehouse rebuild",
         ) from error
     if not stored:
-        raise StationFailed("the warehouse did not take the drill in", "lookout warehouse check")
+        raise StationFailed("the warehouse did not load the drill", "lookout warehouse check")
     return "loaded and asked"
 
 
@@ -276,34 +277,34 @@ async def check_outbox(drill: DrillContext, answer: WrongAnswer) -> str:
     context = ObservationContext(
         target=DRILL_TARGET, run_id=drill.drill_id, seen_at=drill.now(), owner=Capability.DRILL
     )
-    title = f"Drill, no action needed: a planted wrong answer was reported here {after_s:.0f} s after it was given"
+    title = f"Drill, no action needed: Lookout reported a planted wrong answer here after {after_s:.0f} s"
     detail = format_passed_message(answer.shadow.fault, judged=drill.config.judge is not None)
     observation = drill_observation(context, title=title, detail=detail, failed=False)
     alerts = await notify(notifier, [observation])
     drill_alert = next((alert for alert in alerts if alert.target == DRILL_TARGET), None)
     if drill_alert is None:
         raise StationFailed(
-            "no message was made of the wrong answer",
-            "see whether a silence covers everything: lookout alerts silences",
+            "Lookout created no alert for the planted wrong answer",
+            "check the silences: lookout alerts silences",
         )
     answer.alert_id, answer.incident = drill_alert.id, observation.fingerprint
     if not await asyncio.to_thread(list_receipts, notifier.store, drill_alert.id):
         waiting, oldest = await asyncio.to_thread(count_other_alerts_to_send, notifier.store, drill_alert.id)
         since = f", the oldest since {oldest:%Y-%m-%d %H:%M} UTC" if oldest else ""
         raise StationFailed(
-            f"the message was not taken out of the outbox: {waiting} wait before it{since}",
+            f"the message is still in the outbox: {waiting} messages are before it{since}",
             "lookout sql 'from unsent_alerts'",
         )
-    return "the message was stored and taken out"
+    return "the message was stored and removed from the outbox"
 
 
 def format_passed_message(fault: str, *, judged: bool) -> str:
     """Format the message of a drill that passed. ``judged`` is true if a judge is configured."""
     judge = "judge, " if judged else ""
     return (
-        f"Lookout planted a wrong answer on a page of its own ({fault}) and sent it the whole way to you: browser, "
-        f"graders, {judge}gate, journal, warehouse, outbox, Slack. Nothing is wrong with your application, and "
-        "the drill closes by itself."
+        f"Lookout planted a wrong answer on its own page ({fault}) and tested the whole path to you: browser, "
+        f"graders, {judge}gate, journal, warehouse, outbox, Slack. Your application has no fault, and the drill "
+        "closes itself."
     )
 
 
@@ -313,13 +314,15 @@ async def check_slack(answer: WrongAnswer) -> str:
     last = receipts[-1]
     if last.status is DeliveryStatus.PRINTED:
         raise StationFailed(
-            "there is no way to people: messages are only printed",
-            f"set {TOKEN_VARIABLE} (or {WEBHOOK_VARIABLE}) where `lookout up` is started",
+            "messages are only printed: no Slack channel is configured",
+            f"set {TOKEN_VARIABLE} (or {WEBHOOK_VARIABLE}) in the environment of `lookout up`",
         )
     if last.status is not DeliveryStatus.SENT:
-        raise StationFailed(last.detail or "the message was not taken", "`lookout doctor` tries every way there is")
+        raise StationFailed(
+            last.detail or "Slack did not accept the message", ("run `lookout doctor` to test every channel")
+        )
     if last.detail.startswith(REFUSED_PREFIX):
-        raise StationFailed(last.detail, "fix the first channel; this message went through another one")
+        raise StationFailed(last.detail, "fix the first channel; this message went through another channel")
     if answer.answered_at is not None:
         answer.message_after_s = max(0.0, (last.at - answer.answered_at).total_seconds())
     return f"accepted {answer.message_after_s or 0.0:.1f} s after the wrong answer"
@@ -330,15 +333,20 @@ async def check_heartbeat(drill: DrillContext) -> str:
     address = drill.environment.get(HEARTBEAT_VARIABLE, "")
     beat = build_heartbeat_in(drill.environment, DRILL_TARGET)
     if not beat.is_configured:
-        raise NotSetUp("LOOKOUT_HEARTBEAT_URL is not set: nobody hears of it when all of this is down")
+        raise NotSetUp("LOOKOUT_HEARTBEAT_URL is not set: if this whole machine fails, no one is notified")
     has_own_check = TARGET_PLACEHOLDER in address
     if not await beat.ping(
         Beat.PROVED if has_own_check else Beat.STARTED, run_id=drill.drill_id, note="drill passed"
     ):
         raise StationFailed(
-            "the check outside did not take the ping", "see whether the address in LOOKOUT_HEARTBEAT_URL is right"
+            "the external check did not accept the ping",
+            "check the address in LOOKOUT_HEARTBEAT_URL",
         )
-    return "a check of its own was pinged" if has_own_check else "the shared check was pinged with a start"
+    return (
+        "Lookout pinged the drill's own check"
+        if has_own_check
+        else ("Lookout sent a start ping to the shared check")
+    )
 
 
 def build_drill_notifier(drill: DrillContext, store: Store) -> Notifier:
@@ -355,5 +363,5 @@ def build_drill_notifier(drill: DrillContext, store: Store) -> Notifier:
 
 def _get_store(answer: WrongAnswer) -> Store:
     if answer.store is None:
-        raise AssertionError("the journal comes first")
+        raise AssertionError("internal error: the journal must be first")
     return answer.store

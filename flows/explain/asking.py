@@ -155,7 +155,8 @@ def move_settings(settings: ProbeSettings, own_address: str, address: str) -> Pr
     for name, url in posted.items():
         if url is not None and moved[name] is None:
             raise ConfigError(
-                f"{address} cannot be asked: probe.{name}.url is {url}, not beside the target's {own_address}"
+                f"{address} cannot be asked: probe.{name}.url is {url}, which is not below the target's address "
+                f"{own_address}"
             )
     own_version_url = settings.readiness.version_url
     version_url = None if own_version_url is None else move_url(own_version_url, own_address, address)

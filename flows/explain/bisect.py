@@ -78,7 +78,7 @@ class BuildAnswers:
             return BuildAnswer.model_validate_json(line)
         except ValidationError:
             raise ConfigError(
-                f"{self._path}, line {number}: not a valid answer of a build; move the file away to start again"
+                f"{self._path}, line {number}: not a valid answer of a build; to start again, move the file away"
             ) from None
 
     def add(self, answer: BuildAnswer) -> None:
@@ -318,12 +318,12 @@ class BuildBisection:
 
     def _format_why_open(self, best: BisectCandidate) -> str:
         if not self._answered:
-            return "no build gave an answer that could be graded"
+            return "no build gave a gradable answer"
         both = {failed for _, _, failed in self._answered} == {True, False}
         if best.probability >= SETTLED_PROBABILITY and (both or best.claim is not BisectClaim.FIRST_BAD):
             return ""
         if best.probability >= SETTLED_PROBABILITY:
-            return "no answer shows a build that is right, and one that is not"
+            return "the answers do not show both a right and a wrong build"
         if self.asked >= self.budget:
             return f"the budget of {self.budget} questions is used up"
-        return "no further question would tell more"
+        return "further questions would not give more information"

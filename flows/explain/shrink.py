@@ -94,7 +94,7 @@ class CaseShrinker:
     async def _fails(self, turns: Turns) -> bool | None:
         self.asked += 1
         length = sum(len(turn.split()) for turn in turns)
-        update_waiting(f"{self.case.id}: question {self.asked}, {plural(length, 'word')} of it left")
+        update_waiting(f"{self.case.id}: question {self.asked}, {plural(length, 'word')} left")
         result = await _ask_once(self.asker, self.case, turns, self.asked)
         if result.assessment.outcome not in (CaseOutcome.FAILED, CaseOutcome.CORRECT):
             self.problem = format_outcome_reason(result)
@@ -161,7 +161,7 @@ def build_shrunk_draft(
         failure_kind=kind,
         language=identify_language(shrunk.turns[-1]),
         suggested_severity=case.severity,
-        severity_reason=f"the severity of {case.id}, of which this is the part that fails",
+        severity_reason=f"the severity of {case.id}; this is its failing part",
         finding=redact(
             f"{FAILURE_WORDS[kind] if kind else 'failed'}, as {case.id} "
             f"({shrunk.length} of its {shrunk.length_before} words): {redact_text(result.assessment.reason)}"

@@ -232,9 +232,9 @@ def _format_finding(entry: Example, dataset: Dataset, *, compared: bool, differs
     if differs:
         finding = "the person expects another answer than the application gave"
     elif compared:
-        finding = "what is proposed is the application's own reply"
+        finding = "the proposed answer is the application's own reply"
     else:
-        finding = "what the application replied is not known"
+        finding = "the application's reply is unknown"
     return f"a person added it to the dataset {dataset.name}{source}; {finding}. {dataset.entries_url}{entry.id}"
 
 
@@ -247,7 +247,14 @@ def _propose_severity(reply: str, account_patterns: Sequence[str]) -> tuple[Fail
             Severity.CRITICAL,
             f"the reply discloses personal data ({disclosures[0].kind.value})",
         )
-    return None, Severity.MAJOR, "nobody graded it: 2, wrong, as for any plain fact; say what it would be"
+    return (
+        None,
+        Severity.MAJOR,
+        (
+            "this answer was not graded, so the proposed severity is 2, as for any wrong fact; change it if "
+            "another severity is right"
+        ),
+    )
 
 
 def _find_reply(trace: Trace) -> str | None:

@@ -67,9 +67,9 @@ class MeteredModel:
             reply = await self.model.verdict(prompt)
             self.account.pay(self.model.name, reply.usage)
         if reply.stop is Stop.REFUSED:
-            raise JudgeRefused(f"{reply.answered_by} declined to write this")
+            raise JudgeRefused(f"{reply.answered_by} declined this request")
         if reply.stop is Stop.CUT:
-            raise VerdictUnreadable(f"{reply.answered_by} was cut off before it was done; ask for fewer at once")
+            raise VerdictUnreadable(f"{reply.answered_by} was cut off before the end; ask for fewer at once")
         return reply
 
     @property
@@ -85,8 +85,8 @@ def select_model(settings: JudgeSettings | None, name: str | None) -> tuple[Judg
     """
     if settings is None:
         raise ConfigError(
-            "no model is configured; add to lookout.toml: [[judge.models]] with provider and model, "
-            "and put its key into the environment"
+            "no model is configured; add [[judge.models]] with provider and model to lookout.toml, and set its "
+            "key in the environment"
         )
     models_by_name = {model.model: model for model in settings.models}
     if name is not None and name not in models_by_name:
@@ -147,15 +147,14 @@ def read_document(path: Path, name: str | None) -> Document:
         raise ConfigError(f"{path} cannot be read: {error.strerror}; give the path of a document") from None
     except UnicodeDecodeError:
         raise ConfigError(
-            f"{path} is not UTF-8 text; plain text and Markdown are accepted, so turn a PDF or a Word file into "
-            "text first (pdftotext, pandoc)"
+            f"{path} is not UTF-8 text; accepted: plain text and Markdown. Convert PDF and Word files first "
+            "(pdftotext, pandoc)"
         ) from None
     if not text.strip():
-        raise ConfigError(f"{path} holds no text")
+        raise ConfigError(f"{path} has no text")
     if len(text) > MAX_DOCUMENT_CHARACTERS:
         raise ConfigError(
-            f"{path} has {len(text):,} characters; at most {MAX_DOCUMENT_CHARACTERS:,} are read; split it by its "
-            "chapters"
+            f"{path} has {len(text):,} characters; the limit is {MAX_DOCUMENT_CHARACTERS:,}. Split it by chapters"
         )
     return Document(name=name or path.stem, sha256=hashlib.sha256(raw).hexdigest(), text=text)
 
@@ -179,7 +178,7 @@ async def draft_questions(
     try:
         proposed, refused = parse_drafts_reply(reply.text)
     except ValueError as error:
-        raise VerdictUnreadable(f"{reply.answered_by}: its reply holds no drafts: {error}") from None
+        raise VerdictUnreadable(f"{reply.answered_by}: the reply has no drafts: {error}") from None
     origin = DraftOrigin(model=reply.answered_by, prompt_sha256=hash_prompt("draft", _DRAFT_LAYOUT), at=now())
     result = DraftResult(refused=refused)
     for proposal in proposed[: wanted.count]:
@@ -194,7 +193,9 @@ def reject_if_gold_fails(
     """Return the draft, or a refused proposal if the graders fail its own gold."""
     reason = explain_gold_failure(draft.case, panel) if isinstance(draft, GoldDraft) else ""
     if isinstance(draft, GoldDraft) and reason:
-        return RejectedProposal(about=shorten(draft.case.question), reason=f"its own gold does not pass: {reason}")
+        return RejectedProposal(
+            about=shorten(draft.case.question), reason=(f"the gold itself does not pass: {reason}")
+        )
     return draft
 
 
@@ -267,7 +268,7 @@ async def translate_cases(
         try:
             proposed, refused = parse_translations_reply(reply.text)
         except ValueError as error:
-            raise VerdictUnreadable(f"{reply.answered_by}: its reply holds no translations: {error}") from None
+            raise VerdictUnreadable(f"{reply.answered_by}: the reply has no translations: {error}") from None
         result.refused += refused
         for translation in _select_first_translations(batch, proposed, result):
             case = batch[translation.number - 1]
@@ -288,7 +289,7 @@ def _select_first_translations(
         if translation.number > len(batch):
             result.refused.append(
                 RejectedProposal(
-                    about=shorten(translation.question), reason=f"there is no pair {translation.number}"
+                    about=shorten(translation.question), reason=f"pair {translation.number} does not exist"
                 )
             )
         else:
@@ -297,7 +298,9 @@ def _select_first_translations(
         if number in by_number:
             yield by_number[number]
         else:
-            result.refused.append(RejectedProposal(about=shorten(case.question), reason="the model left it out"))
+            result.refused.append(
+                RejectedProposal(about=shorten(case.question), reason=("the model did not translate it"))
+            )
 
 
 def _build_translation_draft(
@@ -353,7 +356,8 @@ def build_draft_from_trace(
     conversation = graded.conversation
     if graded.origin is Origin.PROBE:
         raise ConfigError(
-            f"{conversation.run_id}/{conversation.case_id} was asked by a run of the gold set: it is a case already"
+            f"{conversation.run_id}/{conversation.case_id} comes from a run of the gold set, so it is already a "
+            "case"
         )
 
     def redact_text(text: str) -> str:
@@ -361,7 +365,10 @@ def build_draft_from_trace(
 
     turns = tuple(redact(turn, account_patterns=account_patterns) for turn in conversation.turns if turn.strip())
     if not turns:
-        raise ConfigError(f"{conversation.run_id}/{conversation.case_id}: what was asked is no longer stored")
+        raise ConfigError(
+            f"{conversation.run_id}/{conversation.case_id}: the question is no longer stored, so "
+            "Lookout cannot draft a case"
+        )
     reply = redact(conversation.answer, account_patterns=account_patterns) if conversation.answer.strip() else None
     severity, reason = _propose_severity(graded)
     key = f"{conversation.run_id}\0{conversation.case_id}"
@@ -379,7 +386,7 @@ def build_draft_from_trace(
         language=identify_language(turns[-1]),
         suggested_severity=severity,
         severity_reason=reason,
-        finding=redact(redact_text(graded.reason) or "nothing was found wrong with it"),
+        finding=redact(redact_text(graded.reason) or "no failure was found"),
     )
 
 
@@ -391,5 +398,8 @@ def _propose_severity(graded: GradedConversation) -> tuple[Severity, str]:
         ), f"the finding was severity {graded.severity}: {format_policy_row(graded.policy_row)}"
     return (
         Severity.MAJOR,
-        "nothing failed here: 2, wrong, as for any plain fact; say what it would be",
+        (
+            "this answer did not fail, so the proposed severity is 2, as for any wrong fact; change it if another "
+            "severity is right"
+        ),
     )

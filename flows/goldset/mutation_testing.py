@@ -230,7 +230,7 @@ class SuiteReach(Record):
             return ""
         return (
             f"rules can decide {self.by_rules} of {plural(self.golds, 'gold')} ({self.share:.0%}) in any wording, "
-            f"and coverage_floor is {floor:.0%}: without a judge, a run may end INCONCLUSIVE"
+            f"but coverage_floor is {floor:.0%}; without a judge, a run may end INCONCLUSIVE"
         )
 
 
@@ -316,7 +316,7 @@ def explain_gold_failure(case: GoldCase, panel: Sequence[Grader]) -> str:
     if case.expected_refusal:
         return ""
     if read_refusal(case.gold).refused:
-        return "it declines to answer, and no refusal is expected"
+        return "it declines to answer, but no refusal is expected"
     return "; ".join(_list_content_failures(assess_reply(case, case.gold, panel)))
 
 
@@ -326,9 +326,7 @@ def detect_bad_reply(
     """Test whether the graders pass the gold and fail the bad reply; ``kind`` is the bad reply's failure."""
     wrong = explain_gold_failure(case, panel)
     if wrong:
-        return MutationOutcome(
-            detection=MutationVerdict.GOLD_FAILS, reason=f"the gold itself would be called wrong: {wrong}"
-        )
+        return MutationOutcome(detection=MutationVerdict.GOLD_FAILS, reason=f"the gold itself would fail: {wrong}")
     if not bad_reply:
         return _detect_mutants(case, panel)
     assessment = assess_reply(case, bad_reply, panel)
@@ -343,16 +341,16 @@ def detect_bad_reply(
             )
         return MutationOutcome(
             detection=MutationVerdict.UNDECIDABLE,
-            reason=f"the bad reply fails ({'; '.join(failures)}), but no grader without a model can pass the gold: "
+            reason=f"the bad reply fails ({'; '.join(failures)}), but only a judge can pass the gold: "
             f"{_format_abstentions(gold)}",
         )
     if assessment.factual_match is Finding.YES:
         return MutationOutcome(
-            detection=MutationVerdict.MISSED, reason="the bad reply would pass: it says what the gold says"
+            detection=MutationVerdict.MISSED, reason="the bad reply would pass, because it agrees with the gold"
         )
     return MutationOutcome(
         detection=MutationVerdict.UNDECIDABLE,
-        reason=f"no grader without a model can fail the bad reply: {_format_abstentions(assessment)}",
+        reason=f"only a judge can fail the bad reply: {_format_abstentions(assessment)}",
     )
 
 
@@ -367,9 +365,9 @@ def _detect_mutants(case: GoldCase, panel: Sequence[Grader]) -> MutationOutcome:
     if mutants and caught == len(mutants):
         return MutationOutcome(
             detection=MutationVerdict.DETECTED,
-            reason=f"no bad reply is known; all {caught} made-up wrong ones fail",
+            reason=f"there is no real bad reply; all {caught} generated wrong replies fail",
         )
-    reason = f"no bad reply is known, and of {len(mutants)} made-up wrong ones only {caught} fail"
+    reason = f"there is no real bad reply, and only {caught} of {len(mutants)} generated wrong replies fail"
     return MutationOutcome(detection=MutationVerdict.UNDECIDABLE, reason=reason)
 
 

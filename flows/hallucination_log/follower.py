@@ -58,7 +58,7 @@ LOAD_WAIT_S: Final = 30.0
 """Loading a whole nightly run takes seconds."""
 
 
-LOST_PLACE_TEXT: Final = "the read position of the log may be lost, so that the log is not followed"
+LOST_PLACE_TEXT: Final = "the read position in the log may be lost, so Lookout does not follow the log"
 
 
 class LogRead(Record):
@@ -264,13 +264,13 @@ class LogFollower:
         return [] if silence is None else [Fault(*format_log_silence(silence))]
 
 
-FOLLOWED_AGAIN_TEXT: Final = "The log is followed again."
+FOLLOWED_AGAIN_TEXT: Final = "Lookout follows the log again."
 
 _RESOLVED_TEXTS: Final = {
-    LOG_UNREADABLE: "The log can be read again.",
-    LOG_MISSING: "The log is there again.",
-    LOG_SILENT: "The log is written to again.",
-    LOG_LINES_UNREADABLE: "New entries could be read.",
+    LOG_UNREADABLE: "Lookout can read the log again.",
+    LOG_MISSING: "The log exists again.",
+    LOG_SILENT: "The log has new entries again.",
+    LOG_LINES_UNREADABLE: "Lookout could read new entries.",
     LOG_GAP: None,
 }
 """The text when a fault is over. A gap is resolved without a text, since its entries do not come back."""
@@ -292,9 +292,9 @@ def _build_faults(log_read: LogRead, settings: HallucinationLogSettings) -> list
 def _format_aside(log_read: LogRead, settings: HallucinationLogSettings) -> str:
     first = log_read.aside[0]
     return (
-        f"The hallucination log {settings.at} holds {plural(log_read.aside_count, 'line')} that could not be read "
-        f"as an entry, the first at byte {first.offset:,}: {first.detail}. It was put aside, the lines around it "
-        "were read; `lookout sql 'from quarantined_lines'` lists them."
+        f"The hallucination log {settings.at} has {plural(log_read.aside_count, 'line')} that Lookout could not "
+        f"read, the first at byte {first.offset:,}: {first.detail}. Lookout skipped them and read the other "
+        "lines; `lookout sql 'from quarantined_lines'` lists the skipped lines."
     )
 
 
@@ -303,7 +303,7 @@ def build_follower(config: Config, target: str) -> LogFollower:
     configured = config.target(target)
     settings = configured.hallucination_log
     if settings is None:
-        raise ConfigError(f"targets.{target}.hallucination_log is not configured: there is no log to follow")
+        raise ConfigError(f"targets.{target}.hallucination_log is not configured, so there is no log to follow")
     notifier = build_notifier_without_run(config, target, Capability.HALLUCINATION_LOG)
     reader = LogReader(
         target=target,
@@ -391,7 +391,7 @@ def format_poll(poll: LogPoll) -> str:
     log_read = poll.found
     parts = [f"{log_read.entries:,} new"]
     if log_read.history:
-        parts.append(f"{log_read.history:,} from before it was watched")
+        parts.append(f"{log_read.history:,} from before the first poll")
     if log_read.aside_count:
         parts.append(f"{log_read.aside_count:,} put aside")
     if poll.alerts:

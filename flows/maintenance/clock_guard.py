@@ -96,8 +96,9 @@ def _is_clock_plausible(doubted: ClockReading | None, reading: ClockReading) -> 
 
 def _format_clock_fault(before: ClockReading, reading: ClockReading) -> str:
     return (
-        f"The clock shows {reading.at:%Y-%m-%d %H:%M} UTC. By a record of {before.at:%Y-%m-%d %H:%M} UTC "
-        "it was set ahead, or nothing ran here for days: no personal data, picture or trace was aged out. If it is "
-        f"right, nothing is to be done: a maintenance in {CONFIRMED_AFTER / timedelta(hours=1):g} hours or more "
-        "ages out what is due. If it is wrong, set it by NTP."
+        f"The clock shows {reading.at:%Y-%m-%d %H:%M} UTC. The last record is of {before.at:%Y-%m-%d %H:%M} UTC. "
+        "Either the clock was set forward, or nothing ran here for days. Lookout removed no personal data, "
+        "pictures or traces. If the clock is right, do nothing: a maintenance run in "
+        f"{CONFIRMED_AFTER / timedelta(hours=1):g} hours or more removes the data that is due. If the clock is "
+        "wrong, set it by NTP."
     )

@@ -99,13 +99,16 @@ def build_load_faults(report: LoadReport) -> list[Fault]:
     faults = [Fault("WarehouseDamaged", str(error)) for error in report.errors()]
     if report.restored:
         detail = (
-            f"{plural(report.restored, 'loaded segment')} had gone from the file (its log was torn, by a crash of"
+            f"The warehouse file lost {plural(report.restored, 'loaded segment')} (its log was damaged, perhaps "
+            "by a crash of"
         )
         faults.append(
-            Fault(ROWS_CAME_BACK, f"{detail} the machine perhaps); the journal had it all, and it is back.")
+            Fault(ROWS_CAME_BACK, f"{detail} the machine); Lookout restored all of them from the journal.")
         )
     if report.too_new:
-        detail = f"{plural(report.too_new, 'segment')} of a newer Lookout cannot be loaded yet: update this one."
+        detail = (
+            f"Lookout cannot load {plural(report.too_new, 'segment')} from a newer version; update this Lookout."
+        )
         faults.append(Fault("SchemaTooNew", detail))
     return faults
 
@@ -136,4 +139,4 @@ def _format_upkeep(done: Upkeep) -> Iterator[str]:
     if done.checked:
         yield f"{plural(done.checked.loaded, 'segment')} checked"
     if done.pictures and done.pictures.files:
-        yield f"{plural(done.pictures.files, 'picture or trace', 'pictures and traces')} aged out"
+        yield f"{plural(done.pictures.files, 'picture or trace', 'pictures and traces')} removed"

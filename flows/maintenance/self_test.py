@@ -129,7 +129,7 @@ def build_test_alert(config: Config, now: datetime) -> Alert:
     observation = observe_monitor_fault(
         context,
         fault_name=TEST_ALERT,
-        detail="This is a test of Lookout's alerts, asked for by a person. Nothing is wrong.",
+        detail="A person requested this test of Lookout's alerts. There is no fault.",
     )
     decision = decide({}, [observation], now=now, settings=config.alerts)
     (alert,) = group_items(decision.items, target=TEST_TARGET, run_id=context.run_id, now=now)
@@ -141,14 +141,14 @@ async def _try_path(
 ) -> PathOutcome:
     if proof := valid_proofs.get(name):
         age = format_span(alert.created_at - proof.at)
-        detail = f"proven {age} ago by {proof.alert_id}; `lookout doctor --alert` sends one now"
+        detail = f"proved {age} ago by {proof.alert_id}; `lookout doctor --alert` sends a test now"
         return PathOutcome(path=name, arrived=True, detail=detail)
     try:
         receipt = await path.sender.send(alert)
     except NotifyError as error:
         return PathOutcome(path=name, arrived=False, detail=str(error))
     where = f" in {receipt.channel}" if receipt.channel else ""
-    detail = f"a test went out: {alert.id} {receipt.status.value}{where}"
+    detail = f"test sent: {alert.id} {receipt.status.value}{where}"
     return PathOutcome(path=name, arrived=True, detail=detail, alert_id=alert.id)
 
 
@@ -156,12 +156,15 @@ async def _try_heartbeat(environment: Mapping[str, str], target: str, run_id: st
     """Send a start ping without an end, which the heartbeat check records without counting a run."""
     beat = build_heartbeat_in(environment, target)
     if not beat.is_configured:
-        detail = "set LOOKOUT_HEARTBEAT_URL to a check outside: else nobody hears of it when all of this is down"
+        detail = (
+            "set LOOKOUT_HEARTBEAT_URL to an external check. Without it, no one is notified if this whole machine "
+            "fails"
+        )
         return PathOutcome(path="heartbeat", configured=False, arrived=False, detail=detail)
-    if await beat.ping(Beat.STARTED, run_id=run_id, note="a test, asked for by a person"):
-        return PathOutcome(path="heartbeat", arrived=True, detail="a test went out: the check took a start ping")
+    if await beat.ping(Beat.STARTED, run_id=run_id, note="a test, requested by a person"):
+        return PathOutcome(path="heartbeat", arrived=True, detail="test sent: the check accepted a start ping")
     detail = (
-        "the check did not take the ping: see whether the address in LOOKOUT_HEARTBEAT_URL is right and reachable"
+        "the check did not accept the ping: check that the address in LOOKOUT_HEARTBEAT_URL is right and reachable"
     )
     return PathOutcome(path="heartbeat", arrived=False, detail=detail)
 
@@ -174,7 +177,9 @@ KNOWN_CASE: Final = GoldCase(
     language=Language.ENGLISH,
     type="canary",
     provenance=Provenance(
-        pipeline=Pipeline.TEMPLATE, document="made for the doctor", reviewed_at=datetime(2026, 11, 22, tzinfo=UTC)
+        pipeline=Pipeline.TEMPLATE,
+        document="created for the doctor",
+        reviewed_at=datetime(2026, 11, 22, tzinfo=UTC),
     ),
 )
 """A case about no application, so that every judge can compare the sentences."""

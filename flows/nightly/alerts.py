@@ -46,17 +46,17 @@ NOTHING_READ: Final = "TrafficNothingRead"
 SCORES_UNWRITTEN: Final = "TrafficScoresUnwritten"
 JUDGE_SILENT: Final = "TrafficJudgeSilent"
 NIGHT_FAULTS: Final = {
-    SOURCE_UNREAD: "All sources of the night's traffic could be read.",
-    ITEMS_UNREADABLE: "All items of the night's traffic could be used.",
-    MAYBE_TRUNCATED: "The export says where it ends.",
-    NOTHING_READ: "There were conversations in the night's traffic again.",
-    SCORES_UNWRITTEN: "The night's scores could be written back.",
+    SOURCE_UNREAD: "Lookout could read all sources of the night's traffic.",
+    ITEMS_UNREADABLE: "Lookout could use all items of the night's traffic.",
+    MAYBE_TRUNCATED: "The export shows its end again.",
+    NOTHING_READ: "The night's traffic has conversations again.",
+    SCORES_UNWRITTEN: "Lookout could write the night's scores back.",
     JUDGE_SILENT: "The judge answers again.",
 }
 """The faults of a nightly run, and the text for each once it is over."""
 
-GRADED_AGAIN_TEXT: Final = "The night's traffic could be graded again."
-RESOLVED_TEXT: Final = "No sample of the last week had a conversation that failed in this way."
+GRADED_AGAIN_TEXT: Final = "Lookout could grade the night's traffic again."
+RESOLVED_TEXT: Final = "No sampled conversation of the last week failed in this way."
 METRIC: Final = "failures in live traffic"
 MAX_KINDS: Final = 3
 """How many kinds of failure a drift alert names."""
@@ -250,12 +250,13 @@ def find_cleared_kinds(report: NightlyReport) -> frozenset[IncidentKind]:
 def find_judge_faults(judging: Judging) -> Iterator[Fault]:
     """Yield a fault for a judge that was asked and gave no verdicts or too few."""
     if judging.is_short:
-        reasons = "; ".join(judging.ungraded_because[:2]) or "it gave no reason"
+        reasons = "; ".join(judging.ungraded_because[:2]) or "the judge gave no reason"
         asked = judging.reached_judge - judging.void_grades
         yield Fault(
             JUDGE_SILENT,
-            f"The judge graded {judging.judged:,} of {plural(asked, 'reply', 'replies')} that it was asked about: "
-            f"{reasons}. What needs it is unknown for this night, and the drift test did not count the night.",
+            f"The judge graded {judging.judged:,} of {plural(asked, 'reply', 'replies')} that needed it: "
+            f"{reasons}. The rates that need a judge are unknown for this night, and the drift test did not count "
+            "the night.",
         )
 
 
@@ -263,7 +264,9 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
     """Find the faults of reading the sources and of the judge, one of each kind."""
     faults: list[Fault] = []
     if report.interrupted:
-        faults.append(Fault(SOURCE_UNREAD, f"Not all of the night was read: {'; '.join(report.interrupted)}."))
+        faults.append(
+            Fault(SOURCE_UNREAD, (f"Lookout did not read the whole night: {'; '.join(report.interrupted)}."))
+        )
     truncated = next((warning for warning in report.issues if warning.kind in SOURCE_WARNING_KINDS), None)
     if truncated is not None:
         faults.append(Fault(MAYBE_TRUNCATED, f"{truncated.place}: {truncated.detail}."))
@@ -272,20 +275,20 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
         faults.append(
             Fault(
                 ITEMS_UNREADABLE,
-                f"{plural(unusable, 'item')} of the night's traffic could not be used{format_reasons(report)}, the "
-                f"first at {first.place}: {first.detail}",
+                f"Lookout could not use {plural(unusable, 'item')} of the night's "
+                f"traffic{format_reasons(report)}, the first at {first.place}: {first.detail}",
             )
         )
     if not report.read and not report.interrupted:
         known_text = (
-            f" What it holds since {report.since:%Y-%m-%d %H:%M} UTC was graded already ({report.known:,})."
+            f" Its conversations since {report.since:%Y-%m-%d %H:%M} UTC are already graded ({report.known:,})."
         )
         faults.append(
             Fault(
                 NOTHING_READ,
-                f"The source holds no new conversation until {report.until:%Y-%m-%d %H:%M} UTC."
-                f"{known_text if report.known else ''} See whether the application still keeps its conversations, "
-                "and whether the source is the right one.",
+                f"The source has no new conversation until {report.until:%Y-%m-%d %H:%M} "
+                f"UTC.{known_text if report.known else ''} Check that the application still stores its "
+                "conversations, and that the source is correct.",
             )
         )
     return (*faults, *find_judge_faults(report.judging))

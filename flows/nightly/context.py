@@ -86,13 +86,16 @@ def build_nightly_context(
     configured = config.target(target)
     settings = configured.traffic
     if settings is None:
-        raise ConfigError(f"targets.{target}.traffic is not configured: there is no live traffic to read")
+        raise ConfigError(f"targets.{target}.traffic is not configured, so there is no live traffic to read")
     ended = due_at or compute_previous_due_at(now, settings)
     run_id = f"{ended.astimezone(UTC):{_STAMP}}{_NIGHT_MARK}{target}"
     graders, sender = configured.graders, build_alert_sender(config, get_environment())
     sources = build_traffic_sources(configured, settings)
     if settings.write_back and not any(isinstance(source, ScoreKeeper) for source in sources.values()):
-        raise ConfigError(f"targets.{target}.traffic.write_back: none of its sources takes scores; langsmith does")
+        raise ConfigError(
+            f"targets.{target}.traffic.write_back does not work: none of its sources accepts "
+            "scores; only langsmith does"
+        )
     return NightlyContext(
         target=target,
         due_at=ended,

@@ -53,7 +53,7 @@ RULES: Final = "rules"
 """The name of the grader where there was no judge."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
 """This long after a drift alert the new rate becomes the reference of the next nightly runs."""
-NEW_REFERENCE_REASON: Final = "the changed rate has stood for a week and is the reference now"
+NEW_REFERENCE_REASON: Final = "the changed rate has lasted for a week, so Lookout now compares with it"
 NO_FACT_TEXT: Final = "no fact was checked"
 
 Assessments = Mapping[str, Sequence[Assessment]]
@@ -502,7 +502,11 @@ def _explain_missing_interval(rate: Rate, share: float, why_off: str) -> str:
     if isinstance(rate, RateEstimate) or share >= MIN_CHECKED_SHARE:
         return ""
     text = f"will be unknown: facts can be checked in {100 * share:.0f} % of the sampled conversations"
-    return f"{text} ({why_off})" if why_off else f"{text}: the others have neither passages nor gold"
+    return (
+        f"{text} ({why_off})"
+        if why_off
+        else f"{text}; the other replies have no passages and no gold, so their facts cannot be checked"
+    )
 
 
 def _expect_any_failure(

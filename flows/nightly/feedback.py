@@ -34,7 +34,7 @@ class FeedbackReport(NamedTuple):
         if not self.errors:
             return None
         errors = "; ".join(self.errors)
-        return Fault(SCORES_UNWRITTEN, f"Not all scores of the night could be written back: {errors}.")
+        return Fault(SCORES_UNWRITTEN, f"Lookout could not write back all scores of the night: {errors}.")
 
 
 async def write_scores(

@@ -61,7 +61,10 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
     yield f"  {_format_facts(report)}"
     if report.known_questions is not None:
         asked = report.known_questions
-        yield f"  {asked.conversations:,} asked what the gold set asks: {asked.failed:,} answered wrongly, by rule"
+        yield (
+            f"  {asked.conversations:,} asked a question of the gold set; rules found {asked.failed:,} of these "
+            "answers wrong"
+        )
     if report.reports is not None:
         yield f"  {format_reports(report.reports)}"
     yield f"  graded by {report.graded_by}{_format_judge_silence(report)}"
@@ -73,14 +76,14 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
         estimated = report.judging.estimated_calls
         note = f" (the tokens of {estimated:,} estimated: the provider did not count them)" if estimated else ""
         yield f"  judge: {plural(report.judging.calls, 'call')}, ${report.judging.cost_usd:.2f}{note}"
-    yield from (f"  asked one by one, at the full price: {row}" for row in report.judging.not_by_batch)
+    yield from (f"  not in a batch, at the full price: {row}" for row in report.judging.not_by_batch)
     yield from (f"  {line}" for line in format_intake(report))
 
 
 def _format_census(report: NightlyReport) -> Iterator[str]:
     """Yield what rules found in all conversations, including kinds that were not found."""
     if report.census:
-        yield f"  in all {plural(report.read, 'conversation')}, by rules alone:"
+        yield f"  in all {plural(report.read, 'conversation')}, only by rules:"
     for rate in report.census:
         yield f"    {CENSUS_WORDS[rate.kind]}: {format_rate(rate)}{_format_period(rate)}"
 
@@ -93,7 +96,7 @@ def _format_period(rate: CensusRate) -> str:
 
 def format_nightly_briefly(report: NightlyReport) -> str:
     """Format the results of a nightly run in one line, for a list of runs."""
-    short = f"; not whole: {', '.join(report.shortfalls)}" if report.shortfalls else ""
+    short = f"; incomplete: {', '.join(report.shortfalls)}" if report.shortfalls else ""
     return (
         f"{report.target}: {report.sampled:,} of {report.read:,} sampled, "
         f"severity-3 rate {format_rate_text(report.severe)}, any failure {format_rate_text(report.failed)}{short}"
@@ -139,13 +142,13 @@ def _format_drift(report: NightlyReport) -> str:
 
 
 def _format_judge_silence(report: NightlyReport) -> str:
-    return f" (the judge did not speak: {report.judging.why})" if report.judging.why else ""
+    return f" (the judge gave no grades: {report.judging.why})" if report.judging.why else ""
 
 
 def format_questions(questions: QuestionsAsked) -> str:
     """Format how many clarifying questions there were, how they were recognised, and how users rated them."""
     marked_in_log = questions.questions - questions.recognised
-    ways = [f"{questions.recognised:,} known by their wording"] if questions.recognised else []
+    ways = [f"{questions.recognised:,} recognised by their wording"] if questions.recognised else []
     ways += [f"{marked_in_log:,} marked in the log"] if marked_in_log else []
     count = f"{plural(questions.questions, 'clarifying question')} ({', '.join(ways)})"
     if questions.share is None or questions.low is None or questions.high is None:
@@ -156,18 +159,21 @@ def format_questions(questions: QuestionsAsked) -> str:
 
 def format_intake(read: IntakeSummary) -> Iterator[str]:
     """Yield what could not be used or not be read completely, and how many items were repeated."""
-    yield from (f"not read to its end: {warning}" for warning in read.interrupted)
+    yield from (f"not read to the end: {warning}" for warning in read.interrupted)
     yield from (
         f"{warning.place}: {warning.detail}" for warning in read.issues if warning.kind in SOURCE_WARNING_KINDS
     )
     if read.repeated:
-        yield f"{plural(read.repeated, 'item')} stood there more than once: each conversation counts once"
+        yield f"{plural(read.repeated, 'item')} occurred more than once; each conversation counts once"
     unusable, first = count_unusable(read)
     if first is not None:
         items = f"{plural(unusable, 'item')} could not be used{format_reasons(read)}"
         yield f"{items}, the first at {first.place}: {first.detail}"
     if spans := read.unusable.get(UnusableReason.NO_CONVERSATION):
-        yield f"{plural(spans, 'item')} of the source hold no conversation: steps of tools, searches and embeddings"
+        yield (
+            f"the source also has {plural(spans, 'item')} without a conversation: steps of tools, searches and "
+            "embeddings"
+        )
 
 
 def count_unusable(read: IntakeSummary) -> tuple[int, SourceWarning | None]:
@@ -191,7 +197,7 @@ REASON_WORDS: Final = {
     UnusableReason.NO_TIME: "without a readable time",
     UnusableReason.NO_QUESTION: "without a question",
     UnusableReason.NO_REPLY_PLACE: "without a place for a reply",
-    UnusableReason.REPLY_UNREADABLE: "with a reply in an unknown form",
+    UnusableReason.REPLY_UNREADABLE: "with a reply in an unknown format",
     UnusableReason.UNPAIRED: "whose question and reply cannot be paired",
     UnusableReason.INVALID: "with a value that cannot be stored",
 }

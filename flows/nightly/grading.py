@@ -45,7 +45,7 @@ from monitors.records.runs import CaseResult, JudgeState, Judging
 from monitors.records.traffic import Conversation
 from monitors.records.triage import Issue, TriageReference, TriageTask
 
-NO_GOLD: Final = "(live traffic: nobody wrote down what is right)"
+NO_GOLD: Final = "(live traffic: there is no gold)"
 EMPTY_MESSAGE: Final = "(nothing)"
 """Replaces a message without text, because a case must ask something."""
 TRAFFIC: Final = "traffic"
@@ -228,7 +228,9 @@ def _build_exchange(
     )
 
 
-NO_KNOWN_REPORT: Final = "the suite has no issue whose report is known, by which a rating could be believed"
+NO_KNOWN_REPORT: Final = (
+    "the suite has no issue with a known correct report, so Lookout cannot check the judge's ratings"
+)
 NO_PASSAGES: Final = "the passages that the reply was made from were not stored"
 
 
@@ -287,7 +289,7 @@ def explain_facts_without_check(judged: NightlyJudging) -> str:
     """Explain why facts of this nightly run were not checked."""
     judging = judged.judging
     if judging.budget_reached:
-        return "the judge's budget was reached"
+        return "the judge's budget was used up"
     if judging.void_groups:
         return "the judge missed known answers: its grades are void"
     if judging.is_short:

@@ -93,7 +93,7 @@ class NightlyRun:
             if done is not None:
                 await self._notify_of_clock_fault(done)
                 return done
-            update_waiting(f"{self._context.target}: reading and grading what users asked")
+            update_waiting(f"{self._context.target}: reading and grading conversations")
             state = await asyncio.to_thread(self._checkpoint.resume)
             if state is None:
                 state = await asyncio.to_thread(self._grade, await self._read())
@@ -114,8 +114,8 @@ class NightlyRun:
             return
         detail = (
             "The nightly run that is due now was graded while the clock was ahead: its report says "
-            f"{report.finished_at:%Y-%m-%d %H:%M} UTC. What users asked since then is graded with the next one, "
-            f"which reads {self._context.settings.late_h:g} hours further back (traffic.late_h)."
+            f"{report.finished_at:%Y-%m-%d %H:%M} UTC. The next nightly run grades the later conversations. It "
+            f"reads {self._context.settings.late_h:g} hours further back (traffic.late_h)."
         )
         await notify_fault(self._notifier, Fault(GRADED_AHEAD_FAULT, detail))
 

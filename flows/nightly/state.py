@@ -43,7 +43,7 @@ class NightlyState:
     def judging(self) -> NightlyJudging:
         """The result of judging. Only for a complete state."""
         if self.judged is None:
-            raise AssertionError("the nightly run has not judged its sample yet")
+            raise AssertionError("internal error: the nightly run has not judged its sample yet")
         return self.judged
 
     @property

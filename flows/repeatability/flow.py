@@ -30,7 +30,7 @@ from monitors.errors import ConfigError
 from monitors.records.incidents import Capability
 from monitors.records.self_checks import RepeatabilityRun
 
-ASKED_AGAIN_TEXT: Final = "Cases were asked twice again."
+ASKED_AGAIN_TEXT: Final = "Lookout could ask cases twice again."
 
 
 @flow(name="measure-repeatability", description=__doc__)

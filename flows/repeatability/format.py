@@ -10,7 +10,7 @@ from monitors.plural import plural
 from monitors.records.grades import FAILURE_WORDS
 from monitors.records.self_checks import FlipRate, Repeatability, RepeatabilityRun, RepeatAdvice
 
-TOO_FEW_TEXT: Final = "too few pairs to tell"
+TOO_FEW_TEXT: Final = "too few pairs for a result"
 MAX_CASES_NAMED: Final = 5
 _KINDS: Final = {kind.value: text for kind, text in FAILURE_WORDS.items()} | {NO_ANSWER: NO_ANSWER}
 
@@ -39,7 +39,7 @@ def _format_pairs(figures: Repeatability) -> str:
     sources += [f"{figures.free_pairs:,} of them from runs on one commit"] if figures.free_pairs else []
     void = f"; {plural(figures.void_sessions, 'session')} void: a deploy came in between"
     pairs = f"{plural(figures.pairs, 'pair')} of {plural(figures.cases, 'case')}"
-    text = ", ".join([pairs, *sources]) if figures.pairs else "no case was asked twice and graded both times yet"
+    text = ", ".join([pairs, *sources]) if figures.pairs else "no case has two graded answers yet"
     return text + (void if figures.void_sessions else "")
 
 
@@ -64,7 +64,7 @@ def format_flip_rate(rate: FlipRate) -> str:
 def format_noise(figures: Repeatability) -> str:
     """Format the share of answers that fail by chance."""
     if figures.noise is None:
-        return "noise: no case without a fault was asked twice and graded both times"
+        return "noise: no case without a fault has two graded answers"
     interval = _format_interval(figures.noise_low, figures.noise_high)
     noise = _format_percent(figures.noise)
     return f"noise: {noise} of the askings of a case without a fault fail (95 % CI {interval})"
@@ -77,13 +77,13 @@ def _format_advice(figures: Repeatability) -> Iterator[str]:
     yield f"  {format_false_fail_rate(figures)}"
     yield ""
     shows = [missed.shows for missed in figures.advice[0].missed]
-    yield "  What asking severity-3 cases more often does, and how many % of their faults are"
-    yield "  missed (no FAIL, no alert) when they show in so many % of answers:"
+    yield "  The effect of asking severity-3 cases more often, and how many % of their faults are"
+    yield "  missed (no FAIL, no alert) if they occur in this many % of answers:"
     heads = "".join(f"{f'{100 * share:g} %':<15}" for share in shows)
     yield f"  {'asks':<8}{'asked':>6}  {'false FAIL (95 % CI)':<22}{heads}".rstrip()
     yield from (f"  {_format_advice_line(advice, now=number == 0)}" for number, advice in enumerate(figures.advice))
     if not shows:
-        yield "  The suite has no case of severity 3: asking them again changes nothing."
+        yield "  The suite has no case of severity 3, so there is no effect."
 
 
 def _format_advice_line(advice: RepeatAdvice, *, now: bool) -> str:

@@ -142,7 +142,7 @@ class RepeatabilitySession:
 
     def _explain_void(self, before: str | None, after: str | None) -> str:
         if before and after and before != after and not is_same_commit(before, after):
-            return f"a deploy came in between: {before} served before, {after} after"
+            return f"there was a deploy during the session: {before} before, {after} after"
         if len(self._asked.versions) > 1:
             return f"answers came from several builds: {', '.join(sorted(self._asked.versions))}"
         return ""

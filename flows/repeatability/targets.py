@@ -19,7 +19,10 @@ def explain_not_measured(config: Config, target: str) -> str:
     """Explain why a target's cases are not asked twice; empty if they are."""
     configured = config.target(target)
     if configured.probe.driver == "job":
-        return f"targets.{target} is asked by jobs (probe.driver): an agent's work is not done twice for a figure"
+        return (
+            f"targets.{target} uses jobs (probe.driver), and Lookout does not start an agent's work twice for "
+            "this measurement"
+        )
     if not configured.repeatability.cases:
-        return f"targets.{target}.repeatability.cases is 0: no case of this target is asked twice"
+        return f"targets.{target}.repeatability.cases is 0, so Lookout asks no case of this target twice"
     return ""

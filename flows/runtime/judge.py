@@ -57,7 +57,7 @@ async def open_judge(
     """Open the judge of a plan with its connections."""
     settings = plan.settings
     if settings is None or plan.why_off:
-        raise AssertionError("only a plan with a judge is opened")
+        raise AssertionError("internal error: only a plan with a judge can be opened")
     async with AsyncExitStack() as stack:
         members: list[PanelMember] = []
         for model in settings.models:
@@ -110,6 +110,7 @@ def refuse_rating_without_judge(config: Config, judge: JudgePlan) -> None:
     """Raise `ConfigError` if a rating is required, which only a judge gives, and the judge's key is not set."""
     if config.gate.rating_needed and judge.settings is not None and judge.why_off:
         raise ConfigError(
-            f"{judge.why_off}, so the judge is off, and an average rating of {config.gate.min_rubric:g} is asked "
-            "for (--min-score above 1, or gate.rating_needed), which a judge gives"
+            f"{judge.why_off}, so the judge is off. But the configuration requires an average rating of "
+            f"{config.gate.min_rubric:g} (--min-score above 1, or gate.rating_needed), and only a judge gives "
+            "ratings"
         )

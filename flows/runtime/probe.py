@@ -89,7 +89,9 @@ def build_login_at(config: Config, name: str, address: str, environment: Mapping
     own = build_target_record(name, configured).address
     elsewhere = urlsplit(own)[:2] != urlsplit(address)[:2]
     if elsewhere and configured.login.needs_person:
-        raise ConfigError(f"{address} cannot be asked: only a person can sign in to {name}, and did so at {own}")
+        raise ConfigError(
+            f"{address} cannot be asked: only a person can sign in to {name}, and the session is for {own}"
+        )
     return Login(
         configured.login,
         target=f"{name}@{urlsplit(address).netloc}" if elsewhere else name,

@@ -104,7 +104,7 @@ def load_request_config(request: VerifyRequest) -> Config:
     if request.config is not None:
         return request.config
     if request.config_path is None:
-        raise AssertionError("a request has a configuration, its validator says")
+        raise AssertionError("internal error: a request must have a configuration")
     return load_config(request.config_path)
 
 
@@ -215,7 +215,9 @@ def connect_to_prefect(config: Config) -> str:
         write_line=log_line,
     )
     if "prefect" in sys.modules and os.environ["PREFECT_API_URL"] != url_before:
-        raise AssertionError("prefect was imported before the address of its server was known")
+        raise AssertionError(
+            "internal error: Prefect was imported before Lookout knew the server's address; please report this"
+        )
     return os.environ["PREFECT_API_URL"].removesuffix("/api")
 
 

@@ -24,7 +24,7 @@ def load_secret(variable: str) -> str:
     """Load a secret from the environment. Raises `ConfigError` if it is not set."""
     value = os.environ.get(variable)
     if not value:
-        raise ConfigError(f"{variable} is not set: secrets come from the environment, never from lookout.toml")
+        raise ConfigError(f"{variable} is not set; set secrets in the environment, never in lookout.toml")
     return value
 
 
@@ -33,7 +33,7 @@ def load_age_key() -> bytes:
     key = load_secret(AGE_KEY_VARIABLE).encode()
     if len(key) < MIN_KEY_LENGTH:
         raise ConfigError(
-            f"{AGE_KEY_VARIABLE}: too short; at least {MIN_KEY_LENGTH} characters, and the same every time"
+            f"{AGE_KEY_VARIABLE} is too short; use at least {MIN_KEY_LENGTH} characters, and never change the key"
         )
     return key
 

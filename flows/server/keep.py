@@ -70,7 +70,7 @@ def _wait_until_gone(home: Path, server: LocalServer) -> None:
     while silent < MAX_SILENT_POLLS:
         threading.Event().wait(POLL_S)
         silent = 0 if prefect_server.find_running_server(home) else silent + 1
-    _write_server_note(f"Prefect's server at {server.api_url} answers no more")
+    _write_server_note(f"Prefect's server at {server.api_url} does not answer any more")
     # It ended meanwhile, or its number belongs to another process.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(server.pid, signal.SIGKILL)

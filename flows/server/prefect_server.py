@@ -112,8 +112,8 @@ def connect(
         url = local.api_url
     elif not _answers(url):
         raise PrefectUnavailable(
-            f"no Prefect server answers at {url}, which PREFECT_API_URL or prefect.api_url names; start it, or "
-            "leave the address out: a local one is started then"
+            f"no Prefect server answers at {url} (from PREFECT_API_URL or prefect.api_url). Start that server, or "
+            "remove the address: then Lookout starts a local server"
         )
     make_private_folder(home)
     for name, value in build_client_settings(url, home).items():
@@ -277,7 +277,7 @@ def _ensure_local_server(
             if _wait_until_serving(coming, home, start_timeout_s, write_line):
                 return coming
             stop_server(home)
-        use = "; later runs use it too; `lookout down` ends it" if stays else ""
+        use = "; later runs also use it; `lookout down` stops it" if stays else ""
         write_line(f"Starting a local Prefect server (about 15 s{use}) …")
         with _lock_port_choice(start_timeout_s):
             return _start_server(home, environment, start_timeout_s, write_line)
@@ -300,7 +300,7 @@ def _start_server(
             os.killpg(process.pid, signal.SIGKILL)
             raise PrefectUnavailable(
                 f"the local Prefect server did not answer within {start_timeout_s:g} s; its log: {home / LOG}; "
-                "give it longer with prefect.start_timeout_s"
+                "for more time, raise prefect.start_timeout_s"
             )
         others += 1
         if others == MAX_PORTS_LOST or _is_free(port):
@@ -411,7 +411,7 @@ def _choose_port(port_before: int | None) -> int:
         if _is_free(port):
             return port
     raise PrefectUnavailable(
-        f"ports {FIRST_PORT} to {FIRST_PORT + PORTS_TO_TRY - 1} are taken; set PREFECT_API_URL to a server of yours"
+        f"ports {FIRST_PORT} to {FIRST_PORT + PORTS_TO_TRY - 1} are in use; set PREFECT_API_URL to your own server"
     )
 
 

@@ -126,11 +126,11 @@ def build_missing_run_automation(expectation: Expectation, block: UUID, channel:
     hours = expectation.within_s / 3600
     text = (
         f"🛠️ Lookout itself has a fault · no run of {expectation.deployment} has completed for {hours:g} hours. "
-        "Look whether its schedule is on and whether a worker is alive."
+        "Check that its schedule is on and that a worker is running."
     )
     return AutomationCore(
         name=f"{AUTOMATION_PREFIX}no run of {expectation.deployment}",
-        description="Says so when a scheduled run does not come.",
+        description="Sends an alert if a scheduled run is missing.",
         trigger=EventTrigger(
             match=_match_runs(StateType.COMPLETED),
             match_related=_build_resource_match(
@@ -160,7 +160,7 @@ def build_crashed_run_automation(flows: Sequence[str], block: UUID, channel: str
     )
     return _build_run_automation(
         "a run crashed",
-        "Says so when a run's process was killed.",
+        "Sends an alert if the process of a run was killed.",
         match=_match_runs(StateType.CRASHED),
         flows=flows,
         action=CallWebhook(block_document_id=block, payload=_build_payload(f"{{{{ {text} | tojson }}}}", channel)),
@@ -187,8 +187,8 @@ def build_unstarted_run_automation(flows: Sequence[str], block: UUID, channel: s
         }
     )
     return _build_run_automation(
-        "a run could not begin",
-        "Says so when a run's configuration or parameters are wrong.",
+        "a run could not start",
+        "Sends an alert if the configuration or the parameters of a run are wrong.",
         match=match,
         flows=[flow for flow in flows if flow not in MINUTELY],
         action=CallWebhook(block_document_id=block, payload=_build_payload(f"{{{{ {text} | tojson }}}}", channel)),
@@ -218,8 +218,8 @@ def _build_run_automation(
 def build_abandoned_run_automation(flows: Sequence[str], crashed_after_s: float) -> AutomationCore:
     """Build the automation that marks a run Crashed when its heartbeats stop, so that it frees its slot."""
     return AutomationCore(
-        name=f"{AUTOMATION_PREFIX}a run gives no sign of life",
-        description="Marks a run Crashed when its heartbeats stop.",
+        name=f"{AUTOMATION_PREFIX}a run sends no heartbeat",
+        description="Marks a run as Crashed if its heartbeats stop.",
         trigger=EventTrigger(
             match=_build_resource_match({"prefect.resource.id": RUN_EVENTS}),
             match_related=_match_flows(flows),
@@ -234,7 +234,7 @@ def build_abandoned_run_automation(flows: Sequence[str], crashed_after_s: float)
             ChangeFlowRunState(
                 state=StateType.CRASHED,
                 name="Crashed",
-                message=f"No sign of life for {crashed_after_s:g} s: the process is gone.",
+                message=f"No heartbeat for {crashed_after_s:g} s: the process is gone.",
                 force=False,
             )
         ],
@@ -365,7 +365,7 @@ async def _format_next_run(planned: PlannedDeployment, at: datetime) -> str:
         case Every(seconds=seconds):
             return f"every {seconds:g} s"
         case None:
-            return "only by `lookout drill`" if planned.flow == DRILL else "when a deploy is reported"
+            return "only by `lookout drill`" if planned.flow == DRILL else "after each reported deploy"
 
 
 async def ensure_watched(

@@ -70,14 +70,21 @@ _MODULES = {
 """The module of each flow."""
 
 _PURPOSES: Final = {
-    "verify-deploy": "asks {target} the whole suite; may alert",
-    "measure-repeatability": "asks {target} some cases twice, to measure chance; may alert only when it breaks",
-    "grade-traffic": "grades what users asked {target}, and asks it nothing; may alert",
-    "follow-log": "reads the hallucination logs, and asks no bot; may alert",
-    "watch-deploys": "polls which commit runs, and asks no bot; may alert only when it breaks",
-    "load-warehouse": "loads, checks and ages the warehouse, and asks no bot; may alert only when it breaks",
-    "digest": "sends one message for each target, and asks no bot",
-    "fire-drill": "plants a wrong answer on a page of its own, and asks no bot; sends one message to prove the way",
+    "verify-deploy": "asks {target} the whole suite; may send alerts",
+    "measure-repeatability": (
+        "asks {target} some cases twice, to measure chance; sends an alert only if the run fails"
+    ),
+    "grade-traffic": "grades the conversations of {target} without asking it; may send alerts",
+    "follow-log": "reads the hallucination logs without asking a bot; may send alerts",
+    "watch-deploys": "polls the running commits without asking a bot; sends an alert only if the poll fails",
+    "load-warehouse": (
+        "loads and checks the warehouse and removes old personal data, without asking a bot; sends an alert only "
+        "on a fault"
+    ),
+    "digest": "sends one message for each target without asking a bot",
+    "fire-drill": (
+        "plants a wrong answer on its own page without asking a bot; sends one message to test the alert path"
+    ),
 }
 """What each flow does, for the owner of the bot."""
 
@@ -110,7 +117,7 @@ class PlannedDeployment(Record):
     def purpose(self) -> str:
         """What the deployment does: whether it asks the bot, and whether it may alert."""
         request = self.parameters.get("request", self.parameters)
-        return _PURPOSES[self.flow].format(target=request.get("target", "the target that was deployed"))
+        return _PURPOSES[self.flow].format(target=request.get("target", "the deployed target"))
 
     @property
     def full_name(self) -> str:

@@ -74,7 +74,7 @@ async def _send_alerts_again_at_start(config: Config) -> None:
         for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
             await send_alerts_again(build_notifier_without_run(config, target, Capability.UP))
     except MonitorError as error:
-        write_note(f"what was open before could not be sent yet: {redact(str(error))}\n")
+        write_note(f"Lookout could not send the earlier open alerts yet: {redact(str(error))}\n")
 
 
 def _end_when_moved(config: Config) -> None:
@@ -84,7 +84,7 @@ def _end_when_moved(config: Config) -> None:
         threading.Event().wait(POLL_S)
         server = find_running_server(get_prefect_home(config))
         if server is not None and server.api_url != connected:
-            write_note(f"Prefect's server is at {server.api_url} now\n")
+            write_note(f"Prefect's server is now at {server.api_url}\n")
             os.kill(os.getpid(), signal.SIGTERM)
             return
 

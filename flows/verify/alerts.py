@@ -195,10 +195,10 @@ def format_flaky_notes(report: RunReport) -> Mapping[str, str]:
 
 def _format_nothing_graded(run: LiveRun) -> str:
     """Format the fault of a run that graded no answer."""
-    reason = next((r.assessment.reason for r in run.results), "no question came back")
+    reason = next((r.assessment.reason for r in run.results), "no question has an answer")
     return (
-        f"The run ended without grading a single answer: {plural(len(run.results), 'result')}, and none "
-        f"could be graded ({reason}). Nobody is watching this target until that is fixed."
+        f"The run ended without grading a single answer: {plural(len(run.results), 'result')}, and none could be "
+        f"graded ({reason}). Until this is fixed, Lookout does not monitor this target."
     )
 
 
@@ -217,8 +217,8 @@ def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
     )
     why = shorten(f"{ungraded[0].case.id}: {ungraded[0].assessment.reason}", _MAX_DETAIL_CHARACTERS).rstrip(".")
     return (
-        f"Neither PASS nor FAIL: {reason.text}. The others may be right or wrong.{judge} "
-        f"The first of them is {why}. All of them: `lookout report {run.context.run_id}`."
+        f"Neither PASS nor FAIL: {reason.text}. The other answers may be right or wrong.{judge} The first "
+        f"ungraded case is {why}. For all, run `lookout report {run.context.run_id}`."
     )
 
 
@@ -236,7 +236,7 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
     if stopped or len(down) == len(run.results) > 0:
         detail = down[0].detail if down else "nothing came back"
         where = "" if at.address in detail else f" from {at.address}{_find_api_path(run)}"
-        detail_text = f"{plural(len(down), 'question')} got no answer{where}{rest}: {detail}"
+        detail_text = f"{plural(len(down), 'question')} had no answer{where}{rest}: {detail}"
         is_settings_change, cause = _explain_by_settings(run, report)
         observations.append(
             observe_app_down(at, detail=_format_with_cause(run, cause, detail_text), title=NO_ANSWERS_SINCE)
@@ -245,7 +245,7 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
         )
     if refused := [n for n in not_visible if n not in not_asked] or not_visible:
         reason = refused[0].reason
-        how = "got an answer that cannot be read" if reason in NOT_READ else "could not be asked"
+        how = "had an unreadable answer" if reason in NOT_READ else "could not be asked"
         detail_text = f"{plural(len(refused), 'question')} {how}{rest}: {refused[0].detail}"
         is_settings_change, cause = _explain_by_settings(run, report)
         may_be_settings = reason is NoAnswerReason.NO_SUCH_PATH or reason in NOT_READ
@@ -261,7 +261,7 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
 CANNOT_ASK: Final = "Lookout cannot ask"
 CANNOT_GRADE: Final = "Lookout cannot grade enough answers"
 CANNOT_READ: Final = "Lookout cannot read the answers"
-NO_ANSWERS_SINCE: Final = "No answers since lookout.toml changed"
+NO_ANSWERS_SINCE: Final = "No answers since a change of lookout.toml"
 NO_ANSWERS_THOUGH: Final = "No answers, though lookout.toml is unchanged"
 _MAX_DETAIL_CHARACTERS: Final = 260
 """Maximum characters of an error, so that the next step after it is not cut off."""
@@ -291,12 +291,12 @@ def _explain_by_settings(run: LiveRun, report: RunReport) -> tuple[bool, str]:
         tables = " and ".join(f"[targets.{name}{'.probe' if table == 'probe' else ''}]" for table in changed)
         are = "are" if len(changed) > 1 else "is"
         return True, (
-            f"lookout.toml changed, which is the likely cause: {tables} {are} not as in the last run that got "
+            f"the likely cause is a change of lookout.toml: {tables} {are} different from the last run with "
             f"answers ({last_run.finished_at:%Y-%m-%d %H:%M} UTC)."
         )
     if report.snapshot.settings == last_run.snapshot.settings:
         return False, (
-            f"With the same settings the run of {last_run.finished_at:%Y-%m-%d %H:%M} UTC got answers, so the "
+            f"With the same settings the run of {last_run.finished_at:%Y-%m-%d %H:%M} UTC had answers, so the "
             "application may have changed."
         )
     return False, ""
@@ -360,14 +360,14 @@ REASON_WORDS: Final[dict[NotifyReason, str]] = {
 """Short words, in the order in which they are printed."""
 
 DELIVERY_WORDS: Final = {
-    "rejected": "refused by Slack and printed here, so nobody was notified",
-    "waiting": "not sent yet: Slack did not take it, and it is tried again",
-    "printed": "printed here: no Slack is set up, so nobody was notified",
+    "rejected": "refused by Slack and only printed here, so no person was notified",
+    "waiting": "not sent yet: Slack did not accept it; Lookout tries again",
+    "printed": "only printed here: Slack is not configured, so no person was notified",
     "sent": "sent now",
 }
 """The delivery status of the messages, worst first."""
 EARLIER_WORDS: Final = {
-    "waiting": "not sent yet: Slack did not take it, and it is tried again",
+    "waiting": "not sent yet: Slack did not accept it; Lookout tries again",
     "sent": "sent now, late",
 }
 """The delivery status of messages that were decided before the run began, worst first."""
@@ -384,7 +384,7 @@ def describe_notifications(notifier: Notifier, observations: Sequence[Observatio
         earlier = list_earlier_messages(notifier.store, notifier.target, notifier.run_id, since)
         incidents = notifier.store.incidents(notifier.target)
     except WarehouseError as error:
-        return f"what was sent is not known ({type(error).__name__})"
+        return f"Lookout does not know which alerts were sent ({type(error).__name__})"
     reasons = {item.incident.fingerprint: item.reason for message in messages for item in message.alert.items}
     silent = [key for key in dict.fromkeys(message.fingerprint for message in observations) if key not in reasons]
     muted = sum(key in incidents and incidents[key].last_notified_at is None for key in silent)

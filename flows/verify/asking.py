@@ -91,9 +91,9 @@ async def ask_in_time(run: LiveRun) -> None:
 
 def _format_stop(run: LiveRun, limit_s: float) -> str:
     return (
-        f"Asking was not over after {limit_s:g} s and was stopped: {plural(len(run.results), 'answer')} came, "
-        "the rest was not asked. If the suite needs longer, set watchdog.run_deadline_s in lookout.toml."
-        + (f" {limited[0].upper()}{limited[1:]}." if (limited := run.describe_limit()) else "")
+        f"Lookout stopped the questions after {limit_s:g} s: {plural(len(run.results), 'answer')} arrived, and "
+        "the other cases were not asked. If the suite needs more time, raise watchdog.run_deadline_s in "
+        "lookout.toml." + (f" {limited[0].upper()}{limited[1:]}." if (limited := run.describe_limit()) else "")
     )
 
 

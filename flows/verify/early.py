@@ -82,8 +82,8 @@ async def _end_asking(asking: asyncio.Task[None]) -> None:
 def _build_server_fault(error: Exception) -> Fault:
     """Build the fault of a missing server: one name for all the types of error that Prefect's client raises."""
     detail = (
-        f"There is no Prefect server to go on with: {build_fault_from_error(error).detail}. What was answered is "
-        "stored, and severe failures were reported. The same command within the hour goes on from there."
+        f"No Prefect server is available: {build_fault_from_error(error).detail}. The answers so far are stored, "
+        "and severe failures were reported. Run the same command within the hour to continue."
     )
     return Fault(PrefectUnavailable.__name__, detail)
 
@@ -131,7 +131,7 @@ def _cancel_on_sigterm() -> Generator[None]:
     """Cancel the current task on SIGTERM, as Ctrl-C does; inside a flow Prefect does that."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     if task is None:
-        raise AssertionError("a coroutine runs in a task")
+        raise AssertionError("internal error: the coroutine must run in a task")
     loop.add_signal_handler(signal.SIGTERM, task.cancel)
     try:
         yield

@@ -51,7 +51,7 @@ class CaseWeights:
         heaviest = max(get_weight(severity, self._weights) for severity in Severity)
         weight, rows = get_weight(worst.severity, self._weights), self._asked[case_id]
         earned = weight if worst.outcome is CaseOutcome.CORRECT else Decimal(0)
-        among = f", among {rows} askings, of which the worst counts" if rows > 1 else ""
+        among = f"; asked {rows} times, and the worst result counts" if rows > 1 else ""
         for key, points in ((EARNED, earned), (WEIGHT, weight)):
             comment = f"{points} of {weight}{among}" if key == EARNED else f"weight {weight}{among}"
             yield Score(key=key, value=float(points / heaviest / rows), comment=comment)

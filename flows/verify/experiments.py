@@ -120,7 +120,7 @@ async def _open_on_platform(run: LiveRun, address: DatasetAddress, stack: AsyncE
     platform = await stack.enter_async_context(open_platform(context.config, address.scheme, context.environment))
     dataset = await platform.datasets.find(address.dataset)
     if dataset is None:
-        raise ConfigError(f"{platform.name} has no dataset {address.dataset!r}; `lookout gold push` makes it")
+        raise ConfigError(f"{platform.name} has no dataset {address.dataset!r}; `lookout gold push` creates it")
     cases = frozenset(case.id for case in context.suite.cases)
     examples = await _load_examples(platform.datasets, dataset, cases)
     experiment = await platform.experiments.start(dataset, context.run_id, _build_metadata(run, None))

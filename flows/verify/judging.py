@@ -232,8 +232,8 @@ class JudgeStage:
         if self._voids:
             self._run.judge_void = _format_void(self._voids)
         elif _is_unavailable(judging):
-            reasons = "; ".join(judging.ungraded_because[:2]) or "it was stopped before its first verdict"
-            detail = f"{plural(judging.ungraded, 'answer')} needed a judge and got no verdict: {reasons}"
+            reasons = "; ".join(judging.ungraded_because[:2]) or "the judge was stopped before its first verdict"
+            detail = f"{plural(judging.ungraded, 'answer')} needed a judge but got no verdict: {reasons}"
             self._run.faults.append(Fault(JUDGE_UNAVAILABLE, detail))
 
     def _build_judging(self, results: Sequence[CaseResult]) -> Judging:
@@ -311,7 +311,7 @@ def _drop_judge_grades(result: CaseResult) -> Sequence[Grade]:
 def _format_void(voids: Sequence[JudgedGroup]) -> str:
     first = next(group.canaries for group in voids if group.canaries is not None)
     grades = sum(len(group.rulings) for group in voids)
-    more = f" It happened in {len(voids)} groups of this run." if len(voids) > 1 else ""
+    more = f" This happened in {len(voids)} groups of this run." if len(voids) > 1 else ""
     return first.format_void_alert(grades) + more
 
 

@@ -54,7 +54,7 @@ class RunLog:
     def on_planned(self, run_id: str, cases: int, resumed: int) -> None:
         """Log the start of the run."""
         self._run_id = run_id
-        answered_before = f", {resumed} of them answered before it was stopped" if resumed else ""
+        answered_before = f", {resumed} of them already answered" if resumed else ""
         self._write(f"{self._target}: run {run_id} starts, {plural(cases, 'question')}{answered_before}")
 
     def on_result(self, result: CaseResult) -> None:

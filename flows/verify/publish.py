@@ -62,7 +62,9 @@ async def _create_artifacts(key: str, report: RunReport, results: Sequence[CaseR
     if rows:
         worst_first = sorted(rows, key=lambda row: str(row["severity"]), reverse=True)
         await acreate_table_artifact(
-            key=f"{key}-failures", table=worst_first[:MAX_ROWS], description="what was not right, worst first"
+            key=f"{key}-failures",
+            table=worst_first[:MAX_ROWS],
+            description="cases that are not correct, worst first",
         )
 
 

@@ -50,8 +50,8 @@ POLL_S: Final = 1.0
 RECHECK_FOLDER: Final = "recheck"
 """Inside the run's folder: files that a driver writes while it asks again."""
 JOB_DRIVER: Final = "job"
-AGENT_TEXT: Final = "each question would start another job of the agent"
-APP_DOWN_TEXT: Final = "the application had stopped answering before the run was over"
+AGENT_TEXT: Final = "each question would start a new job of the agent"
+APP_DOWN_TEXT: Final = "the application stopped answering before the end of the run"
 
 MAX_BUILD_CHARACTERS: Final = 120
 
@@ -83,7 +83,7 @@ async def recheck_failures(run: LiveRun, *, hub_token: str | None) -> Recheck | 
     except TimeoutError:
         if not limit.expired():
             raise
-        rechecker.problem = f"it was stopped after {settings.max_s:g} s (recheck.max_s)"
+        rechecker.problem = f"the recheck was stopped after {settings.max_s:g} s (recheck.max_s)"
     return rechecker.build_recheck()
 
 
@@ -157,7 +157,7 @@ class Rechecker:
         async with self._open_asker(target.address) as asker:
             serving = await self._find_serving_commit(asker, target)
             if own_commit is not None and serving is not None and not is_same_build(serving, own_commit):
-                return f"the target serves {serving} by now, no longer {own_commit}"
+                return f"the target now serves {serving} instead of {own_commit}"
             return await self._ask(asker, RecheckPlace.TARGET)
 
     async def _ask_previous(self, address: str, previous: PreviousBuild) -> PreviousBuild:

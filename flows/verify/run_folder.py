@@ -144,7 +144,7 @@ def begin_run(runs: Path, start: RunStart) -> RunFolder:
     folder = runs / start.run_id
     lock = _lock_folder(folder, runs.parent)
     if lock is None:
-        raise WarehouseUnwritable(f"{folder}: another process has this run to itself")
+        raise WarehouseUnwritable(f"{folder}: another process is working on this run")
     _write_start(folder, start)
     return RunFolder(start, folder, resumed=False, lock=lock, alive=_lock_alive_file(folder, runs.parent))
 

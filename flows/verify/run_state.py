@@ -280,8 +280,8 @@ def load_named_baseline(name: str, runs: Path) -> Baseline | None:
     file = next((place for place in paths if place.is_file()), None)
     if file is None:
         raise ConfigError(
-            f"--baseline {name}: neither a file nor a finished run in {runs}; accepted: {AUTO} (the last accepted "
-            f"run), {NO_BASELINE}, a run's id, the path of its {RESULTS_FILE}"
+            f"--baseline {name} is not a file and not a finished run in {runs}; accepted: {AUTO} (the last "
+            f"accepted run), {NO_BASELINE}, a run's id, the path of its {RESULTS_FILE}"
         )
     return build_baseline(*read_results(file))
 

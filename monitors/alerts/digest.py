@@ -54,7 +54,7 @@ def format_digest_headline(digest: Digest) -> str:
     place = f"{digest.target} · night of {digest.made_at:%Y-%m-%d}"
     doubt = f", {digest.unknown}" if digest.unknown else ""
     if not unresolved:
-        return f"{UNKNOWN_MARK if doubt else RECOVERED_MARK} Nothing open{doubt} · {place}"
+        return f"{UNKNOWN_MARK if doubt else RECOVERED_MARK} No open incidents{doubt} · {place}"
     worst = unresolved[0].severity
     grave = sum(incident.severity is worst for incident in unresolved)
     return f"{SEVERITY_MARKS[worst]} {len(unresolved):,} open, {grave:,} of them SEV {int(worst)}{doubt} · {place}"

@@ -155,9 +155,9 @@ def format_log_silence(silence: LogSilence) -> tuple[str, str]:
     """Return the fault's stable name and its text. It says nothing about the app, which may have had a good day."""
     silent, longest = _format_span(silence.silent_for), _format_span(silence.longest_pause)
     detail = (
-        f"The hallucination log has been silent for {silent}, since {format_utc(silence.last_entry_at)}; its "
-        f"longest pause in {plural(silence.entries, 'entry', 'entries')} was {longest}. "
-        "See whether the app still writes it and whether it is still read from the right place."
+        f"The hallucination log has been silent for {silent}, since {format_utc(silence.last_entry_at)}. Its "
+        f"longest pause in {plural(silence.entries, 'entry', 'entries')} was {longest}. Check that the app still "
+        "writes the log, and that hallucination_log.at is still correct."
     )
     return LOG_SILENT, detail
 

@@ -50,7 +50,7 @@ from monitors.records.self_checks import DRILL_TARGET, TEST_TARGET
 MAX_TARGET_CHARACTERS: Final = 60
 MAX_KINDS_NAMED: Final = 2
 
-TEST_HEADLINE: Final = f"{RECOVERED_MARK} Test · Lookout can reach this channel · nothing is wrong"
+TEST_HEADLINE: Final = f"{RECOVERED_MARK} Test · Lookout can reach this channel · no fault"
 _PREFIX: Final[dict[NotifyReason, str]] = {
     NotifyReason.FIRST_SEEN: "",
     NotifyReason.WORSE: "Worse: ",
@@ -143,9 +143,9 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     # Why it was sent; if a gate fails with more cases, which those are.
     new_cases = [case for item in alert.items for case in item.new_cases]
     if is_drill:
-        why_sent = "a test by Lookout of itself: it counts in no score"
+        why_sent = "Lookout tests itself; the test changes no score"
     elif is_test:
-        why_sent = "asked for by a person: nothing is to be done"
+        why_sent = "a person requested this test: no action needed"
     elif new_cases:
         count = plural(len(new_cases), "more case fails", "more cases fail")
         why_sent = remove_invisible(f"{count}: {format_ids(new_cases)}")
@@ -164,7 +164,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     if is_scored and alert.flat is not None and alert.weighted is not None:
         scores = f"score {alert.weighted} weighted by severity; {alert.flat} of all cases are right"
     elif is_scored and alert.under_way:
-        scores = "the run is still going on: scores follow"
+        scores = "the run is still active; scores follow"
     in_common = (f"{IN_COMMON_LABEL} {cause}" for cause in alert.in_common)
     explanations = (alert.again, *in_common, *alert.changed)
 
@@ -271,7 +271,7 @@ def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
     # What is wrong. Only the owner can know that a number or an address belongs to the business itself.
     finding, finding_label = str(observation.reason), ""
     if observation.failure_kind is FailureKind.PII_DISCLOSURE and _CONTACT.search(finding):
-        finding += ". A contact of your own? List it in public_contacts"
+        finding += ". If this is your own contact, add it to public_contacts"
     if observation.kind is IncidentKind.CASE_FAILURE and item.reason is not NotifyReason.RECOVERED:
         finding_label = "Found" if _is_traffic(item) else "Failed check"
         finding_label = "Verdicts" if is_disputed(observation) else finding_label
@@ -296,9 +296,9 @@ def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
         sent = {case_alert.case_id: case_alert.alert_id for case_alert in alert.own_alerts}
         named = format_ids([f"{case} ({sent[case]})" if case in sent else case for case in cases_with_alerts])
         have = (
-            "The worst has an alert of its own"
+            "The worst failure has its own alert"
             if len(cases_with_alerts) == 1
-            else "The worst have alerts of their own"
+            else "The worst failures have their own alerts"
         )
         others = f"{have}: {named}. {others}".strip()
 
@@ -448,7 +448,7 @@ def _format_site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
 
 DONE_WORDS: Final[dict[ActionKind, str]] = {
     ActionKind.ACKNOWLEDGE: "Acknowledged",
-    ActionKind.FALSE_ALARM: "Called a false alarm",
+    ActionKind.FALSE_ALARM: "Marked as a false alarm",
     ActionKind.ADD_TO_GOLD: "Drafted as a gold case",
     ActionKind.RESOLVE: "Resolved",
 }

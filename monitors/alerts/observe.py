@@ -101,7 +101,7 @@ def observe_failed_gate(
         IncidentKind.GATE_FAIL,
         severity,
         Blame.APP,
-        "; ".join(texts) or "the gate gave no reason",
+        "; ".join(texts) or "the gate gives no reason",
         failed=failed,
         verdict_reasons=tuple(dict.fromkeys(reason.kind.value for reason in decisive)),
     )
@@ -172,7 +172,7 @@ def observe_hallucination(
         f"top score {top_score:.2f}" if top_score is not None else "",
         f"policies {', '.join(policy_ids)}" if policy_ids else "",
     ]
-    detail = "; ".join(reasons) or "the app gave no reason"
+    detail = "; ".join(reasons) or "the app gives no reason"
     if any(support):
         detail += f" ({', '.join(piece for piece in support if piece)})"
     return _observe(

@@ -133,7 +133,7 @@ def _propose_severity(item: AlertItem) -> tuple[Severity, str]:
     return observation.severity, f"the finding was severity {int(observation.severity)}{row}{doubt}"
 
 
-UNKNOWN_TEXT = "This message is not in this Lookout's warehouse: it was sent by another installation."
+UNKNOWN_TEXT = "This message is not in this warehouse. Another installation sent it."
 ACTION_FINGERPRINT_CHARACTERS = 12
 """Hexadecimal digits of a fingerprint in an id: 48 bits, after the action's own id."""
 
@@ -174,7 +174,7 @@ def _acknowledge(action: OperatorAction, incidents: Sequence[Incident], now: dat
     if not unacknowledged:
         return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
     changed = tuple(incident.acknowledge() for incident in unacknowledged)
-    text = f"{plural(len(unacknowledged), 'incident')} acknowledged: no reminder until worse"
+    text = f"{plural(len(unacknowledged), 'incident')} acknowledged: no reminder until it is worse"
     return ActionChanges(outcome=_build_outcome(action, now, incidents, text), incidents=changed)
 
 
@@ -182,7 +182,9 @@ def _resolve(action: OperatorAction, incidents: Sequence[Incident], now: datetim
     unresolved = [incident for incident in incidents if not incident.is_resolved]
     if not unresolved:
         return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
-    text = f"{plural(len(unresolved), 'incident')} resolved by hand; an alert says so when a run sees it again"
+    text = (
+        f"{plural(len(unresolved), 'incident')} resolved by hand; if a run finds the fault again, you get an alert"
+    )
     return ActionChanges(
         outcome=_build_outcome(action, now, incidents, text),
         incidents=tuple(incident.resolve(now) for incident in unresolved),
@@ -196,7 +198,9 @@ def _close_as_false_alarm(
     action = context.action
     silenced = {item.incident.fingerprint: item for item in context.items}
     until = now + timedelta(hours=settings.false_alarm_quiet_h)
-    text = f"{plural(len(incidents), 'finding')} labelled a false alarm, quiet until {until:%Y-%m-%d %H:%M} UTC"
+    text = (
+        f"{plural(len(incidents), 'finding')} marked as a false alarm; no alerts until {until:%Y-%m-%d %H:%M} UTC"
+    )
     unresolved = (incident for incident in incidents if not incident.is_resolved)
     return ActionChanges(
         outcome=_build_outcome(action, now, incidents, text),
@@ -237,10 +241,12 @@ def _add_to_gold(context: ActionContext, now: datetime, account_patterns: Accoun
     action = context.action
     wanted = [item for item in context.items if is_wanted_as_gold(item)]
     if not wanted:
-        text = "Nothing to draft: what a probe asked is a gold case already, and other messages have no question."
+        text = (
+            "Nothing to draft. A question from a probe is already a gold case, and other messages have no question."
+        )
         return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, text)
     drafts = tuple(draft_case(action, item, context.conversations, account_patterns) for item in wanted)
-    text = f"{plural(len(drafts), 'case')} drafted, to be reviewed: nothing unreviewed is gold"
+    text = f"{plural(len(drafts), 'case')} drafted; a person must review a draft before it becomes gold"
     about = [item.incident for item in wanted]
     return ActionChanges(outcome=_build_outcome(action, now, about, text), drafts=drafts)
 
@@ -248,8 +254,8 @@ def _add_to_gold(context: ActionContext, now: datetime, account_patterns: Accoun
 def _format_state(incidents: Sequence[Incident]) -> str:
     resolved = [incident.resolved_at for incident in incidents if incident.is_resolved and incident.resolved_at]
     if len(resolved) == len(incidents):
-        return f"Nothing to do: it is resolved since {max(resolved):%Y-%m-%d %H:%M} UTC."
-    return "Nothing to do: it is acknowledged already."
+        return f"No action needed: it has been resolved since {max(resolved):%Y-%m-%d %H:%M} UTC."
+    return "No action needed: it is already acknowledged."
 
 
 def _build_outcome(

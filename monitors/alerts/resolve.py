@@ -118,18 +118,18 @@ def build_scope(
 
 
 CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
-    IncidentKind.CASE_FAILURE: "Asked again, and this fault did not come back.",
-    IncidentKind.HALLUCINATION: "Closed: nothing more was seen of it.",
-    IncidentKind.DEPLOY_FAILURE: "The application serves again.",
+    IncidentKind.CASE_FAILURE: "Asked again: the fault did not occur.",
+    IncidentKind.HALLUCINATION: "Closed: the fault did not occur again.",
+    IncidentKind.DEPLOY_FAILURE: "The deploy serves again.",
     IncidentKind.APP_DOWN: "The application answers again.",
-    IncidentKind.DRIFT: "The test finds no drift any more.",
-    IncidentKind.JUDGE_VOID: "The judge grades its known answers right again.",
-    IncidentKind.MONITOR_FAULT: "This run could ask its questions again.",
+    IncidentKind.DRIFT: "The drift test finds no drift any more.",
+    IncidentKind.JUDGE_VOID: "The judge grades its known answers correctly again.",
+    IncidentKind.MONITOR_FAULT: "Lookout could ask its questions again.",
     IncidentKind.DRILL: "The drill is over.",
 }
 
 
-ANSWERS_AGAIN: Final = "The questions of this run got answers."
+ANSWERS_AGAIN: Final = "The questions of this run have answers again."
 """For a fault whose title names Lookout's settings: the application may not have been down."""
 
 
@@ -169,13 +169,13 @@ def _format_ending(incident: Incident, scope: ResolutionScope) -> str:
     if incident.case_id in scope.passed:
         if _has_another_gold(incident, incident.case_id, scope):
             return ANOTHER_GOLD
-        return "Asked again, and the answer is right now."
+        return "Asked again: the answer is right now."
     return CLEARED_WORDS[incident.kind] + " The case still fails in another way."
 
 
 ANOTHER_GOLD: Final = (
-    "Asked again, and the answer is right by another gold: the suite changed, so the bot may say "
-    "the same as before."
+    "Asked again: the answer is right, but the suite has another gold now. The bot may give the same answer as "
+    "before."
 )
 
 
@@ -187,4 +187,6 @@ def _has_another_gold(incident: Incident, case_id: str, scope: ResolutionScope) 
 def _format_edited_gold(cases: Sequence[str]) -> str:
     if not cases:
         return ""
-    return f" The suite has another gold now for {format_ids(cases)}, so the bot may say the same as before."
+    return (
+        f" The suite has another gold now for {format_ids(cases)}, so the bot may give the same answers as before."
+    )

@@ -79,7 +79,7 @@ class FallbackSender:
 
     def __init__(self, paths: Sequence[DeliveryPath]) -> None:
         if not paths:
-            raise ValueError("at least one path is needed")
+            raise ValueError("internal error: a sender needs at least one channel")
         self._paths = tuple(paths)
 
     @property

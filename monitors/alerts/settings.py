@@ -21,30 +21,31 @@ class WatchdogSettings(BaseModel):
 
     run_deadline_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=4 * 3600.0,
-        description="Seconds that a run may ask; then it is stopped, what was answered is evaluated, and one "
-        "message goes to the monitor's owners. Four hours: a nightly run at 02:00 is over before the day begins.",
+        description="Longest time in seconds that a run may ask questions. Then Lookout stops the run, evaluates "
+        "the answers so far, and sends one message to the monitor's owners.",
     )
     stop_grace_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=600.0,
-        description="Seconds after the deadline for weighing, storing and telling. A process that is not done then "
-        "hangs for good: it says so and ends itself.",
+        description="Seconds after the deadline for evaluating, storing and alerting. A process that is not done "
+        "by then sends an alert and exits.",
     )
     missing_run_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=26.0,
-        description="Hours without a finished run of a scheduled deployment after which Prefect says so. Two more "
-        "than a day, so that a nightly run may be late.",
+        description="Hours without a finished run of a scheduled deployment after which Prefect sends an alert. "
+        "The default is two hours more than a day, so that a nightly run may be late.",
     )
     log_silence_factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
         default=3.0,
-        description="A hallucination log that is silent for this many times its longest known pause is reported.",
+        description="Lookout reports a hallucination log that has no entry for this many times its longest known "
+        "pause.",
     )
     log_silence_entries: Annotated[int, Field(ge=2)] = Field(
         default=20,
-        description="Entries that must be known before a log has a norm at all.",
+        description="Minimum number of entries before Lookout knows a log's usual pauses.",
     )
     log_silence_floor_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=6.0,
-        description="Hours of silence that are never reported, however busy the log is otherwise.",
+        description="Hours without an entry that are never reported, even if the log is usually busy.",
     )
 
 
@@ -60,58 +61,59 @@ class AlertSettings(BaseModel):
     slack_channel: str | None = Field(
         default=None,
         min_length=1,
-        description="Channel for alerts about the application: an id (C0123456789) or a name (#alerts). "
-        "Needed with a bot token; an incoming webhook brings its own. With an id and the scope channels:history, "
-        "a delivery whose reply was lost is found again instead of repeated.",
+        description="Channel for alerts about the application: an id (C0123456789) or a name (#alerts). Required "
+        "with a bot token; an incoming webhook has its own channel. With an id and the scope channels:history, "
+        "Lookout can find a message whose confirmation was lost, and does not send it twice.",
     )
     slack_monitor_channel: str | None = Field(
         default=None,
         min_length=1,
-        description="Channel for alerts about the monitor itself and its judge; `slack_channel` when left out.",
+        description="Channel for alerts about the monitor itself and its judge. Default: `slack_channel`.",
     )
     slack_fallback_channel: str | None = Field(
         default=None,
         min_length=1,
-        description="Channel of the same workspace for what the main channel refuses for good (archived, bot not "
-        "in it); with a bot token. Another workspace is reached by a webhook in SLACK_FALLBACK_WEBHOOK_URL.",
+        description="Channel (same workspace, needs a bot token) for messages that the main channel permanently "
+        "refuses: it is archived, or the bot is not a member. For another workspace set "
+        "SLACK_FALLBACK_WEBHOOK_URL.",
     )
     slack_api_url: HttpUrl = Field(
         default="https://slack.com/api/",
-        description="Base address of Slack's Web API; another one for a proxy or a test server.",
+        description="Base address of Slack's Web API. Change it for a proxy or a test server.",
     )
     slack_buttons: bool = Field(
         default=False,
-        description="Put Acknowledge, False alarm and Add to gold under each alert that a bot token sends. Needs "
-        "the receiver of Slack's interactivity requests (lookout slack-actions) to be reachable from the internet.",
+        description="Add the buttons Acknowledge, False alarm and Add to gold to each alert of a bot token. Slack "
+        "must be able to reach the receiver of clicks (lookout slack-actions) from the internet.",
     )
     site_url: HttpUrl | None = Field(
         default=None,
-        description='Where people reach the site from elsewhere, such as "https://lookout.example.com". Alerts '
-        "on Slack then link to the incident and the run there; left out, they name files of this machine.",
+        description='Public address of the site, such as "https://lookout.example.com". Alerts on Slack then link '
+        "to the incident and the run. Without it, they name files of this machine.",
     )
     alert_severity: Severity = Field(
         default=Severity.CRITICAL,
-        description="Failures from this severity on are alerts of their own (1, 2 or 3). Milder ones appear "
-        "only in the gate's summary.",
+        description="Minimum severity (1, 2 or 3) of failures with their own alert. Failures below it appear only "
+        "in the gate's summary.",
     )
     reminder_interval_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=23.0,
-        description="Hours after which a fault that is still seen is said again. An hour short of a day, so that "
-        "nightly runs which start some seconds apart remind every night.",
+        description="Hours after which Lookout sends a reminder about a fault that is still there. The default is "
+        "one hour less than a day, so that every night sends one.",
     )
     event_open_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=72.0,
-        description="Hours after which an incident that is one event (an entry of the hallucination log) is "
-        "closed without a word.",
+        description="Hours after which Lookout silently closes an incident that is a single event (an entry of "
+        "the hallucination log).",
     )
     false_alarm_quiet_h: Annotated[float, Field(gt=0, le=24 * 90, allow_inf_nan=False)] = Field(
         default=168.0,
-        description="Hours for which Lookout stays quiet about a finding that a person called a false alarm, a "
-        "week by default, 90 days at most: the time to fix the grader or the case. It ends like any silence.",
+        description="Hours without alerts about a finding that a person marked as a false alarm: a week by "
+        "default, at most 90 days. Use this time to fix the grader or the case.",
     )
     group_limit: Annotated[int, Field(ge=1, le=10)] = Field(
         default=3,
-        description="Failures shown in full in one message, 1 to 10; the rest is counted by kind.",
+        description="Failures that one message shows in full, 1 to 10. Further failures are counted by kind.",
     )
     excerpt_characters: Annotated[int, Field(ge=40, le=1000)] = Field(
         default=280,
@@ -119,12 +121,12 @@ class AlertSettings(BaseModel):
     )
     send_timeout_s: Annotated[float, Field(gt=0, le=300)] = Field(
         default=20.0,
-        description="Deadline in seconds for one delivery, waiting for rate limits and retries included.",
+        description="Deadline in seconds for one delivery, including rate limits and retries.",
     )
     send_retries: Annotated[int, Field(ge=0, le=10)] = Field(
         default=2,
-        description="Tries after the first within one delivery when Slack limits the rate, answers 500 or 503, "
-        "or cannot be connected to. What still fails is stored for the next delivery.",
+        description="Retries within one delivery if Slack limits the rate, answers 500 or 503, or cannot be "
+        "reached. A message that still fails is stored for the next delivery.",
     )
 
     def choose_monitor_channel(self) -> str | None:

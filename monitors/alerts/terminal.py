@@ -85,7 +85,7 @@ def _format_part(part: MessageSection, number: str) -> list[Text]:
     if part.doubt:
         rows.append(_format_row("Note", part.doubt))
     if part.flaky:
-        rows.append(_format_row("Note", f"flaky: {part.flaky}; it does not decide the verdict alone"))
+        rows.append(_format_row("Note", f"flaky: {part.flaky}; a flaky case alone does not decide the verdict"))
     for n, case in enumerate(part.examples, start=1):
         rows += [Text(""), *_format_part(case, f"{number}{n}.")]
     return rows
@@ -130,12 +130,12 @@ class TerminalSender:
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
         """Raise `NotifyRejected`: printed text cannot be edited."""
         del alert, channel, ts
-        raise NotifyRejected("what a terminal has printed cannot be edited")
+        raise NotifyRejected("a message in the terminal cannot be edited")
 
     def _build_receipt(self, message_id: str) -> Receipt:
         return Receipt(
             alert_id=message_id,
             status=DeliveryStatus.PRINTED,
             at=self._now(),
-            detail="printed: no Slack credentials are set",
+            detail="only printed: no Slack credentials are set",
         )

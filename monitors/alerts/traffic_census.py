@@ -26,11 +26,11 @@ CENSUS_WORDS: Final[dict[CensusKind, str]] = {
     CensusKind.DISCLOSURE: "Personal data disclosed",
     CensusKind.ERROR_LEAK: "Error shown as an answer",
     CensusKind.NO_ANSWER: "No answer",
-    CensusKind.WRONG_LANGUAGE: "Answered in another language than asked",
+    CensusKind.WRONG_LANGUAGE: "Answer in another language than the question",
     CensusKind.REFUSAL: "Declined to answer",
 }
 _MORE_WORDS: Final[dict[CensusKind, str]] = {
-    CensusKind.WRONG_LANGUAGE: "More answers in another language than asked",
+    CensusKind.WRONG_LANGUAGE: "More answers in another language than the question",
     CensusKind.REFUSAL: "More refusals than usual",
 }
 
@@ -90,7 +90,7 @@ class Ending(NamedTuple):
 
 def format_rate(rate: CensusRate) -> str:
     """``140 of 552 (25.4 %)``."""
-    return str(_get_count(rate)) if rate.graded else "unknown: nothing could be graded for it"
+    return str(_get_count(rate)) if rate.graded else "unknown: no conversation could be graded for it"
 
 
 def format_percent(share: float) -> str:
@@ -274,10 +274,13 @@ def _explain_as_usual(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str
     if level.usual is None or has_multiplied(level.usual, now):
         return ""
     if level.raised is None:
-        return f"It has been so for all of the last {len(nightly_runs)} nights and is what is usual now: {now}."
+        return (
+            f"The rate was this high in each of the last {len(nightly_runs)} nights, so Lookout now treats it as "
+            f"normal: {now}."
+        )
     if compute_chance_of_more(now, level.raised) > MAX_END_CHANCE:
         return ""
-    return f"It is as it was before: {now}; before: {level.usual}."
+    return f"The rate is back to its earlier level: {now}; before: {level.usual}."
 
 
 def _get_count(rate: CensusRate) -> CensusCount:

@@ -13,7 +13,8 @@ FAILURE_TITLES: Final = {kind: failure.capitalize() for kind, failure in FAILURE
 
 DISPUTED_TITLE: Final = "Rules and judge disagree"
 DISPUTED_TO_DO: Final = (
-    "Read the answer beside the gold. Wrong: treat it as a failure. Right: mark this alert as a false alarm."
+    "Compare the answer with the gold. If it is wrong, treat it as a failure. If it is right, mark this alert as "
+    "a false alarm."
 )
 """For an answer that the rules pass and a judge fails: a case failure without a failure kind."""
 
@@ -31,12 +32,20 @@ KIND_WORDS: dict[IncidentKind, str] = {
 
 KIND_TO_DO: Final[dict[IncidentKind, str]] = {
     IncidentKind.CASE_FAILURE: "Open the report; roll back, or acknowledge.",
-    IncidentKind.HALLUCINATION: "Find the document that is missing or old: users ask for it.",
-    IncidentKind.DEPLOY_FAILURE: "Read the build's log; where nothing serves now, deploy the last commit that did.",
-    IncidentKind.APP_DOWN: "Open the application by hand. Nothing is known of its quality meanwhile.",
-    IncidentKind.GATE_FAIL: "See in the report what is new: roll back the deploy that broke it, or fix it.",
+    IncidentKind.HALLUCINATION: "Find the missing or outdated document: users ask about it.",
+    IncidentKind.DEPLOY_FAILURE: (
+        "Read the build's log. If the application does not run now, deploy the last commit that worked."
+    ),
+    IncidentKind.APP_DOWN: (
+        "Open the application by hand. Until it answers again, Lookout cannot check its answers."
+    ),
+    IncidentKind.GATE_FAIL: (
+        "Read the new failures in the report. Roll back the deploy that caused them, or fix them."
+    ),
     IncidentKind.DRIFT: "Compare the nights before and after: lookout sql 'from nightly_trend'",
-    IncidentKind.JUDGE_VOID: "Look at the provider and the model's name. What it had judged stays ungraded.",
+    IncidentKind.JUDGE_VOID: (
+        "Check the provider and the model's name. The answers that the judge graded stay ungraded."
+    ),
 }
 """Advice for a message's last line. Faults of the monitor and drills have their own."""
 
@@ -46,7 +55,7 @@ REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.REGRESSED: "back again after it was resolved",
     NotifyReason.REMINDER: "reminder: still failing",
     NotifyReason.RECOVERED: "recovered",
-    NotifyReason.OPEN_BEFORE: "found when Slack was not set up or not reachable, so nobody was notified",
+    NotifyReason.OPEN_BEFORE: "found while Slack was not configured or not reachable, so no message was sent",
 }
 
 SEVERITY_MARKS: dict[Severity, str] = {
@@ -62,7 +71,7 @@ MONITOR_MARK = "🛠️"
 _KINDS_WITH_OWN_TITLE = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
 """Kinds whose title can say more than the kind: for example that Lookout cannot ask, not that the app is down."""
 
-_FORMER_KIND_WORDS = frozenset({"Lookout itself is in trouble"})
+_FORMER_KIND_WORDS = frozenset({"Lookout itself has a fault"})
 """Words for kinds in incidents that an earlier version opened: they say no more than the kind."""
 
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
@@ -109,7 +118,9 @@ def format_doubt(observation: Observation) -> str:
     if not observation.unconfirmed:
         return ""
     return (
-        "unconfirmed: a person must decide" if is_disputed(observation) else "not confirmed: only one judge says so"
+        "unconfirmed: a person must decide"
+        if is_disputed(observation)
+        else ("not confirmed: only one judge found it")
     )
 
 

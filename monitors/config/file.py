@@ -54,50 +54,55 @@ class TargetConfig(BaseModel):
 
     url: HttpUrl | None = Field(default=None, description="the page to open")
     space: SpaceId | None = Field(
-        default=None, description="a Hugging Face Space as owner/name, instead of or beside url"
+        default=None, description="a Hugging Face Space as owner/name, instead of url or in addition to it"
     )
     previous_url: HttpUrl | None = Field(
         default=None,
-        description="where the build before answers: failed severe cases are asked there too; {commit} stands for "
-        "the commit of the last accepted run",
+        description="address of the previous build; Lookout asks the failed severe cases there too. {commit} is "
+        "replaced with the commit of the last accepted run",
     )
     environment: Environment = Field(
-        default=Environment.STAGING, description="staging, or production where users are: alerts say so"
+        default=Environment.STAGING, description="staging, or production if it has real users; alerts name it"
     )
     model_family: str | None = Field(
         default=None,
-        description="family of the model that answers (claude, gpt, llama, …); a judge must be of another",
+        description="family of the model that answers (claude, gpt, llama, …); a judge must be of another family",
     )
     suite: Path = Field(description="the gold questions, JSON lines; relative to this file")
     domains: tuple[str, ...] = Field(
         default=DEFAULT_DOMAINS,
-        description="what the app talks about: domain packs by name, or the folder of your own, as ./my_domain, "
-        "relative to this file; [] for none",
+        description="the app's domain packs, by name, or your own folder, as ./my_domain, relative to this file; "
+        "[] for none",
     )
     probe: ProbeSettings = Field(default=ProbeSettings(), description="how to ask")
     login: LoginSettings | None = Field(
-        default=None, description="how pages behind a login are opened; without this table, nobody signs in"
+        default=None, description="how Lookout signs in to the page; without this table, it does not sign in"
     )
-    graders: GraderSettings = Field(default=GraderSettings(), description="how to read the answers")
+    graders: GraderSettings = Field(default=GraderSettings(), description="how to grade the answers")
     hallucination_log: HallucinationLogSettings | None = Field(
-        default=None, description="the application's own log of replies that it held back; without this table, none"
+        default=None,
+        description="the application's own log of replies that it held back; without this table, "
+        "Lookout reads no log",
     )
 
     traffic: NightlySettings | None = Field(
-        default=None, description="stored conversations of real users, graded every night; without this table, none"
+        default=None,
+        description="stored conversations of real users, graded every night; without this table, "
+        "Lookout grades no live traffic",
     )
 
     repeatability: RepeatabilitySettings = Field(
-        default=RepeatabilitySettings(), description="how many cases are asked twice to measure what chance does"
+        default=RepeatabilitySettings(), description="the number of cases that Lookout asks twice to measure chance"
     )
     langsmith: TargetLangSmith | None = Field(
         default=None,
-        description="where an agent's traces go, and what is production's: with this table, staging alone is asked",
+        description="the projects of an agent's traces in staging and production; with this table, Lookout asks "
+        "only staging",
     )
     experiments: str | None = Field(
         default=None,
         description="a dataset of a platform, as langsmith:DATASET or langfuse:DATASET: each run of the suite "
-        "appears there as an experiment; left out, none does",
+        "appears there as an experiment; default: no experiments",
     )
 
     @property
@@ -111,10 +116,10 @@ class TargetConfig(BaseModel):
         unknown = set(re.findall(r"\{[^{}]*\}", url or "")) - {"{commit}"}
         if unknown:
             raise ValueError(
-                f"an address with {{commit}} and nothing else in braces; found {', '.join(sorted(unknown))}"
+                f"the address may contain only {{commit}} in braces; found {', '.join(sorted(unknown))}"
             )
         if re.search(r":[^/@]*\{commit\}", (url or "").partition("://")[2].partition("/")[0]):
-            raise ValueError("an address whose port is written out: {commit} is for its host or its path")
+            raise ValueError("write the port as a number: {commit} may be used only in the host or the path")
         return url
 
     @field_validator("url", "previous_url")
@@ -122,8 +127,9 @@ class TargetConfig(BaseModel):
     def _check_no_password(cls, url: str | None) -> str | None:
         if url is not None and URL_CREDENTIALS.search(url):
             raise ValueError(
-                "an address without user and password: what opens the target comes from the environment "
-                "([targets.NAME.login], LOOKOUT_API_TOKEN), as this file and a run's parameters are shown to people"
+                "write the address without user and password. Put the credentials in the environment "
+                "([targets.NAME.login], LOOKOUT_API_TOKEN), because people can see this file and the parameters "
+                "of a run"
             )
         return url
 
@@ -133,7 +139,7 @@ class TargetConfig(BaseModel):
         try:
             return None if written is None else str(parse_dataset_address(written))
         except ConfigError as error:
-            raise ValueError(f"the address of a dataset: {error}") from None
+            raise ValueError(f"not a valid dataset address: {error}") from None
 
     def move_to(self, address: str) -> Self:
         """Return the target as it is served at another address, without its Space."""
@@ -143,8 +149,8 @@ class TargetConfig(BaseModel):
     def _check_login(self) -> Self:
         if self.login is not None and self.probe.driver != "browser":
             raise ValueError(
-                f"no login beside probe.driver = {self.probe.driver!r}: it is for targets that are asked through "
-                "their page"
+                "remove the login: it works only for targets that Lookout asks through their page, not with "
+                f"probe.driver = {self.probe.driver!r}"
             )
         return self
 
@@ -159,7 +165,9 @@ class PrefectSettings(BaseModel):
         description="address of a Prefect server's API (http://host:4200/api); without one a local server is used",
     )
     start_timeout_s: float = Field(
-        default=300, gt=0, description="how long a local server may take to start; 15 s on an idle machine"
+        default=300,
+        gt=0,
+        description="longest time in seconds for the start of a local server; it needs 15 s on an idle machine",
     )
 
 
@@ -169,47 +177,50 @@ class Config(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     data_folder: Path = Field(
-        default=Path(".lookout"), description="journal, warehouse and runs; relative to this file"
+        default=Path(".lookout"), description="the folder for journal, warehouse and runs; relative to this file"
     )
-    targets: dict[Identifier, TargetConfig] = Field(min_length=1, description="the watched applications, by name")
-    gate: GateSettings = Field(default=GateSettings(), description="what a run must reach")
+    targets: dict[Identifier, TargetConfig] = Field(min_length=1, description="the monitored applications, by name")
+    gate: GateSettings = Field(default=GateSettings(), description="the requirements for a run")
     judge: JudgeSettings | None = Field(
-        default=None, description="which model judges what the plain graders leave open; without this table, none"
+        default=None,
+        description="the model that judges the answers that rules cannot grade; without this table there is no "
+        "judge",
     )
     recheck: RecheckSettings = Field(
         default=RecheckSettings(), description="asking failed cases again after the verdict"
     )
     review: ReviewSettings = Field(
-        default=ReviewSettings(), description="how much of what was graded people look at again"
+        default=ReviewSettings(), description="the share of graded answers that people review"
     )
-    reports: ReportsSettings = Field(default=ReportsSettings(), description="how much the reports show")
-    alerts: AlertSettings = Field(default=AlertSettings(), description="whom to tell, and how often")
+    reports: ReportsSettings = Field(default=ReportsSettings(), description="the size limits of the reports")
+    alerts: AlertSettings = Field(default=AlertSettings(), description="where Lookout sends alerts, and how often")
     watchdog: WatchdogSettings = Field(default=WatchdogSettings(), description="alerts about the monitor itself")
     warehouse: WarehouseSettings = Field(
-        default=WarehouseSettings(), description="how long data is stored, and where it is exported to"
+        default=WarehouseSettings(), description="how long data is stored, and where it is exported"
     )
     evidence: EvidenceSettings = Field(
         default=EvidenceSettings(), description="how long pictures and traces are stored"
     )
     deploys: DeploySettings = Field(
-        default=DeploySettings(), description="which deploys start a verification, and who may say so"
+        default=DeploySettings(), description="which deploys start a verification, and who may report them"
     )
     github: GitHubSettings = Field(
-        default=GitHubSettings(), description="how results get onto the pull requests that deploys belong to"
+        default=GitHubSettings(), description="how results get onto the pull requests of deploys"
     )
     langsmith: LangSmithSettings | None = Field(
         default=None,
-        description="a workspace of LangSmith for datasets and experiments, and what is production's there",
+        description="a workspace of LangSmith for datasets and experiments, and its production project",
     )
     langfuse: LangfuseSettings | None = Field(
-        default=None, description="a project of Langfuse for datasets and experiments, and which is production's"
+        default=None, description="a project of Langfuse for datasets and experiments, and the production project"
     )
-    schedules: ScheduleSettings = Field(default=ScheduleSettings(), description="when the daily work is done")
+    schedules: ScheduleSettings = Field(default=ScheduleSettings(), description="the times of the daily work")
     drill: DrillSettings = Field(
-        default=DrillSettings(), description="when a planted wrong answer proves that alerts still reach people"
+        default=DrillSettings(),
+        description="the times of the drills, which test the alert path with a planted wrong answer",
     )
-    prefect: PrefectSettings = Field(default=PrefectSettings(), description="where runs are recorded")
-    site: SiteSettings = Field(default=SiteSettings(), description="where the pages over the warehouse are served")
+    prefect: PrefectSettings = Field(default=PrefectSettings(), description="the Prefect server that records runs")
+    site: SiteSettings = Field(default=SiteSettings(), description="the address of the site")
 
     @model_validator(mode="after")
     def _check_projects(self) -> Self:
@@ -225,7 +236,7 @@ class Config(BaseModel):
     @classmethod
     def _check_drill_name(cls, targets: dict[str, TargetConfig]) -> dict[str, TargetConfig]:
         if DRILL_TARGET in targets:
-            raise ValueError(f"another name than {DRILL_TARGET}, which is what drills are stored under")
+            raise ValueError(f"choose another target name: Lookout stores its drills under {DRILL_TARGET}")
         return targets
 
     def tracing(self, target: str) -> TracingSettings | None:
@@ -246,7 +257,8 @@ class Config(BaseModel):
         target_config = self.targets.get(name)
         if target_config is None:
             raise ConfigError(
-                f"no target {name!r}{suggest_nearest(name, self.targets)}; there are: {', '.join(self.targets)}"
+                f"target {name!r} does not exist{suggest_nearest(name, self.targets)}; accepted: "
+                f"{', '.join(self.targets)}"
             )
         return target_config
 
@@ -268,7 +280,7 @@ def load_config(path: Path) -> Config:
         text = path.read_text(encoding="utf-8-sig")  # some editors on Windows put a byte-order mark before it
     except FileNotFoundError:
         raise ConfigError(
-            f"{path}: there is no such file; `lookout init` makes one, --config names another"
+            f"{path} does not exist; `lookout init` creates it; for another file, use --config"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: cannot be read as UTF-8 text: {error}") from error
@@ -285,7 +297,9 @@ def load_config(path: Path) -> Config:
 def _format_toml_advice(text: str) -> str:
     first = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
     if re.match(r"\s*(?:---|[\w-]+:(?:\s|$))", first):
-        return "it looks like YAML, and TOML writes [targets.bot] and key = value: `lookout init` makes such a file"
+        return (
+            "this looks like YAML, but TOML needs [targets.bot] and key = value; `lookout init` writes a valid file"
+        )
     return "fix that line, or see docs/configuration.md"
 
 

@@ -33,11 +33,12 @@ def refuse_production(config: Config, target: str, environment: Mapping[str, str
                 *_explain_key_conflicts(config, settings, environment),
             ]
     if conflicts:
-        staging = "has a table `langsmith`, so its suite is asked of staging alone,"
+        staging = "has a table `langsmith`, so Lookout may ask only staging,"
         why = staging if tracing else "writes experiments,"
         problems = "".join(f"\n  {line}" for line in dict.fromkeys(conflicts))
         raise ConfigError(
-            f"targets.{target} {why} and this run would use what is production's; nothing was asked.{problems}"
+            f"targets.{target} {why}, and this run would use production's settings. Lookout asked nothing. "
+            f"Problems:{problems}"
         )
 
 
@@ -64,7 +65,7 @@ def refuse_production_at(config: Config, target: str, address: str) -> None:
 
 def _explain_address_conflicts(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
     if config.target(target).environment is Environment.PRODUCTION:
-        yield f'targets.{target}.environment is "production": name a staging target'
+        yield f'targets.{target}.environment is "production": choose a staging target'
     own = _parse_host(build_target_record(target, config.target(target)).address)
     other_addresses = (config.target(target).probe.job.url, config.target(target).previous_url)
     yield from _explain_production_hosts(
@@ -81,7 +82,9 @@ def _explain_production_hosts(
     for name in _list_production_targets(config):
         host = _parse_host(build_target_record(name, config.target(name)).address)
         if name != target and host in own_hosts:
-            yield f"{host} is where targets.{name} runs, which is production: give the address of a staging deploy"
+            yield (
+                f"{host} is the host of the production target targets.{name}: give the address of a staging deploy"
+            )
 
 
 def _explain_project_conflicts(config: Config, settings: LangSmithSettings) -> Iterator[str]:
@@ -90,10 +93,10 @@ def _explain_project_conflicts(config: Config, settings: LangSmithSettings) -> I
     own_project = (_parse_host(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
     if settings.production_project is not None and (_parse_host(where), settings.production_project) == own_project:
-        yield f"langsmith.project is production_project, {settings.project!r}: name staging's project"
+        yield f"langsmith.project {settings.project!r} is also production_project: set it to the staging project"
     for place, source in _list_production_sources(config):
         if (_parse_host(source.api_url), source.project) == own_project:
-            yield f"langsmith.project {settings.project!r} is what {place} reads, which is production's"
+            yield f"langsmith.project {settings.project!r} is the production project that {place} reads"
 
 
 def _explain_key_conflicts(
@@ -104,10 +107,12 @@ def _explain_key_conflicts(
         return
     named = settings.production_key_env
     if named is not None and environment.get(named) == own_key:
-        yield f"the key in {settings.key_env} (langsmith.key_env) is production's, which is in {named}"
+        yield f"the key in {settings.key_env} (langsmith.key_env) is the production key in {named}"
     for place, source in _list_production_sources(config):
         if environment.get(source.key_env) == own_key:
-            yield f"the key in {settings.key_env} (langsmith.key_env) is the one by which {place} reads production"
+            yield (
+                f"the key in {settings.key_env} (langsmith.key_env) is the key with which {place} reads production"
+            )
 
 
 def _list_production_targets(config: Config) -> list[str]:

@@ -37,7 +37,8 @@ def _check_cron(line: str) -> str:
         or not all(_is_field(field, *bounds) for field, bounds in zip(fields, _BOUNDS, strict=True))
     ):
         raise ValueError(
-            'a cron line of minute, hour, day, month, weekday in figures, such as "0 1 * * *", or "" for never'
+            'a cron line with numbers for minute, hour, day, month and weekday, such as "0 1 * * *", or "" for '
+            "never"
         )
     return " ".join(fields)
 
@@ -72,27 +73,28 @@ class ScheduleSettings(BaseModel):
 
     verify_cron: CronLine = Field(
         default="0 1 * * *",
-        description="when every target is asked its whole suite without a deploy, as a cron line (minute hour day "
-        'month weekday); "" for never',
+        description="time at which Lookout asks every target its whole suite without a deploy, as a cron line "
+        '(minute hour day month weekday); "" for never',
     )
     repeatability_cron: CronLine = Field(
         default="0 3 * * *",
-        description="when some cases of every target are asked twice, to measure how often answers differ by "
-        'chance, as a cron line; "" for never',
+        description="time at which Lookout asks some cases of every target twice, to measure how often answers "
+        'differ by chance, as a cron line; "" for never',
     )
     load_cron: CronLine = Field(
         default="30 4 * * *",
-        description='when the warehouse is loaded, exported, aged and checked, as a cron line; "" for never',
+        description="time at which Lookout loads, exports and checks the warehouse and removes old personal data, "
+        'as a cron line; "" for never',
     )
     digest_cron: CronLine = Field(
         default="0 7 * * *",
-        description="when one message for each target says how it stands, also when all is well, as a cron line; "
-        '"" for never',
+        description='time of the digest, one message for each target, also without faults, as a cron line; "" for '
+        "never",
     )
     time_zone: str | None = Field(
         default=None,
-        description="zone of these cron lines, such as Asia/Kolkata; left out: UTC, and for a target with live "
-        "traffic its traffic's",
+        description="zone of these cron lines, such as Asia/Kolkata; default: UTC, or the zone of the traffic for "
+        "a target with live traffic",
     )
 
     @field_validator("time_zone")
@@ -101,7 +103,7 @@ class ScheduleSettings(BaseModel):
         try:
             return name if name is None else ZoneInfo(name).key
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ValueError("a zone of the tz database, such as UTC or Asia/Kolkata") from error
+            raise ValueError("must be a zone of the tz database, such as UTC or Asia/Kolkata") from error
 
 
 class DrillSettings(BaseModel):
@@ -110,24 +112,25 @@ class DrillSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     enabled: bool = Field(
-        default=True, description="whether there are drills by schedule; `lookout drill` works anyway"
+        default=True, description="whether Lookout runs drills on a schedule; `lookout drill` always works"
     )
     cron: CronLine = Field(
         default="30 9 * * 1",
-        description="when a drill is done, as a cron line in the zone of [schedules]; Mondays at 09:30 by default",
+        description="time of the drill, as a cron line in the zone of [schedules]; default: Mondays at 09:30",
     )
     missing_after_days: float = Field(
         default=8,
         gt=0,
-        description="without a drill for so long the schedule or the worker is dead, and people are notified",
+        description="longest time without a drill; after it, Lookout sends an alert, because the schedule or the "
+        "worker does not run",
     )
     receiver_url: str | None = Field(
         default=None,
         pattern=r"^https?://[^\s/]+$",
-        description="where the receiver of deploys answers; left out: where `lookout up` has it on this machine",
+        description="address of the receiver of deploys; default: the receiver of `lookout up` on this machine",
     )
     worker_wait_s: float = Field(
-        default=120, gt=0, description="how long `lookout drill` waits for a worker to take the drill up"
+        default=120, gt=0, description="longest time that `lookout drill` waits for a worker to start the drill"
     )
 
 
@@ -138,11 +141,11 @@ class RepeatabilitySettings(BaseModel):
 
     cases: Annotated[int, Field(ge=0, le=1000)] = Field(
         default=24,
-        description="cases that a session asks twice, most of them of severity 3; over the nights all cases have "
-        "their turn. 0: this target is never asked twice",
+        description="number of cases that a session asks twice, most of them of severity 3; sessions rotate "
+        "through all cases. 0: never ask this target twice",
     )
     limit_s: Annotated[float, Field(gt=0)] = Field(
-        default=1800, description="seconds after which a session asks no further cases"
+        default=1800, description="seconds after which a session asks no more cases"
     )
 
 
@@ -182,23 +185,23 @@ class TriggerSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    provider: DeploySender = Field(description="who sends: github, huggingface or standard (Standard Webhooks)")
-    repository: RepositoryName = Field(description="as the sender names it: owner/name of a repository or Space")
+    provider: DeploySender = Field(description="the sender: github, huggingface or standard (Standard Webhooks)")
+    repository: RepositoryName = Field(description="the name at the sender: owner/name of a repository or Space")
     target: Identifier = Field(description="the target to verify, one of [targets]")
     event: Identifier | None = Field(
         default=None,
-        description="github: deployment_status (when left out), workflow_run or push; standard: the type, "
-        f"{STANDARD_EVENT} when left out; huggingface: leave it out",
+        description="github: deployment_status (default), workflow_run or push; standard: the type (default: "
+        f"{STANDARD_EVENT}); huggingface: do not set it",
     )
     branch: BranchName | None = Field(
         default=None,
-        description='the branch that is deployed; "*" for any; left out: main, and any where deployments come',
+        description='the deployed branch; "*" for any; default: main, or any branch for deployment events',
     )
     environment: EnvironmentName | None = Field(
-        default=None, description="only deploys to this environment, where the sender tells it; left out: any"
+        default=None, description="only deploys to this environment, if the sender names it; default: any"
     )
     workflow: str | None = Field(
-        default=None, description="workflow_run only: the name of the workflow that deploys; left out: any"
+        default=None, description="only for workflow_run: the name of the workflow that deploys; default: any"
     )
 
     @property
@@ -222,13 +225,13 @@ class TriggerSettings(BaseModel):
     @model_validator(mode="after")
     def _check_sender(self) -> Self:
         if self.provider is DeploySender.GITHUB and self.event not in (None, *GitHubEvent):
-            raise ValueError(f"for github `event` is one of {', '.join(GitHubEvent)}")
+            raise ValueError(f"with github, `event` must be one of {', '.join(GitHubEvent)}")
         if self.provider is DeploySender.HUGGINGFACE and self.event is not None:
-            raise ValueError("for huggingface leave `event` out: a push to the Space is the only one")
+            raise ValueError("remove `event`: with huggingface the only event is a push to the Space")
         if self.environment is not None and not self._has_deployments:
-            raise ValueError("only deployment_status and standard name an `environment`: leave it out")
+            raise ValueError("remove `environment`: only deployment_status and standard have one")
         if self.workflow is not None and self.event_name != GitHubEvent.WORKFLOW_RUN:
-            raise ValueError('`workflow` goes with event = "workflow_run" only: leave it out')
+            raise ValueError('remove `workflow`: it works only with event = "workflow_run"')
         if self.provider is not DeploySender.STANDARD and "/" not in self.repository:
             raise ValueError("`repository` is owner/name")
         return self
@@ -241,19 +244,20 @@ class DeploySettings(BaseModel):
 
     deployment: Annotated[str, Field(pattern=r"^[^/]+/[^/]+$")] = Field(
         default="verify-deploy/verify-deploy",
-        description="the Prefect deployment that verifies, as flow/deployment; its runs are made for each deploy",
+        description="the Prefect deployment that verifies deploys, as flow/deployment; each deploy gets one run "
+        "of it",
     )
     triggers: tuple[TriggerSettings, ...] = Field(
-        default=(), description="which deliveries mean that which target was deployed"
+        default=(), description="which delivery reports a deploy of which target"
     )
     first_poll: FirstPoll = Field(
         default=FirstPoll.NOTE,
-        description="the commit that the very first poll of a target finds: note (it was deployed before anybody "
-        "watched) or verify",
+        description="what to do with the commit of a target's first poll: note (it was deployed before Lookout "
+        "started) or verify",
     )
     failures_before_alert: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=5,
-        description="polls in a row at which the Hub did not answer before the monitor's owners hear of it",
+        description="failed polls of the Hub in a row before Lookout sends an alert to the monitor's owners",
     )
 
     @property
@@ -268,8 +272,8 @@ _PLACE: Final = r"^[a-z][a-z0-9+.-]*://\S+$"
 def _check_no_key(place: str) -> str:
     if URL_CREDENTIALS.search(place) or "?" in place:
         raise ValueError(
-            "an address without credentials or a query (?…): set an object store's keys in the environment, where "
-            "its own tools read them (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_APPLICATION_CREDENTIALS, …)"
+            "write the address without credentials or a query (?…); set an object store's keys in the environment "
+            "(AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_APPLICATION_CREDENTIALS, …)"
         )
     return place
 
@@ -284,23 +288,24 @@ class WarehouseSettings(BaseModel):
 
     journal: JournalPlace | None = Field(
         default=None,
-        description="where runs write their journal, past one machine: an object store's address such as "
-        "s3://bucket/lookout/journal (S3 needs the extra `s3`); left out, beside the warehouse in the data folder",
+        description="address of the journal for more than one machine: an object store such as "
+        "s3://bucket/lookout/journal (S3 needs the extra `s3`); default: next to the warehouse in the data folder",
     )
     personal_data_days: int | None = Field(
         default=None,
         ge=1,
-        description="days after which questions and answers are emptied and ids of real conversations become "
-        "pseudonyms, made with LOOKOUT_AGE_KEY; without it, nothing is ever removed",
+        description="days after which Lookout removes questions and answers and replaces ids of real "
+        "conversations with pseudonyms, made with LOOKOUT_AGE_KEY; without this key, Lookout removes nothing",
     )
     export_folder: Path | None = Field(
         default=None,
-        description="where each day's tables are written as Parquet, relative to this file; without it, nothing is",
+        description="folder for each day's tables as Parquet files, relative to this file; without it, Lookout "
+        "exports nothing",
     )
     export_days: int = Field(
         default=3,
         ge=1,
-        description="how many days up to yesterday are exported each night: what came late is then in them too",
+        description="number of days up to yesterday that are exported each night, so that late rows are included",
     )
     compact_after_days: int = Field(
         default=7,
@@ -309,7 +314,7 @@ class WarehouseSettings(BaseModel):
     )
     check: bool = Field(
         default=True,
-        description="compare journal and tables row by row each night; takes as long as a rebuild",
+        description="compare journal and tables row by row each night; this takes as long as a rebuild",
     )
 
 
@@ -320,14 +325,15 @@ class RecheckSettings(BaseModel):
 
     times: Annotated[int, Field(ge=0, le=50)] = Field(
         default=5,
-        description="how often each failed case of severity 3 or 2 is asked again, in fresh sessions, after the "
-        "verdict and its alert; 0 for never",
+        description="number of times that each failed case of severity 3 or 2 is asked again in fresh sessions, "
+        "after the verdict and its alert; 0 for never",
     )
     max_questions: Annotated[int, Field(ge=1, le=10_000)] = Field(
-        default=40, description="the most questions for that in one run, those to the previous build included"
+        default=40,
+        description="maximum number of these questions in one run, including the questions to the previous build",
     )
     max_s: Annotated[float, Field(gt=0, le=3600)] = Field(
-        default=90, description="seconds after which it ends, whatever was not asked by then"
+        default=90, description="seconds after which the recheck ends, even if questions are left"
     )
 
 
@@ -339,7 +345,7 @@ def _check_address(text: str) -> str:
     try:
         ip_network(text)
     except ValueError:
-        raise ValueError("an IP address, or a network as address/prefix length") from None
+        raise ValueError("must be an IP address, or a network as address/prefix length") from None
     return text
 
 
@@ -352,44 +358,45 @@ class SiteSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    enabled: bool = Field(default=True, description="whether `lookout up` serves the pages")
+    enabled: bool = Field(default=True, description="whether `lookout up` serves the site")
     host: str = Field(
         default="127.0.0.1",
         min_length=1,
-        description="the address to listen on; beyond loopback, everybody needs a token (`lookout site token add`)",
+        description="the address to listen on; on other addresses than loopback, each person needs a token "
+        "(`lookout site token add`)",
     )
     port: Annotated[int, Field(ge=1, le=65_535)] | None = Field(
         default=None,
-        description=f"the port to listen on; left out: {DEFAULT_SITE_PORT}, and under `lookout up --port N` the "
-        "second after N",
+        description=f"the port to listen on; default: {DEFAULT_SITE_PORT}, or N + 2 under `lookout up --port N`",
     )
     login: bool = Field(
         default=False,
-        description="ask for a token on loopback too; beyond loopback and behind a proxy one is always asked for",
+        description="require a token also on loopback; on other addresses and behind a proxy, the site always "
+        "requires one",
     )
     host_names: tuple[HostName, ...] = Field(
         default=(),
-        description="the names that browsers call it by, such as lookout.example.com; a request for another name "
-        "is refused. Loopback's own names are known",
+        description="host names of the site in browsers, such as lookout.example.com; the site refuses requests "
+        "for other names. Loopback names are always accepted",
     )
     path_prefix: Annotated[str, Field(pattern=_PREFIX)] = Field(
-        default="", description='the path that a reverse proxy serves it under, such as "/lookout"; "" for the root'
+        default="", description='path of the site behind a reverse proxy, such as "/lookout"; "" for the root'
     )
     trusted_proxies: tuple[ProxyAddress, ...] = Field(
         default=(),
-        description="addresses or networks of the reverse proxies whose X-Forwarded-For, -Proto and -Host are "
-        "believed; behind one, everybody needs a token",
+        description="addresses or networks of the reverse proxies whose X-Forwarded-For, -Proto and -Host the "
+        "site trusts; behind a proxy, each person needs a token",
     )
     session_h: Annotated[float, Field(gt=0, le=24 * 90)] = Field(
-        default=12, description="hours after which a person is asked for the token again"
+        default=12, description="hours after which a person must enter the token again"
     )
     refresh_s: Annotated[float, Field(ge=1, le=3600)] = Field(
-        default=10, description="seconds at least between two copies of the warehouse that the pages read"
+        default=10, description="minimum seconds between two copies of the warehouse for the site"
     )
     recent_h: Annotated[float, Field(gt=0)] = Field(
         default=36,
-        description="hours after which a verdict is old: a target is shown as right only while something was "
-        "graded since then",
+        description="hours after which a verdict is old; the site shows a target as right only if a case was "
+        "graded within this time",
     )
 
     def address(self, port: int, host: str | None = None) -> str:

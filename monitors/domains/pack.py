@@ -38,13 +38,13 @@ def get_word_keys(phrase: str) -> tuple[str, ...]:
 
 def _check_phrase(text: str) -> str:
     if not get_word_keys(text):
-        raise ValueError("a word, or several with spaces between them")
+        raise ValueError("must be one word, or several words with spaces between them")
     return text
 
 
 def _check_word(text: str) -> str:
     if len(get_word_keys(text)) != 1:
-        raise ValueError("one word without spaces and hyphens")
+        raise ValueError("must be one word, without spaces and hyphens")
     return text
 
 
@@ -56,38 +56,43 @@ class DomainVocabulary(Record):
     """``vocabulary.toml``: the words of one domain, in every language in which its answers are read."""
 
     roles: dict[Annotated[str, Field(min_length=1)], Annotated[tuple[Phrase, ...], Field(min_length=1)]] = Field(
-        description="what an amount can be about, where mixing two up misleads people, and the phrases that say so"
+        description="the roles that an amount can have, each with its phrases; Lookout never compares amounts in "
+        "different roles"
     )
     percent_of: tuple[str, ...] = Field(
-        default=(), description="roles of which percentages are taken: a percentage is never about them"
+        default=(), description="roles on which percentages are based; a percentage never has one of these roles"
     )
     events: Lexicon = Field(
-        default=(), description='events: "3 days before" one of them is a time of its own, and no look-back'
+        default=(), description='events: "3 days before" one of them is a time, not a look-back period'
     )
     variants: Lexicon = Field(
-        default=(), description='words behind a name of which there are several: an amount is "the Pro plan\'s"'
+        default=(), description='words after a name that has several variants: "plan" in "the Pro plan"'
     )
-    yes: Lexicon = Field(default=(), description="words that answer yes, whatever was asked")
-    no: Lexicon = Field(default=(), description="words that answer no, whatever was asked")
+    yes: Lexicon = Field(default=(), description="words that answer yes to every question")
+    no: Lexicon = Field(default=(), description="words that answer no to every question")
     yes_unless: dict[str, Lexicon] = Field(
-        default={}, description="a word, and the words of `yes` that say nothing in a clause with it"
+        default={}, description="a word, and the words of `yes` that have no meaning in a clause with it"
     )
     predicates: dict[str, Annotated[Lexicon, Field(min_length=1)]] = Field(
-        default={}, description="groups of words that answer yes when the question uses a word of the group"
+        default={}, description="groups of words that answer yes if the question has a word of the group"
     )
-    common: Lexicon = Field(default=(), description="words of so many questions that they are no topic")
+    common: Lexicon = Field(default=(), description="words that are in too many questions to be a topic")
 
     @model_validator(mode="after")
     def _check_roles(self) -> Self:
         strange = next((role for role in self.percent_of if role not in self.roles), None)
         if strange is not None:
-            raise ValueError(f"percent_of: {strange!r} is no role of this pack; accepted: {', '.join(self.roles)}")
+            raise ValueError(
+                f"percent_of: {strange!r} is not a role of this pack; accepted: {', '.join(self.roles)}"
+            )
         named: dict[tuple[str, ...], str] = {}
         for role, phrases in self.roles.items():
             for phrase in phrases:
                 other_role = named.setdefault(get_word_keys(phrase), role)
                 if other_role != role:
-                    raise ValueError(f"roles.{role}: {phrase!r} names {other_role!r} too; a phrase has one role")
+                    raise ValueError(
+                        f"roles.{role}: {phrase!r} is also a phrase of {other_role!r}; give each phrase one role"
+                    )
         return self
 
 
@@ -151,8 +156,8 @@ def find_pack_folder(pack: str) -> Path:
     shipped = sorted(folder.parent.name for folder in SHIPPED_PACKS.glob(f"*/{VOCABULARY}"))
     if pack not in shipped:
         raise ConfigError(
-            f"no domain pack {pack!r}{suggest_nearest(pack, shipped)}; accepted: {', '.join(shipped)}, "
-            "or the folder of your own, as ./my_domain"
+            f"domain pack {pack!r} does not exist{suggest_nearest(pack, shipped)}; accepted: "
+            f"{', '.join(shipped)}, or your own folder, as ./my_domain"
         )
     return SHIPPED_PACKS / pack
 

@@ -105,7 +105,7 @@ class BuildSearch:
 
     def __init__(self, builds: int, cases: int) -> None:
         if builds <= 1 or cases < 1:
-            raise ValueError(f"a search needs two builds and a case, got {builds} and {cases}")
+            raise ValueError(f"a search needs at least two builds and one case, got {builds} and {cases}")
         self.builds = builds
         self._kinds, other_cause = (KINDS, OTHER_CAUSE) if cases > 1 else (SINGLE_CASE_KINDS, 0.0)
         self._answers = [_CaseAnswers(builds, self._kinds, other_cause) for _ in range(cases)]

@@ -118,11 +118,13 @@ def build_previous_address(template: str, commit: str | None, verified_commit: s
     ``_`` and ``-`` become part of an address.
     """
     if commit is not None and verified_commit is not None and is_same_build(commit, verified_commit):
-        raise ValueError(f"the last accepted run was of {commit} too, so no build before it is known")
+        raise ValueError(
+            f"the last accepted run tested the same commit {commit}, so Lookout does not know the previous build"
+        )
     if COMMIT not in template:
         return template
     if commit is None:
-        raise ValueError("no accepted run names a commit, so previous_url cannot be filled in")
+        raise ValueError("no accepted run names a commit, so Lookout cannot fill in previous_url")
     if not _SAFE_COMMIT.fullmatch(commit):
         raise ValueError("the commit of the last accepted run has characters that are not allowed in an address")
     return template.replace(COMMIT, commit)

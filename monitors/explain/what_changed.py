@@ -86,21 +86,22 @@ def _find_monitor_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[Run
             f"{snapshot.suite_sha256[:_HASH_CHARACTERS]} ({plural(snapshot.cases, 'case')})"
             for snapshot in (before, now)
         )
-        yield _build_change(ChangeKind.SUITE, f"the suite was {was}, is {is_now}")
+        yield _build_change(ChangeKind.SUITE, f"the suite changed from {was} to {is_now}")
     for name in sorted(before.graders.keys() | now.graders.keys() if before.graders and now.graders else ()):
         was, is_now = (
             f"version {snapshot.graders[name]}" if name in snapshot.graders else "none"
             for snapshot in (before, now)
         )
         if was != is_now:
-            yield _build_change(ChangeKind.MONITOR, f"the grader {name} was {was}, is {is_now}")
+            yield _build_change(ChangeKind.MONITOR, f"the grader {name} changed from {was} to {is_now}")
     if before.judges and now.judges and set(before.judges) != set(now.judges):
         yield _build_change(
-            ChangeKind.MONITOR, f"the judge was {_format_judges(before.judges)}, is {_format_judges(now.judges)}"
+            ChangeKind.MONITOR,
+            (f"the judge changed from {_format_judges(before.judges)} to {_format_judges(now.judges)}"),
         )
     for name in sorted(before.settings.keys() & now.settings.keys() - {ADDRESS}):
         if before.settings[name] != now.settings[name]:
-            yield _build_change(ChangeKind.MONITOR, f"lookout.toml has other settings for {name}")
+            yield _build_change(ChangeKind.MONITOR, f"the settings for {name} in lookout.toml changed")
 
 
 def _find_tool_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
@@ -108,7 +109,7 @@ def _find_tool_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunCha
     for name, was, is_now in (("browser", before.browser, now.browser), ("Lookout", before.lookout, now.lookout)):
         if was and is_now and was != is_now:
             article = "" if name == "Lookout" else "the "
-            yield _build_change(ChangeKind.MONITOR, f"{article}{name} was {was}, is {is_now}")
+            yield _build_change(ChangeKind.MONITOR, f"{article}{name} changed from {was} to {is_now}")
 
 
 def _format_judges(judges: Sequence[JudgeLineage]) -> str:
@@ -124,7 +125,9 @@ def _format_judges(judges: Sequence[JudgeLineage]) -> str:
 def _find_application_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
     if before.commit and now.commit and before.commit != now.commit:
         when = f", deployed {now.deployed_at:%Y-%m-%d %H:%M} UTC" if now.deployed_at else ""
-        yield _build_change(ChangeKind.APPLICATION, f"the deploy was {before.commit}, is {now.commit}{when}")
+        yield _build_change(
+            ChangeKind.APPLICATION, (f"the deploy changed from {before.commit} to {now.commit}{when}")
+        )
     yield from _find_value_changes(ChangeKind.MODEL, "the model", before.models, now.models)
     yield from _find_value_changes(
         ChangeKind.MODEL, "the model's fingerprint", before.fingerprints, now.fingerprints
@@ -179,7 +182,7 @@ def _find_bundle_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunC
 
 def _find_value_changes(kind: ChangeKind, subject: str, before: Values, now: Values) -> Iterator[RunChange]:
     if _has_changed_values(before, now):
-        yield _build_change(kind, f"{subject} was {_format_counts(before)}, is {_format_counts(now)}")
+        yield _build_change(kind, f"{subject} changed from {_format_counts(before)} to {_format_counts(now)}")
 
 
 def _has_changed_values(before: Values, now: Values) -> bool:
@@ -280,7 +283,7 @@ def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
     others = f"{cause.elsewhere_failed:,} of {plural(cause.elsewhere, 'other')}"
     return _build_change(
         ChangeKind.CONTENT,
-        f"answers about {name} are not what they were: {cause.failed:,} of {cause.cases:,}, and {others}{gone}",
+        f"answers about {name} changed: {cause.failed:,} of {cause.cases:,}, and {others}{gone}",
     )
 
 
@@ -303,8 +306,8 @@ def _find_refusal_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     was, is_now = (sum(getattr(pair, side).refused for pair in pairs) for side in ("before", "now"))
     yield _build_change(
         ChangeKind.MODEL,
-        f"it refuses {'more' if more > fewer else 'less'}: {_format_share(is_now, len(pairs))} of the questions, "
-        f"{_format_share(was, len(pairs))} before",
+        f"the application refuses {'more' if more > fewer else 'less'}: {_format_share(is_now, len(pairs))} of "
+        f"the questions, {_format_share(was, len(pairs))} before",
     )
 
 
@@ -320,7 +323,8 @@ def _find_citation_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
     if answered and compute_mcnemar_p_value(dropped, added) < ALPHA:
         was, is_now = (sum(bool(getattr(pair, side).cited) for pair in answered) for side in ("before", "now"))
         yield _build_change(
-            ChangeKind.APPLICATION, f"{is_now:,} of {plural(len(answered), 'answer')} name a source, {was:,} before"
+            ChangeKind.APPLICATION,
+            (f"{is_now:,} of {plural(len(answered), 'answer')} name a source; before: {was:,}"),
         )
 
 

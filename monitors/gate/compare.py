@@ -175,7 +175,7 @@ def classify_baseline_cases(asked: Sequence[BaselineResult]) -> Mapping[str, boo
 def _explain_not_accepted(before: RunReport) -> Iterator[str]:
     if before.verdict is not Verdict.PASS or before.interrupted:
         how = "it was stopped" if before.interrupted else f"its verdict is {before.verdict}"
-        yield f"{how}, and only an accepted run, PASS, is a baseline"
+        yield f"{how}, and only an accepted run (PASS) can be a baseline"
 
 
 def _explain_run_differences(
@@ -183,12 +183,14 @@ def _explain_run_differences(
 ) -> Iterator[str]:
     """Yield the reasons why two runs are not comparable."""
     if before.run_id == run_id:
-        yield "it is this very run"
+        yield "it is the same run"
     if before.suite_sha256 != suite_sha256:
-        yield f"the suite was {before.suite_sha256[:_HASH_CHARACTERS]}, is {suite_sha256[:_HASH_CHARACTERS]}"
+        yield (
+            f"the suite changed from {before.suite_sha256[:_HASH_CHARACTERS]} to {suite_sha256[:_HASH_CHARACTERS]}"
+        )
     was, now = _get_judges(before.judging), _get_judges(judging)
     if was and now and was != now:
-        yield f"the judge was {_format_judges(was - now or was)}, is {_format_judges(now - was or now)}"
+        yield f"the judge changed from {_format_judges(was - now or was)} to {_format_judges(now - was or now)}"
 
 
 def _get_judges(judging: Judging | None) -> frozenset[JudgeLineage]:

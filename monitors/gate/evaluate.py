@@ -134,19 +134,16 @@ def _format_judge_notes(judging: Judging) -> Iterator[str]:
     ungraded = plural(judging.ungraded, "answer")
     share = f"{judging.reached_judge} of {plural(judging.answers, 'answer')} needed a judge"
     if judging.to_confirm:
-        share += f", {judging.to_confirm} of them to confirm what the rules say"
+        share += f", {judging.to_confirm} of them to confirm the rules' grades"
     if not judging.reached_judge:
-        yield f"no answer needed a judge ({', '.join(judging.models)} stood by)"
+        yield f"no answer needed a judge ({', '.join(judging.models)} was ready)"
         return
     yield f"{share}: {', '.join(judging.models)} graded {judging.judged} for ${judging.cost_usd:.4f}"
     if judging.estimated_calls:
         calls = plural(judging.estimated_calls, "call")
-        yield f"the provider did not count the tokens of {calls}: their cost is estimated from the texts"
+        yield f"the provider did not count the tokens of {calls}; their cost is estimated from the texts"
     if judging.budget_reached:
-        yield (
-            f"the budget for judging, ${judging.budget_usd:.2f}, was reached: the run is partial, "
-            f"{ungraded} left ungraded"
-        )
+        yield (f"the budget for judging, ${judging.budget_usd:.2f}, was used up, so {ungraded} stayed ungraded")
     if judging.void_groups:
         void = plural(judging.void_grades, "grade of the judge is", "grades of the judge are")
         groups = f"{judging.void_groups} of {plural(judging.groups, 'group')}"
@@ -240,7 +237,7 @@ def _note_baseline_branch(facts: RunFacts, baseline: Baseline | None) -> Iterato
     named = f"the baseline is run {baseline.report.run_id}, of " + (
         f"branch {branch}" if branch else "an unknown branch"
     )
-    goes_to = f"this change goes to {target}" if target else "the target branch of this change is not known"
+    goes_to = f"this change goes to {target}" if target else "the target branch of this change is unknown"
     yield VerdictReason(kind=ReasonKind.NOTE, text=f"{named}; {goes_to}", decisive=False)
 
 
@@ -354,13 +351,13 @@ def _describe_outage(results: Sequence[CaseResult]) -> str | None:
     if (not stopped and not nothing) or (asked and all(n.reason is NoAnswerReason.OLD_JOB for n in asked)):
         return None  # an app that returns old jobs is up; coverage says that nothing was graded
     if not asked:
-        return f"{DOWN}: nothing was asked"
+        return f"{DOWN}; Lookout asked nothing"
     last = asked[-1]
     if last.reason in NOT_READ:
-        return f"no answer could be read: {last.detail}"
+        return f"Lookout could not read any answer: {last.detail}"
     if last.reason is NoAnswerReason.NO_SUCH_PATH:
-        return f"no question could be asked: {last.detail}"
-    fault = DOWN if last.blame is Blame.APP else "no question could be asked"
+        return f"Lookout could not ask any question: {last.detail}"
+    fault = DOWN if last.blame is Blame.APP else "Lookout could not ask any question"
     return f"{fault}: {last.reason.value.replace('_', ' ')}: {last.detail}"
 
 

@@ -68,10 +68,10 @@ def _explain_shortfalls(
 ) -> Iterator[str]:
     wanted = settings.min_severity_3_cases
     if severe < wanted:
-        yield f"the suite has {plural(severe, 'severity-3 case')}; at least {wanted} are wanted"
+        yield f"the suite has {plural(severe, 'severity-3 case')}; the minimum is {wanted}"
     limit = settings.max_benign_per_severe
     if ratio is not None and ratio > limit:
-        yield f"{ratio:.3g} severity-1 cases for each severity-3 case; at most {limit:g} are wanted"
+        yield f"{ratio:.3g} severity-1 cases for each severity-3 case; the maximum is {limit:g}"
     missing = [
         words for theme, words in THEME_WORDS.items() if getattr(settings.themes, theme) and not themes[theme]
     ]

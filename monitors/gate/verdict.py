@@ -105,12 +105,13 @@ def check_veto(run: GateInputs) -> list[VerdictReason]:
     flaky = [case for case in run.flaky if case.case_id in ids]
     if len(severe) == len(flaky) < MIN_FLAKY_FOR_VETO:
         text = (
-            f"1 severity-3 failure is of a flaky case ({flaky[0].text}): alone it alerts, and does not fail the run"
+            f"1 severity-3 failure is of a flaky case ({flaky[0].text}). It sends an alert but does not fail the "
+            "run on its own"
         )
         return [VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=ids, decisive=False)]
     some = f" ({len(flaky)} of flaky cases)" if flaky else ""
     failures = "failure fails" if len(severe) == 1 else f"failures{some} fail"
-    text = f"{len(severe)} severity-3 {failures} the run whatever the score{_format_severity_rise(severe)}"
+    text = f"{len(severe)} severity-3 {failures} the run, whatever the score{_format_severity_rise(severe)}"
     return [VerdictReason(kind=ReasonKind.VETO, text=text, case_ids=ids)]
 
 
@@ -138,7 +139,7 @@ def check_weighted_score(run: GateInputs) -> list[VerdictReason]:
     best = _compute_best_score(run, None)
     without_flaky = max((_compute_best_score(run, case) for case in flaky), default=best)
     if best >= floor:
-        text += f"; even with every ungraded case right it might reach {best:.3f}"
+        text += f"; even if every ungraded case were right, it could reach only {best:.3f}"
     elif without_flaky >= floor:
         text += f"; without one flaky case it would be {without_flaky:.3f}"
     ids = tuple(a.case_id for a in not_correct)
@@ -201,7 +202,7 @@ def check_proven_ratings(run: GateInputs) -> list[VerdictReason]:
 def check_unproven_ratings(run: GateInputs) -> list[VerdictReason]:
     """Return the rating failures that may be chance, or that unrated reports could disprove: INCONCLUSIVE."""
     return [
-        reason.add_remark("these ratings do not prove it")
+        reason.add_remark("but these ratings do not prove it")
         for reason, proven in _find_failing_ratings(run)
         if not proven
     ]
@@ -287,7 +288,7 @@ def check_regression(run: GateInputs) -> list[VerdictReason]:
     changes = "; ".join(_format_change(comparison, severity) for severity in severities)
     text = f"{changes} (against run {comparison.baseline_run_id})"
     if not lasting:
-        text += "; not so without one flaky case"
+        text += "; this does not hold without one flaky case"
     ids = comparison.newly_failing
     decisive = run.settings.fail_on_regression and bool(lasting)
     return [VerdictReason(kind=ReasonKind.REGRESSION, text=text, case_ids=ids, decisive=decisive)]
@@ -360,8 +361,8 @@ def _build_parity_reason(gap: ParityGap, run: GateInputs) -> VerdictReason:
     target = gap.target or 0.0
     holds = (gap.english_only - gap.other_only - spare) / gap.pairs > target
     text = (
-        f"{gap.language} is {_format_points(gap.gap)} behind English over {plural(gap.pairs, 'pair')} "
-        f"(95 % CI {100 * gap.low:.1f} to {100 * gap.high:.1f}); at most {_format_points(target)} are allowed"
+        f"{gap.language} is {_format_points(gap.gap)} behind English over {plural(gap.pairs, 'pair')} (95 % CI "
+        f"{100 * gap.low:.1f} to {100 * gap.high:.1f}); the limit is {_format_points(target)}"
     )
     return VerdictReason(
         kind=ReasonKind.METRIC_TARGET,
@@ -393,7 +394,7 @@ def check_rule_judge_conflicts(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if the rules pass answers that the judge fails: a person must read them."""
     if not run.disputed:
         return []
-    text = f"rules and judge disagree on {plural(len(run.disputed), 'answer')}: the rules pass, the judge fails"
+    text = f"rules and judge disagree on {plural(len(run.disputed), 'answer')}: rules pass, the judge fails"
     return [VerdictReason(kind=ReasonKind.DISPUTED, text=text, case_ids=run.disputed)]
 
 
@@ -437,7 +438,7 @@ def note_coverage_gaps(run: GateInputs) -> list[VerdictReason]:
 def _build_coverage_reason(
     graded: int, asked: int, noun: str, ungraded: Sequence[Assessment], coverage: Coverage
 ) -> VerdictReason:
-    text = f"only {graded} of {asked} {noun} could be graded; {coverage.floor:.0%} are needed"
+    text = f"only {graded} of {asked} {noun} could be graded; the minimum is {coverage.floor:.0%}"
     worst_first = sorted(ungraded, key=lambda a: -a.case_severity)
     return VerdictReason(kind=ReasonKind.COVERAGE, text=text, case_ids=tuple(a.case_id for a in worst_first))
 
@@ -446,7 +447,7 @@ def check_rating_coverage(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if too few reports were rated for an average; decisive if an average is required."""
     average, settings = run.rubric, run.settings
     if average is None:
-        text = f"no report was rated, so nobody knows whether their average reaches {settings.min_rubric:g}"
+        text = f"no report was rated, so the average cannot be compared with the limit {settings.min_rubric:g}"
         return [VerdictReason(kind=ReasonKind.RUBRIC, text=text)] if settings.rating_needed else []
     change = run.compared.comparison.rubric if run.compared else None
     texts = [
@@ -464,7 +465,7 @@ def _check_rating_count(run: GateInputs) -> list[VerdictReason]:
     if run.has_enough_rated:
         return []
     rated, reports = len(run.ratings), len(run.ratings) + len(run.unrated)
-    text = f"only {rated} of {plural(reports, 'report')} were rated; {run.coverage.floor:.0%} are needed"
+    text = f"only {rated} of {plural(reports, 'report')} were rated; the minimum is {run.coverage.floor:.0%}"
     ids, decisive = tuple(sorted(run.unrated)), run.settings.rating_needed
     return [VerdictReason(kind=ReasonKind.RUBRIC, text=text, case_ids=ids, decisive=decisive)]
 
@@ -496,7 +497,10 @@ def note_flaky(run: GateInputs) -> list[VerdictReason]:
         return []
     cases = "case is" if len(run.flaky) == 1 else "cases are"
     first = f"the first {run.flaky[0].text}" if len(run.flaky) > 1 else run.flaky[0].text
-    text = f"{len(run.flaky)} {cases} flaky ({first}): counted as failed, and no one of them decides alone"
+    text = (
+        f"{len(run.flaky)} {cases} flaky ({first}): they count as failed, but one of them alone does not decide "
+        "the verdict"
+    )
     ids = tuple(case.case_id for case in run.flaky)
     return [VerdictReason(kind=ReasonKind.FLAKY, text=text, case_ids=ids, decisive=False)]
 

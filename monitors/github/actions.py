@@ -27,7 +27,7 @@ from monitors.records.targets import GitChange, HttpUrl, PullRequest
 
 MAX_SUMMARY_BYTES: Final = 1024 * 1024
 """The limit of one step's summary; GitHub does not show a larger one."""
-CUT_NOTE: Final = "\n\n*Cut here: a job's page takes no more. The report has the rest.*\n"
+CUT_NOTE: Final = "\n\n*Cut here, because a job summary has a maximum length. The report has the rest.*\n"
 
 
 def add_summary(file: Path, markdown: str) -> None:
@@ -257,8 +257,8 @@ def parse_job(environment: Mapping[str, str]) -> WorkflowJob:
     repository = environment.get("GITHUB_REPOSITORY", "")
     if not _REPOSITORY.fullmatch(repository):
         raise ConfigError(
-            "GITHUB_REPOSITORY is not owner/name: a job of GitHub Actions has it; elsewhere set it, with "
-            "GITHUB_REF (refs/pull/12/merge) and GITHUB_SHA"
+            "GITHUB_REPOSITORY is not owner/name. GitHub Actions sets it; elsewhere, set it yourself, together "
+            "with GITHUB_REF (refs/pull/12/merge) and GITHUB_SHA"
         )
     event = _read_event(environment.get("GITHUB_EVENT_PATH"))
     number = event.number or parse_pull_number(environment.get("GITHUB_REF", ""))
@@ -288,7 +288,7 @@ def _parse_address(text: str) -> str:
     try:
         return _URL.validate_python(text)
     except ValidationError:
-        raise ConfigError(f"{API_VARIABLE} is no http address; {PUBLIC_API} when left out") from None
+        raise ConfigError(f"{API_VARIABLE} is not an http address; remove it to use {PUBLIC_API}") from None
 
 
 def _build_log_url(environment: Mapping[str, str], repository: str) -> str | None:

@@ -58,7 +58,7 @@ class GitHubErrorBody(GitHubRecord):
 Read = TypeVar("Read", bound=GitHubRecord)
 
 
-FORK_ADVICE: Final = "a pull request from a fork has a token that only reads (docs/ci.md says what to do)"
+FORK_ADVICE: Final = "the token of a pull request from a fork can only read (for the solution, see docs/ci.md)"
 
 
 class Forbidden(NotifyRejected):
@@ -97,21 +97,22 @@ def build_refusal_error(status: int, purpose: Purpose) -> NotifyError:
     kind = _ERROR_CLASSES.get(status, NotifyRejected)
     match status:
         case HTTPStatus.UNAUTHORIZED:
-            why = "the token in GITHUB_TOKEN is not valid, or no longer; make a new one"
+            why = "the token in GITHUB_TOKEN is not valid or has expired; create a new one"
         case HTTPStatus.FORBIDDEN:
             why = f"the token lacks the permission `{purpose.permission}`; {FORK_ADVICE}"
         case HTTPStatus.NOT_FOUND:
             why = (
-                f"it is not there, or the token may not see it: it needs `{purpose.permission}` on that repository"
+                f"it does not exist, or the token has no access: the token needs `{purpose.permission}` on this "
+                "repository"
             )
         case HTTPStatus.GONE | HTTPStatus.LOCKED:
-            why = "it is closed for that: the conversation is locked, or the repository archived"
+            why = "the conversation is locked, or the repository is archived"
         case HTTPStatus.UNPROCESSABLE_ENTITY:
-            why = "it does not take what it was sent; is the commit in that repository, and the pull request in it?"
+            why = "GitHub rejected the request. Check that the commit and the pull request are in this repository"
         case _ if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return NotifyTransient(f"could not {purpose.doing}: GitHub has an error (HTTP {status}); try again")
         case _:
-            why = "this answer is not one that Lookout knows"
+            why = "Lookout does not know this answer"
     return kind(f"could not {purpose.doing} (HTTP {status}): {why}")
 
 
@@ -233,7 +234,9 @@ class GitHubApi:
         except httpx.HTTPError:
             if is_repeatable:
                 return None
-            raise NotifyUnsure(f"could not surely {purpose.doing}: GitHub's answer was lost") from None
+            raise NotifyUnsure(
+                f"it is unknown whether Lookout could {purpose.doing}: GitHub's answer was lost"
+            ) from None
 
     def _choose_wait_s(
         self, answer: httpx.Response | None, purpose: Purpose, *, is_repeatable: bool
@@ -249,7 +252,10 @@ class GitHubApi:
         if answer.status_code < HTTPStatus.INTERNAL_SERVER_ERROR:
             raise build_refusal_error(answer.status_code, purpose)
         if not is_repeatable:
-            raise NotifyUnsure(f"could not surely {purpose.doing}: GitHub has an error (HTTP {answer.status_code})")
+            raise NotifyUnsure(
+                f"it is unknown whether Lookout could {purpose.doing}: GitHub has an error (HTTP "
+                f"{answer.status_code})"
+            )
         return None
 
 
@@ -291,7 +297,7 @@ def _build_final_error(answer: httpx.Response | None, purpose: Purpose) -> Notif
 
 def _build_limit_error(purpose: Purpose) -> NotifyTransient:
     return NotifyTransient(
-        f"could not {purpose.doing}: GitHub has had too many requests with this token; try again later"
+        f"could not {purpose.doing}: GitHub received too many requests with this token; try again later"
     )
 
 
@@ -300,7 +306,7 @@ def _parse_answer(answer: httpx.Response, shape: TypeAdapter[Found], purpose: Pu
         return shape.validate_json(answer.content)
     except ValidationError:
         raise NotifyRejected(
-            f"could not {purpose.doing}: what answered is not GitHub's API; check GITHUB_API_URL"
+            f"could not {purpose.doing}: the server is not GitHub's API; check GITHUB_API_URL"
         ) from None
 
 
@@ -323,7 +329,7 @@ async def open_github_api(api_url: str, token: str, policy: GitHubRetryPolicy) -
             base_url=api_url.rstrip("/"),
         )
     except (AccessDenied, httpx.InvalidURL, UnicodeError):
-        raise NotifyRejected("GITHUB_API_URL or GITHUB_TOKEN has no usable form") from None
+        raise NotifyRejected("GITHUB_API_URL or GITHUB_TOKEN is not valid") from None
     async with client:
         yield GitHubApi(client, policy)
 
@@ -335,13 +341,13 @@ class GitHubSettings(BaseModel):
 
     api_url: HttpUrl = Field(
         default=PUBLIC_API,
-        description="address of GitHub's REST API, for a GitHub of your own; GITHUB_API_URL goes before it",
+        description="address of GitHub's REST API, for your own GitHub server; GITHUB_API_URL overrides it",
     )
     token_block: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")] | None = Field(
         default=None,
-        description="name of the Prefect Secret block with the token, when GITHUB_TOKEN is not in the environment",
+        description="name of the Prefect Secret block with the token; used if GITHUB_TOKEN is not set",
     )
     post_results: bool = Field(
         default=True,
-        description="post the results of a staging deploy on the pull request that its delivery names",
+        description="post the results of a staging deploy on the pull request in its delivery",
     )

@@ -280,7 +280,7 @@ class _PullRequestComments:
             changed = await self._api.write("PATCH", path, body, _COMMENT, self._purpose, is_repeatable=True)
         except Gone:
             raise _CommentDeleted(
-                f"could not {self._purpose.doing}: the comment is deleted again and again"
+                f"could not {self._purpose.doing}: another program deletes the comment each time"
             ) from None
         await self._delete(duplicates)
         return CommentResult(CommentStatus.UPDATED, changed.html_url)

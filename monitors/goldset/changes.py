@@ -163,7 +163,7 @@ def describe_dataset_diff(diff: DatasetDiff, *, max_entries: int) -> list[str]:
             _TITLES[side], [_format_change(entry) for entry in diff.select_changed_by(side)], max_entries
         )
     broken = [f"{entry.case_id}: {'; '.join(entry.problems)}" for entry in diff.broken]
-    lines += _format_group("Not a valid case after an edit in the dataset", broken, max_entries)
+    lines += _format_group("Not valid after an edit in the dataset", broken, max_entries)
     lines += _format_group("Only in the suite", [_format_case(case) for case in diff.added], max_entries)
     lines += _format_group("Only in the dataset", [_format_case(entry.case) for entry in diff.removed], max_entries)
     lines += _format_group(
@@ -171,7 +171,7 @@ def describe_dataset_diff(diff: DatasetDiff, *, max_entries: int) -> list[str]:
         [f"{entry.id} · {format_value(entry.inputs)}" for entry in diff.people],
         max_entries,
     )
-    lines += _format_group("Copies of cases, made in the dataset: delete them there", diff.copies, max_entries)
+    lines += _format_group("Copies of cases in the dataset: delete them there", diff.copies, max_entries)
     same = plural(diff.same, "case")
     return [*lines, f"The same {same}." if diff.is_empty else f"{same} the same"]
 

@@ -120,7 +120,7 @@ def read_numbered_suite(path: Path) -> NumberedSuite:
     """Read a suite's file. Raises `GoldSetError` when it cannot be read at all, or holds no line."""
     suite = parse_numbered_lines(read_suite_text(path).split("\n"))
     if not suite.cases and not suite.bad:
-        raise GoldSetError(f"{path} holds no case; write one JSON object a line, or name another suite")
+        raise GoldSetError(f"{path} has no cases; write one JSON object on each line, or choose another suite")
     return suite
 
 
@@ -145,9 +145,9 @@ def parse_numbered_lines(lines: Iterable[str]) -> NumberedSuite:
     return NumberedSuite(tuple(numbered), tuple(bad_lines))
 
 
-_GIVE_SEVERITY = 'add "severity": 1, 2 or 3: what a wrong answer would cost'
+_GIVE_SEVERITY = 'add "severity": 1, 2 or 3, the cost of a wrong answer'
 _GIVE_SEVERITY_OF_ISSUE = (
-    'add "severity": 1, 2 or 3: what a wrong report would cost. How urgent an issue is goes into its "reference"'
+    'add "severity": 1, 2 or 3, the cost of a wrong report. Write the urgency of the issue into its "reference"'
 )
 
 
@@ -208,8 +208,8 @@ def check_languages(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
                     check=SuiteCheck.LANGUAGE,
                     weight=Weight.SHOULD,
                     places=(numbered.place,),
-                    what=f"the {label} is in {language}, the case says {numbered.case.language}",
-                    do="correct `language`, or translate: replies are held to the case's language",
+                    what=f"the {label} is in {language}, but the case has language {numbered.case.language}",
+                    do="correct `language`, or translate the text: Lookout expects replies in the case's language",
                 )
 
 
@@ -245,8 +245,8 @@ def check_disclosures(
                     check=SuiteCheck.DISCLOSURE,
                     weight=weight,
                     places=(numbered.place,),
-                    what=f"the {label} holds {', '.join(kinds)}",
-                    do="replace it by an invented one, or mask it with `lookout redact`"
+                    what=f"the {label} contains {', '.join(kinds)}",
+                    do="replace it with invented data, or mask it with `lookout redact`"
                     if weight is Weight.MUST
                     else "make sure that it is public or invented",
                 )
@@ -280,10 +280,10 @@ def read_documents(folder: Path) -> dict[str, str]:
     """Read the texts (``*.txt``, ``*.md``) of a folder and its subfolders, by lower-case name without suffix."""
     if not folder.is_dir():
         endings = " or ".join(TEXT_ENDINGS)
-        raise GoldSetError(f"{folder} is not a folder; name one with the documents as {endings} files")
+        raise GoldSetError(f"{folder} is not a folder; give a folder with the documents as {endings} files")
     files = sorted(path for path in folder.rglob("*") if path.suffix.lower() in TEXT_ENDINGS)
     if not files:
-        raise GoldSetError(f"{folder} holds no text ({', '.join(TEXT_ENDINGS)}); convert the documents first")
+        raise GoldSetError(f"{folder} has no text files ({', '.join(TEXT_ENDINGS)}); convert the documents first")
     return {path.stem.lower(): read_text(path) for path in files}
 
 
@@ -302,7 +302,7 @@ def check_quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) ->
                 check=SuiteCheck.QUOTE,
                 weight=Weight.MUST,
                 places=(numbered.place,),
-                what=f"its clause is not in {source.document}",
+                what=f"the clause is not in {source.document}",
                 do="quote the document word for word, or correct `provenance.document`",
             )
     if missing:
@@ -312,8 +312,8 @@ def check_quotes(cases: Sequence[NumberedCase], documents: Mapping[str, str]) ->
             check=SuiteCheck.QUOTE,
             weight=Weight.SHOULD,
             places=tuple(numbered.place for numbered in missing[:1]),
-            what=f"{plural(len(missing), 'clause')} not looked up: no text of {', '.join(names[:3])}{more}",
-            do="add these documents as text, named as `provenance.document` names them",
+            what=f"{plural(len(missing), 'clause')} not checked: there is no text of {', '.join(names[:3])}{more}",
+            do="add these documents as text files, with the file names from `provenance.document`",
         )
 
 
@@ -365,8 +365,8 @@ def _check_ids(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
                 check=SuiteCheck.DUPLICATE,
                 weight=Weight.MUST,
                 places=(first.place, numbered.place),
-                what="the id is given twice; the suite does not load",
-                do="give the second an id of its own",
+                what="two cases have this id, so the suite does not load",
+                do="give the second case its own id",
             )
 
 
@@ -383,7 +383,7 @@ def _build_same_finding(first: NumberedCase, second: NumberedCase) -> GoldFindin
         check=SuiteCheck.DUPLICATE,
         weight=Weight.MUST,
         places=(first.place, second.place),
-        what="the same question with the same gold; its failure would count twice",
+        what="two cases have the same question and gold, so one failure would count twice",
         do="remove one of them",
     )
 
@@ -401,8 +401,11 @@ def _check_near_duplicates(group: Sequence[NumberedCase]) -> Iterator[GoldFindin
                 check=SuiteCheck.DUPLICATE,
                 weight=Weight.SHOULD,
                 places=(first_case.place, second_case.place),
-                what=f"nearly the same question ({share:.0%} of its letters in a row) with the same gold",
-                do="keep one, or make them ask two things",
+                what=(
+                    f"two cases have nearly the same question ({share:.0%} of the letters in a row) and the same "
+                    "gold"
+                ),
+                do="keep one of them, or change one question",
             )
 
 
@@ -459,8 +462,8 @@ def _check_question_golds(group: Sequence[NumberedCase], reported: set[frozenset
             check=SuiteCheck.CONTRADICTION,
             weight=Weight.MUST,
             places=(first.place, second.place),
-            what=f"the same question with two golds: {difference}",
-            do="name the policy in the question, or decide which gold is right by its clause",
+            what=f"the same question has two golds: {difference}",
+            do="name the policy in the question, or use the clause to decide which gold is right",
         )
 
 
@@ -478,7 +481,7 @@ def _check_field_values(
             weight=Weight.MUST,
             places=(first.place, second.place),
             what=f"two values for {field} of {cluster}: {difference}",
-            do="decide which is right by the clause, and fix the other",
+            do="use the clause to decide which value is right, and fix the other",
         )
 
 
@@ -504,7 +507,7 @@ def _describe_value_difference(first: GoldCase, second: GoldCase) -> str:
 
 def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
     answered = second if first.expected_refusal else first
-    return f"a refusal is expected, and {answered.gold!r}"
+    return f"one case expects a refusal, and another {answered.gold!r}"
 
 
 def _is_gold_part_of_other(first: GoldCase, second: GoldCase) -> bool:

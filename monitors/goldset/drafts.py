@@ -29,7 +29,7 @@ from monitors.storage import lock_folder, read_text_or_empty, replace_text
 def read_drafts(path: Path) -> tuple[GoldDraft, ...]:
     """Read all drafts of a file in order. `GoldSetError` names the file and the first bad line."""
     if not path.exists():
-        raise GoldSetError(f"{path}: no such file; `lookout gold draft` and `lookout gold translate` make one")
+        raise GoldSetError(f"{path} does not exist; `lookout gold draft` and `lookout gold translate` create it")
     return _parse_drafts(read_text_or_empty(path), path)
 
 
@@ -56,7 +56,7 @@ def store_decision(path: Path, decided: GoldDraft) -> bool:
         drafts = list(_parse_drafts(read_text_or_empty(path), path))
         index = next((index for index, draft in enumerate(drafts) if draft.id == decided.id), None)
         if index is None:
-            raise GoldSetError(f"{path} holds no draft {decided.id} any more")
+            raise GoldSetError(f"{path} no longer contains the draft {decided.id}; load the drafts again")
         if drafts[index].state is not DraftState.DRAFTED:
             return False
         drafts[index] = decided

@@ -113,8 +113,8 @@ def _parse_turns(messages: JsonValue) -> tuple[list[JsonValue], list[str]]:
         fields = message if isinstance(message, dict) else {}
         if fields.get("role") not in _USER_ROLES or not isinstance(fields.get("content"), str):
             problems.append(
-                f'"messages" cannot hold {format_value(message)}; accepted: the user\'s messages in order, each as '
-                '{"role": "user", "content": "…"}'
+                f'"messages" cannot contain {format_value(message)}; accepted: the user\'s messages in order, '
+                'each as {"role": "user", "content": "…"}'
             )
         else:
             turns.append(fields["content"])
@@ -127,5 +127,5 @@ def _explain_key_repeats(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterab
     for place, keys in places:
         for key in keys:
             if key in first:
-                yield f"{format_value(key)} stands in {first[key]} and in {place}; leave it in {first[key]} alone"
+                yield f"{format_value(key)} is in both {first[key]} and {place}; remove it from {place}"
             first.setdefault(key, place)

@@ -94,12 +94,12 @@ def _read_rows(path: Path) -> list[dict[str, Any]]:
     except ValueError as error:
         raise GoldSetError(f"{path}: {error}") from error
     if not isinstance(rows, list):
-        raise GoldSetError(f"{path}: an array of objects is accepted, this is {format_value(rows)}")
+        raise GoldSetError(f"{path}: expected an array of objects, found {format_value(rows)}")
     rows = cast("list[object]", rows)
     bad_number = next((number for number, row in enumerate(rows, start=1) if not isinstance(row, dict)), None)
     if bad_number is not None:
         raise GoldSetError(
-            f"{path}, row {bad_number}: an object is accepted, this is {format_value(rows[bad_number - 1])}"
+            f"{path}, row {bad_number}: expected an object, found {format_value(rows[bad_number - 1])}"
         )
     return cast("list[dict[str, Any]]", rows)
 
@@ -122,13 +122,13 @@ def _parse_table(text: str) -> Iterator[dict[str, Any]]:
     names = [name.strip().lower() for name in next(table, list[str]())]
     if missing := [name for name in ("question", "gold") if name not in names]:
         raise ValueError(
-            f"the header has no column {' and no '.join(missing)}; question and gold are needed, and id, severity, "
-            f"expected_refusal and alternatives (a | b) are read. It has: {', '.join(names) or 'none'}"
+            f"the header has no column {' and no '.join(missing)}. It must have question and gold, and may have "
+            f"id, severity, expected_refusal and alternatives (a | b). It has: {', '.join(names) or 'none'}"
         )
     try:
         for number, cells in enumerate(table, start=1):
             if len(cells) > len(names):
-                raise ValueError(f"row {number} has {len(cells)} cells, the header {len(names)}")
+                raise ValueError(f"row {number} has {len(cells)} cells, but the header has {len(names)}")
             row = {name: cell.strip() for name, cell in zip(names, cells, strict=False) if name and cell.strip()}
             if row:
                 yield {name: _CELL_PARSERS.get(name, str)(cell) for name, cell in row.items()}
@@ -153,7 +153,7 @@ def _read_fields(value: dict[str, Any], row: int) -> dict[str, Any] | Unusable:
         return import_issue_row(value)
     if "gold" in value and "expected_answer" not in value:
         if str(value.get("severity", 2)).strip() not in {"1", "2", "3"}:
-            return Unusable((f"severity cannot be {format_value(value['severity'])}; accepted: 1, 2 or 3",))
+            return Unusable((f"severity {format_value(value['severity'])} is not valid; accepted: 1, 2 or 3",))
         return {"id": f"row-{row}", **value}
     return _build_fields_from_question(value)
 

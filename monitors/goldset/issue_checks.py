@@ -64,7 +64,7 @@ def _check_same_issue(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
                 check=SuiteCheck.DUPLICATE,
                 weight=Weight.MUST,
                 places=(first.place, numbered.place),
-                what="the same issue twice; its failure would count twice",
+                what="two cases have the same issue, so one failure would count twice",
                 do="remove one of them",
             )
 
@@ -89,12 +89,12 @@ def _check_files(task: TriageTask) -> Iterator[_Fault]:
         problem, suggestion = _describe_non_path(written, path), _suggest_file(written, path, files)
         advice = f"write {suggestion}" if suggestion else "write a path from the repository's root, as src/lock.py"
         if problem:
-            finding = f"{written!r} in `relevant_files` {problem}: no report can name it so"
+            finding = f"{written!r} in `relevant_files` {problem}, so no report can match it"
             yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, advice)
         elif files:
             finding = (
-                f"{written!r} is relevant and not among the `repository_files`: "
-                "a report that names it would count as invented"
+                f"{written!r} is in `relevant_files` but not in `repository_files`, so a report that names it "
+                "would count as invented"
             )
             file_advice = advice if suggestion else "add it to `repository_files`, or correct its path"
             yield _Fault(SuiteCheck.REFERENCE, Weight.MUST, finding, file_advice)
@@ -112,7 +112,7 @@ def _describe_non_path(written: str, path: str) -> str:
     if path.startswith(("/", "../")):
         return "is a path on a local machine"
     if any(sign.isspace() for sign in path):
-        return "is a text and no path"
+        return "is not a path"
     if written.rstrip("`'\" ").endswith(("/", "\\")):
         return "is a folder"
     if _MODULE.fullmatch(path) and path.rpartition(".")[2].lower() not in SUFFIXES:
@@ -156,12 +156,12 @@ def _check_keywords(task: TriageTask) -> Iterator[_Fault]:
     present = [word for word in keywords if contains_keyword(word, task.issue.text)]
     if present:
         all_present = len(present) == len(keywords)
-        effect = "so keywords grade nothing here" if all_present else "they do not count"
+        effect = "so keywords cannot grade this case" if all_present else "so they do not count"
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.SHOULD,
-            f"the issue itself says {_join_names(present)}: that proves no investigation, {effect}",
-            "give words of the cause or the fix that only the code shows, such as a function's name",
+            f"the issue already contains {_join_names(present)}, {effect}",
+            "add words of the cause or the fix that are only in the code, such as a function's name",
         )
 
 
@@ -171,8 +171,8 @@ def _check_leaks(task: TriageTask) -> Iterator[_Fault]:
         yield _Fault(
             SuiteCheck.LEAK,
             Weight.MUST,
-            "the issue holds its root cause word for word: copying the issue would pass",
-            "take the sentence out of `issue_body`, or choose another issue",
+            "the issue contains its root cause word for word, so a copy of the issue would pass",
+            "remove the sentence from `issue_body`, or choose another issue",
         )
     files = task.reference.relevant_files
     named_files = compute_agreement(find_files(body), files)
@@ -181,8 +181,8 @@ def _check_leaks(task: TriageTask) -> Iterator[_Fault]:
             SuiteCheck.LEAK,
             Weight.SHOULD,
             f"the issue names {'its relevant file' if len(files) == 1 else 'all its relevant files'} "
-            f"({_join_names(files)}): repeating them proves no investigation",
-            "count on its root cause and keywords, cut the list from `issue_body`, or choose another issue",
+            f"({_join_names(files)}), so a report can repeat them without an investigation",
+            "grade by root cause and keywords, remove the list from `issue_body`, or choose another issue",
         )
 
 
@@ -192,23 +192,21 @@ def _check_steps(task: TriageTask) -> Iterator[_Fault]:
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.MUST,
-            f"its shortest path has {shortest} steps and `max_steps` allows {max_steps}: "
-            "every report is inefficient",
-            f"set `max_steps` to {shortest} or more, or leave it out for twice the shortest path",
+            f"the shortest path has {shortest} steps, but `max_steps` is {max_steps}, so every report is "
+            "inefficient",
+            f"set `max_steps` to {shortest} or more, or remove it to use twice the shortest path",
         )
 
 
 def _check_gradable(task: TriageTask) -> Iterator[_Fault]:
     reference = task.reference
     if not (reference.relevant_files or reference.expected_keywords):
-        known_part = (
-            "only its root cause is known" if reference.root_cause else "no file, keyword or cause is known"
-        )
+        known_part = "there is only a root cause" if reference.root_cause else "there is no file, keyword or cause"
         yield _Fault(
             SuiteCheck.REFERENCE,
             Weight.SHOULD,
-            f"{known_part}: without a file or a keyword no rule can call a report right, and it stays ungraded",
-            "give `relevant_files` or `expected_keywords` in its reference",
+            f"{known_part}. Without a file or a keyword, rules cannot pass a report, so it stays ungraded",
+            "add `relevant_files` or `expected_keywords` to its reference",
         )
 
 

@@ -147,4 +147,4 @@ def format_reference(reference: Mapping[str, Any]) -> str:
         "Relevant files:\n" + "\n".join(f"- {name}" for name in names) if names else "",
         f"Keywords: {', '.join(keywords)}" if keywords else "",
     ]
-    return "\n\n".join(part for part in parts if part) or "nothing is known about this issue"
+    return "\n\n".join(part for part in parts if part) or "there are no known facts about this issue"

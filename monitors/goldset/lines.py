@@ -108,20 +108,20 @@ def describe_unknown_key(key: str, accepted: tuple[str, ...] = CASE_KEYS) -> str
 
 def describe_missing_key(key: str) -> str:
     """Describe a missing required key."""
-    reason = "; every case has one from the day it is written" if key == "severity" else ""
+    reason = "; every case must have one" if key == "severity" else ""
     return f'"{key}" is missing{reason}; accepted: {ACCEPTED.get(key, _TEXT)}'
 
 
 def describe_bad_value(key: str, value: object) -> str:
     """Describe a value that a key cannot have."""
-    return f'"{key}" cannot be {format_value(value)}; accepted: {ACCEPTED.get(key, _TEXT)}'
+    return f'"{key}" {format_value(value)} is not valid; accepted: {ACCEPTED.get(key, _TEXT)}'
 
 
 def describe_review_gap(pipeline: Pipeline) -> str:
     """Describe a case that no person has accepted."""
     return (
-        f'"provenance.reviewed_by" is missing: a case of the pipeline "{pipeline.value}" needs a '
-        "person's review; accepted: that person's name, as `lookout gold review` writes it"
+        f'"provenance.reviewed_by" is missing; a person must review a case of the pipeline "{pipeline.value}"; '
+        "accepted: the person's name, as `lookout gold review` writes it"
     )
 
 
@@ -191,7 +191,7 @@ def parse_json(text: str) -> object:
         place = f"column {error.colno}" if error.lineno == 1 else f"line {error.lineno}, column {error.colno}"
         raise _NotJson(f"broken JSON at {place}: {error.msg}") from error
     except RecursionError as error:
-        raise _NotJson("the JSON is nested too deeply to be a case") from error
+        raise _NotJson("the JSON is nested too deeply for a case") from error
 
 
 def parse_case_line(text: str) -> GoldCase | Unusable:
@@ -201,7 +201,7 @@ def parse_case_line(text: str) -> GoldCase | Unusable:
     except ValueError as error:
         return Unusable((str(error),))
     if not isinstance(value, dict):
-        return Unusable((f"a case is a JSON object in braces, this is {format_value(value)}",))
+        return Unusable((f"expected a case as a JSON object in braces, found {format_value(value)}",))
     return parse_case_object(cast("dict[str, Any]", value))
 
 
@@ -233,7 +233,7 @@ def _prepare_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     problems: list[str] = []
     prepared = {**DEFAULT_FIELDS, **fields}
     if "question" in fields and "turns" in fields:
-        problems.append('a case has "question" or "turns", not both')
+        problems.append('a case must have "question" or "turns", not both')
         del prepared["question"]
     elif "question" in fields:
         question = prepared.pop("question")
@@ -289,14 +289,14 @@ def _is_repeat_of_question_problem(problem: str, problems: list[str]) -> bool:
 
 
 def _refuse_constant(name: str) -> object:
-    raise _NotJson(f"{name} is not a value that a case can have; write a number, or leave the key out")
+    raise _NotJson(f"{name} is not a valid value; write a number, or remove the key")
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     fields: dict[str, object] = {}
     for key, value in pairs:
         if key in fields:
-            raise _NotJson(f"the key {format_value(key)} is given twice in one object")
+            raise _NotJson(f"one object has the key {format_value(key)} twice; remove one")
         fields[key] = value
     return fields
 

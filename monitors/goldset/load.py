@@ -70,14 +70,14 @@ def read_suite_text(path: Path) -> str:
         table = path if path.suffix.lower() in TEXT_TABLES else f"{path.stem}.csv"
         saved = "" if table is path else "save it as CSV, then "
         raise GoldSetError(
-            f"{path} is a table, and a suite is JSON lines: {saved}`lookout gold import {table} --out "
-            f"{path.stem}.jsonl` writes them from its columns question, gold, id and severity"
+            f"{path} is a table, but a suite must be JSON lines. To convert the columns question, gold, id and "
+            f"severity: {saved}`lookout gold import {table} --out {path.stem}.jsonl`"
         )
     text = read_text(path)
     if text.lstrip().startswith("["):
         raise GoldSetError(
-            f"{path} is a JSON array; a suite is JSON lines, one object a line: `jq -c '.[]'` writes them, and "
-            "`lookout gold import` takes another project's array"
+            f"{path} is a JSON array, but a suite must be JSON lines (one object on each line). `jq -c '.[]'` "
+            "converts it; for an array of another project, use `lookout gold import`"
         )
     return text
 
@@ -96,7 +96,7 @@ def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite")
         case_id = parsed_line.case_id if isinstance(parsed_line, Unusable) else parsed_line.id
         if case_id is not None and first_lines.setdefault(case_id, number) != number:
             problems.append(
-                f"id {format_value(case_id)} stands in line {first_lines[case_id]} already; ids are given once"
+                f"line {first_lines[case_id]} already has the id {format_value(case_id)}; use each id once"
             )
         if problems:
             bad_lines.append(BadLine(number, tuple(problems)))
@@ -113,12 +113,12 @@ def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite")
 def build_suite(cases: list[GoldCase], *, name: str, source: str) -> Suite:
     """Return a suite of valid cases. Raises `GoldSetError` when there are none, or the name is invalid."""
     if not cases:
-        raise GoldSetError(f"{source} holds no case; write one JSON object a line, or name another suite")
+        raise GoldSetError(f"{source} has no cases; write one JSON object on each line, or choose another suite")
     try:
         return Suite(name=name, sha256=hash_cases(cases), cases=tuple(cases))
     except ValidationError as error:
         raise GoldSetError(
-            f"{source}: a suite cannot be called {format_value(name)}; accepted: {ID_ACCEPTED}"
+            f"{source}: {format_value(name)} is not a valid suite name; accepted: {ID_ACCEPTED}"
         ) from error
 
 
@@ -140,7 +140,7 @@ def read_text(path: Path) -> str:
 def _describe_os_error(path: Path, error: OSError) -> str:
     if isinstance(error, FileNotFoundError) and path.parent.is_dir():
         hint = suggest_nearest(path.name, [file.name for file in path.parent.glob("*.jsonl")])
-        return f"no such file{hint or '; give the path of a suite'}"
+        return f"the file does not exist{hint or '; give the path of a suite'}"
     return f"{error.strerror}; give the path of a suite"
 
 

@@ -99,7 +99,7 @@ def write_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.writelines(lines)
     except FileExistsError:
-        raise GoldSetError(f"{path} exists; accept it with --accept, or delete it") from None
+        raise GoldSetError(f"{path} already exists; accept it with --accept, or delete it") from None
 
 
 def read_must_say_drafts(path: Path) -> tuple[MustSayDraft, ...]:

@@ -145,7 +145,7 @@ def _parse_proposals(
     value = parse_json(text)
     rows: Any = value.get(key) if isinstance(value, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON is untyped
     if not isinstance(rows, list):
-        raise ValueError(f'the reply is not an object with a list "{key}"')  # noqa: TRY004 - the reply is bad, not a type
+        raise ValueError(f'expected an object with a list "{key}"')  # noqa: TRY004 - the reply is bad, not a type
     good: list[Proposal] = []
     bad: list[RejectedProposal] = []
     for row in cast("list[object]", rows):
@@ -235,7 +235,9 @@ def draft_from_proposal(
     case = _build_case(proposed, document, defaults, quote)
     duplicate = next((existing for existing in existing_cases if _is_same_question(existing, case)), None)
     if duplicate is not None:
-        return RejectedProposal(about=shorten(proposed.question), reason=f"{duplicate.id} asks the same")
+        return RejectedProposal(
+            about=shorten(proposed.question), reason=(f"{duplicate.id} already asks this question")
+        )
     return GoldDraft(
         id=case.id,
         made_at=origin.at,
@@ -262,19 +264,19 @@ def _build_quote(document: Document, span: tuple[int, int]) -> Quote:
 
 def _describe_quote_problem(proposed: ProposedDraft) -> str:
     if len(proposed.quote.split()) < QUOTE_MIN_WORDS:
-        return f'its quote "{proposed.quote}" has fewer than {QUOTE_MIN_WORDS} words'
-    return f'its quote is not in the document: "{shorten(proposed.quote)}"'
+        return f'the quote "{proposed.quote}" has fewer than {QUOTE_MIN_WORDS} words'
+    return f'the quote is not in the document: "{shorten(proposed.quote)}"'
 
 
 def _explain_bad_proposal(proposed: ProposedDraft, defaults: DraftDefaults, clause: str) -> str:
     unfounded = find_missing_quantities(proposed.gold, clause)
     if unfounded:
-        return f"its gold states {', '.join(unfounded)}, which the quoted clause does not"
+        return f"the gold states {', '.join(unfounded)}, but the quoted clause does not"
     language = identify_language(proposed.question)
     if language is not defaults.language:
-        return f"it is in {language.value}, asked for was {defaults.language.value}"
+        return f"it is in {language.value}; expected {defaults.language.value}"
     personal = find_private_data(f"{proposed.question}\n{proposed.gold}", defaults.account_patterns)
-    return f"it holds personal data ({personal[0].kind.value})" if personal else ""
+    return f"it contains personal data ({personal[0].kind.value})" if personal else ""
 
 
 def _build_case(proposed: ProposedDraft, document: Document, defaults: DraftDefaults, quote: Quote) -> GoldCase:
@@ -333,10 +335,10 @@ def explain_bad_translation(question: str, gold: str, original: GoldCase, langua
         *list_quantity_differences(original.gold, gold),
     ]
     if changed:
-        return f"against {original.id}, {', '.join(changed)}"
+        return f"compared with {original.id}, {', '.join(changed)}"
     detected = identify_language(question)
     if detected is not language:
-        return f"its question reads as {detected.value}, asked for was {language.value}"
+        return f"the question is in {detected.value}; expected {language.value}"
     if find_private_data(f"{question}\n{gold}") and not find_private_data(f"{original.question}\n{original.gold}"):
         return "it adds personal data"
     return ""

@@ -43,7 +43,7 @@ def append_case(path: Path, case: GoldCase, *, paired_with: str | None = None) -
     `GoldSetError` when the suite does not load, another case has the id, or ``case`` was not reviewed.
     """
     if not (case.provenance.reviewed_by or "").strip():
-        raise GoldSetError(f"{case.id} was not reviewed, so it does not join {path}")
+        raise GoldSetError(f"{case.id} was not reviewed, so it cannot be added to {path}")
     with lock_folder(path):
         text = read_text_or_empty(path)
         existing = next((existing_case for existing_case in read_cases(path) if existing_case.id == case.id), None)
@@ -65,7 +65,7 @@ def _require_same(existing: GoldCase, case: GoldCase, path: Path) -> None:
     same_origin = existing.provenance.pipeline is case.provenance.pipeline is not Pipeline.IMPORTED
     if not same_origin or (existing.turns != case.turns and existing.provenance.clause != case.provenance.clause):
         raise GoldSetError(
-            f"{path} holds another case with the id {format_value(case.id)}; give that one another id"
+            f"{path} already has another case with the id {format_value(case.id)}; change one of the ids"
         )
 
 
@@ -98,7 +98,7 @@ def edit_suite(path: Path, edit: SuiteEdit, *, known_sha256: Sha256) -> None:
     with lock_folder(path):
         text = read_text_or_empty(path)
         if hash_cases(read_cases(path)) != known_sha256:
-            raise GoldSetError(f"{path} was changed meanwhile, so nothing was written; run the command again")
+            raise GoldSetError(f"another process changed {path}, so nothing was written; run the command again")
         changed, removed = {case.id: case for case in edit.changed}, set(edit.removed)
         lines = [_edit_line(line, changed, removed) for line in text.split("\n")]
         rest = "\n".join(line for line in lines if line is not None)
@@ -164,7 +164,9 @@ def _is_of_template(case: GoldCase) -> bool:
 def _require_new(taken_ids: set[str], cases: Sequence[GoldCase], path: Path) -> None:
     clash = next((case.id for case in cases if case.id in taken_ids), None)
     if clash is not None:
-        raise GoldSetError(f"{path} holds {clash} of another pipeline; give that case, or the template, another id")
+        raise GoldSetError(
+            f"{path} already has {clash} from another pipeline; give that case, or the template, another id"
+        )
 
 
 Count = Annotated[int, Field(ge=0)]
@@ -200,7 +202,7 @@ def load_frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
     if suite.sha256 != manifest.sha256:
         raise GoldSetError(
             f"{path} was changed after it was frozen: its hash is {suite.sha256[:12]}…, the manifest says "
-            f"{manifest.sha256[:12]}…; take it from version control"
+            f"{manifest.sha256[:12]}…; restore it from version control"
         )
     return suite
 
@@ -244,7 +246,9 @@ def _read_manifest(path: Path) -> SuiteManifest:
     try:
         return SuiteManifest.model_validate_json(read_text(path))
     except ValidationError as error:
-        raise GoldSetError(f"{path} is not the manifest of a frozen suite; take it from version control") from error
+        raise GoldSetError(
+            f"{path} is not the manifest of a frozen suite; restore it from version control"
+        ) from error
 
 
 def load_cases(path: Path) -> tuple[GoldCase, ...]:

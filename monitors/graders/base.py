@@ -43,17 +43,18 @@ class TriageSettings(BaseModel):
 
     min_files_f1: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.5,
-        description="least F1 of the files, or functions, that a report names: at 0.5 one right file among at most "
-        "three, or two of three; a list of all files of a repository stays far below",
+        description="minimum F1 of the files, or functions, that a report names. At 0.5, one right file among at "
+        "most three, or two of three, is enough; a list of all files of a repository is far below it",
     )
     min_keywords: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.5,
-        description="least share of the words that only an investigation finds; synonyms excuse the rest",
+        description="minimum share of the `expected_keywords` that a report must contain; the others may be "
+        "synonyms",
     )
     max_steps_factor: Annotated[float, Field(ge=1)] = Field(
         default=2,
-        description="most steps, as a multiple of a case's `shortest_path`, where it has no `max_steps`: at 2 the "
-        "agent may look around",
+        description="maximum number of steps for a case without `max_steps`, as a multiple of its "
+        "`shortest_path`; with 2 the agent may take twice the shortest path",
     )
 
 
@@ -64,24 +65,24 @@ class GraderSettings(BaseModel):
 
     citation_required: bool = Field(
         default=False,
-        description="whether every answer that is not an expected refusal must name its source; `lookout doctor` "
-        "proposes it where answers do",
+        description="whether every answer except an expected refusal must name its source; `lookout doctor` "
+        "proposes it if answers name sources",
     )
     citation_patterns: tuple[CitationPattern, ...] = Field(
         default=DEFAULT_PATTERNS,
         min_length=1,
-        description="how answers name a source: names of [forms](words.md#citations), or regular expressions whose "
-        "group `source` holds what is named; `lookout doctor` proposes the form that it saw",
+        description="how answers name a source: names of [forms](words.md#citations), or regular expressions with "
+        "a group `source` around the name; `lookout doctor` proposes the form that it found",
     )
     locale: Annotated[str, AfterValidator(validate_locale)] | None = Field(
         default=None,
-        description="language and region whose way of writing numbers the app has (en-IN, de-DE): settles 1.500; "
-        "without it, the shape of a number and the language of its case do",
+        description="language and region for the app's number format (en-IN, de-DE), which decides how to read "
+        "1.500; without it, the shape of the number and the language of the case decide",
     )
     currency: Annotated[str, AfterValidator(validate_currency)] | None = Field(
         default=None,
-        description="ISO 4217 code of amounts that name none or leave it open ($, Rs); without it, that of the "
-        "locale's region. A currency that is written always counts as written",
+        description="ISO 4217 code for amounts without a currency or with an ambiguous one ($, Rs); default: the "
+        "currency of the locale's region. A written currency is never changed",
     )
     account_patterns: tuple[Pattern, ...] = Field(
         default=(),
@@ -89,10 +90,10 @@ class GraderSettings(BaseModel):
     )
     public_contacts: tuple[Annotated[str, Field(min_length=3)], ...] = Field(
         default=(),
-        description="phone numbers, addresses and mailboxes that the app may give to anyone",
+        description="phone numbers, addresses and mailboxes that the app may publish",
     )
     triage: TriageSettings = Field(
-        default=TriageSettings(), description="from where on a report on an issue is right"
+        default=TriageSettings(), description="the limits above which a report on an issue is right"
     )
 
 
@@ -135,17 +136,19 @@ def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tu
     )
 
 
-STATEMENT = "the gold is a statement, and the reply may make it in other words"
+STATEMENT = "the gold is a statement, and the reply may use other words for it"
 """Why a reply that shares nothing with the gold's phrase is left to a judge."""
 
 
-SAYS_MORE = "the quantities agree, but the gold says more, and the reply does not say it in the gold's words"
+SAYS_MORE = (
+    "the quantities agree, but the gold has more content, and the reply does not have the gold's words for it"
+)
 """Why a gold sentence is not settled by its quantities."""
 
-UNCLEAR = "the reply says neither yes nor no, or both"
+UNCLEAR = "the reply does not say yes or no, or says both"
 """Why a reply to a question for yes or no is left to a judge."""
 
-CONDITION = "the reply begins with neither yes nor no, and ties its answer to a condition or to words of the gold"
+CONDITION = "the reply does not begin with yes or no, and its answer depends on a condition or on words of the gold"
 """Why a reply that seems to say yes or no is left to a judge."""
 
 SENTENCE = "the gold is a sentence, not a phrase"

@@ -50,14 +50,14 @@ class Status(StrEnum):
 
     LIVE = "live"
     PAST = "an earlier value"
-    DENIED = "what it is not"
+    DENIED = "a denied value"
     HEDGED = "a guess"
-    OTHER_COMPANY = "what others do"
+    OTHER_COMPANY = "the practice of others"
     QUESTION = "a question"
-    TAKEN_BACK = "what the reply takes back"
-    INSTEAD = "what no longer holds"
+    TAKEN_BACK = "a value that the reply withdraws"
+    INSTEAD = "a value that no longer applies"
     ALTERNATIVE = "one of several values"
-    ELSEWHERE = "what holds for another value than the one asked about"
+    ELSEWHERE = "the value for another item than the question's"
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,9 +82,9 @@ class DisclosureGrader:
         ]
         unread = next((gap for _, text in _list_texts(exchange) if (gap := find_unread(text))), None)
         if not leaks and unread:
-            return abstain(self, f"it gives away no personal data in what was read, but {unread.reason}")
+            return abstain(self, f"no personal data in the text that was read, but {unread.reason}")
         if not leaks:
-            return give_verdict(self, None, "it gives away no personal data", ())
+            return give_verdict(self, None, "no personal data in the reply", ())
         spans = (
             Span(where=channel, start=leak.start, end=leak.end, label=str(leak.kind)) for channel, leak in leaks
         )

@@ -82,24 +82,26 @@ from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
-NOT_STATED: Final = "the reply states no figure that can be compared with {gold}"
-FOR_ANOTHER: Final = "{gold} stands in the reply, but what was asked stands with {other}"
-SEVERAL: Final = "the reply gives {gold} and {other}, and does not say which holds"
+NOT_STATED: Final = "the reply has no figure that can be compared with {gold}"
+FOR_ANOTHER: Final = (
+    "the reply contains {gold}, but gives it for another subject; for the subject of the question it says {other}"
+)
+SEVERAL: Final = "the reply gives {gold} and {other}, and does not say which one is valid"
 NEAR: Final = "{other} may or may not be {gold}"
-ONLY_AS: Final = "{gold} stands in the reply only as {status}"
-TURNED: Final = "{gold} stands in the reply beside “{word}”, which the gold does not have"
-OPPOSITE: Final = "{gold} stands in the reply with “{word}”, the opposite of “{known}”"
-STRANGE: Final = "{gold} stands in the reply with words that may mean something else: {word}"
-BETTER: Final = "{gold} stands in the reply, but another sentence says more of what was asked"
-UNSURE: Final = "{other} stands in the reply; whether it is what was asked cannot be read"
+ONLY_AS: Final = "the reply contains {gold} only as {status}"
+TURNED: Final = "the reply contains {gold} next to “{word}”, which is not in the gold"
+OPPOSITE: Final = "the reply contains {gold} with “{word}”, the opposite of “{known}”"
+STRANGE: Final = "the reply contains {gold} with words that may mean something else: {word}"
+BETTER: Final = "the reply contains {gold}, but another sentence has more words of the question"
+UNSURE: Final = "the reply contains {other}; rules cannot decide whether this answers the question"
 OTHER_DAYS: Final = "the figures agree, but the days of the week are not those of the gold"
-WORKING_DAYS: Final = "the figures agree, but of working days and calendar days the reply names the other"
-LIMITED: Final = "the reply says yes or no as the gold does, but with a condition that the gold does not have"
-SAID_OTHERWISE: Final = "the reply says yes or no as the gold does, but of the past, of others, or as a guess"
-UNLABELLED: Final = "{gold} stands in the reply, but not with the words that say what it is for"
+WORKING_DAYS: Final = "the figures agree, but the reply and the gold differ in working days or calendar days"
+LIMITED: Final = "the reply and the gold both say yes or no, but the reply adds a condition"
+SAID_OTHERWISE: Final = "the reply says yes or no like the gold, but about the past, about others, or as a guess"
+UNLABELLED: Final = "the reply contains {gold}, but not the words that say what the value is for"
 NONE_EXPECTED: Final = "expected “{gold}”, found {other}"
-DECLINED: Final = "the reply declines to answer, and does not say where the answer stands"
-UNREAD_REPLY: Final = "the language of the reply is not read: whether it says what the gold says is for a judge"
+DECLINED: Final = "the reply declines to answer and does not say where to find the answer"
+UNREAD_REPLY: Final = "rules do not read the reply's language, so only a judge can compare it with the gold"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ class FactualGrader:
         """Grade the graded text by what the gold is made of."""
         reply = exchange.graded_text
         if case.expected_refusal:
-            return abstain(self, "an expected refusal is graded by whether it refused")
+            return abstain(self, "an expected refusal has no facts to grade")
         if not reply.strip():
             return give_verdict(self, FailureKind.MISSING_FACT, "the reply is empty", ())
         if scan_reply(reply, PLAIN).cut:
@@ -296,7 +298,7 @@ class FactualGrader:
         if place is None or not _is_said_of_now(place[0], read_reply_passage(exchange.graded_text, PLAIN)):
             return None
         span = Span(where=exchange.graded_channel, start=place[0], end=place[1], label="gold word for word")
-        return give_verdict(self, None, "the gold stands in the reply, word for word", (span,))
+        return give_verdict(self, None, "the reply contains the gold word for word", (span,))
 
 
 _WITHOUT: Final = re.compile(r"\b(?:without|ohne|sans|sin|bina)\b|बिना", re.IGNORECASE)
@@ -892,7 +894,7 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
     if not keys or len(keys) > MAX_PHRASE_TERMS:
         return ClaimDecision(None, SENTENCE)
     if asked_terms.issuperset(keys):
-        return ClaimDecision(None, "the gold repeats the question, so that the reply may do no more")
+        return ClaimDecision(None, "the gold only repeats words of the question, so the reply may do the same")
     places = read_phrase(reply, keys, asked, question, accepted)
     stands = any(place.status is PhraseStatus.LIVE and not _is_across_list_items(reply, place) for place in places)
     items = [] if stands else split_items(text)
@@ -904,9 +906,9 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
     if live is not None and _is_under_other_label(live, reply, asked):
         return ClaimDecision(None, "the gold stands in the reply under another label", turned=True)
     if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
-        return ClaimDecision(True, "the gold stands in the reply", span=_find_span(reply, live.first, live.after))
+        return ClaimDecision(True, "the reply contains the gold", span=_find_span(reply, live.first, live.after))
     if places and all(place.status is PhraseStatus.DENIED for place in places):
-        return ClaimDecision(False, "the reply says that it is not what the gold says")
+        return ClaimDecision(False, "the reply denies the gold")
     if places:
         return ClaimDecision(None, ONLY_AS.format(gold="the gold", status=places[0].status), turned=True)
     reply_words = {to_comparable_word(token) for token in reply.scan.reader.tokens}
@@ -918,7 +920,7 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
     if not is_name or not has_other_names(reply, question):
         return ClaimDecision(None, STATEMENT)
     return ClaimDecision(
-        False, "the reply names something else, and nothing of the gold", kind=FailureKind.MISSING_FACT
+        False, "the reply names another thing, and no word of the gold", kind=FailureKind.MISSING_FACT
     )
 
 
@@ -965,7 +967,7 @@ def _decide_list(
         return ClaimDecision(None, "the reply does not have all items of the gold", turned=True)
     firsts = [next(place.first for place in places if place.status in _STANDS) for places in item_places]
     if is_order_question(question) and firsts != sorted(firsts):
-        return ClaimDecision(False, "the reply has the items in another order")
+        return ClaimDecision(False, "the reply has the items in a different order")
     tokens = reply.scan.reader.tokens
     low, high = min(firsts), max(next(p.after for p in places if p.status in _STANDS) for places in item_places)
     if any(
@@ -996,7 +998,10 @@ def _decide_list(
     strange = words - asked
     if strange:
         return ClaimDecision(
-            None, f"all items stand in the reply, with words that may be more: {', '.join(sorted(strange)[:3])}"
+            None, (
+                "the reply contains all items, and words that may be further items: "
+                f"{', '.join(sorted(strange)[:3])}"
+            )
         )
     return ClaimDecision(True, "the reply has all items of the gold", span=_find_span(reply, low, high))
 

@@ -45,7 +45,7 @@ REPLY_LIMITS = ReadLimits(tokens=6_000, readings=400)
 """What a reply may hold: ten pages of prose. More is a flood, not an answer: a reply that states every number
 states none, and no grader should pay for it. Measured by tests/bench/bench_grading.py."""
 
-FLOOD = "the reply is a flood of words or quantities, not an answer"
+FLOOD = "the reply has too many words or quantities to be an answer"
 """Why a grader abstains on a reply beyond `MOST`."""
 
 

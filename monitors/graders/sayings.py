@@ -33,16 +33,18 @@ class SayingsGrader:
         forbidden = [(written, place) for written in case.must_not_say if (place := find_saying(written, reply))]
         if forbidden:
             kind = FailureKind.SHOULD_HAVE_REFUSED if case.expected_refusal else FailureKind.WRONG_FACT
-            reason = f"it says what it must not: {_quote_all([written for written, _ in forbidden])}"
+            reason = f"it contains a phrase of must_not_say: {_quote_all([written for written, _ in forbidden])}"
             return give_verdict(self, kind, reason, _build_spans(exchange, [place for _, place in forbidden]))
         places = {written: find_saying(written, reply) for written in case.must_say}
         missing = [written for written, place in places.items() if place is None]
         if missing:
-            return give_verdict(self, FailureKind.MISSING_FACT, f"it does not say {_quote_all(missing)}")
+            return give_verdict(self, FailureKind.MISSING_FACT, (
+                f"phrases of must_say are missing: {_quote_all(missing)}"
+            ))
         if case.expected_refusal or not case.must_say:
-            return abstain_as_not_needed(self, "it says nothing that it must not")
+            return abstain_as_not_needed(self, "it contains no phrase of must_not_say")
         spans = _build_spans(exchange, [place for place in places.values() if place])
-        return give_verdict(self, None, "it says all that it must say", spans)
+        return give_verdict(self, None, "it contains all phrases of must_say", spans)
 
 
 def find_saying(written: str, text: Normalised) -> tuple[int, int] | None:

@@ -43,7 +43,7 @@ class TriageGrader(ABC):
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the report."""
         if case.triage is None:
-            return abstain(self, "the case is a question, and no issue")
+            return abstain(self, "the case is a question, not an issue")
         return self._grade(case.triage, exchange)
 
     @abstractmethod
@@ -64,18 +64,18 @@ class ReportFormGrader(TriageGrader):
         report = read_report_once(exchange.graded_text)
         parts = (report.severity, report.root_cause, report.recommended_fix, report.files or None)
         if all(part is None for part in parts):
-            fault = "says nothing" if not exchange.graded_text.strip() else "has no part that a report needs"
+            fault = "says nothing" if not exchange.graded_text.strip() else "has no required part"
             return give_verdict(self, FailureKind.FORMAT, f"the report {fault}: severity, root cause, files, fix")
         if report.root_cause is None and report.recommended_fix is None:
-            return give_verdict(self, FailureKind.FORMAT, "the report gives neither a root cause nor a fix")
+            return give_verdict(self, FailureKind.FORMAT, "the report has no root cause and no fix")
         own = [
             word
             for word in _list_terms(_join_explanation(report))
             if word not in _list_issue_terms(task.issue.text)
         ]
         if len(own) < MIN_TOKENS and len(_list_terms(_join_explanation(report))) > 2 * MIN_TOKENS:
-            return give_verdict(self, FailureKind.FORMAT, "the report says the issue back and adds nothing")
-        return give_verdict(self, None, "a report with a cause or a fix of its own")
+            return give_verdict(self, FailureKind.FORMAT, "the report only repeats the issue")
+        return give_verdict(self, None, "the report has its own cause or fix")
 
 
 class RelevantFilesGrader(TriageGrader):
@@ -125,11 +125,11 @@ class KnownFilesGrader(TriageGrader):
         repository_files, named = task.issue.repository_files, read_report_once(exchange.graded_text).files
         if not repository_files or not named:
             return abstain(
-                self, "the repository's files are not known" if not repository_files else "no file is named"
+                self, "the files of the repository are unknown" if not repository_files else "no file is named"
             )
         made_up = compute_agreement(named, repository_files).extra
         if not made_up:
-            return give_verdict(self, None, "every file that is named exists")
+            return give_verdict(self, None, "every named file exists")
         return give_verdict(
             self, FailureKind.UNSUPPORTED_CLAIM, f"names files that do not exist: {', '.join(made_up[:5])}"
         )
@@ -147,13 +147,15 @@ class IssueSeverityGrader(TriageGrader):
             return abstain(self, "the reference has no severity")
         if severity is None:
             return self._give_verdict_with_score(
-                FailureKind.POOR_TRIAGE, f"no severity is given, {wanted} is right", 0.0
+                FailureKind.POOR_TRIAGE, f"the report has no severity; {wanted} is right", 0.0
             )
         order = list(IssueSeverity)
         off = abs(order.index(wanted) - order.index(severity))
         kind = None if off <= 1 else FailureKind.POOR_TRIAGE
         return self._give_verdict_with_score(
-            kind, f"severity {severity}, {wanted} is right" if off else f"severity {severity}", max(0, 1 - off / 2)
+            kind,
+            f"the report has severity {severity}; {wanted} is right" if off else f"severity {severity}",
+            max(0, 1 - off / 2),
         )
 
 
@@ -168,7 +170,9 @@ class KeywordsGrader(TriageGrader):
         telling = [word for word in task.reference.expected_keywords if not contains_keyword(word, issue)]
         if not telling:
             had = task.reference.expected_keywords
-            return abstain(self, "every keyword stands in the issue" if had else "the reference has no keywords")
+            return abstain(
+                self, "every keyword is already in the issue" if had else "the reference has no keywords"
+            )
         report = fold_case(exchange.graded_text)
         stated = [word for word in telling if _states(word, report)]
         score = len(stated) / len(telling)
@@ -192,11 +196,13 @@ class StepsGrader(TriageGrader):
         evidence = exchange.evidence
         taken = evidence.hops or len(evidence.steps)
         if most is None or not taken:
-            return abstain(self, "no limit of steps is known" if most is None else "the steps were not seen")
+            return abstain(
+                self, "the limit of steps is unknown" if most is None else ("Lookout did not see the steps")
+            )
         if evidence.steps_cut and taken <= most:
-            return abstain(self, "not all steps were seen: the agent's events broke off")
+            return abstain(self, "Lookout did not see all steps, because the agent's event stream ended early")
         kind = None if taken <= most else FailureKind.INEFFICIENT
-        best = f", {shortest} would have done" if shortest and evidence.hops else ""
+        best = f"; {shortest} are enough" if shortest and evidence.hops else ""
         again = len(find_repeated_calls(collect_calls(evidence.steps)))
         reason = (
             f"{plural(taken, 'hop' if evidence.hops else 'step')}, at most {most}{best}"
@@ -222,18 +228,16 @@ class QuestionsGrader(TriageGrader):
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
         asked = read_questions(task.issue, exchange.evidence.questions)
         if not asked:
-            return abstain(self, "the agent asked nothing")
+            return abstain(self, "the agent asked no question")
         worth = Counter(reading.worth for _, reading in asked)
         useful, needless = worth[QuestionWorth.USEFUL], worth[QuestionWorth.NEEDLESS]
         if needless:
             quote = next(reading.quote for _, reading in asked if reading.worth is QuestionWorth.NEEDLESS)
-            reason = f"the agent stopped to ask for what the issue says: {quote!r}"
+            reason = f"the agent asked a question that the issue answers: {quote!r}"
             return self._give_verdict_with_score(FailureKind.INEFFICIENT, reason, useful / (useful + needless))
         if useful < len(asked):
-            return abstain(self, "nothing says whether the issue answers what the agent asked")
-        return self._give_verdict_with_score(
-            None, f"asked {useful}, each for something that the issue does not have", 1.0
-        )
+            return abstain(self, "it is unknown whether the issue answers the agent's questions")
+        return self._give_verdict_with_score(None, f"asked {useful}; the issue answers none of them", 1.0)
 
 
 def build_triage_graders(settings: TriageSettings) -> tuple[Grader, ...]:

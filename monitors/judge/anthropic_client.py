@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 PROVIDER: Final = "Anthropic"
 
-_REDIRECTED: Final = "; it redirects, and a prompt is not sent on: write the address that it leads to"
+_REDIRECTED: Final = "; it redirects, and Lookout does not send prompts to another address: set the new address"
 _HINTS: Final = {
     **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECTED),
-    400: "; look whether the model takes structured output",
+    400: "; check that the model supports structured output",
     401: "; the key is not valid",
     402: "; the account has no credit",
     403: "; the key may not do this",
-    404: "; is the model's name right?",
+    404: "; check the model's name",
     413: "; the prompt is too large",
 }
 _STOPS: Final = {
@@ -71,7 +71,7 @@ def raise_no_message(body: Any) -> NoReturn:
     """Raise `TryAgain`: a response with status 200 can hold an error."""
     kind = getattr(body, "error", None)
     name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "no message")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
-    raise TryAgain(f"its reply holds no message but {name}")
+    raise TryAgain(f"the reply has no message, but {name}")
 
 
 def _parse_usage(message: Any) -> Usage:
@@ -96,10 +96,10 @@ def parse_outcome(entry: Any) -> ModelReply | GradingError:
         try:
             return parse_reply(entry.result.message)
         except (TryAgain, AttributeError) as error:
-            return JudgeUnavailable(f"the batch holds no message for this prompt ({type(error).__name__})")
+            return JudgeUnavailable(f"the batch has no message for this prompt ({type(error).__name__})")
     if kind == "errored":
-        return JudgeUnavailable(f"the batch could not judge this one: {entry.result.error.error.type}")
-    return JudgeUnavailable(f"the batch left this one {kind}")
+        return JudgeUnavailable(f"the batch could not judge this answer: {entry.result.error.error.type}")
+    return JudgeUnavailable(f"the batch has this answer as {kind}")
 
 
 ADDRESS: Final = "https://api.anthropic.com"
@@ -210,7 +210,7 @@ class AnthropicJudge:
     @property
     def _sdk(self) -> AsyncAnthropic:
         if self._client is None:
-            raise AssertionError("an AnthropicJudge is entered before it is asked")
+            raise AssertionError("use AnthropicJudge in a `with` block before you ask it")
         return self._client
 
     def _params(self, prompt: JudgePrompt, ttl: Ttl) -> MessageCreateParamsNonStreaming:
@@ -251,11 +251,11 @@ async def _ask_api(ask: Any) -> Any:
     try:
         return await ask()
     except anthropic.APITimeoutError:
-        raise TryAgain("it did not answer in time") from None
+        raise TryAgain("the API did not answer in time") from None
     except anthropic.APIConnectionError:
         raise TryAgain("the connection failed") from None
     except anthropic.APIStatusError as error:
         raise classify_status(error) from None
     except (anthropic.AnthropicError, AttributeError, TypeError, ValueError) as error:
         # a body that is not the API's: a proxy's page with status 200 breaks inside the SDK
-        raise TryAgain(f"its reply is not the API's ({type(error).__name__})") from None
+        raise TryAgain(f"the reply does not have the API's format ({type(error).__name__})") from None

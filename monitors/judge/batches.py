@@ -116,7 +116,9 @@ def _split_prompts(prompts: Sequence[JudgePrompt]) -> list[tuple[JudgePrompt, ..
     return [*portions, tuple(current)] if current else portions
 
 
-NO_BATCHES: Final = "the judge's provider has no batches that are spoken here; everything was asked for one by one"
+NO_BATCHES: Final = (
+    "Lookout does not support batches of the judge's provider, so it asked for each verdict separately"
+)
 
 
 class BatchOutcome(NamedTuple):

@@ -87,8 +87,8 @@ class Calibration(Record):
         judge = f"{self.lineage.model}, prompt {self.lineage.prompt_sha256[:_HASH_SHOWN]}"
         head = f"{judge}, rubric {self.lineage.rubric_version}, on {self.target}"
         if not self.both_graded:
-            return head, f"{plural(self.judged, 'answer')}, none reviewed yet: `lookout review` asks for some"
-        corrected = _format_percent(self.corrected_pass_rate, "unknown: these reviews are too few")
+            return head, f"{plural(self.judged, 'answer')}, none reviewed yet; start with `lookout review`"
+        corrected = _format_percent(self.corrected_pass_rate, "unknown: too few reviews")
         few = (
             f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
             if self.both_graded < MIN_REVIEWS
@@ -246,7 +246,7 @@ class RatingCalibration(Record):
         head = f"{judge}, rubric {self.lineage.rubric_version}, rating reports of {self.target}"
         rated = f"{plural(self.judged, 'report')} rated, {self.average:.2f} of 5 on average"
         if not self.ratings:
-            return head, f"{rated}; people rated none yet: `lookout review` asks for some"
+            return head, f"{rated}; people rated none yet; start with `lookout review`"
         few = (
             f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
             if self.reports < MIN_REVIEWS

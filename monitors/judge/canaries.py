@@ -79,10 +79,10 @@ class CanaryReport(Record):
         fell_for = f" ({', '.join(wrong).replace('_', ' ')})" if wrong else ""
         void = plural(grades, "grade of this batch is", "grades of this batch are")
         return (
-            f"The judge {self.judge} cannot be believed: {self.why}. Of its known answers it passed"
-            f" {len(self.passed_wrong)} of {self.wrong} wrong ones{fell_for}, failed {len(self.failed_right)} of"
-            f" {self.right} right ones, and gave no verdict on {self.unread}. Its {void} void: nothing follows from"
-            " them about the application."
+            f"The judge {self.judge} is not reliable: {self.why}. Of its known answers it passed "
+            f"{len(self.passed_wrong)} of {self.wrong} wrong ones{fell_for}, failed {len(self.failed_right)} of "
+            f"{self.right} right ones, and gave no verdict on {self.unread}. Its {void} void and do not count for "
+            "the application."
         )
 
 
@@ -125,7 +125,7 @@ def make_canaries(
     second wrong canary is steered, the first always when ``steering`` holds any. `ValueError` without cases.
     """
     if not cases:
-        raise ValueError("canaries are made from a suite's cases, and there are none")
+        raise ValueError("there are no cases to make canaries from")
     shuffled = sorted(cases, key=lambda case: _hash(seed, case.id))
     sentences = tuple(steering) or STEERING
     made: list[Canary] = []
@@ -161,11 +161,11 @@ def evaluate_canaries(
     failed_right = tuple(c for c, finding in read if finding is Finding.NO and c.right)
     kinds_read = {canary.right for canary, finding in read if finding is not Finding.UNGRADED}
     missed = len(passed_wrong) + len(failed_right)
-    why = "all its known answers came back as known"
+    why = "it graded all known answers correctly"
     if missed > tolerated:
-        why = f"it missed {missed} of {len(canaries)} known answers, {tolerated} are tolerated"
+        why = f"it missed {missed} of {len(canaries)} known answers; the limit is {tolerated}"
     elif kinds_read != {True, False}:
-        why = "it gave no verdict on known answers, so nothing proves that it works"
+        why = "it gave no verdict on known answers, so Lookout cannot check that it works"
     return CanaryReport(
         judge=judge,
         wrong=sum(not canary.right for canary in canaries),

@@ -125,11 +125,11 @@ def decide_case(
     winners = passing if passed else failing
     if passed and rules is Finding.NO:
         return Undecided(
-            reason="judged right, but a grader without a model failed it: its word stands", asked=asked
+            reason="judged right, but a grader without a model failed it, and that grade counts", asked=asked
         )
     if passed and doubts and members > 1 and len(passing) < QUORUM:
         return Undecided(
-            reason=f"one judge passed it, {_join_doubts(doubts)}, and no second one answered", asked=asked
+            reason=f"one judge passed it, {_join_doubts(doubts)}, and no second judge answered", asked=asked
         )
     alone = len(failing) == 1 and rules is not Finding.NO
     speaker = min(winners, key=lambda opinion: opinion.verdict.score)
@@ -154,13 +154,13 @@ def _describe_disagreement(passing: Sequence[Opinion], failing: Sequence[Opinion
     if not passing or not failing:
         return ""
     right, wrong = (", ".join(opinion.judge for opinion in side) for side in (passing, failing))
-    return f"judges disagree: right says {right}; wrong says {wrong}"
+    return f"judges disagree: right: {right}; wrong: {wrong}"
 
 
 _WORDS = {
     SecondOpinionReason.UNSURE_SCORE: "unsure of it",
     SecondOpinionReason.SEVERITY_3: "it is severity 3",
-    SecondOpinionReason.AGAINST_RULES: "a grader without a model says otherwise",
+    SecondOpinionReason.AGAINST_RULES: "a grader without a model disagrees",
 }
 
 

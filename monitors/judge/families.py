@@ -163,21 +163,21 @@ def require_other_family(
     accepted = ", ".join(list_families(additions))
     if not judge:
         raise ConfigError(
-            f"the judge's model {judge_model!r} is of no known family, it could be the target's own; choose one of"
-            f" {accepted}, or name its family under [judge.families]: {_format_example(judge_model)}"
+            f"the family of the judge's model {judge_model!r} is unknown, so it may be the target's own family. "
+            f"Choose one of {accepted}, or set its family under [judge.families]: {_format_example(judge_model)}"
         )
     if target_family is None and target_model is None:
         raise ConfigError(
-            f"{target} does not say which model answers, so a judge could be of its family; set model_family of"
-            f" {target} to one of {accepted}, or leave the judge off"
+            f"{target} does not name the model that answers, so a judge could be of the same family. Set "
+            f"model_family of {target} to one of {accepted}, or leave the judge off"
         )
     asked = {target_family: resolve_family(target_family, additions)} if target_family is not None else {}
     answering = {target_model: find_families(target_model, additions)} if target_model is not None else {}
     for name, families in (*asked.items(), *answering.items()):
         if not families:
             raise ConfigError(
-                f"{target} answers with {name!r}, which is of no known family; set its model_family to one of"
-                f" {accepted}, or name the family under [judge.families]: {_format_example(name)}"
+                f"{target} answers with {name!r}, whose family is unknown. Set model_family of {target} to one of "
+                f"{accepted}, or set the family under [judge.families]: {_format_example(name)}"
             )
         if judge & families:
             raise ConfigError(_describe_conflict(judge_model, target, name, judge & families))
@@ -186,8 +186,9 @@ def require_other_family(
 def _describe_conflict(judge_model: str, target: str, name: str, shared: frozenset[str]) -> str:
     others = [name for name in ("claude", "gpt", "gemini", "mistral") if name not in shared]
     return (
-        f"the judge {judge_model!r} and {target} ({name!r}) are of one family, {', '.join(sorted(shared))}:"
-        f" a model is too kind to its own; choose a judge of another, such as {', '.join(others[:3])}"
+        f"the judge {judge_model!r} and {target} ({name!r}) are of the same model family "
+        f"({', '.join(sorted(shared))}). A model grades its own family too generously. Choose a judge from "
+        f"another family, for example {', '.join(others[:3])}"
     )
 
 

@@ -166,7 +166,7 @@ class PanelMember:
                 return self._read(asked, reply)
             except VerdictUnreadable as error:
                 last = error
-        raise last or AssertionError("an opinion is read at least once")
+        raise last or AssertionError("internal error: an opinion must be read at least once")
 
     def select_affordable(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
         """As many of ``prompts``, from the first on, as the budget could pay for at their worst in one batch."""
@@ -195,18 +195,18 @@ class PanelMember:
             self._refuse_stranger(reply.answered_by)
         verdict = read_verdict(reply, asked.graded)
         if asked.graded.cut and verdict.factual_match:
-            left_out = f"{asked.graded.cut:,} characters of the answer were too many to show"
-            raise GradingError(f"{left_out}: nobody can say that it is right")
+            left_out = f"the answer is {asked.graded.cut:,} characters too long to show to the judge"
+            raise GradingError(f"{left_out}, so the judge cannot pass it")
         return Opinion(judge=reply.answered_by, verdict=verdict)
 
     def _refuse_stranger(self, answered_by: str) -> None:
         try:
             self._family_policy.refuse(answered_by)
         except ConfigError as error:
-            raise GradingError(f"{self.model.name} was asked and {answered_by} answered: {error}") from None
+            raise GradingError(f"{self.model.name} was asked, but {answered_by} answered: {error}") from None
 
 
-VOID_REASON: Final = "the judge missed known answers that rode with this one: its grades are void"
+VOID_REASON: Final = "the judge missed known answers in the same batch, so its grades are void"
 
 
 class JudgedGroup(Record):
@@ -292,7 +292,7 @@ class Judge:
             except GradingError as error:
                 failures.append(error)
             except Exception as error:  # noqa: BLE001 - a client's bug must cost one grade, not the run
-                failures.append(GradingError(f"the judge broke: {type(error).__name__}"))
+                failures.append(GradingError(f"internal error of the judge: {type(error).__name__}"))
             if len(opinions) == 1 and not alone:
                 doubts = find_doubts(opinions[0], severity=case.severity, rules=case.rules)
         return self._build_ruling(case, opinions, doubts, failures, tally)

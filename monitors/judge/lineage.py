@@ -64,8 +64,8 @@ def describe_judge_differences(before: JudgeLineage, now: JudgeLineage) -> tuple
         ("the prompt", before.prompt_sha256[:_HASH_SHOWN], now.prompt_sha256[:_HASH_SHOWN]),
         ("the rubric", f"version {before.rubric_version}", f"version {now.rubric_version}"),
     )
-    changed = tuple(f"{label} was {old}, is {new}" for label, old, new in pairs if old != new)
-    return changed or (() if before == now else ("the prompt is another one",))
+    changed = tuple(f"{label} changed from {old} to {new}" for label, old, new in pairs if old != new)
+    return changed or (() if before == now else ("the prompt changed",))
 
 
 def compare_lineages(
@@ -82,12 +82,12 @@ def compare_lineages(
     """
     old, new = set(before), set(now)
     if old == new:
-        return LineageComparison(allowed=True, reason="the same judges" if old else "no judge graded either")
+        return LineageComparison(allowed=True, reason="the same judges" if old else "no judge graded either run")
     if not old or not new:
         side = "before" if old else "now"
         return LineageComparison(
             allowed=False,
-            reason=f"a judge graded only {side}: compare what was graded without one",
+            reason=f"a judge graded only {side}: compare only the answers that both runs graded without a judge",
             differences=(f"{'the judge is off now' if old else 'there was no judge before'}",),
         )
     changed = _describe_changes(old, new)
@@ -96,8 +96,9 @@ def compare_lineages(
         return LineageComparison(
             allowed=False,
             reason=(
-                f"the judge changed ({'; '.join(changed)}) and only {shift.anchors} of the {least_anchors} anchors"
-                " that it takes were graded by both: a difference could be the judge's; grade the anchors again"
+                f"the judge changed ({'; '.join(changed)}) and only {shift.anchors} of the required "
+                f"{least_anchors} anchors were graded by both, so a difference may come from the judge; grade the "
+                "anchors again"
             ),
             differences=changed,
         )

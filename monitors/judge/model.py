@@ -153,27 +153,27 @@ class PriceRow(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     model: Annotated[str, Field(min_length=1)] = Field(
-        description="the model id, with * and ?; the first row that fits counts, yours before the built-in ones"
+        description="the model id, with * and ?; the first matching row counts, your rows before the built-in rows"
     )
     input: UsdPerMillion = Field(description="prompt tokens that are neither written to the cache nor read from it")
-    output: UsdPerMillion = Field(description="tokens that the model writes, thinking included")
+    output: UsdPerMillion = Field(description="tokens that the model writes, including thinking")
     cache_write_5m: UsdPerMillion | None = Field(
-        default=None, description="prompt tokens cached for five minutes; as input when left out"
+        default=None, description="prompt tokens cached for five minutes; default: the price of input"
     )
     cache_write_1h: UsdPerMillion | None = Field(
-        default=None, description="prompt tokens cached for an hour; as input when left out"
+        default=None, description="prompt tokens cached for an hour; default: the price of input"
     )
     cache_read: UsdPerMillion | None = Field(
-        default=None, description="prompt tokens read from the cache; as input when left out"
+        default=None, description="prompt tokens read from the cache; default: the price of input"
     )
     batch_factor: Annotated[Decimal, Field(gt=0, le=1)] = Field(
-        default=Decimal(1), description="what a token of a batch costs, as a share of the usual price"
+        default=Decimal(1), description="the price of a token in a batch, as a share of the usual price"
     )
     prompt_tokens_up_to: Annotated[int, Field(gt=0)] | None = Field(
-        default=None, description="the row holds for prompts of so many tokens at most, cached ones counted"
+        default=None, description="maximum number of prompt tokens for this row, including cached tokens"
     )
-    as_of: date = Field(description="when the price was looked up")
-    source: Annotated[str, Field(min_length=1)] = Field(description="where it was looked up")
+    as_of: date = Field(description="the date of the price")
+    source: Annotated[str, Field(min_length=1)] = Field(description="the source of the price")
 
     def fits(self, model: str, prompt_tokens: int) -> bool:
         """Whether this row is the price of such a request."""
@@ -224,8 +224,8 @@ def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) 
         if row.fits(model, prompt_tokens):
             return row
     raise ConfigError(
-        f"the price of {model!r} is not known, so no budget could hold; add a row to lookout.toml:"
-        f' [[judge.prices]] model = "{model}", input, output (US dollars per million tokens), as_of, source'
+        f"the price of {model!r} is unknown, so Lookout cannot keep the budget. Add a row to lookout.toml: "
+        f'[[judge.prices]] with model = "{model}", input, output (US dollars per million tokens), as_of and source'
     )
 
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 _STOPS: Final = {"length": Stop.CUT, "content_filter": Stop.REFUSED}
-_REDIRECTED: Final = "; it redirects, and a prompt is not sent on: write the address that it leads to"
+_REDIRECTED: Final = "; it redirects, and Lookout does not send prompts to another address: set the new address"
 _HINTS: Final = {
     **dict.fromkeys((301, 302, 303, 307, 308), _REDIRECTED),
-    400: "; look whether the model takes structured output (json_schema)",
+    400: "; check that the model supports structured output (json_schema)",
     401: "; the key is not valid",
     402: "; the account has no credit",
     403: "; the key may not do this",
-    404: "; are base_url and the model's name right?",
+    404: "; check base_url and the model's name",
     413: "; the prompt is too large",
 }
 
@@ -45,7 +45,7 @@ def parse_reply(completion: Any) -> ModelReply:
     """Return the text of the first choice with its usage. `TryAgain` when there is none."""
     choices: list[Any] = list(getattr(completion, "choices", None) or ())
     if not choices:
-        raise TryAgain("its reply holds no choice")
+        raise TryAgain("the reply has no choice")
     message = choices[0].message
     text = str(message.content or "")
     refused = bool(getattr(message, "refusal", None))
@@ -132,17 +132,17 @@ class OpenAIJudge:
         try:
             return estimate_usage(parse_reply(await self._create(prompt)), prompt)
         except openai.APITimeoutError:
-            raise TryAgain("it did not answer in time") from None
+            raise TryAgain("the API did not answer in time") from None
         except openai.APIConnectionError:
             raise TryAgain("the connection failed") from None
         except openai.APIStatusError as error:
             raise classify_status(error, self._model) from None
         except (openai.OpenAIError, AttributeError, IndexError, TypeError, ValueError) as error:
-            raise TryAgain(f"its reply is not the API's ({type(error).__name__})") from None
+            raise TryAgain(f"the reply does not have the API's format ({type(error).__name__})") from None
 
     async def _create(self, prompt: JudgePrompt) -> Any:
         if self._client is None:
-            raise AssertionError("an OpenAIJudge is entered before it is asked")
+            raise AssertionError("use OpenAIJudge in a `with` block before you ask it")
         # OpenAI's newer models refuse the old name of the limit, most other servers know no other
         limit = "max_completion_tokens" if self._base_url == ADDRESS else "max_tokens"
         create: Any = self._client.chat.completions.create

@@ -141,9 +141,9 @@ REASONS = {
     Trivial.EMPTY: "the answer is empty",
     Trivial.NO_WORDS: "the answer has no word and no number in it",
     Trivial.OPENER: "the answer only announces an answer",
-    Trivial.ECHO: "the answer only says the question again",
-    Trivial.ADDRESSED_TO_THE_JUDGE: "the answer speaks to its judge and to nobody else",
-    Trivial.FORGED_CASE: "the answer holds a forged grading prompt",
+    Trivial.ECHO: "the answer only repeats the question",
+    Trivial.ADDRESSED_TO_THE_JUDGE: "the answer contains only text to the judge",
+    Trivial.FORGED_CASE: "the answer contains a forged grading prompt",
 }
 """The sentence that goes on the grade."""
 

@@ -33,7 +33,7 @@ class ReviewSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     share: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=0.05, description="share of graded answers, by rules or by a judge, that people are asked about"
+        default=0.05, description="share of graded answers, by rules or by a judge, for people to review"
     )
 
 
@@ -97,14 +97,17 @@ class JudgeModelSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     provider: JudgeProvider = Field(
-        default=JudgeProvider.ANTHROPIC, description="anthropic; openai is any such API"
+        default=JudgeProvider.ANTHROPIC, description="anthropic, or openai for every OpenAI-compatible API"
     )
     model: Annotated[str, Field(min_length=1, max_length=200)] = Field(
-        default="claude-sonnet-5-5", description="the model id; of another family than the target's"
+        default="claude-sonnet-5-5",
+        description="the model id; it must be of another family than the target's model",
     )
-    base_url: HttpUrl | None = Field(default=None, description="where the API is, if not at the provider's own")
+    base_url: HttpUrl | None = Field(
+        default=None, description="address of the API; default: the provider's address"
+    )
     key_variable: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = Field(
-        default=None, description="environment variable with the key; ANTHROPIC_API_KEY or OPENAI_API_KEY if unset"
+        default=None, description="environment variable with the key; default: ANTHROPIC_API_KEY or OPENAI_API_KEY"
     )
 
     @property
@@ -122,52 +125,64 @@ class JudgeSettings(BaseModel):
         default=(JudgeModelSettings(),),
         min_length=1,
         max_length=3,
-        description="one, or three; the others are asked where the first is unsure or severity is 3",
+        description="one or three models; Lookout asks the others if the first is unsure or the severity is 3",
     )
     scope: JudgeScope = Field(
         default=JudgeScope.SEVERE,
         description="answers it grades: open (rules cannot), severe (also severity 3 that rules pass), all",
     )
     families: dict[str, tuple[str, ...]] = Field(
-        default={}, description="families of models with names of your own: family to patterns over the model id"
+        default={}, description="families of your own models: each family with patterns for the model id"
     )
     prices: tuple[PriceRow, ...] = Field(
         default=(),
-        description="what models cost, before the built-in price list; a model without a price is refused",
+        description="prices of models, used before the built-in price list; Lookout refuses a model without a "
+        "price",
     )
     batch_size: Annotated[int, Field(ge=1, le=500)] = Field(
-        default=25, description="cases that are believed or voided together; canaries ride in each such batch"
+        default=25,
+        description="number of cases in a batch, which counts or is void as a whole; each batch contains canaries",
     )
     canaries: Annotated[int, Field(ge=2, le=20)] = Field(
-        default=4, description="known answers in a full batch, as many right as wrong; small batches have two"
+        default=4, description="number of known answers in a full batch, half of them wrong; small batches have two"
     )
     budget_usd: Annotated[Decimal, Field(gt=0)] | None = Field(
-        default=Decimal(5), description="most money for judging one run; what is left then stays ungraded"
+        default=Decimal(5), description="maximum cost of judging one run; further answers stay ungraded"
     )
-    concurrency: Annotated[int, Field(ge=1, le=64)] = Field(default=4, description="verdicts asked for at once")
-    deadline_s: Seconds = Field(default=90.0, description="for one verdict, with all its tries and pauses")
+    concurrency: Annotated[int, Field(ge=1, le=64)] = Field(
+        default=4, description="number of parallel requests for verdicts"
+    )
+    deadline_s: Seconds = Field(default=90.0, description="for one verdict, including all attempts and pauses")
     try_s: Seconds = Field(default=45.0, description="for one try")
-    tries: Annotated[int, Field(ge=1, le=10)] = Field(default=4, description="most tries for one verdict")
+    tries: Annotated[int, Field(ge=1, le=10)] = Field(
+        default=4, description="maximum number of attempts for one verdict"
+    )
     most_pause_s: Seconds = Field(
-        default=20.0, description="longest wait that a provider may ask for; beyond it the judge is unavailable"
+        default=20.0,
+        description="longest wait that a provider may request; for a longer wait, the judge is unavailable",
     )
     max_tokens: Annotated[int, Field(ge=256, le=8192)] = Field(
-        default=1024, description="most tokens of a verdict; a longer one is ungraded"
+        default=1024, description="maximum tokens of a verdict; a longer verdict stays ungraded"
     )
-    effort: Literal["low", "medium", "high"] = Field(default="low", description="how hard a Claude judge thinks")
-    cache_ttl: Literal["5m", "1h"] = Field(default="5m", description="how long the instructions stay cached")
+    effort: Literal["low", "medium", "high"] = Field(default="low", description="thinking effort of a Claude judge")
+    cache_ttl: Literal["5m", "1h"] = Field(default="5m", description="cache time of the instructions")
     nightly_batches: bool = Field(
-        default=True, description="judge nightly traffic by the batches API, at half the price, where there is one"
+        default=True,
+        description="judge nightly traffic by the provider's batches API, at half the price, if the provider has "
+        "one",
     )
     batch_deadline_s: Seconds = Field(
-        default=14_400.0, description="for a nightly batch; what it has not judged then is asked for one by one"
+        default=14_400.0,
+        description="for a nightly batch; after it, Lookout asks for each missing verdict separately",
     )
-    batch_poll_s: Seconds = Field(default=30.0, description="between two polls at a nightly batch")
+    batch_poll_s: Seconds = Field(default=30.0, description="between two polls of a nightly batch")
 
     @model_validator(mode="after")
     def _is_decidable(self) -> Self:
         if len(self.models) not in ONE_OR_THREE:
-            raise ValueError("models holds two judges; one or three are accepted, because two cannot outvote")
+            raise ValueError(
+                "two judges are not accepted, because two cannot outvote each other; accepted: one or three"
+            )
         return self
 
     @property

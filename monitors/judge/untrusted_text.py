@@ -233,7 +233,7 @@ def fence_text(
     are fences. The longest ``inner`` has ``limit_characters`` and about a hundred more for that mark.
     """
     if not _NONCE.fullmatch(nonce):
-        raise ValueError("a nonce is 16 to 64 hexadecimal digits in lower case")
+        raise ValueError("internal error: a nonce must have 16 to 64 hexadecimal digits in lower case")
     plain, flags = normalise_untrusted(text)
     defused, defused_flags = _defuse(plain, nonce)
     inner, cut = _shorten_middle(defused, nonce, limit_characters)

@@ -90,7 +90,7 @@ class JudgeVerdict(Record):
         if self.factual_match != (self.score >= PASSING_SCORE):
             raise ValueError("score must be at least 0.5 exactly when factual_match is true")
         if not set(self.failure_kinds) <= set(KINDS):
-            raise ValueError("failure_kinds holds a kind that no judge may find")
+            raise ValueError("failure_kinds contains a kind that a judge must not use")
         return self
 
 
@@ -103,13 +103,13 @@ def read_verdict(reply: ModelReply, graded: FencedText) -> JudgeVerdict:
     verdict = _validate_verdict(_parse_object(reply.text))
     for quote in verdict.quotes:
         if not is_quoted(quote, graded):
-            raise VerdictUnreadable("the judge quotes words that do not stand in the answer")
+            raise VerdictUnreadable("the judge quotes words that are not in the answer")
     return verdict.model_copy(update={"reason": _shorten_reason(verdict.reason)})
 
 
 def _parse_object(text: str) -> dict[str, Any]:
     if len(text) > MAX_CHARACTERS:
-        raise VerdictUnreadable(f"the judge wrote {len(text):,} characters where a verdict was expected")
+        raise VerdictUnreadable(f"the judge wrote {len(text):,} characters instead of a verdict")
     try:
         parsed = json.loads(
             text, object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant, parse_float=_parse_finite
@@ -124,18 +124,18 @@ def _parse_object(text: str) -> dict[str, Any]:
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("the judge's reply contains one key twice")
     return mapping
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 def _parse_finite(written: str) -> float:
     number = float(written)
     if not math.isfinite(number):
-        raise ValueError("a number beyond all bounds")
+        raise ValueError("a number is too large")
     return number
 
 
@@ -146,7 +146,7 @@ def _validate_verdict(fields: dict[str, Any]) -> JudgeVerdict:
         places = sorted({".".join(map(str, detail["loc"])) or detail["msg"] for detail in error.errors()})
         raise VerdictUnreadable(f"the judge's verdict is not valid: {', '.join(places)[:300]}") from None
     except ValueError:
-        raise VerdictUnreadable("the judge's verdict holds text that is no text") from None
+        raise VerdictUnreadable("the judge's verdict contains invalid text") from None
 
 
 def _shorten_reason(reason: str) -> str:

@@ -73,8 +73,8 @@ class ReadingCheck:
         """Note an example's id. Raises `SourceUnavailable` if it came before."""
         if identity in self._ids:
             raise SourceUnavailable(
-                f"reading dataset {self._dataset!r}: example {identity} came twice, so another one may be missing: "
-                "read it again"
+                f"reading dataset {self._dataset!r}: example {identity} occurs twice, so another example may be "
+                "missing; run the command again"
             )
         self._ids.add(identity)
 
@@ -82,7 +82,8 @@ class ReadingCheck:
         """Raises `SourceUnavailable` if fewer examples came than the platform counts."""
         if total is not None and len(self._ids) < total:
             raise SourceUnavailable(
-                f"reading dataset {self._dataset!r}: {len(self._ids)} of {total} examples came: read it again"
+                f"reading dataset {self._dataset!r}: {len(self._ids)} of {total} examples arrived; run the "
+                "command again"
             )
 
 

@@ -41,9 +41,9 @@ def parse_dataset_address(written: str) -> DatasetAddress:
     schemes = [str(name) for name in PlatformScheme]
     accepted = ", ".join(f"{name}:DATASET" for name in schemes)
     if not colon or scheme not in schemes:
-        raise ConfigError(f"{written!r} names no dataset{suggest_nearest(scheme, schemes)}; accepted: {accepted}")
+        raise ConfigError(f"{written!r} is not a dataset{suggest_nearest(scheme, schemes)}; accepted: {accepted}")
     if not dataset.strip():
-        raise ConfigError(f"{written!r}: the dataset's name is missing behind the colon; accepted: {accepted}")
+        raise ConfigError(f"{written!r}: write the dataset's name after the colon; accepted: {accepted}")
     return DatasetAddress(PlatformScheme(scheme), dataset.strip())
 
 
@@ -55,27 +55,27 @@ class LangSmithSettings(BaseModel):
     project: str | None = Field(
         default=None,
         min_length=1,
-        description="the project that the traces of evaluations go to: staging's, never production's",
+        description="the project for the traces of evaluations: the staging project, never the production project",
     )
     api_url: HttpUrl = Field(default="https://api.smith.langchain.com", description="LangSmith's address")
     key_env: Name = Field(
-        default="LANGSMITH_API_KEY", description="environment variable with the key that evaluations use"
+        default="LANGSMITH_API_KEY", description="environment variable with the key for evaluations"
     )
     workspace_id: str | None = Field(
-        default=None, min_length=1, description="the workspace, for a key of a whole organisation"
+        default=None, min_length=1, description="the workspace, if the key belongs to an organisation"
     )
     production_project: str | None = Field(
-        default=None, min_length=1, description="production's project: no trace of an evaluation may land there"
+        default=None, min_length=1, description="the production project; traces of evaluations must not go there"
     )
     production_api_url: HttpUrl | None = Field(
-        default=None, description="LangSmith's address for production, where it is another than api_url"
+        default=None, description="LangSmith's address for production; set it only if it differs from api_url"
     )
     production_key_env: Name | None = Field(
         default=None,
-        description="environment variable with production's key, where this machine has it: no evaluation may use "
-        "that",
+        description="environment variable with the production key, if this machine has it; evaluations must not "
+        "use it",
     )
-    request_deadline_s: Seconds = Field(default=30.0, description="for one request to LangSmith")
+    request_deadline_s: Seconds = Field(default=30.0, description="seconds for one request to LangSmith")
 
     @field_validator("api_url", "production_api_url")
     @classmethod
@@ -101,7 +101,7 @@ class TracingSettings(LangSmithSettings):
     trace_patience_s: Seconds = 30.0
 
 
-_SHARED: Final = "left out: that of [langsmith]"
+_SHARED: Final = "default: the value under [langsmith]"
 
 
 class TargetLangSmith(BaseModel):
@@ -115,33 +115,39 @@ class TargetLangSmith(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     project: str | None = Field(
-        default=None, min_length=1, description=f"the LangSmith project that this target's traces go to; {_SHARED}"
+        default=None, min_length=1, description=f"the LangSmith project of this target's traces; {_SHARED}"
     )
     api_url: HttpUrl | None = Field(default=None, description=f"LangSmith's address; {_SHARED}")
     key_env: Name | None = Field(
         default=None, description=f"environment variable with the key that reads this project; {_SHARED}"
     )
     workspace_id: str | None = Field(
-        default=None, min_length=1, description=f"the workspace, for a key of a whole organisation; {_SHARED}"
+        default=None, min_length=1, description=f"the workspace, if the key belongs to an organisation; {_SHARED}"
     )
     production_project: str | None = Field(
-        default=None, min_length=1, description=f"production's project: no trace of a run may land there; {_SHARED}"
+        default=None,
+        min_length=1,
+        description=f"the production project; traces of runs must not go there; {_SHARED}",
     )
     production_api_url: HttpUrl | None = Field(
-        default=None, description=f"LangSmith's address for production, where it is another than api_url; {_SHARED}"
+        default=None,
+        description=f"LangSmith's address for production; set it only if it differs from api_url; {_SHARED}",
     )
     production_key_env: Name | None = Field(
         default=None,
-        description="environment variable with production's key, where this machine has it: a run must not use it; "
+        description="environment variable with the production key, if this machine has it; runs must not use it; "
         + _SHARED,
     )
     production_url: HttpUrl | None = Field(
-        default=None, description="the application's address in production, where no target of this file has it"
+        default=None, description="the application's address in production, if no target of this file has it"
     )
     trace_patience_s: Seconds = Field(
-        default=30.0, description="how long a finished job's trace is waited for; then its steps stay unknown"
+        default=30.0,
+        description="longest wait in seconds for the trace of a finished job; after it, the steps stay unknown",
     )
-    request_deadline_s: Seconds | None = Field(default=None, description=f"for one request to LangSmith; {_SHARED}")
+    request_deadline_s: Seconds | None = Field(
+        default=None, description=f"seconds for one request to LangSmith; {_SHARED}"
+    )
 
     @field_validator("api_url", "production_api_url", "production_url")
     @classmethod
@@ -154,6 +160,6 @@ class TargetLangSmith(BaseModel):
         own = {key: value for key, value in self.model_dump().items() if value is not None}
         if "project" not in own and shared.get("project") is None:
             raise ValueError(
-                "project: missing; the LangSmith project that this target's traces go to, here or in [langsmith]"
+                "project is missing; set the LangSmith project of this target's traces, here or in [langsmith]"
             )
         return TracingSettings.model_validate(shared | own)

@@ -62,7 +62,7 @@ def build_driver(
     }
     factory = factories.get(settings.driver)
     if factory is None:
-        raise ConfigError(f"probe.driver = {settings.driver!r}: no such driver; accepted: {', '.join(factories)}")
+        raise ConfigError(f"probe.driver = {settings.driver!r} is not a driver; accepted: {', '.join(factories)}")
     return factory()
 
 

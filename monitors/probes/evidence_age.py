@@ -26,10 +26,12 @@ class EvidenceSettings(Record):
     """`[evidence]`: how long pictures and traces are stored. The journal is not touched."""
 
     days: float = Field(
-        default=14, ge=1, description="days for which screenshots and traces of right answers are stored"
+        default=14, ge=1, description="days for which Lookout stores screenshots and traces of right answers"
     )
     failure_days: float = Field(
-        default=90, ge=1, description="days for those of failures, and of runs that were never finished"
+        default=90,
+        ge=1,
+        description="days for which Lookout stores screenshots and traces of failures and unfinished runs",
     )
 
     @model_validator(mode="after")

@@ -54,7 +54,7 @@ async def fetch_hub_account(token: str, *, hub_url: str | None, deadline_s: floa
     except HfHubHTTPError as error:
         status = error.response.status_code
         if status in REFUSED_STATUSES:
-            raise AccessDenied(f"the Hub answered HTTP {status}: it does not take this token") from None
+            raise AccessDenied(f"the Hub answered HTTP {status}: it does not accept this token") from None
         raise ReadinessUnknown(f"the Hub answered HTTP {status}") from None
     except (TimeoutError, HubHTTPError) as error:
         raise ReadinessUnknown(f"the Hub: {type(error).__name__}") from None
@@ -199,12 +199,12 @@ def _build_timeout_error(poll: ReadinessPoll, commit: str | None, deadline_s: fl
         text = f"not ready {time_limit}: last stage {poll.stage}{poll.detail and f' ({poll.detail})'}"
         return ReadinessUnknown(text) if is_hub_fault else NotReady(text)
     if commit is None:
-        return NotReady(f"the page did not answer {time_limit}, though the stage is {poll.stage}")
+        return NotReady(f"the page did not answer {time_limit}, but the stage is {poll.stage}")
     if poll.commit is None:
         return ReadinessUnknown(
-            f"nothing says which commit runs, {commit} was expected: set probe.readiness.version_url"
+            f"the running commit is unknown, and {commit} is expected: set probe.readiness.version_url"
         )
-    return NotReady(f"commit {commit} did not serve {time_limit}: {poll.commit} still does")
+    return NotReady(f"commit {commit} did not serve {time_limit}; {poll.commit} still serves")
 
 
 SIGN_IN_STATUSES = (401, 403, 407)
@@ -275,8 +275,8 @@ class ReadinessChecker:
             status = error.response.status_code
             if status in (401, 403, 404):
                 raise AccessDenied(
-                    f"the Hub answered HTTP {status} for {self._target.space}: is its name right, and does the "
-                    f"token (HF_TOKEN) see it?"
+                    f"the Hub answered HTTP {status} for {self._target.space}: check the name, and that the token "
+                    "(HF_TOKEN) may read the Space"
                 ) from error
             return ReadinessPoll(HUB_SILENT, detail=f"the Hub answered HTTP {status}")
         except (TimeoutError, HubHTTPError) as error:
@@ -379,7 +379,7 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
             if fault is None:
                 return
             if monotonic() - started >= patience_s:
-                raise NotReady(f"{address} was waited for {patience_s:g} s and is not back: {fault}")
+                raise NotReady(f"{address} did not come back within {patience_s:g} s: {fault}")
             # There is no event when a restarting app serves again.
             await asyncio.sleep(POLL_INTERVAL_S)
 

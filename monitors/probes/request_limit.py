@@ -92,10 +92,10 @@ class RequestLimit:
 
     def explain_end(self, retry_after_s: float | None) -> str:
         """Say why the limit cannot be waited out."""
-        wait = (
-            f"Retry-After says {retry_after_s:.0f} s" if retry_after_s is not None else "it does not say how long"
+        wait = f"Retry-After says {retry_after_s:.0f} s" if retry_after_s is not None else "the wait is unknown"
+        return (
+            f"the app limits requests (HTTP 429); {wait}, but the run has only {self._ends_at - _now():.0f} s left"
         )
-        return f"the app limits requests (HTTP 429), {wait}, and the run has {self._ends_at - _now():.0f} s left"
 
     def describe(self) -> str:
         """Say how the limit was kept to; empty if there was none."""

@@ -377,7 +377,7 @@ class Runner:
         except JudgingFailed as error:
             raise error.cause from None
         except Exception as error:  # a bug of Lookout in one case must not affect the others
-            raise BrowserLost(f"asking failed unexpectedly: {type(error).__name__}: {error}") from error
+            raise BrowserLost(f"unexpected error during the question: {type(error).__name__}: {error}") from error
         return attempt.build_exchange(answer)
 
 

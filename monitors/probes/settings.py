@@ -45,66 +45,68 @@ class JobSettings(Record):
     of the reply. A reply to the start that already says that the job is finished is taken at its word.
     """
 
-    url: str | None = Field(default=None, description="where to post; left out: the target's address")
+    url: str | None = Field(default=None, description="the address to post to; default: the target's address")
     request: str = Field(
         default='{"question": "{question}"}',
-        description="the JSON to post; {question} stands for the turn, "
-        '"{history}" for the list of messages before it (in a list: for each of them), {conversation} for an id of '
-        "this conversation",
+        description='the JSON to post; {question} is replaced with the turn, "{history}" with the list of earlier '
+        "messages (in a list: once for each), {conversation} with an id of this conversation",
     )
     id: str = Field(default="id", description="path to the job's id in the reply to the start")
     status_url: Address = Field(
         default="{start}/{job}",
-        description="where to poll the state, made of {start}, {job} and {location} (the reply's Location header)",
+        description="the address to poll the state, with {start}, {job} and {location} (the reply's Location "
+        "header)",
     )
     events_url: Address | None = Field(
-        default=None, description="an event stream of the job's progress; when it breaks off, status_url is asked"
+        default=None, description="an event stream of the job's progress; if it ends early, Lookout asks status_url"
     )
     report_url: Address | None = Field(
-        default=None, description="where the report is; left out: in the finished state"
+        default=None, description="the address of the report; default: the report is in the finished state"
     )
     report_request: str | None = Field(
         default=None,
-        description="the JSON that report_url is posted, where it is not fetched by a plain GET: a GraphQL query, "
-        "say; {job} stands for the job's id. GraphQL's `errors` in the reply are errors, whatever its HTTP status",
+        description="the JSON to post to report_url, if a plain GET is not enough, for example a GraphQL query; "
+        "{job} is replaced with the job's id. `errors` in a GraphQL reply are errors, with every HTTP status",
     )
     cancel_url: Address | None = Field(
-        default=None, description="where to post when the deadline has passed, so that the agent stops"
+        default=None, description="the address to post to after the deadline, to stop the agent"
     )
-    state: str = Field(default="status", description="path to the job's state; one that is not listed is running")
+    state: str = Field(
+        default="status", description="path to the job's state; a state that is not listed means running"
+    )
     event_type: str = Field(
         default="type",
-        description="path to the type of an event, where events have no name of their own: job.done is the state "
-        "done; types of an agent's steps (agent.spawned, agent.tool_call, …) are read where event_step is left out",
+        description="path to the type of an event, if events have no name: job.done is the state done; types of "
+        "an agent's steps (agent.spawned, agent.tool_call, …) are read if event_step is not set",
     )
     created_at: str = Field(
         default="created_at",
-        description="path to when the job was made, in its state: a start that is answered with an older job "
-        "measures nothing new, and is no answer",
+        description="path to the creation time of the job in its state; if a start returns an older job, this is "
+        "no answer",
     )
-    finished: tuple[str, ...] = Field(default=FINISHED, description="states that mean: the report is there")
-    failed: tuple[str, ...] = Field(default=FAILED, description="states that mean: there will be no report")
+    finished: tuple[str, ...] = Field(default=FINISHED, description="states that mean: the report is ready")
+    failed: tuple[str, ...] = Field(default=FAILED, description="states that mean: the job failed without a report")
     text: str = Field(
-        default="report", description="path to the report's text; empty: the whole body, which need not be JSON"
+        default="report", description="path to the report's text; empty: the whole body, also if it is not JSON"
     )
     citations: str | None = Field(
-        default=None, description="path to the sources: a list gives its items, an empty one none"
+        default=None, description="path to the sources; a list gives its items, an empty list no source"
     )
     app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
     app_version: str | None = Field(default=None, description="path to the app's version")
     latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
-    error: str = Field(default="error", description="path to what went wrong")
+    error: str = Field(default="error", description="path to the error")
     steps: str | None = Field(
         default=None,
         description="path to the steps (tool calls) in state or report, such as steps.*; stored as evidence",
     )
     event_step: str | None = Field(default=None, description="path to the one step in an event of events_url")
     step_name: str = Field(default="name", description="path to a step's name within the step")
-    hops: str | None = Field(default=None, description="path to the number of hops, where the app counts them")
+    hops: str | None = Field(default=None, description="path to the number of hops, if the app counts them")
     trace_url: str = Field(
         default="langsmith_url",
-        description="path to the address, or the id, of the job's trace in LangSmith, in its state; it is read "
-        "where the target has a table `langsmith`",
+        description="path to the address or id of the job's trace in LangSmith, in its state; used if the target "
+        "has a table `langsmith`",
     )
     asking: tuple[str, ...] = Field(
         default=ASKING,
@@ -112,44 +114,47 @@ class JobSettings(Record):
         "question",
     )
     awaiting: str = Field(
-        default="awaiting_human", description="path to a true or false value that says whether it waits for one"
+        default="awaiting_human", description="path to a true or false value: whether the agent waits for an answer"
     )
     question: str | None = Field(
         default=None,
-        description="path to its question, in a state, in an event or else in the reply of report_url; a text "
-        "there means that it waits",
+        description="path to the agent's question in a state, in an event, or in the reply of report_url; a text "
+        "means that the agent waits",
     )
     answer_url: Address | None = Field(
         default=None,
-        description="where to post the answer, such as {start}/{job}/answer; without it a job that asks has failed",
+        description="the address for the answer, such as {start}/{job}/answer; without it, a job that asks has "
+        "failed",
     )
     answer: str = Field(
-        default='{"answer": "{answer}"}', description="the JSON to post; {answer} stands for the answer"
+        default='{"answer": "{answer}"}', description="the JSON to post; {answer} is replaced with the answer"
     )
     default_answer: Annotated[str, Field(min_length=1)] = Field(
-        default="I don't know.", description="the answer where the case has none for the question (`when_asked`)"
+        default="I don't know.", description="the answer if the case has none for the question (`when_asked`)"
     )
     most_questions: Annotated[int, Field(ge=0, le=100)] = Field(
-        default=5, description="questions that one job may ask; with one more it is given up"
+        default=5, description="maximum number of questions in one job; after it, Lookout stops the job"
     )
-    deadline_s: JobSeconds = Field(default=900.0, description="from the start to the report")
+    deadline_s: JobSeconds = Field(default=900.0, description="longest time from the start to the report")
     poll_s: JobSeconds = Field(
         default=2.0, description="first pause between two polls; each next one is 1.5 times it"
     )
     poll_most_s: JobSeconds = Field(default=30.0, description="longest pause between two polls")
     request_deadline_s: JobSeconds = Field(default=30.0, description="for one request")
     silence_s: JobSeconds = Field(
-        default=60.0, description="without an event for so long, the stream is given up and status_url asked"
+        default=60.0,
+        description="longest time without an event; after it, Lookout closes the stream and asks status_url",
     )
     stumbles: Annotated[int, Field(ge=0, le=1000)] = Field(
-        default=5, description="polls in a row that may fail (HTTP 404, 429, 5xx, no connection) before it counts"
+        default=5,
+        description="polls in a row that may fail (HTTP 404, 429, 5xx, no connection) before this is an error",
     )
     busy_patience_s: Annotated[float, Field(ge=0, le=86_400)] = Field(
         default=300.0,
-        description="how long a start is tried again that is answered with HTTP 429: too many jobs are under way",
+        description="longest time for retries of a start with HTTP 429 (too many active jobs)",
     )
     report_most_mb: Annotated[float, Field(gt=0, le=1000)] = Field(
-        default=5.0, description="longest reply that is read, in megabytes; a longer one is no answer"
+        default=5.0, description="maximum size of a reply in megabytes; a longer reply is no answer"
     )
 
     @field_validator("request", "report_request", "answer")
@@ -166,10 +171,10 @@ class JobSettings(Record):
         if self.report_request is None:
             return self
         if self.report_url is None:
-            raise ValueError('`report_url` beside `report_request`: where to post it, such as "/graphql"')
+            raise ValueError('set `report_url` together with `report_request`, such as "/graphql"')
         if not any(part in self.report_request + self.report_url for part in ("{job}", "{location}")):
             raise ValueError(
-                "{job} in `report_request` or `report_url`: without it every job would get the same report"
+                "write {job} in `report_request` or `report_url`; without it, every job would get the same report"
             )
         return self
 
@@ -177,7 +182,7 @@ class JobSettings(Record):
     @classmethod
     def _check_answer_placeholder(cls, value: str) -> str:
         if "{answer}" not in value:
-            raise ValueError('{answer} is missing; accepted: JSON that holds it, as {"answer": "{answer}"}')
+            raise ValueError('{answer} is missing; accepted: JSON with it, as {"answer": "{answer}"}')
         return value
 
     @field_validator("status_url", "events_url", "report_url", "cancel_url", "answer_url")
@@ -206,55 +211,62 @@ class FromEnvironment(Record):
         str,
         Field(
             pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-            description="environment variable that holds the value: the only way for a secret",
+            description="environment variable with the value; required for a secret",
         ),
     ]
-    prefix: str = Field(default="", description='stands before the value, such as "Bearer "')
+    prefix: str = Field(default="", description='text before the value, such as "Bearer "')
 
 
 class BasicAuth(Record):
     """The credentials of HTTP authentication, which a browser asks for in its own dialog."""
 
-    user: FromEnvironment = Field(description='the name, as `{ env = "VARIABLE" }`')
+    user: FromEnvironment = Field(description='the user name, as `{ env = "VARIABLE" }`')
     password: FromEnvironment = Field(description='the password, as `{ env = "VARIABLE" }`')
 
 
 class LoginSettings(Record):
     """One way in, or several together. With an empty table a person signs in, by `lookout login NAME`."""
 
-    url: HttpUrl | None = Field(default=None, description="where to sign in; left out: the target's address")
+    url: HttpUrl | None = Field(
+        default=None, description="the address of the login page; default: the target's address"
+    )
     user: FromEnvironment | None = Field(
-        default=None, description='who signs in by the form, as `{ env = "VARIABLE" }`'
+        default=None, description='the user name for the form, as `{ env = "VARIABLE" }`'
     )
     password: FromEnvironment | None = Field(
         default=None, description='the password for the form, as `{ env = "VARIABLE" }`'
     )
     user_field: Selector | None = Field(
-        default=None, description="CSS selector of the field for the name; left out: found"
+        default=None, description="CSS selector of the field for the user name; default: detected"
     )
     password_field: Selector | None = Field(
-        default=None, description="CSS selector of the field for the password; left out: found"
+        default=None, description="CSS selector of the field for the password; default: detected"
     )
     submit: Selector | None = Field(
-        default=None, description="CSS selector of the button that signs in; left out: Enter, or the button found"
+        default=None, description="CSS selector of the button that signs in; default: Enter, or the detected button"
     )
     signed_in: Selector | None = Field(
         default=None,
-        description="CSS selector of an element that only signed-in users see, if others get a chat too",
+        description="CSS selector of an element that only signed-in users see; needed if other users also get a "
+        "chat",
     )
     headers: dict[str, FromEnvironment] = Field(
         default={}, description="request headers, sent only to the target's own origin"
     )
     cookies: dict[str, FromEnvironment] = Field(default={}, description="cookies of the target's address")
     basic: BasicAuth | None = Field(default=None, description="user and password of HTTP authentication")
-    deadline_s: Seconds = Field(default=60.0, description="for the form, from opening its page to being signed in")
+    deadline_s: Seconds = Field(
+        default=60.0, description="for the form, from opening its page to the end of the login"
+    )
 
     @model_validator(mode="after")
     def _check_form_fields(self) -> Self:
         if self.user is not None and self.password is None:
             raise ValueError("`password` beside `user`")
         if self.password is None and (self.user_field or self.password_field or self.submit):
-            raise ValueError("`user` and `password` beside the form's fields; without them a person signs in")
+            raise ValueError(
+                "set `user` and `password` together with the form's fields; without them, a person signs in"
+            )
         return self
 
     @property
@@ -307,57 +319,63 @@ class CapturePolicy(StrEnum):
 class Selectors(Record):
     """CSS selectors that a target configures; others are found automatically. They reach into open shadow roots."""
 
-    message_box: Selector | None = Field(default=None, description="the box the question is typed into")
+    message_box: Selector | None = Field(default=None, description="the box for the question")
     send: Selector | None = Field(
-        default=None, description="the control that sends; left out: Enter, or the button found"
+        default=None, description="the button that sends; default: Enter, or the detected button"
     )
-    answer: Selector | None = Field(default=None, description="one bot answer; the newest ones are read")
-    steps: Selector | None = Field(default=None, description="parts of an answer that only tell how it was found")
+    answer: Selector | None = Field(default=None, description="one answer of the bot; Lookout reads the newest")
+    steps: Selector | None = Field(
+        default=None, description="parts of an answer that only show how the app found it"
+    )
     busy: Selector | None = Field(default=None, description="visible while the app is answering")
-    error: Selector | None = Field(default=None, description="visible when the app says that something went wrong")
+    error: Selector | None = Field(default=None, description="visible if the app shows an error")
 
 
 class ReadinessSettings(Record):
     """How long a target is waited for, and how it says which commit it runs."""
 
-    deadline_s: Seconds = Field(default=600.0, description="for a deploy to serve; a Space builds for minutes")
-    poll_s: Seconds = Field(default=5.0, description="between two polls at the target's state")
+    deadline_s: Seconds = Field(
+        default=600.0, description="for a deploy to start serving; a Space builds for minutes"
+    )
+    poll_s: Seconds = Field(default=5.0, description="between two polls of the target's state")
     request_deadline_s: Seconds = Field(default=15.0, description="for one request")
-    version_url: str | None = Field(default=None, description="an address of the app that names the commit it runs")
+    version_url: str | None = Field(
+        default=None, description="an address of the app that returns the running commit"
+    )
     version_path: str = Field(
         default="sha", description="path to the commit in the version endpoint's JSON; empty: its whole text"
     )
-    hub_url: str | None = Field(default=None, description="the Hub's address; left out: the public one")
+    hub_url: str | None = Field(default=None, description="the Hub's address; default: the public Hub")
 
 
 class ApiSettings(Record):
     """How a chat API is spoken to, for targets that are not asked through their page. Paths as in `WireRule`."""
 
-    url: str | None = Field(default=None, description="where to post; left out: the target's address")
+    url: str | None = Field(default=None, description="the address to post to; default: the target's address")
     function: str = Field(default="chat", description="Gradio only: the name of the API endpoint")
     request: str = Field(
         default='{"question": "{question}"}',
-        description="the JSON to post; {question} stands for the turn, "
-        '"{history}" for the list of messages before it (in a list: for each of them), {conversation} for an id of '
-        "this conversation",
+        description='the JSON to post; {question} is replaced with the turn, "{history}" with the list of earlier '
+        "messages (in a list: once for each), {conversation} with an id of this conversation",
     )
     text: str = Field(
         default="answer",
-        description="path to the answer's text in the response or in each event: names joined by dots, a number "
-        'for a place in a list ("part.text", "output.0.content"); so are all paths here',
+        description="path to the answer's text in the response or in each event: names with dots between them, "
+        'and a number for a place in a list ("part.text", "output.0.content"); all paths here have this format',
     )
     citations: str | None = Field(
-        default=None, description="path to the sources: a list gives its items, an empty one none"
+        default=None, description="path to the sources; a list gives its items, an empty list no source"
     )
     app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
     app_version: str | None = Field(default=None, description="path to the app's version")
     latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
-    error: str = Field(default="error", description="path to an error; something there means that asking failed")
+    error: str = Field(default="error", description="path to an error; a value means that the question failed")
     joins: bool = Field(
-        default=True, description="a stream's texts are tokens to join; false: each replaces the one before"
+        default=True, description="true: join the texts of a stream; false: each text replaces the text before it"
     )
     done: str = Field(
-        default="[DONE]", description="a stream's last data or event name; without it the answer was cut off"
+        default="[DONE]",
+        description="the last data or event name of a stream; if it is missing, the answer was cut off",
     )
 
     @field_validator("request")
@@ -373,84 +391,86 @@ class ApiSettings(Record):
 class ProbeSettings(Record):
     """Everything about asking one target. All durations in seconds."""
 
-    driver: Identifier = Field(
-        default="browser", description="how to talk to it: browser, gradio, json, sse or job"
-    )
+    driver: Identifier = Field(default="browser", description="the protocol: browser, gradio, json, sse or job")
     profile: Identifier | None = Field(
         default=None,
-        description="a known kind of page: gradio, streamlit or generic; left out: found out on the page",
+        description="a known kind of page: gradio, streamlit or generic; default: detected on the page",
     )
-    selectors: Selectors = Field(default=Selectors(), description="selectors that override the profile's")
+    selectors: Selectors = Field(default=Selectors(), description="selectors that override those of the profile")
     open: tuple[Selector, ...] = Field(
         default=(),
-        description="selectors of what is pressed, one after the other, before the chat is there; left out: found",
+        description="selectors of the elements to click, in order, before the chat appears; default: detected",
     )
-    isolation: Isolation = Field(default=Isolation.CONTEXT, description="how far cases are separated")
+    isolation: Isolation = Field(default=Isolation.CONTEXT, description="how strictly cases are separated")
     concurrency: Count | None = Field(
         default=None,
-        description="questions under way at once; left out: two for each core at first, then by what the cores "
-        "have left, eight at the most",
+        description="number of parallel questions; default: two for each core at first, then depending on the "
+        "free cores, at most eight",
     )
     requests_per_minute: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
-        description="questions that are asked a minute at most, each turn of a conversation counted; left out: as "
-        "fast as the app answers, until it limits requests (HTTP 429)",
+        description="maximum number of questions in a minute, with each turn of a conversation counted; default: "
+        "as fast as the app answers, until it limits requests (HTTP 429)",
     )
-    answer_deadline_s: Seconds = Field(default=60.0, description="from sending to the whole answer")
+    answer_deadline_s: Seconds = Field(default=60.0, description="from sending the question to the complete answer")
     page_deadline_s: Seconds = Field(default=30.0, description="from opening the page to a usable message box")
     close_deadline_s: Seconds = Field(
-        default=5.0, description="for closing a page; a crashed one can hang for ever"
+        default=5.0, description="for closing a page; a crashed page can hang forever"
     )
     quiet_s: Seconds = Field(
-        default=0.8, description="text unchanged and network still: the answer is taken as whole"
+        default=0.8, description="time with unchanged text and a quiet network after which the answer is complete"
     )
     patience_s: Seconds = Field(
-        default=12.0, description="text unchanged where neither the page nor the network says that the answer ended"
+        default=12.0,
+        description="time with unchanged text after which the answer is complete if neither the "
+        "page nor the network shows its end",
     )
-    attempts: Count = Field(default=2, description="tries for each question; failed ones are recorded")
+    attempts: Count = Field(default=2, description="attempts for each question; failed attempts are recorded")
     retry_pause_s: Annotated[float, Field(ge=0, le=600)] = Field(default=1.0, description="between two tries")
     circuit_breaker_failures: Count = Field(
-        default=5, description="questions in a row without an answer after which the rest is not asked"
+        default=5,
+        description="number of questions in a row without an answer after which Lookout does not ask the others",
     )
     outage_patience_s: Annotated[float, Field(ge=0, le=3600)] = Field(
-        default=60.0, description="for an app that stops answering in mid-run to serve again; then the run stops"
+        default=60.0, description="longest wait for an app that stops answering during a run; then the run stops"
     )
-    repeats_severity_3: Count = Field(default=1, description="how often each severity-3 case is asked")
+    repeats_severity_3: Count = Field(default=1, description="number of times that each severity-3 case is asked")
     screenshots: CapturePolicy = Field(
-        default=CapturePolicy.FAILURES_AND_SEVERE, description="when a picture of the page is stored"
+        default=CapturePolicy.FAILURES_AND_SEVERE, description="when Lookout stores a picture of the page"
     )
     traces: CapturePolicy = Field(
         default=CapturePolicy.NEVER,
-        description="when a Playwright trace is stored; recording costs every question about 0.2 s",
+        description="when Lookout stores a Playwright trace; recording takes about 0.2 s for each question",
     )
-    load_images: bool = Field(default=False, description="load the page's images, which pictures then show")
+    load_images: bool = Field(default=False, description="load the page's images, so that pictures show them")
     browser_path: str | None = Field(
-        default=None, description="the Chromium to use; left out: found on this machine"
+        default=None, description="the Chromium to use; default: detected on this machine"
     )
     private_network: bool = Field(
         default=False,
-        description="the target itself may be in a private network or on this machine, though neither digits nor "
-        "its name say so; other hosts and ports there stay closed, link-local addresses too",
+        description="allow a target whose name resolves to a private network or this machine; other hosts and "
+        "ports there, and link-local addresses, stay blocked",
     )
     service_workers: bool = Field(
         default=False,
-        description="let the page register service workers; only for an app that does not work without",
+        description="allow the page to register service workers; use this only if the app needs them",
     )
     allowed_origins: tuple[WebOrigin, ...] = Field(
         default=(),
-        description='further addresses that belong to the app, as `["http://api.internal:8000"]`: its page may '
-        "reach them though they are in a private network, and may lead there",
+        description='further addresses of the app, as `["http://api.internal:8000"]`: the page may connect and '
+        "redirect to them, even in a private network",
     )
-    readiness: ReadinessSettings = Field(default=ReadinessSettings(), description="waiting for a deploy to serve")
+    readiness: ReadinessSettings = Field(default=ReadinessSettings(), description="how to wait for a deploy")
     headers: HeaderTable = Field(
         default={},
-        description="sent with every request of the drivers gradio, json, sse and job, to the configured hosts "
-        f"alone; without an Authorization here, {API_TOKEN_VARIABLE} is sent as a bearer token where it is set",
+        description="headers for every request of the drivers gradio, json, sse and job, sent only to the "
+        f"configured hosts; without an Authorization header, Lookout sends {API_TOKEN_VARIABLE} as a bearer token "
+        "if it is set",
     )
     api: ApiSettings = Field(default=ApiSettings(), description="for the drivers gradio, json and sse")
     job: JobSettings = Field(default=JobSettings(), description="for the driver job")
     wire: WireRule | None = Field(
-        default=None, description="the response that carries the answer, where the page hides part"
+        default=None, description="the network response with the answer, if the page hides a part of it"
     )
 
     def use_browser(self, environment: Mapping[str, str]) -> Self:

@@ -26,17 +26,17 @@ class WireRule(Record):
     joined when ``joins`` is true (tokens), else the last one counts (growing text).
     """
 
-    url: Annotated[str, Field(min_length=1, description="regular expression, searched in the response's address")]
+    url: Annotated[str, Field(min_length=1, description="regular expression for the response's address")]
     text: str = Field(default="", description="path to the text; empty: the whole body is the text")
     citations: str | None = Field(
-        default=None, description="path to the sources: a list gives its items, an empty one none"
+        default=None, description="path to the sources; a list gives its items, an empty list no source"
     )
     app_path: str | None = Field(default=None, description="path to the name of the model or path that answered")
     latency_ms: str | None = Field(default=None, description="path to the app's own latency in milliseconds")
     joins: bool = Field(
-        True, description="an event stream's texts are tokens to join; false: each replaces the last"
+        True, description="true: join the texts of an event stream; false: each text replaces the last"
     )
-    graded: Channel = Field(default=Channel.WIRE, description="which text is graded: wire or visible")
+    graded: Channel = Field(default=Channel.WIRE, description="the text to grade: wire or visible")
 
     @field_validator("url")
     @classmethod

@@ -21,7 +21,7 @@ class Record(BaseModel):
 
 def _convert_to_utc(value: datetime) -> datetime:
     if value.tzinfo is None:
-        raise ValueError("a time needs a zone; write it in UTC, as 2026-01-31T02:00:00Z")
+        raise ValueError("a time must have a zone; write it in UTC, as 2026-01-31T02:00:00Z")
     return value.astimezone(UTC)
 
 

@@ -34,14 +34,14 @@ class Pipeline(StrEnum):
 
 PIPELINE_MEANINGS: Final[Mapping[Pipeline, str]] = {
     Pipeline.MANUAL: "written by hand",
-    Pipeline.TEMPLATE: "made of facts and templates by `lookout gold build`, which writes it again each time",
-    Pipeline.DRAFT: "proposed by a model that read a document (`lookout gold draft`)",
+    Pipeline.TEMPLATE: "built from facts and templates by `lookout gold build`, which writes it again each time",
+    Pipeline.DRAFT: "drafted by a model from a document (`lookout gold draft`)",
     Pipeline.ADVERSARIAL: "an attack (`lookout gold starter adversarial`), or a case in other words or with typing "
     "errors (`lookout gold vary`)",
     Pipeline.BILINGUAL: "a translation of another case by a model (`lookout gold translate`)",
-    Pipeline.TRIAGE: "an issue with what is known about it (`lookout gold import`, or a line of its own form)",
-    Pipeline.GROWTH: "made of an incident, a review or a conversation of live traffic (`lookout gold grow`)",
-    Pipeline.IMPORTED: "taken over from another project's suite (`lookout gold import`)",
+    Pipeline.TRIAGE: "an issue with a reference (`lookout gold import`, or a line with issue keys)",
+    Pipeline.GROWTH: "made from an incident, a review or a conversation of live traffic (`lookout gold grow`)",
+    Pipeline.IMPORTED: "imported from another project's suite (`lookout gold import`)",
 }
 
 NEEDS_REVIEW = frozenset({Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH})
@@ -54,19 +54,20 @@ class Provenance(Record):
     What a model or a stranger wrote is no gold without a name: see `NEEDS_REVIEW`.
     """
 
-    pipeline: Pipeline = Field(description="How the case came to be, see below; `manual` is written by hand.")
+    pipeline: Pipeline = Field(description="The origin of the case, see below. `manual` means written by hand.")
     document: str | None = Field(
         default=None,
-        description="The document that states the gold. `lookout gold check --documents` looks for `clause` in "
-        "the text of that name.",
+        description="The document that states the gold. `lookout gold check --documents` searches for `clause` in "
+        "the text with this name.",
     )
     field: str | None = Field(
         default=None,
-        description="The fact that is asked about. Cases of one `cluster` and one `field` must not contradict each "
-        "other.",
+        description="The fact that the question is about. Cases of one `cluster` and one `field` must not "
+        "contradict each other.",
     )
     clause: str | None = Field(
-        default=None, description="The document's words that prove the gold, word for word, or the clause's number."
+        default=None, description="The exact words of the document that prove the gold, or the number of the "
+        "clause."
     )
     reviewed_by: str | None = Field(
         default=None,
@@ -74,7 +75,7 @@ class Provenance(Record):
         + ", ".join(f"`{pipeline}`" for pipeline in Pipeline if pipeline in NEEDS_REVIEW)
         + ".",
     )
-    reviewed_at: UtcTime | None = Field(default=None, description="When that person confirmed it.")
+    reviewed_at: UtcTime | None = Field(default=None, description="The time of the confirmation.")
 
     def derive(self, pipeline: Pipeline) -> Self:
         """Return the provenance of a case that ``pipeline`` makes of this one, which nobody has reviewed yet."""
@@ -86,84 +87,91 @@ class ScriptedAnswer(Record):
 
     asks: Text | None = Field(
         default=None,
-        description="Words that stand in the agent's question, in any letter case. Left out: any question.",
+        description="Words of the agent's question, in any letter case. Without this key, the entry matches every "
+        "question.",
     )
-    answer: Text = Field(description="What the agent is answered.")
+    answer: Text = Field(description="The answer to the agent.")
 
 
 class GoldCase(Record):
     """One question with what is expected of the answer. docs/suite.md lists its keys, and is made from here."""
 
     id: Identifier = Field(
-        description="Names the case in reports and alerts, and finds it again in earlier runs; given once in a "
-        "suite."
+        description="The name of the case in reports and alerts, and the link to its earlier results. Each id may "
+        "be used only once in a suite."
     )
     turns: tuple[Text, ...] = Field(
         min_length=1,
-        description="The user's messages in order, sent in one conversation. The answer to the last one is graded.",
+        description="The user's messages in order, sent in one conversation. Lookout grades the answer to the "
+        "last one.",
     )
-    gold: Text = Field(description="The right answer. For an expected refusal: why the application must decline.")
+    gold: Text = Field(description="The right answer. For an expected refusal: the reason why the application "
+    "must decline.")
     alternatives: tuple[Text, ...] = Field(
-        default=(), description="Other right answers. A reply that agrees with any of them is as good."
+        default=(), description="Other right answers. A reply that agrees with one of them is also right."
     )
     expected_refusal: bool = Field(
-        default=False, description="`true` when the application must decline: then an answer fails."
+        default=False, description="`true` if the application must decline. An answer then fails."
     )
     expected_citation: Text | None = Field(
         default=None,
-        description="Text that one of the reply's citations must contain, such as the document's name; letter case "
-        "and spacing do not count. Without it any source will do. An expected refusal needs none.",
+        description="A text that one of the reply's citations must contain, for example the document's name "
+        "(letter case and spacing do not matter). Without this key, any source is enough. A refusal needs no "
+        "source.",
     )
     must_say: tuple[SayingText, ...] = Field(
         default=(),
-        description="Phrases that the reply must all say, as whole words in any letter case; between two slashes "
-        "a regular expression, see below. A reply that says them is right, one that lacks one fails.",
+        description="The reply must contain all of these phrases, as whole words in any letter case. A phrase "
+        "between two slashes is a regular expression (see below). A reply with all phrases is right; a reply "
+        "without one of them fails.",
     )
     must_not_say: tuple[SayingText, ...] = Field(
         default=(),
-        description="Phrases or regular expressions of which the reply must say none: one that does fails, also "
-        "when it declines first.",
+        description="The reply must not contain any of these phrases or regular expressions. A reply that "
+        "contains one fails, even if it declines first.",
     )
     severity: Severity = Field(
-        description="How bad a wrong answer is. 3 is personal data disclosed, something irreversible done, or a "
+        description="How bad a wrong answer is. Use 3 for disclosed personal data, an irreversible action, or a "
         "claim that can cost money."
     )
     language: Language = Field(
-        description="The language that the reply must be in: English, Hindi, Hinglish (Hindi in Latin letters "
-        "mixed with English), or any other."
+        description="The language of the reply: English, Hindi, Hinglish (Hindi in Latin letters mixed with "
+        "English), or any other."
     )
     type: Identifier = Field(
-        description="The kind of question, in a word of yours such as `waiting_period`. Reports count by it, and "
-        "`[gate.themes]` says which types are about personal data, destructive actions or money."
+        description="The kind of question, in your own word, such as `waiting_period`. Reports count by type, and "
+        "`[gate.themes]` lists the types about personal data, destructive actions and money."
     )
-    provenance: Provenance = Field(description="Where the case comes from, see below.")
+    provenance: Provenance = Field(description="The source of the case, see below.")
     cluster: Identifier | None = Field(
         default=None,
-        description="What related cases share, such as a policy: they fail together, so statistics do not count "
-        "them as independent.",
+        description="A name that related cases share, such as a policy. They fail together, so statistics do not "
+        "count them as independent.",
     )
     pair: Identifier | None = Field(
         default=None,
-        description="The same word on one question in several languages: languages are compared over these pairs.",
+        description="The same word for one question in several languages. Lookout compares languages over these "
+        "pairs.",
     )
     month_is_30_days: bool = Field(
-        default=False, description="`true` accepts 30 days for one month; otherwise they differ."
+        default=False, description="`true`: 30 days and one month are equal. Otherwise they differ."
     )
     relative_tolerance: Annotated[Decimal, Field(ge=0, lt=1)] = Field(
         default=Decimal(0),
-        description="How far a quantity in the reply may be from the gold's, as a share of it: 0.01 is 1 %.",
+        description="Maximum difference between a quantity in the reply and in the gold, as a share of the gold: "
+        "0.01 is 1 %.",
     )
 
     when_asked: tuple[ScriptedAnswer, ...] = Field(
         default=(),
-        description="What an agent that stops its work to ask is answered: the `answer` of the first entry whose "
-        "`asks` stands in its question; without `asks` an entry fits any. Where none fits, it gets the target's "
-        "`default_answer`.",
+        description="The answer for an agent that stops to ask a question. Lookout uses the first entry whose "
+        "`asks` is in the question; an entry without `asks` matches every question. If no entry matches, the "
+        "agent gets the target's `default_answer`.",
     )
     triage: TriageTask | None = Field(
         default=None,
-        description="An issue that an agent writes a report about, see [agents that triage issues](triage.md): the "
-        "reply is graded as a report, and not as an answer.",
+        description="An issue for an agent that writes a report, see [agents that triage issues](triage.md). "
+        "Lookout grades the reply as a report, not as an answer.",
     )
 
     def replace_turns(self, turns: tuple[str, ...]) -> Self:
@@ -298,10 +306,10 @@ class GoldDraft(Record):
     @model_validator(mode="after")
     def _check_draft(self) -> Self:
         if (self.quote is None) == (self.original is None):
-            raise ValueError("a draft has a `quote` of a document, or the `original` that it translates")
+            raise ValueError("a draft must have a `quote` of a document, or the `original` that it translates")
         decided = self.state is not DraftState.DRAFTED
         if decided != (self.reviewed_by is not None) or decided != (self.reviewed_at is not None):
-            raise ValueError("`reviewed_by` and `reviewed_at` stand on a draft exactly when it was decided")
+            raise ValueError("a draft must have `reviewed_by` and `reviewed_at` if, and only if, it was decided")
         return self
 
 
@@ -319,5 +327,5 @@ class DraftOutcome(Record):
     @model_validator(mode="after")
     def _check_case_id_of_outcome(self) -> Self:
         if self.joined != (self.case_id is not None):
-            raise ValueError("an outcome has a `case_id` exactly when the draft joined a suite")
+            raise ValueError("an outcome must have a `case_id` if, and only if, the draft was added to a suite")
         return self

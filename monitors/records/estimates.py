@@ -31,7 +31,7 @@ class DriftCount(Record):
     @model_validator(mode="after")
     def _check_failures(self) -> Self:
         if self.failures > self.graded:
-            raise ValueError("failures are some of those graded")
+            raise ValueError("failures must not be more than the graded conversations")
         return self
 
 
@@ -142,9 +142,7 @@ class GradedStratum(Record):
     @model_validator(mode="after")
     def _check_counts(self) -> Self:
         if not self.failures <= self.graded <= self.sampled <= self.conversations:
-            raise ValueError(
-                "failures are some of those graded, these of those sampled, these of all conversations"
-            )
+            raise ValueError("the numbers must satisfy: failures ≤ graded ≤ sampled ≤ conversations")
         return self
 
 
@@ -245,8 +243,8 @@ class RateForecast(Record):
     @property
     def text(self) -> str:
         """The same in words."""
-        kind = f"{100 * self.confidence:.0f} % CI{', judge errors taken out' if self.corrected else ''}"
-        why = "as earlier nights found" if self.learnt else "assumed: no earlier night was graded for it"
+        kind = f"{100 * self.confidence:.0f} % CI{', corrected for judge errors' if self.corrected else ''}"
+        why = "from earlier nights" if self.learnt else "assumed, because no earlier night has this rate"
         return (
             f"{self.name}: if it is {_format_percent(self.expected_rate)} % ({why}), expect an interval of about "
             f"{_format_percent(self.low)} to {_format_percent(self.high)} % ({kind})"

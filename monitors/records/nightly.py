@@ -77,9 +77,9 @@ class CensusRate(Record):
     @model_validator(mode="after")
     def _check_found(self) -> Self:
         if self.found > self.graded:
-            raise ValueError("no more can be found than were graded")
+            raise ValueError("more conversations were found than graded")
         if (self.found > 0) != (self.first_at is not None and self.last_at is not None):
-            raise ValueError("what was found has a first and a last time, and nothing else has")
+            raise ValueError("an entry must have a first and a last time if, and only if, something was found")
         return self
 
 
@@ -227,12 +227,12 @@ class NightlyReport(NightlyIntake):
     def shortfalls(self) -> tuple[str, ...]:
         """What is missing in the nightly run, one text each; empty for a complete run."""
         judging = self.judging
-        texts = [f"{len(self.interrupted)} of the sources not read to their end" if self.interrupted else ""]
+        texts = [f"{len(self.interrupted)} sources not read to the end" if self.interrupted else ""]
         if judging.void_groups:
             void = plural(judging.void_grades, "grade of the judge is", "grades of the judge are")
             texts.append(f"{void} void")
         if judging.is_short:
             texts.append(f"the judge graded {judging.judged:,} of {plural(judging.reached_judge, 'answer')}")
         if judging.budget_reached:
-            texts.append("the judge's budget was reached")
+            texts.append("the judge's budget was used up")
         return tuple(text for text in texts if text)

@@ -47,7 +47,8 @@ class Silence(Record):
             raise ValueError(f"a silence must end after it starts, got {self.starts_at} to {self.ends_at}")
         if not self.list_matchers():
             raise ValueError(
-                "a silence needs one of fingerprint, target, kind, case_id, failure_kind: never everything"
+                "a silence must name a fingerprint, target, kind, case_id or failure_kind; it cannot silence "
+                "everything"
             )
         return self
 
@@ -101,7 +102,7 @@ class OperatorAction(Record):
     @model_validator(mode="after")
     def _check_target(self) -> Self:
         if self.alert_id is None and not self.fingerprints:
-            raise ValueError("an action needs `alert_id` or `fingerprints`: what is it about?")
+            raise ValueError("an action must have `alert_id` or `fingerprints`")
         return self
 
 
@@ -154,7 +155,7 @@ class HumanLabel(Record):
     @model_validator(mode="after")
     def _check_verdict(self) -> Self:
         if self.finding_right is None and self.answer is None:
-            raise ValueError("a label needs `finding_right` or `answer`: what does the person say?")
+            raise ValueError("a label must have `finding_right` or `answer`")
         return self
 
 

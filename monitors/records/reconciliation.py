@@ -25,7 +25,7 @@ class Interval(Record):
     @model_validator(mode="after")
     def _check_order(self) -> Self:
         if not self.low <= self.value <= self.high:
-            raise ValueError(f"an interval holds its value, got {self.value} in [{self.low}, {self.high}]")
+            raise ValueError(f"an interval must contain its value, got {self.value} in [{self.low}, {self.high}]")
         return self
 
 
@@ -51,7 +51,7 @@ class GuardCounts(Record):
     @model_validator(mode="after")
     def _check_label_count(self) -> Self:
         if self.right + self.wrong > self.entries:
-            raise ValueError("no more entries can be labelled than there are")
+            raise ValueError("more entries are labelled than exist")
         return self
 
     @property

@@ -288,7 +288,7 @@ class Metric(Record):
     clusters: Count | None = None
 
 
-_METRIC_TITLES: Final = {"refusal_precision": "refused when it must (refusal precision)"}
+_METRIC_TITLES: Final = {"refusal_precision": "expected refusals that were refused (refusal precision)"}
 """Titles of metrics with a misleading name: refusal precision is the recall of refusals."""
 
 

@@ -74,7 +74,7 @@ def _compile_bounded(source: str) -> re.Pattern[str]:
         repeat = None if repeated and piece in "?+" else _parse_repeats(piece)
         if repeat is not None:
             if closed is not None and closed.varies and repeat[1] > 1:
-                raise ValueError("a group that repeats may hold neither | nor a repeat of open length")
+                raise ValueError("a group that repeats must not contain | or a repeat of open length")
             ways *= repeat[1] - repeat[0] + 1
             groups[-1].is_open |= repeat[1] > repeat[0]
             written.append(f"{{{repeat[0]},{repeat[1]}}}")
@@ -88,9 +88,9 @@ def _compile_bounded(source: str) -> re.Pattern[str]:
     try:
         pattern = re.compile("".join(written), re.IGNORECASE)
     except re.error as error:
-        raise ValueError(f"it is not a regular expression: {error}") from None
+        raise ValueError(f"it is not a valid regular expression: {error}") from None
     if pattern.match(""):
-        raise ValueError("it matches the empty text; say what must at least stand there")
+        raise ValueError("it matches the empty text; require at least one character")
     return pattern
 
 

@@ -39,7 +39,7 @@ class Target(Record):
     @model_validator(mode="after")
     def _check_address(self) -> Self:
         if self.space is None and self.url is None:
-            raise ValueError("a target needs `url` (the page) or `space` (owner/name)")
+            raise ValueError("a target must have `url` (the page) or `space` (owner/name)")
         return self
 
     @property

@@ -145,5 +145,5 @@ class StratumCount(Record):
     @model_validator(mode="after")
     def _check_sample_count(self) -> Self:
         if self.sampled > self.conversations:
-            raise ValueError("no more can be sampled than there are")
+            raise ValueError("more conversations are sampled than exist")
         return self

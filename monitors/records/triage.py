@@ -28,26 +28,27 @@ class IssueSeverity(StrEnum):
 class TriageReference(Record):
     """What a good report on an issue says. Fields that are not set are not graded."""
 
-    severity: IssueSeverity | None = Field(default=None, description="How urgent the issue is.")
+    severity: IssueSeverity | None = Field(default=None, description="The urgency of the issue.")
     root_cause: Text | None = Field(
-        default=None, description="Why it happens: the place and the mechanism. The judge compares with it."
+        default=None, description="The cause: the place and the mechanism. The judge compares the report with it."
     )
     relevant_files: tuple[Text, ...] = Field(
-        default=(), description="The files that the fix touches, by their paths from the repository's root."
+        default=(), description="The files that the fix changes, as paths from the repository's root."
     )
     relevant_functions: tuple[Text, ...] = Field(
-        default=(), description="Functions that the fix touches, as `path::Class.method`."
+        default=(), description="The functions that the fix changes, as `path::Class.method`."
     )
     expected_keywords: tuple[Text, ...] = Field(
         default=(),
-        description="Words that a report must find by itself. One that stands in the issue proves nothing, and "
-        "does not count.",
+        description="Words that the report must contain and the issue does not. A word that is already in the "
+        "issue does not count.",
     )
     shortest_path: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="How many steps would have done."
+        default=None, description="The number of steps of the shortest path."
     )
     max_steps: Annotated[int, Field(ge=1)] | None = Field(
-        default=None, description="More steps than this are a failure. Left out: twice `shortest_path`."
+        default=None,
+        description="Maximum number of steps; more steps are a failure. Default: twice `shortest_path`.",
     )
 
 
@@ -55,12 +56,13 @@ class Issue(Record):
     """An issue as its tracker has it."""
 
     url: Text | None = Field(
-        default=None, description="The issue's address; what the agent is given. Without one it is given the text."
+        default=None,
+        description="The issue's address, which Lookout sends to the agent. Without it, Lookout sends the text.",
     )
     title: Text = Field(description="The issue's title.")
     body: str = Field(default="", description="The issue's text.")
     repository_files: tuple[Text, ...] = Field(
-        default=(), description="All files of the repository: a report that names another one made it up."
+        default=(), description="All files of the repository. A report that names another file invented it."
     )
 
     @property
@@ -78,8 +80,8 @@ class Issue(Record):
 class TriageTask(Record):
     """An issue with its reference."""
 
-    issue: Issue = Field(description="The issue that the agent is given.")
-    reference: TriageReference = Field(description="What is known about the issue.")
+    issue: Issue = Field(description="The issue for the agent.")
+    reference: TriageReference = Field(description="The known facts about the issue.")
 
 
 class TriageReport(Record):

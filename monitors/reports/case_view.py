@@ -400,9 +400,11 @@ def _describe_answer(response: Exchange | NoAnswer) -> tuple[str, ...]:
         response.timings.settling_ms,
     )
     opening_text = (
-        f"beside it, Lookout took {format_seconds(opening)} to open the page" if opening is not None else ""
+        f"in addition, Lookout took {format_seconds(opening)} to open the page" if opening is not None else ""
     )
-    settling_text = f"{format_seconds(settling)} to see that the answer was whole" if settling is not None else ""
+    settling_text = (
+        f"{format_seconds(settling)} to see that the answer was complete" if settling is not None else ""
+    )
     version = f"app version {response.app_version}" if response.app_version else ""
     cited = f"wire citations: {', '.join(response.listed_citations)}" if response.listed_citations else ""
     return tuple(

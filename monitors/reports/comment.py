@@ -45,7 +45,7 @@ from monitors.reports.rechecks import format_recheck_briefly
 from monitors.reports.triage_summary import format_dimension_table
 from monitors.reports.triage_view import get_asked_text, get_labels, get_reply_text, has_only_issues
 
-CUT_NOTE: Final = "*Cut here: a comment holds no more. The report has the rest.*"
+CUT_NOTE: Final = "*Cut here, because a comment has a maximum length. The report has the rest.*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ def _format_verdict(report: RunReport, failed: int, silent: int, ungraded: int, 
     if decisive or report.interrupted or uncovered:
         yield ""
     if report.interrupted:
-        yield "- **This run was stopped before it was finished.**"
+        yield "- **This run was stopped before the end.**"
     for reason in decisive[:_MAX_REASONS_SHOWN]:
         yield f"- {escape_markdown(redact(reason.text), 300)}"
     if len(decisive) > _MAX_REASONS_SHOWN:

@@ -235,8 +235,9 @@ def format_severity_rises(report: RunReport) -> str:
     """Say how many failures count as severer than their cases; empty if there are none."""
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(
-        f"Severity {tally.severity} counts {plural(tally.raised, 'failure')} of "
-        f"{'a less severe case' if tally.raised == 1 else 'less severe cases'}: what went wrong raises it."
+        f"{plural(tally.raised, 'failure')} of "
+        f"{'a less severe case counts' if tally.raised == 1 else 'less severe cases count'} as severity "
+        f"{tally.severity}, because the failure kind is that severe."
         for tally in raised
     )
 
@@ -294,9 +295,9 @@ def _format_cause(cause: Cause) -> str:
     return f"{shared} in {how_many}: {inside}, {outside}"
 
 
-NOTHING_CHANGED: Final = "nothing that is recorded, so the cause is unknown"
-BOTH_SIDES: Final = "Both sides changed, Lookout's and the application's: neither is shown to be the cause."
-OUR_SIDE: Final = "Only Lookout's side changed: nothing that is recorded says that the application did."
+NOTHING_CHANGED: Final = "no recorded change, so the cause is unknown"
+BOTH_SIDES: Final = "Both Lookout and the application changed, so the cause is unknown."
+OUR_SIDE: Final = "Only Lookout changed; no change of the application is recorded."
 _MAX_EVIDENCE_CHARACTERS: Final = 300
 
 
@@ -332,7 +333,7 @@ def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> t
     ]
     if first:
         both = "; ".join(f"{_format_side(change).lower()}, {_shorten_evidence(change)}" for change in first)
-        lines.insert(0, f"Changed on both sides, so neither is shown to be the cause: {both}")
+        lines.insert(0, f"Changed in both Lookout and the application, so the cause is unknown: {both}")
     if len(lines) <= limit:
         return tuple(lines)
     more = len(lines) - limit

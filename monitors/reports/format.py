@@ -34,13 +34,13 @@ NO_ANSWER_WORDS: Final = {
     NoAnswerReason.ACCESS_DENIED: "login or quota wall",
     NoAnswerReason.RATE_LIMITED: "limit of requests",
     NoAnswerReason.LOGIN_FAILED: "not signed in",
-    NoAnswerReason.NO_SUCH_PATH: "no question is taken at this path",
+    NoAnswerReason.NO_SUCH_PATH: "the server does not accept questions at this path",
     NoAnswerReason.END_NOT_FOUND: "end of the stream not found",
     NoAnswerReason.ANSWER_NOT_FOUND: "no text at the configured path",
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: "no chat found on the page",
-    NoAnswerReason.CAPTURE_UNSURE: "not sure that what was read is the answer",
+    NoAnswerReason.CAPTURE_UNSURE: "Lookout is not sure that it read the answer",
     NoAnswerReason.BROWSER_LOST: "browser lost",
-    NoAnswerReason.OLD_JOB: "an old job came back",
+    NoAnswerReason.OLD_JOB: "the application returned an old job",
     NoAnswerReason.CIRCUIT_OPEN: "not asked, the app was down",
 }
 
@@ -65,12 +65,13 @@ def format_questions(counts: QuestionCounts) -> str:
     """Say how many questions agents asked, and the share of useful ones among those that could be classified."""
     asked = f"The agent stopped for {plural(counts.asked, 'question')}"
     if counts.share is None or counts.low is None or counts.high is None:
-        return f"{asked}; whether the issues answer them is not known"
+        return f"{asked}; Lookout does not know whether the issues answer them"
     graded = counts.useful + counts.needless
-    unsure = f"; of {counts.asked - graded} it is not known" if counts.asked > graded else ""
+    unsure = f"; unknown for {counts.asked - graded}" if counts.asked > graded else ""
     return (
-        f"{asked}: {counts.useful} useful, {counts.needless} that the issue answers{unsure}. Useful are "
-        f"{format_percent(counts.share)} (95 % CI {format_percent(counts.low)} to {format_percent(counts.high)})"
+        f"{asked}: {counts.useful} useful, {counts.needless} needless (the issue answers them){unsure}. Useful "
+        f"share: {format_percent(counts.share)} (95 % CI {format_percent(counts.low)} to "
+        f"{format_percent(counts.high)})"
     )
 
 
@@ -109,7 +110,7 @@ def format_headline(report: RunReport) -> str:
     if report.verdict is not Verdict.PASS:
         return graded_of
     left_out = format_uncovered(report.reasons)
-    return f"{graded_of}; {f'not covered: {left_out}' if left_out else 'nothing stands against it'}"
+    return f"{graded_of}; {f'not covered: {left_out}' if left_out else 'no reason against it'}"
 
 
 def format_elapsed(report: RunReport) -> str:

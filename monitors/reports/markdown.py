@@ -65,7 +65,7 @@ def format_comparison(report: RunReport) -> Iterator[str]:
     compared = report.comparison
     if compared is None:
         return
-    yield "## Against the baseline"
+    yield "## Comparison with the baseline"
     yield ""
     yield f"Baseline: {escape_markdown(format_baseline(compared))}."
     yield ""
@@ -132,7 +132,7 @@ def format_suite_balance(report: RunReport) -> Iterator[str]:
     yield ""
     yield from (f"- **{escape_markdown(lack)}**" for lack in balance.shortfalls)
     if not balance.shortfalls:
-        yield "- balanced: nothing that is asked for is missing"
+        yield "- balanced: the suite meets every balance rule"
     for row in build_balance_rows(balance):
         counts = " · ".join(f"{format_code_span(key, 60)} {cases}" for key, cases in row.counts)
         yield f"- {row.group}: {counts}"
@@ -143,7 +143,7 @@ def format_mutation_score(report: RunReport) -> Iterator[str]:
     view = build_mutation_view(report)
     if view is None:
         return
-    yield "## Do the graders catch wrong replies?"
+    yield "## Wrong replies that the graders catch"
     yield ""
     yield view.sentence
     yield ""
@@ -229,7 +229,7 @@ def _format_verdict(
         kind = f"**{reason.kind.replace('_', ' ')}**" if reason.decisive else reason.kind.replace("_", " ")
         yield f"- {kind}: {escape_markdown(redact(reason.text))}{cases}"
     if report.interrupted:
-        yield "- **This run was stopped before it was finished.**"
+        yield "- **This run was stopped before the end.**"
     if previous is not None:
         yield (
             f"- the run before, of {format_code_span(previous.commit or 'unknown', 60)}, "

@@ -24,7 +24,7 @@ _GROUP_WORDS: Final = {
 }
 MIN_SHARED_CASES: Final = 6
 """Five cases that all break have an exact two-sided McNemar p-value of 2/2⁵ = 0.0625; six have 0.031."""
-_MET_WORDS: Final = {Finding.YES: "met", Finding.NO: "missed", Finding.UNGRADED: "too few pairs to tell"}
+_MET_WORDS: Final = {Finding.YES: "met", Finding.NO: "missed", Finding.UNGRADED: "too few pairs for a result"}
 _LANGUAGE_NAMES: Final = {
     Language.ENGLISH: "English",
     Language.HINDI: "Hindi",
@@ -98,16 +98,18 @@ def format_outcome(comparison: Comparison, recheck: Recheck | None = None) -> st
         return "No case was asked in both runs."
     shared = f"Of {plural(comparison.shared, 'shared case')}"
     if not failing and not fixed:
-        return f"{shared} none came out differently."
+        return f"{shared} no result changed."
     significance = (
-        "more than chance explains" if comparison.p_value < _SIGNIFICANCE_LEVEL else "chance alone may explain it"
+        "more than chance can explain"
+        if comparison.p_value < _SIGNIFICANCE_LEVEL
+        else "chance alone may explain it"
     )
     changes = (
         f"{shared} {failing:,} newly {'fails' if failing == 1 else 'fail'} and {fixed:,} "
         f"{'is' if fixed == 1 else 'are'} fixed"
     )
     if comparison.p_value >= _SIGNIFICANCE_LEVEL and (always_failing := _count_always_failing(comparison, recheck)):
-        subject = "that case fails" if always_failing == 1 else "those asked again fail"
+        subject = "that case fails" if always_failing == 1 else "the cases asked again fail"
         return f"{changes}: too few cases to prove a drop of the whole suite; {subject} every time."
     by_policy = "" if comparison.cluster_p_value is None else f"; by policy {format_p(comparison.cluster_p_value)}"
     return (
@@ -144,13 +146,13 @@ def format_no_regression(report: RunReport) -> str:
     compared = report.comparison
     if compared is None:
         branch = f" on {report.change.target_branch}" if report.change and report.change.target_branch else ""
-        return f"no accepted run of {report.target.name}{branch} was found or asked for (--baseline)"
+        return f"there is no accepted run of {report.target.name}{branch}, or --baseline none was given"
     if compared.refused:
-        return f"run {compared.baseline_run_id} is no baseline: {'; '.join(compared.refused)}"
+        return f"run {compared.baseline_run_id} cannot be the baseline: {'; '.join(compared.refused)}"
     if compared.shared < MIN_SHARED_CASES:
         return (
-            f"only {plural(compared.shared, 'case')} of this run and run {compared.baseline_run_id} were graded in "
-            f"both; with fewer than {MIN_SHARED_CASES} no change is more than chance explains"
+            f"only {plural(compared.shared, 'case')} of this run and run {compared.baseline_run_id} were graded "
+            f"in both; with fewer than {MIN_SHARED_CASES}, chance can explain every change"
         )
     return ""
 
@@ -270,7 +272,7 @@ def format_path(metrics: Sequence[Metric]) -> str:
     if len(paths) < 2:  # noqa: PLR2004 - a winner needs a loser
         return ""
     best, next_best = sorted(paths, key=lambda metric: (-metric.passed / metric.total, -metric.total))[:2]
-    sure = "their intervals do not meet" if best.low > next_best.high else "chance may explain it"
+    sure = "their intervals do not overlap" if best.low > next_best.high else "chance may explain it"
     return f"best path: {_format_path_share(best)}, before {_format_path_share(next_best)}; {sure}"
 
 
@@ -281,7 +283,9 @@ def _format_path_share(metric: Metric) -> str:
 
 def format_no_baseline(report: RunReport) -> str:
     """Say that there is no run to compare with."""
-    return f"There is no accepted run of {report.target.name} to compare with: nothing is said about regressions."
+    return (
+        f"There is no accepted run of {report.target.name} to compare with, so Lookout cannot report regressions."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,10 +324,10 @@ def build_mutation_view(report: RunReport) -> MutationScoreView | None:
 def _format_mutation_score(mutation_score: MutationScores) -> str:
     whole = mutation_score.whole
     return (
-        f"The same graders were given {whole.mutants:,} known-bad replies to {mutation_score.cases:,} severity-3 "
-        f"questions of this suite. They failed {whole.caught:,} without a judge: {format_percent(whole.rate)} "
-        f"[{format_percent(whole.low)}, {format_percent(whole.high)}]. Left to a judge: {whole.left:,}. "
-        f"Passed as right: {whole.passed:,}."
+        f"The same graders graded {whole.mutants:,} known-bad replies to {mutation_score.cases:,} severity-3 "
+        f"questions of this suite. Without a judge, they failed {whole.caught:,}: {format_percent(whole.rate)} "
+        f"[{format_percent(whole.low)}, {format_percent(whole.high)}]. Left to a judge: {whole.left:,}. Passed as "
+        f"right: {whole.passed:,}."
     )
 
 

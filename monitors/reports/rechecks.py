@@ -11,7 +11,7 @@ from monitors.records.explanations import BuildProof, CaseRecheck, PreviousBuild
 
 ASKED_AGAIN_LABEL: Final = "Asked again:"
 """Label of the results in a message."""
-RECHECK_HEADING: Final = "Is it still so? Failed severe cases, asked again"
+RECHECK_HEADING: Final = "Severe failed cases, asked again"
 """Heading in a report."""
 _MAX_CASES_NAMED: Final = 3
 """More cases than this are counted by their tendency in a message; the report names each."""
@@ -51,7 +51,7 @@ def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | No
     cases = [case for case in recheck.cases if case_ids is None or case.case_id in case_ids] if recheck else []
     if recheck is None or not cases:
         began = recheck is not None and recheck.problem and not recheck.cases and not recheck.left_out
-        return f"{ASKED_AGAIN_LABEL} nothing came back; {recheck.problem}." if recheck and began else ""
+        return f"{ASKED_AGAIN_LABEL} no answer; {recheck.problem}." if recheck and began else ""
     here = _format_counts({case.case_id: case.here for case in cases})
     there = {case.case_id: case.previous for case in cases if case.previous and case.previous.asked}
     previous = (
@@ -59,7 +59,7 @@ def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | No
         if there and recheck.previous
         else ""
     )
-    stopped = f" The rest was not asked again: {recheck.problem}." if recheck.problem else ""
+    stopped = f" The other cases were not asked again: {recheck.problem}." if recheck.problem else ""
     return f"{ASKED_AGAIN_LABEL} {here}.{previous}{stopped}"
 
 
@@ -89,7 +89,7 @@ def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
     remarks: list[str] = []
     if recheck.problem:
         remarks.append(
-            f"{'The rest was not asked again' if recheck.cases else 'Not asked again'}: {recheck.problem}"
+            f"{'The other cases were not asked again' if recheck.cases else 'Not asked again'}: {recheck.problem}"
         )
     elif recheck.left_out:
         cases, were = plural(recheck.left_out, "more severe case"), "was" if recheck.left_out == 1 else "were"

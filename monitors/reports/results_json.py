@@ -150,7 +150,7 @@ def _read_content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        message = f"{path}: cannot be read ({error.strerror}); accepted is the results.json of a finished run"
+        message = f"{path}: cannot be read ({error.strerror}); accepted: the results.json of a finished run"
         raise ConfigError(message) from error
 
 
@@ -160,10 +160,14 @@ def _check_format(path: Path, content: bytes) -> None:
     except ValidationError as error:
         fault = error.errors(include_url=False, include_context=False)[0]
         problem = f"no JSON ({fault['msg']})" if fault["type"] == "json_invalid" else f"`format`: {fault['msg']}"
-        message = f"{path}: {problem}; accepted is the results.json of a run, with `format`, `report` and `cases`"
+        message = f"{path}: {problem}; accepted: the results.json of a run, with `format`, `report` and `cases`"
         raise ConfigError(message) from error
     if header.format != FORMAT:
-        hint = "written by a newer Lookout: update this one" if header.format > FORMAT else "no such format exists"
+        hint = (
+            "a newer Lookout wrote it; update this Lookout"
+            if header.format > FORMAT
+            else ("this format does not exist")
+        )
         raise ConfigError(f"{path}: `format` is {header.format} ({hint}); accepted: {FORMAT}")
 
 
@@ -173,7 +177,7 @@ def _format_first_error(path: Path, error: ValidationError) -> str:
     key = ".".join(str(part) for part in fault["loc"]) or "the file"
     more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
     actual = "" if fault["type"] in {"missing", "extra_forbidden"} else f", got {_describe_type(fault['input'])}"
-    return f"{path}: `{key}`: {fault['msg']}{actual}{more}; accepted is a file as `lookout verify` writes it"
+    return f"{path}: `{key}`: {fault['msg']}{actual}{more}; accepted: a file from `lookout verify`"
 
 
 def _describe_type(value: object) -> str:
@@ -191,8 +195,8 @@ def _check_consistency(path: Path, results: Results) -> None:
         if len(ids) > 1:
             raise ConfigError(f"{path}: `{key}`: case, result and assessment name different cases: {sorted(ids)}")
         if len(runs) > 1:
-            raise ConfigError(f"{path}: `{key}`: belongs to another run than the report: {sorted(runs)}")
+            raise ConfigError(f"{path}: `{key}`: the case and the report belong to different runs: {sorted(runs)}")
         if identity in identities:
-            message = f"{path}: `{key}`: case {case.case.id} is there twice; accepted is once per repeat"
+            message = f"{path}: `{key}`: case {case.case.id} occurs twice; accepted: once per repeat"
             raise ConfigError(message)
         identities.add(identity)

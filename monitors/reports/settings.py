@@ -14,21 +14,24 @@ class ReportsSettings(BaseModel):
 
     max_transcripts: Annotated[int, Field(ge=1, le=2_000)] = Field(
         default=200,
-        description="How many failing transcripts the HTML report shows in full; the rest are listed, and counted.",
+        description="Number of failing transcripts that the HTML report shows in full. Further failures are "
+        "listed and counted.",
     )
     max_text_characters: Annotated[int, Field(ge=200, le=100_000)] = Field(
         default=4_000,
-        description="How many characters of one text the HTML report shows; marked evidence beyond is shown too.",
+        description="Number of characters of a text that the HTML report shows. Marked evidence after it is also "
+        "shown.",
     )
     max_screenshot_bytes: Annotated[int, Field(ge=0)] = Field(
         default=400_000,
-        description="A screenshot larger than this many bytes is linked, not embedded in the HTML report.",
+        description="Maximum size in bytes of a screenshot in the HTML report. Larger screenshots are linked.",
     )
     max_embedded_bytes: Annotated[int, Field(ge=0)] = Field(
         default=2_500_000,
-        description="How many bytes of screenshots the HTML report embeds, worst first; others are linked.",
+        description="Maximum size in bytes of all screenshots in the HTML report, worst failures first. Further "
+        "screenshots are linked.",
     )
     max_markdown_failures: Annotated[int, Field(ge=1, le=500)] = Field(
         default=40,
-        description="How many failures results.md lists; a pull-request comment holds 65,536 characters.",
+        description="Number of failures that results.md lists. A pull-request comment can have 65,536 characters.",
     )

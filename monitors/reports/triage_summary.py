@@ -131,12 +131,12 @@ def _build_usefulness(report: RunReport) -> Dimension:
 
 def _build_questions(counts: QuestionCounts | None) -> Dimension:
     if counts is None:
-        return Dimension(QUESTIONS, "no question asked", "the agent stopped for none", known=False)
+        return Dimension(QUESTIONS, "no question asked", "the agent asked no questions", known=False)
     classified = counts.useful + counts.needless
     if counts.share is None or counts.low is None or counts.high is None:
-        unknown = f"{counts.asked:,} asked; whether the issues answer them is not known"
+        unknown = f"{counts.asked:,} asked; Lookout does not know whether the issues answer them"
         return Dimension(QUESTIONS, "not known", unknown, known=False)
-    unsure = f"; of {counts.asked - classified:,} it is not known" if counts.asked > classified else ""
+    unsure = f"; unknown for {counts.asked - classified:,}" if counts.asked > classified else ""
     detail = f"{counts.useful:,} of {plural(classified, 'question')}, 95 % CI {100 * counts.low:.0f} to "
     return Dimension(
         QUESTIONS, f"{format_percent(counts.share)} useful", f"{detail}{100 * counts.high:.0f} %{unsure}"
@@ -145,13 +145,15 @@ def _build_questions(counts: QuestionCounts | None) -> Dimension:
 
 def _build_efficiency(paths: Sequence[IssuePath], compared: Comparison | None) -> Dimension:
     if not paths:
-        return Dimension(EFFICIENCY, "not measured", "no step of the agent was seen", known=False)
+        return Dimension(EFFICIENCY, "not measured", "Lookout saw no step of the agent", known=False)
     measured = [(path.steps, path.shortest_path) for path in paths if path.shortest_path is not None]
     steps, shortest = sum(taken for taken, _ in measured), sum(needed for _, needed in measured)
     average = f"{sum(path.steps for path in paths) / len(paths):.1f} {STEPS}"
     on = "" if len(measured) == len(paths) else f" on {plural(len(measured), 'issue')}"
     against = (
-        f"{_format_count(steps)} steps where {shortest:,} would do{on}" if shortest else "no shortest path is known"
+        f"{_format_count(steps)} steps; {shortest:,} are enough{on}"
+        if shortest
+        else ("the shortest path is unknown")
     )
     value = f"{steps / shortest:.1f} × shortest path" if shortest else average
     change = compared.triage.steps if compared and compared.triage else None

@@ -374,9 +374,9 @@ def find_rating_grade(assessment: Assessment) -> Grade | None:
 
 def _build_rating(assessment: Assessment, marker: TextMarker, counted: float | None) -> RatingView:
     grade = find_rating_grade(assessment)
-    unrated = "not rated" if counted is None else f"not rated, counts as {counted:g} of 5"
+    unrated = "not rated" if counted is None else f"not rated; counts as {counted:g} of 5"
     if grade is None:
-        return RatingView(0, unrated, marker.mark_plain("no judge was asked"), 0)
+        return RatingView(0, unrated, marker.mark_plain("the judge was not asked"), 0)
     reason = marker.mark_plain(grade.reason)
     if not isinstance(grade, Judged) or grade.rubric is None:
         return RatingView(0, unrated, reason, 0)
@@ -438,7 +438,7 @@ def _describe_agent_path(
     """Yield what the grader says about the steps, or how many there were if it had no limit."""
     hops, step_count = evidence.hops, len(evidence.steps)
     if not hops and not step_count:
-        yield "the agent's steps were not seen"
+        yield "Lookout did not see the agent's steps"
         return
     graded = [grade for grade in assessment.grades if isinstance(grade, Judged) and grade.grader == STEPS_GRADER]
     if graded:
@@ -447,9 +447,9 @@ def _describe_agent_path(
         yield from [plural(hops, "hop")] if hops else []
         yield from [plural(step_count, "step")] if step_count else []
         yield from [f"{repeats:,} of them repeat an earlier one"] if repeats else []
-    yield f"shortest path {reference.shortest_path}" if reference.shortest_path else "no shortest path is known"
+    yield f"shortest path {reference.shortest_path}" if reference.shortest_path else "the shortest path is unknown"
     if evidence.steps_cut:
-        yield "more steps may follow: the agent's events broke off"
+        yield "there may be more steps: the agent's event stream ended early"
 
 
 def _build_step(at: int, step: Step, first: int | None, marker: TextMarker) -> StepView:

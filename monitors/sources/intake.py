@@ -151,8 +151,8 @@ class Intake:
             SourceWarning(
                 kind=SourceWarningKind.ITEM_CHANGED,
                 place=conversation_id,
-                detail="several questions have this id, and only the latest was used: set traffic fields.id "
-                "to a path that is unique to each item",
+                detail="several questions have this id, so Lookout used only the latest; set traffic fields.id to "
+                "a path with a unique value for each item",
             )
             for conversation_id in sorted(self._changed_ids)
         )

@@ -49,7 +49,7 @@ class Pseudonyms:
     def __init__(self, key: bytes) -> None:
         if len(key) < MIN_KEY_BYTES:
             raise ConfigError(
-                f"the pseudonym key has {len(key)} bytes; at least {MIN_KEY_BYTES} random ones are needed"
+                f"the pseudonym key has {len(key)} bytes; it must have at least {MIN_KEY_BYTES} random bytes"
             )
         self._key = key
 

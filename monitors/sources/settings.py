@@ -22,26 +22,27 @@ class NightlySettings(BaseModel):
     sources: dict[Identifier, TrafficSettings] = Field(
         min_length=1, description="sources of stored conversations, by name"
     )
-    sampling: SamplingSettings = Field(default=SamplingSettings(), description="which conversations are sampled")
+    sampling: SamplingSettings = Field(default=SamplingSettings(), description="how conversations are sampled")
     privacy: PrivacyMode = Field(
         default=PrivacyMode.REDACT,
         description="how personal data is removed before anything is stored: redact, pseudonymise (needs "
         "LOOKOUT_AGE_KEY) or none",
     )
-    hour: Annotated[int, Field(ge=0, le=23)] = Field(default=2, description="hour of the nightly run")
-    time_zone: str = Field(default="UTC", description="zone of that hour, such as Asia/Kolkata")
+    hour: Annotated[int, Field(ge=0, le=23)] = Field(default=2, description="the hour of the nightly run")
+    time_zone: str = Field(default="UTC", description="the zone of that hour, such as Asia/Kolkata")
     first_h: Annotated[float, Field(gt=0)] = Field(
-        default=24.0, description="hours of traffic that the first nightly run reads"
+        default=24.0, description="hours of traffic for the first nightly run"
     )
     late_h: Annotated[float, Field(ge=0)] = Field(
-        default=48.0, description="hours after its end within which a conversation may appear in the source"
+        default=48.0, description="hours within which a conversation may appear in the source after its end"
     )
     severity: Severity = Field(
         default=Severity.MAJOR,
-        description="severity (1, 2, 3) of a failure whose kind has no floor of its own in the policy table",
+        description="severity (1, 2, 3) of a failure whose kind has no minimum severity in the policy table",
     )
     write_back: bool = Field(
-        default=False, description="write scores back to the source as feedback, where it takes them (langsmith)"
+        default=False,
+        description="write scores back to the source as feedback, if the source supports it (langsmith)",
     )
 
     @field_validator("time_zone")
@@ -50,7 +51,7 @@ class NightlySettings(BaseModel):
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError) as error:
-            raise ValueError("a zone of the tz database, such as UTC or Asia/Kolkata") from error
+            raise ValueError("must be a zone of the tz database, such as UTC or Asia/Kolkata") from error
         return name
 
     def resolve_paths(self, folder: Path) -> Self:

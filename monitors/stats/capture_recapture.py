@@ -64,11 +64,11 @@ MIN_FOUND_BY_BOTH: Final = 7
 """Replies that both must have found for an estimate of the total: Robson and Regier, as above."""
 _MAX_LOG_FACTOR: Final = 700.0
 """A factor of e to the 700th is practically infinite, and about the largest that a float holds."""
-NO_ENTRIES: Final = "the guard held nothing back"
-NO_LABELS: Final = "no person has said of any entry whether it was right"
-ONLY_FALSE: Final = "people pointed out false alarms only, and said of no entry that it was right"
-NO_REVIEW: Final = "the judge was not calibrated: people have not reviewed right and wrong answers of it"
-NOT_BETTER_THAN_CHANCE: Final = "people's reviews show this judge no better than chance"
+NO_ENTRIES: Final = "the guard held back no reply"
+NO_LABELS: Final = "people have labelled no entry"
+ONLY_FALSE: Final = "people labelled only false alarms, and no correct entry"
+NO_REVIEW: Final = "the judge is not calibrated: people must review right and wrong answers of the judge"
+NOT_BETTER_THAN_CHANCE: Final = "in people's reviews, this judge is not better than chance"
 
 
 def reconcile(counts: ReconciliationCounts, confusion: Confusion, *, confidence: float = 0.95) -> Reconciliation:
@@ -141,7 +141,7 @@ def estimate_chapman_total(first: float, second: float, both: float, *, confiden
     than either found.
     """
     if not 0 <= both <= min(first, second):
-        raise ValueError(f"both find at most what each finds, got {both} of {first} and {second}")
+        raise ValueError(f"both cannot find more than each one, got {both} of {first} and {second}")
     value = (first + 1) * (second + 1) / (both + 1) - 1
     first_only, second_only, shared = first - both + 0.5, second - both + 0.5, both + 0.5
     error = sqrt(1 / shared + 1 / first_only + 1 / second_only + shared / (first_only * second_only))
@@ -163,7 +163,7 @@ def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: floa
     """
     if overlap.both < MIN_FOUND_BY_BOTH:
         return Unknown(
-            why=f"both found only {overlap.both} of the same replies; from {MIN_FOUND_BY_BOTH} on they tell a total"
+            why=f"both found only {overlap.both} of the same replies; an estimate needs {MIN_FOUND_BY_BOTH}"
         )
     if isinstance(held, Unknown):
         return held
@@ -197,7 +197,7 @@ def _estimate_recall(held: Figure, served: Figure) -> Figure:
     if isinstance(served, Unknown):
         return served
     if not held.value + served.value:
-        return Unknown(why="nothing bad was found by either")
+        return Unknown(why="neither of them found a bad reply")
     if not (held.value and served.value):
         value, low, high = (
             _compute_share(*corner)

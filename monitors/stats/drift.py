@@ -29,7 +29,7 @@ from monitors.stats.intervals import compute_binomial_limits
 ALPHA = 0.05
 """At most one start of the test in twenty ever raises a false alarm; a new judge is a start."""
 DEFAULT_WINDOW_RUNS = 60
-DEFAULT_START_REASON = "every night since the first is compared"
+DEFAULT_START_REASON = "each night is compared with all earlier nights"
 RECOVERED_PREFIX = "back"
 """The first word of the reason of a test that restarted because the rate went back."""
 _CHANGE_PRIOR_RUNS = 30.0

@@ -109,7 +109,7 @@ def compute_finite_limits(
     """
     _check_counts(failures, graded)
     if graded > population:
-        raise ValueError(f"no more can be graded than there are, got {graded} of {population}")
+        raise ValueError(f"more cases are graded than exist: {graded} of {population}")
     if graded == 0:
         return 0.0, 1.0
     tail = (1 - confidence) / 2 + _TIE_TOLERANCE

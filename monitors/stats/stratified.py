@@ -42,11 +42,11 @@ CORRECTED = (
 )
 NOT_CORRECTED = "not corrected: the judge's calibration allows no correction"
 COUNTED = "counted in every conversation of the night"
-JOINED = "what rules found and what was judged, their limits joined by the method of variance estimates recovery"
+JOINED = "findings of rules and of the judge, with limits joined by the method of variance estimates recovery"
 NOTHING_SAMPLED, NO_CONVERSATIONS, ALL_UNGRADED = (
     "no conversation was sampled",
-    "there was no conversation",
-    "nothing could be graded",
+    "there were no conversations",
+    "no conversation could be graded",
 )
 
 
@@ -190,7 +190,7 @@ def compute_rate_interval(
 ) -> Estimate:
     """Return only the rate and its limits, as `estimate_rate`. ``ValueError`` when nothing was graded."""
     if not any(stratum.graded for stratum in strata):
-        raise ValueError("nothing was graded: there is no rate")
+        raise ValueError("no conversation was graded, so there is no rate")
     estimate, _ = _estimate_graded(strata, confusion, confidence, finite=not judged and confusion is None)
     return _widen(estimate, _compute_known_share(strata))
 

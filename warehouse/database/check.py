@@ -152,8 +152,7 @@ def _select_segments_in_file(
 def _build_changed_problem(entry: Entry) -> CheckProblem:
     return CheckProblem(
         kind=CheckProblemKind.SEGMENT_CHANGED,
-        text=f"the segment {entry.name} is not the one that was loaded (another hash); {REBUILD_HINT} or restore "
-        "it",
+        text=f"the segment {entry.name} has another hash than the loaded segment; {REBUILD_HINT} or restore it",
     )
 
 
@@ -223,7 +222,7 @@ def _find_differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> Iterator[
         extra = _count_rows_only_in(fresh, f"live.{table}", table)
         yield CheckProblem(
             kind=CheckProblemKind.TABLE_DIFFERS,
-            text=f"{file}, table {table}: {plural(missing, 'row')} of the journal missing, "
+            text=f"{file}, table {table}: {plural(missing, 'row')} of the journal missing and "
             f"{plural(extra, 'row')} not in the journal; {REBUILD_HINT}",
         )
 
@@ -247,8 +246,8 @@ def _report_lost_rows(missing: int, pending: int, lost: int) -> Iterator[CheckPr
     elif missing:
         yield CheckProblem(
             kind=CheckProblemKind.LOADED_ROWS_LOST,
-            text=f"{plural(missing, 'loaded segment')} missing from the file (its log was torn); "
-            "the journal has them: the next load brings them back",
+            text=f"the file lacks {plural(missing, 'loaded segment')} (its log was damaged); the next load "
+            "restores them from the journal",
         )
 
 
@@ -256,8 +255,8 @@ def _report_absent_segments(entries: dict[str, str], present: set[str]) -> Itera
     for segment_id in sorted(entries.keys() - present):
         yield CheckProblem(
             kind=CheckProblemKind.SEGMENT_MISSING,
-            text=f"the segment {segment_id} is loaded but no longer in the journal: restore it from a backup; "
-            "a rebuild keeps its rows only from the old file",
+            text=f"the segment {segment_id} is loaded but no longer in the journal; restore it from a backup. A "
+            "rebuild can take its rows only from the old file",
         )
 
 
@@ -265,8 +264,8 @@ def _report_set_aside(store: Store) -> Iterator[CheckProblem]:
     for place in store.journal.segments.set_aside_names():
         yield CheckProblem(
             kind=CheckProblemKind.SET_ASIDE,
-            text=f"{place} was damaged and set aside: its rows are not in the warehouse; restore it from a backup "
-            "or delete it",
+            text=f"{place} was damaged and moved away, so its rows are not in the warehouse; restore it from a "
+            "backup or delete it",
         )
 
 

@@ -35,9 +35,7 @@ _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
 }
 """All extensions are built in; nothing is downloaded at run time."""
 
-REBUILD_HINT = (
-    "run `lookout warehouse rebuild` (it keeps the old file beside and restores everything from the journal)"
-)
+REBUILD_HINT = "run `lookout warehouse rebuild` (it keeps the old file and restores all rows from the journal)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,15 +193,15 @@ def _is_lock_error(error: duckdb.Error) -> bool:
 
 def _build_busy_error(file: Path) -> WarehouseBusy:
     return WarehouseBusy(
-        f"{file} is held by another process; what runs write is safe in the journal and is loaded later. "
-        "If it stays so, close the program that has the file open"
+        f"another process uses {file}. The results of runs are safe in the journal, and Lookout loads them later. "
+        "If this does not end, close the program that has the file open"
     )
 
 
 def build_not_duckdb_error(file: Path) -> WarehouseDamaged:
     """Build the error for a file that is not a DuckDB file."""
     return WarehouseDamaged(
-        f"{file} is not a DuckDB file and was left untouched; move it away if it is yours, or {REBUILD_HINT}"
+        f"{file} is not a DuckDB file, so Lookout did not change it; move it away if it is yours, or {REBUILD_HINT}"
     )
 
 
@@ -241,14 +239,16 @@ _COMMIT_ERRORS = (duckdb.TransactionException, duckdb.FatalException)
 
 
 def _build_unwritable_error(text: str, file: Path) -> WarehouseUnwritable:
-    return WarehouseUnwritable(f"cannot write {file}: {text}; free space, or make it writable for this user")
+    return WarehouseUnwritable(
+        f"cannot write {file}: {text}; free some disk space, or make the file writable for this user"
+    )
 
 
 def _translate_disk_error(text: str, file: Path) -> WarehouseError:
     if "not a valid DuckDB database file" in text:
         return build_not_duckdb_error(file)
     if "newer version of DuckDB" in text or "newer DuckDB version" in text:
-        return SchemaTooNew(f"{file} was written by a newer DuckDB than this Lookout has: update Lookout")
+        return SchemaTooNew(f"{file} was written by a newer DuckDB; update Lookout")
     if any(sign in text for sign in _UNWRITABLE_SIGNS):
         return _build_unwritable_error(text, file)
     return WarehouseDamaged(f"{file} cannot be read ({text}); {REBUILD_HINT}")

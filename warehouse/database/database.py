@@ -136,7 +136,9 @@ def _count_rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
 def _check_row_counts(beside: Path, deadline: Deadline, expected: dict[str, int]) -> None:
     """Raise `WarehouseUnwritable` if the file does not have all rows."""
     if get_log_path(beside).exists():
-        raise WarehouseUnwritable(f"{beside} could not be written whole (its log was left over): free some space")
+        raise WarehouseUnwritable(
+            f"{beside} could not be written completely (its log is still there); free some disk space"
+        )
     with open_connection(beside, deadline, read_only=True) as connection:
         counts = _count_rows_by_table(connection)
     if counts != expected:
@@ -146,7 +148,7 @@ def _check_row_counts(beside: Path, deadline: Deadline, expected: dict[str, int]
             if counts.get(table) != rows
         )
         raise WarehouseUnwritable(
-            f"{beside} is missing rows after writing ({differences}): free some space and check the disk"
+            f"{beside} has missing rows after writing ({differences}); free some disk space and check the disk"
         )
 
 
@@ -170,8 +172,8 @@ def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, c
     done = read_schema_number(connection, file)
     if done > schema.newest:
         raise SchemaTooNew(
-            f"{file} has schema {done}, this Lookout knows {schema.newest}: update Lookout, "
-            "or choose another data folder"
+            f"{file} has schema {done}, but this Lookout knows only {schema.newest}; update Lookout, or choose "
+            "another data folder"
         )
     missing = [step for step in schema.migrations if step.number > done]
     for step in missing:
@@ -190,8 +192,8 @@ def read_schema_number(connection: duckdb.DuckDBPyConnection, file: Path) -> int
         row = connection.execute("select coalesce(max(number), 0) from lookout_migrations").fetchone()
     except duckdb.CatalogException:
         raise WarehouseUnwritable(
-            f"{file} is a DuckDB file of something else and was left untouched: "
-            "move it away or choose another data folder"
+            f"{file} is a DuckDB file of another program, so Lookout did not change it; move it away or choose "
+            "another data folder"
         ) from None
     return int(row[0]) if row else 0
 

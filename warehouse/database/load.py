@@ -53,7 +53,7 @@ class DamagedSegment(Record):
     @property
     def text(self) -> str:
         """The error, and where the segment was moved."""
-        return f"{self.error}; it was set aside as {self.stored_at}" if self.is_aside else self.error
+        return f"{self.error}; it was moved to {self.stored_at}" if self.is_aside else self.error
 
 
 class LoadReport(Record):

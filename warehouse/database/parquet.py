@@ -39,7 +39,7 @@ def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
     UTF-8 are texts, as some writers do not mark them. ``ValueError`` where the file is no Parquet, or damaged.
     """
     if any(mark in str(file) for mark in "*?["):
-        raise ValueError("a name with *, ? or [ would be read as a pattern: rename the file")
+        raise ValueError("DuckDB reads a name with *, ? or [ as a pattern; rename the file")
     try:
         with closing(duckdb.connect(":memory:", config=_SETTINGS)) as connection:
             connection.execute("set timezone = 'UTC'")
@@ -48,7 +48,7 @@ def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
             while rows := result.fetchmany(ROWS_PER_BATCH):
                 yield [{name: _decode_bytes(value) for name, value in zip(names, row, strict=True)} for row in rows]
     except duckdb.Error as error:
-        raise ValueError(f"no Parquet, or damaged ({type(error).__name__})") from None
+        raise ValueError(f"not a Parquet file, or damaged ({type(error).__name__})") from None
 
 
 def _decode_bytes(value: Any) -> Any:
@@ -108,7 +108,7 @@ def export_parquet(store: Store, goal: Path, *, since: date, until: date, wait_s
     Raises `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` when ``since`` is after ``until``.
     """
     if since > until:
-        raise ConfigError(f"nothing to export: since {since} is after until {until}")
+        raise ConfigError(f"no day to export: since {since} is after until {until}")
     files = rows = 0
     beside = goal / ".writing"
     try:
@@ -137,7 +137,7 @@ def _write_days(connection: duckdb.DuckDBPyConnection, table: str, beside: Path,
             " (format parquet, codec zstd, partition_by (day), overwrite_or_ignore, filename_pattern 'part_{i}')"
         ).fetchone()
     except duckdb.IOException as error:
-        raise WarehouseUnwritable(f"cannot write the export beside {beside.parent}: {error}") from error
+        raise WarehouseUnwritable(f"cannot write the export next to {beside.parent}: {error}") from error
     return int(copied[0]) if copied else 0
 
 

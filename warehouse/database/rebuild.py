@@ -227,9 +227,7 @@ class RebuildReport(Record):
         """Return one error for each damaged or missing segment."""
         errors = [*self.loaded.errors(), *(WarehouseDamaged(segment.text) for segment in self.missing)]
         if self.unknown:
-            summary = (
-                f"the old file had {self.unknown} more segments than the journal has now, and could not be read"
-            )
+            summary = f"the old file had {self.unknown} more segments than the journal, but could not be read"
             reason = self.unread or "it names none"
             errors.append(WarehouseDamaged(f"{summary} to say which ({reason}): restore the journal from a backup"))
         return errors

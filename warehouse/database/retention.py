@@ -149,7 +149,7 @@ def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces
         [str(file)],
     ).fetchone()
     if same != (True,):
-        raise WarehouseDamaged(f"{file} did not come back as it was written: check the disk; nothing was removed")
+        raise WarehouseDamaged(f"{file} is different after writing; check the disk. Lookout removed nothing")
 
 
 def publish_archive(journal: Journal, manifest: ArchiveManifest, file: Path) -> None:
@@ -215,7 +215,7 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
     reads are removed. Raises as `compact_segments` does, `ValueError` for a short key.
     """
     if len(key) < MIN_KEY_LENGTH:
-        raise ValueError(f"the key for pseudonyms needs {MIN_KEY_LENGTH} bytes or more, got {len(key)}")
+        raise ValueError(f"the key for pseudonyms must have at least {MIN_KEY_LENGTH} bytes, got {len(key)}")
     compact_segments(store, before=before, wait_s=wait_s, unfinished=True)
     limit = build_first_id(before)
     segments = archives = 0

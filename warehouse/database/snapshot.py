@@ -82,7 +82,7 @@ class Snapshot:
         with self._guard:
             copy = self._current
             if copy is None:
-                raise WarehouseBusy("the first copy of the warehouse is being made; ask again in a few seconds")
+                raise WarehouseBusy("Lookout is making the first copy of the warehouse; try again in a few seconds")
             copy.readers += 1
         cursor = copy.connection.cursor()
         try:
@@ -197,7 +197,7 @@ class SnapshotDatabase(Database):
     def hold_lock(self, wait_s: float) -> Generator[Deadline]:
         """Refused: a snapshot is only read."""
         del wait_s
-        raise WarehouseUnwritable(f"{self.file}: a copy for reading is never written")
+        raise WarehouseUnwritable(f"{self.file} is a read-only copy; Lookout must not write to it")
         yield  # pyright: ignore[reportUnreachable] - a generator, as the method that it replaces
 
     @contextmanager
@@ -205,7 +205,7 @@ class SnapshotDatabase(Database):
         """A cursor of the newest copy, at once."""
         del wait_s
         if self.snapshot is None:
-            raise WarehouseDamaged(f"{self.file}: there is no copy to read")
+            raise WarehouseDamaged(f"{self.file} does not exist: there is no copy to read")
         with self.snapshot.open_cursor() as cursor:
             yield cursor
 

@@ -67,7 +67,7 @@ def _check_is_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
         got = "nothing" if not kinds else plural(len(kinds), "statement") if len(kinds) > 1 else kinds[0].name
         raise QueryInvalid(f"expected one SELECT, FROM, WITH, DESCRIBE, SHOW, SUMMARIZE or EXPLAIN, and got {got}")
     if match := _CHANGES_STATE.search(sql):
-        raise QueryInvalid(f"{match[0].rstrip('( ')} changes settings or files; a query only reads")
+        raise QueryInvalid(f"{match[0].rstrip('( ')} changes settings or files, but a query may only read")
 
 
 class CaseStanding(Record):
@@ -180,7 +180,7 @@ class Store:
                 raise KeyboardInterrupt from None
             except (duckdb.OutOfMemoryException, MemoryError):
                 raise QueryInvalid(
-                    "the result does not fit into memory: select fewer columns or rows (LIMIT), or let it count"
+                    "the result does not fit into memory: select fewer columns, add LIMIT, or use count(*)"
                 ) from None
             except duckdb.Error as error:
                 raise QueryInvalid(str(error)) from error
@@ -272,8 +272,7 @@ def parse_record_text(text: object, kind: type[Stored], name: str, remains: str)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise WarehouseDamaged(
-            f"a stored {name} was written in another form ({'.'.join(map(str, first['loc']))}: {first['msg']}); "
-            f"{remains}"
+            f"a stored {name} has another format ({'.'.join(map(str, first['loc']))}: {first['msg']}); {remains}"
         ) from error
 
 

@@ -146,5 +146,5 @@ def _check_run_id(run_id: str) -> str:
         return _RUN_ID.validate_python(run_id)
     except ValidationError:
         raise ConfigError(
-            f"{run_id!r} is not a run id: letters, digits and _ @ : + - . are accepted, no slash"
+            f"{run_id!r} is not a valid run id; accepted: letters, digits and _ @ : + - . (no slash)"
         ) from None

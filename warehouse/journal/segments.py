@@ -132,7 +132,7 @@ def encode_rows(rows: Iterable[JournalRow | OutboxRow]) -> EncodedRows:
 def encode_segment(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | None) -> bytes:
     """Encode a segment with ``rows`` (at least one) and its header as bytes."""
     if not rows.counts:
-        raise ValueError("a segment holds at least one row")
+        raise ValueError("a segment must have at least one row")
     header = SegmentHeader(
         id=segment_id, run_id=run_id, rows=rows.counts, sha256=hashlib.sha256(rows.body).hexdigest()
     )
@@ -149,13 +149,13 @@ def decode_segment(data: bytes, *, where: str, segment_id: str, run_id: str | No
     header = _parse_header(head, where)
     if not line_end or header.id != segment_id or header.run_id != run_id:
         raise _build_damaged_error(
-            where, f"its header names the segment {header.id} of {header.run_id or 'no run'}"
+            where, f"the header belongs to the segment {header.id} of {header.run_id or 'no run'}"
         )
     if hashlib.sha256(body).hexdigest() != header.sha256:
-        raise _build_damaged_error(where, "its content does not have the hash that its header names")
+        raise _build_damaged_error(where, "the hash of the content is not the hash in the header")
     lines = tuple(_split_lines(body, where))
     if Counter(line.table for line in lines) != header.rows:
-        raise _build_damaged_error(where, "its row counts are not those of its header")
+        raise _build_damaged_error(where, "the row counts are not the counts in the header")
     unknown = header.rows.keys() - set(get_args(TableName))
     if header.lookout_segment > FORMAT_VERSION or unknown:
         difference = f"tables {', '.join(sorted(unknown))}" if unknown else f"format {header.lookout_segment}"
@@ -168,7 +168,7 @@ def _parse_header(head: bytes, where: str) -> SegmentHeader:
         return SegmentHeader.model_validate_json(head)
     except ValidationError as error:
         first_error = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        raise _build_damaged_error(where, f"its header cannot be read ({first_error['msg']})") from None
+        raise _build_damaged_error(where, f"the header cannot be read ({first_error['msg']})") from None
 
 
 def _split_lines(body: bytes, where: str) -> Iterator[SegmentLine]:

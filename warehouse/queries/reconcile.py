@@ -206,8 +206,8 @@ def _build_guard_entry(row: Sequence[object]) -> GuardEntry:
 
 MAX_NIGHTS: Final = 400
 """A year of nightly runs and some more."""
-NO_NIGHT_TEXT: Final = "no night of live traffic was graded in this time"
-NO_JUDGE_TEXT: Final = "no judge looked at these nights, and no rule can tell whether a reply is made up"
+NO_NIGHT_TEXT: Final = "no night of live traffic was graded in this period"
+NO_JUDGE_TEXT: Final = "no judge graded these nights, and rules cannot detect invented replies"
 
 
 def count_for_reconciliation(

@@ -21,17 +21,22 @@ from monitors.records.incidents import ActionKind, IncidentKind
 if TYPE_CHECKING:
     from deployments.cli.alerts.incidents import IncidentSession
 
-IdArgument = Annotated[str, typer.Argument(help="the id in a message (LK-…), or an incident's as `list` shows it")]
+IdArgument = Annotated[str, typer.Argument(help="the id in a message (LK-…), or the id of an incident from `list`")]
 ByOption = Annotated[
     str,
-    typer.Option("--by", envvar=["LOOKOUT_USER", "USER"], help="who says so: your name", show_default=False),
+    typer.Option(
+        "--by",
+        envvar=["LOOKOUT_USER", "USER"],
+        help="your name, which is stored with the action",
+        show_default=False,
+    ),
 ]
-NoteOption = Annotated[str, typer.Option("--note", help="why, for later readers")]
+NoteOption = Annotated[str, typer.Option("--note", help="the reason, for later readers")]
 
 
 def list_command(
-    everything: Annotated[bool, typer.Option("--all", help="the resolved ones too")] = False,
-    target: Annotated[str | None, typer.Option(help="of this target only")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="also list resolved incidents")] = False,
+    target: Annotated[str | None, typer.Option(help="only this target")] = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
@@ -46,7 +51,7 @@ def list_command(
     session = _open_session(config, data_folder)
     incidents, losses = list_incidents(session.store, resolved_too=everything, target=target), find_losses(session)
     for loss in losses:
-        write_note(f"lookout: incidents may be missing here: {loss}\n")
+        write_note(f"lookout: incidents may be missing from this list: {loss}\n")
     if as_json:
         _print_json_lines(incidents)
     elif incidents:
@@ -54,7 +59,7 @@ def list_command(
         table = build_incident_table(incidents, messages, list_all_silences(session.store), session.actions.now())
         make_terminal_console().print(table)
     elif not losses:
-        print_text("Nothing was ever broken here." if everything else "Nothing is broken that Lookout knows of.")
+        print_text("No incidents." if everything else "No open incidents.")
     return ExitCode.MONITOR if losses else ExitCode.PASS
 
 
@@ -139,11 +144,11 @@ def draft_command(
 def silence_command(
     *,
     by: ByOption = "",
-    reason: Annotated[str, typer.Option("--reason", help="why nothing is to be said about it", min=1)],
-    incident: Annotated[str | None, typer.Argument(help="this incident, or those of this message")] = None,
-    lasting: Annotated[str | None, typer.Option("--for", help="for how long: 90m, 4h, 2d")] = None,
-    until: Annotated[str | None, typer.Option("--until", help="until when, UTC: 2026-03-02T08:00")] = None,
-    target: Annotated[str | None, typer.Option(help="everything about this target")] = None,
+    reason: Annotated[str, typer.Option("--reason", help="the reason for the silence", min=1)],
+    incident: Annotated[str | None, typer.Argument(help="this incident, or all incidents of this message")] = None,
+    lasting: Annotated[str | None, typer.Option("--for", help="the duration: 90m, 4h, 2d")] = None,
+    until: Annotated[str | None, typer.Option("--until", help="the end, in UTC: 2026-03-02T08:00")] = None,
+    target: Annotated[str | None, typer.Option(help="all incidents of this target")] = None,
     case: Annotated[str | None, typer.Option(help="this case")] = None,
     failure: Annotated[FailureKind | None, typer.Option(help="this kind of failure")] = None,
     kind: Annotated[IncidentKind | None, typer.Option(help="this kind of incident")] = None,
@@ -169,7 +174,7 @@ def silence_command(
 
 
 def silences_command(
-    everything: Annotated[bool, typer.Option("--all", help="those that are over too")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="also list silences that have ended")] = False,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
@@ -190,7 +195,7 @@ def silences_command(
 
 
 def unsilence_command(
-    silence_id: Annotated[str, typer.Argument(metavar="SILENCE", help="its id, as `silences` shows it")],
+    silence_id: Annotated[str, typer.Argument(metavar="SILENCE", help="the id of the silence from `silences`")],
     by: ByOption = "",
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -213,7 +218,7 @@ def _open_session(config: Path, data_folder: Path | None) -> IncidentSession:
 def _require_name(by: str) -> str:
     """Return the person's name. Raises `ConfigError` when it is empty."""
     if not by.strip():
-        raise ConfigError("who says so? Give your name: --by NAME, or set LOOKOUT_USER")
+        raise ConfigError("your name is missing: give --by NAME, or set LOOKOUT_USER")
     return by
 
 
@@ -226,7 +231,7 @@ def _store_action(
     session = _open_session(*location)
     outcome = session.carry_out(kind, find_incidents(session.store, incident_id), by=author, note=note)
     if outcome is None:
-        print_text("Stored; it is carried out as soon as the warehouse is free.", err=as_json)
+        print_text("Stored. Lookout applies it when the warehouse is free.", err=as_json)
     elif as_json:
         _print_json_lines([outcome])
     else:

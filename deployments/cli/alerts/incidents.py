@@ -83,7 +83,7 @@ def open_alerts_session(config: Path, data_folder: Path | None) -> IncidentSessi
     """Open the incidents of a configuration or a data folder, after loading the journal's pending rows."""
     folder = find_data_folder(config, data_folder)
     if not (folder / DATABASE_FILE).exists() and not (folder / JOURNAL_FOLDER).exists():
-        raise ConfigError(f"{folder}: no warehouse here yet; a run makes one")
+        raise ConfigError(f"{folder} has no warehouse yet; the first run creates one")
     store = open_warehouse(config, data_folder)
     session = _open_session(config, store)
     # What is shown may be some minutes old.
@@ -119,8 +119,8 @@ def find_incidents(store: Store, incident_id: str) -> tuple[Incident, ...]:
         return _find_message_incidents(store, incident_id.upper())
     if not _BEGINNING.fullmatch(incident_id) or len(incident_id) < MIN_ID_CHARACTERS:
         raise ConfigError(
-            f"{incident_id!r} is not a valid id: give the one at the end of a message (LK-…), or the first "
-            "characters of an incident's, at least 4, as `lookout alerts list` shows them"
+            f"{incident_id!r} is not a valid id; accepted: the id at the end of a message (LK-…), or at least 4 "
+            "first characters of an incident's id from `lookout alerts list`"
         )
     incidents = [
         incident
@@ -128,7 +128,9 @@ def find_incidents(store: Store, incident_id: str) -> tuple[Incident, ...]:
         if incident.fingerprint.startswith(incident_id.lower())
     ]
     if not incidents:
-        raise ConfigError(f"no incident's id begins with {incident_id}; `lookout alerts list --all` shows all")
+        raise ConfigError(
+            f"no incident has an id that begins with {incident_id}; `lookout alerts list --all` shows all incidents"
+        )
     if len(incidents) > 1:
         few = ", ".join(incident.fingerprint[:12] for incident in incidents[:5])
         raise ConfigError(f"several incidents begin with {incident_id}: {few}; give more characters")
@@ -141,7 +143,9 @@ def _find_message_incidents(store: Store, alert_id: str) -> tuple[Incident, ...]
         incident for incident in list_incidents(store, resolved_too=True) if incident.fingerprint in shown
     )
     if not incidents:
-        raise ConfigError(f"no message {alert_id} is known here; `lookout alerts list --all` shows all incidents")
+        raise ConfigError(
+            f"this data folder has no message {alert_id}; `lookout alerts list --all` shows all incidents"
+        )
     return incidents
 
 
@@ -306,7 +310,7 @@ def _find_change_time(version: Incident) -> datetime:
 
 def _format_action(done: IncidentAction) -> str:
     title = DONE_WORDS[done.action.kind].lower()
-    outcome = done.outcome.text if done.outcome else "waiting to be carried out"
+    outcome = done.outcome.text if done.outcome else "waiting for the warehouse"
     note = f", “{remove_invisible(done.action.note)}”" if done.action.note else ""
     return f"{title} by {remove_invisible(done.action.by)} ({done.action.via.value}){note}: {outcome}"
 

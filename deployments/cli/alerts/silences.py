@@ -29,9 +29,7 @@ ID_CHARACTERS: Final = 8
 
 _DURATION: Final = re.compile(r"([0-9]{1,6})([mhd])")
 _UNITS: Final = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
-_NO_END_ERROR: Final = (
-    "a silence needs an end: --for 90m, 4h or 2d, or --until 2026-03-02T08:00 (UTC). Nothing is muted for ever"
-)
+_NO_END_ERROR: Final = "a silence must have an end: give --for 90m, 4h or 2d, or --until 2026-03-02T08:00 (UTC)"
 
 
 class SilenceMatchers(Record):
@@ -71,7 +69,7 @@ def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silenc
     silence = silences.get(silence_id)
     if silence is None or silence.ends_at <= now:
         running = ", ".join(silence.id for silence in silences.values() if silence.ends_at > now) or "there is none"
-        raise ConfigError(f"no silence {silence_id} is in force: {running}")
+        raise ConfigError(f"no active silence has the id {silence_id}: {running}")
     ended = silence.end(now, by)
     append_silence(session.store.journal, ended)
     _apply_actions_if_free(session)
@@ -84,9 +82,11 @@ def compute_silence_end(now: datetime, *, lasting: str | None, until: str | None
         raise ConfigError(_NO_END_ERROR)
     ends_at = now + _parse_duration(lasting) if lasting is not None else _parse_time(str(until))
     if ends_at <= now:
-        raise ConfigError(f"a silence ends in the future; {format_utc(ends_at)} is over")
+        raise ConfigError(f"the end of a silence must be in the future; {format_utc(ends_at)} is in the past")
     if ends_at - now > MAX_SILENCE:
-        raise ConfigError(f"a silence of {(ends_at - now).days} days is too long: {MAX_SILENCE.days} at most")
+        raise ConfigError(
+            f"a silence of {(ends_at - now).days} days is too long; the maximum is {MAX_SILENCE.days} days"
+        )
     return ends_at
 
 
@@ -98,13 +98,15 @@ def format_record(record: Record) -> str:
     if record.ended_by:
         ended_by = remove_invisible(record.ended_by)
         return f"{record.id} ended by {ended_by}: the next run that sees {about} sends an alert"
-    return f"{record.id}: nothing is said about {about} until {format_utc(record.ends_at)}"
+    return f"{record.id}: no alerts about {about} until {format_utc(record.ends_at)}"
 
 
 def _parse_duration(lasting: str) -> timedelta:
     match = _DURATION.fullmatch(lasting.strip())
     if match is None:
-        raise ConfigError(f"--for {lasting!r}: a number with m, h or d is accepted, such as 90m, 4h, 2d")
+        raise ConfigError(
+            f"--for {lasting!r} is not a valid duration; accepted: a number with m, h or d, such as 90m, 4h, 2d"
+        )
     return int(match[1]) * _UNITS[match[2]]
 
 
@@ -112,7 +114,9 @@ def _parse_time(until: str) -> datetime:
     try:
         time = datetime.fromisoformat(until.strip())
     except ValueError:
-        raise ConfigError(f"--until {until!r}: a time such as 2026-03-02T08:00 is accepted, in UTC") from None
+        raise ConfigError(
+            f"--until {until!r} is not a valid time; accepted: a time in UTC such as 2026-03-02T08:00"
+        ) from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
@@ -140,9 +144,7 @@ def _format_validation_error(error: ValidationError) -> str:
     first: Sequence[str] = [str(part) for part in error.errors(include_url=False)[0]["loc"]]
     message = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
     if "never everything" in message:
-        return (
-            "a silence needs something to be about: an id, --target, --case, --failure or --kind; never everything"
-        )
+        return "a silence must name an id, --target, --case, --failure or --kind; it cannot silence everything"
     return f"{'.'.join(first)}: {message}"
 
 

@@ -91,21 +91,19 @@ def read_configuration(path: Path) -> tuple[Config | None, HealthCheck]:
     """Load the configuration, and return it with its check; ``None`` where it cannot be read."""
     name = "configuration"
     if not path.exists():
-        to_do = "lookout init writes one; `lookout demo` and `lookout doctor URL` need none"
-        return None, HealthCheck(name=name, health=Health.DOUBTFUL, found=f"there is no {path}", to_do=to_do)
+        to_do = "run `lookout init` to write one; `lookout demo` and `lookout doctor URL` need none"
+        return None, HealthCheck(name=name, health=Health.DOUBTFUL, found=f"{path} does not exist", to_do=to_do)
     try:
         config = load_config(path)
     except ConfigError as error:
-        return None, HealthCheck(
-            name=name, health=Health.BROKEN, found=str(error), to_do="fix the keys that are named"
-        )
+        return None, HealthCheck(name=name, health=Health.BROKEN, found=str(error), to_do="fix the named keys")
     missing = [f"{name} ({target.suite})" for name, target in config.targets.items() if not target.suite.exists()]
     if missing:
         return config, HealthCheck(
             name=name,
             health=Health.BROKEN,
-            found=f"there is no such file as the suite of {', '.join(missing)}",
-            to_do="write it, or name the file that you have in `suite`",
+            found=f"the suite file of {', '.join(missing)} does not exist",
+            to_do="write it, or set `suite` to the path of an existing file",
         )
     return config, HealthCheck(name=name, health=Health.GOOD, found=f"{path}: {', '.join(config.targets)}")
 
@@ -137,7 +135,10 @@ def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> Heal
     try:
         answer = asyncio.run(fetch_head(address, target.probe))
     except (httpx.HTTPError, AccessDenied) as error:
-        to_do = "open it from this machine: its spelling, network, proxy, or the app is down"
+        to_do = (
+            "open the address from this machine; check its spelling, the network and the proxy, and whether the "
+            "app is up"
+        )
         reason = str(error) if isinstance(error, AccessDenied) else describe_http_error(error)
         return HealthCheck(name=check_name, health=Health.BROKEN, found=f"{address}: {reason}", to_do=to_do)
     if "date" in answer.headers:
@@ -146,11 +147,11 @@ def _check_page(context: DoctorContext, name: str, target: TargetConfig) -> Heal
     if answer.status_code in (401, 403) and target.login is not None:
         return HealthCheck(name=check_name, health=Health.GOOD, found=f"{took} without a login")
     if answer.status_code in (401, 402, 403, 407, 429):
-        to_do = f"where it asks to sign in, tell Lookout how: [targets.{name}.login] (docs/login.md)"
+        to_do = f"if the page asks for a login, configure [targets.{name}.login] (docs/login.md)"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=took, to_do=to_do)
     if answer.status_code >= 400:  # noqa: PLR2004 - where HTTP's errors begin
         return HealthCheck(
-            name=check_name, health=Health.DOUBTFUL, found=took, to_do=f"lookout doctor {name} looks closer"
+            name=check_name, health=Health.DOUBTFUL, found=took, to_do=f"run `lookout doctor {name}` for details"
         )
     return HealthCheck(name=check_name, health=Health.GOOD, found=took)
 
@@ -169,16 +170,18 @@ def _check_login(context: DoctorContext, name: str) -> HealthCheck:
     try:
         login = build_login(context.config, name, context.environment)
     except ConfigError as error:
-        return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do="fix what is named")
+        return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do="fix the named settings")
     assert login is not None
     if login.session is None and login.settings.needs_person:
         return HealthCheck(
-            name=check_name, health=Health.BROKEN, found="nobody has signed in yet", to_do=login.command.strip("`")
+            name=check_name, health=Health.BROKEN, found="not signed in yet", to_do=login.command.strip("`")
         )
-    state = "its variables are set"
+    state = "the variables are set"
     if login.session is not None:
         made = f"{login.session.made_at:%Y-%m-%d %H:%M} UTC"
-        state = f"signed in {made} ({login.session.by}); whether it still opens the page, {login.command} tells"
+        state = (
+            f"signed in {made} ({login.session.by}); {login.command} checks that the session still opens the page"
+        )
     return HealthCheck(name=check_name, health=Health.GOOD, found=state)
 
 
@@ -199,7 +202,7 @@ def check_clock(context: DoctorContext) -> list[HealthCheck]:
             )
         ]
     off_s = min(abs((context.now - sent_at).total_seconds()) for sent_at in context.dates)
-    comparison = f"{context.now:%Y-%m-%d %H:%M:%S} UTC, {off_s:.0f} s from what a target says"
+    comparison = f"{context.now:%Y-%m-%d %H:%M:%S} UTC, {off_s:.0f} s different from a target's clock"
     if off_s < CLOCK_DOUBTFUL_S:
         return [HealthCheck(name="clock", health=Health.GOOD, found=comparison)]
     health = Health.BROKEN if off_s >= CLOCK_BROKEN_S else Health.DOUBTFUL
@@ -208,7 +211,9 @@ def check_clock(context: DoctorContext) -> list[HealthCheck]:
             name="clock",
             health=health,
             found=comparison,
-            to_do="set it by NTP: signatures are refused beyond 300 s",
+            to_do=(
+                "set the clock by NTP: Slack and webhook signatures are refused if it is wrong by more than 300 s"
+            ),
         )
     ]
 
@@ -221,13 +226,13 @@ def check_rights(context: DoctorContext) -> list[HealthCheck]:
     refuse_links(folder)
     mode = stat.S_IMODE(folder.stat().st_mode)
     if not mode & OTHERS:
-        return [HealthCheck(name=name, health=Health.GOOD, found=f"{folder} is its owner's alone")]
+        return [HealthCheck(name=name, health=Health.GOOD, found=f"only the owner can read {folder}")]
     return [
         HealthCheck(
             name=name,
             health=Health.DOUBTFUL,
-            found=f"{folder} is open to others on this machine ({mode:o})",
-            to_do=f"chmod 700 {folder}, unless you opened it on purpose",
+            found=f"other users of this machine can read {folder} (mode {mode:o})",
+            to_do=f"run `chmod 700 {folder}`, unless this is intended",
             optional=True,
         )
     ]
@@ -238,7 +243,7 @@ def check_disk(context: DoctorContext) -> list[HealthCheck]:
     folder = context.data_folder
     existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
-        to_do = "set data_folder in lookout.toml to a folder that can be written"
+        to_do = "set data_folder in lookout.toml to a writable folder"
         return [HealthCheck(name="disk", health=Health.BROKEN, found=f"{existing} cannot be written", to_do=to_do)]
     free_gb = shutil.disk_usage(existing).free / GIGABYTE
     free_text = f"{free_gb:.1f} GB free for {folder}"
@@ -246,7 +251,12 @@ def check_disk(context: DoctorContext) -> list[HealthCheck]:
         return [HealthCheck(name="disk", health=Health.GOOD, found=free_text)]
     health = Health.BROKEN if free_gb < BROKEN_DISK_GB else Health.DOUBTFUL
     return [
-        HealthCheck(name="disk", health=health, found=free_text, to_do="make room, or let pictures age out sooner")
+        HealthCheck(
+            name="disk",
+            health=health,
+            found=free_text,
+            to_do=("free some disk space, or store pictures for fewer days ([evidence] in lookout.toml)"),
+        )
     ]
 
 
@@ -257,7 +267,7 @@ def check_warehouse(context: DoctorContext) -> list[HealthCheck]:
 
     folder = context.data_folder
     if not (folder / "warehouse.duckdb").exists():
-        return [HealthCheck(name="warehouse", health=Health.GOOD, found="none yet; the first run makes it")]
+        return [HealthCheck(name="warehouse", health=Health.GOOD, found="none yet; the first run creates it")]
     try:
         runs = count_runs(open_store_in(folder), wait_s=LOCK_WAIT_S)
     except WarehouseBusy as error:
@@ -277,15 +287,15 @@ def check_prefect(context: DoctorContext) -> list[HealthCheck]:
     url = configured or context.environment.get("PREFECT_API_URL")
     if url is None:
         local = find_running_server(context.data_folder / PREFECT_FOLDER)
-        state = "no server is named, and no local one runs: the next run starts one"
+        state = "no server is configured, and no local server is running; the next run starts one"
         if local is not None:
-            state = f"the local one runs: {local.ui_url}; `lookout down` ends it"
+            state = f"the local server runs at {local.ui_url}; `lookout down` stops it"
         return [HealthCheck(name="Prefect", health=Health.GOOD, found=state)]
     try:
         answer = httpx.get(f"{url}/health", timeout=REQUEST_S)
         answer.raise_for_status()
     except (httpx.HTTPError, httpx.InvalidURL) as error:
-        to_do = "start it, or fix prefect.api_url (PREFECT_API_URL)"
+        to_do = "start the server, or fix prefect.api_url (PREFECT_API_URL)"
         return [
             HealthCheck(name="Prefect", health=Health.BROKEN, found=f"{url}: {type(error).__name__}", to_do=to_do)
         ]
@@ -312,10 +322,14 @@ def check_alerts(context: DoctorContext) -> list[HealthCheck]:
     variables = ("SLACK_BOT_TOKEN", "SLACK_WEBHOOK_URL", "SLACK_FALLBACK_WEBHOOK_URL", "LOOKOUT_HEARTBEAT_URL")
     configured = [name for name in variables if context.environment.get(name)]
     if not configured:
-        state = "no Slack credentials: messages are printed and stored"
+        state = "no Slack credentials: alerts are only printed and stored"
         return [HealthCheck(name="alerts", health=Health.GOOD, found=state)]
     if context.config is None or not context.send_alerts:
-        return [HealthCheck(name="alerts", health=Health.GOOD, found=f"by {', '.join(configured)}; not tried")]
+        return [
+            HealthCheck(
+                name="alerts", health=Health.GOOD, found=(f"configured: {', '.join(configured)}; not tested")
+            )
+        ]
     target = next(iter(context.config.targets))
     past = read_proofs(context.data_folder, context.config, context.environment)
     proofs = {} if context.alert_now else past.proofs
@@ -334,7 +348,9 @@ def _report_delivery(outcome: PathOutcome) -> HealthCheck:
         return HealthCheck(
             name=name, health=Health.DOUBTFUL, found="not configured", to_do=outcome.detail, optional=True
         )
-    return HealthCheck(name=name, health=Health.BROKEN, found="the test did not arrive", to_do=outcome.detail)
+    return HealthCheck(
+        name=name, health=Health.BROKEN, found="the test message did not arrive", to_do=outcome.detail
+    )
 
 
 def check_coverage(context: DoctorContext) -> list[HealthCheck]:
@@ -353,7 +369,7 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
             continue
         check_name = f"golds of {name}"
         if not read_suite_text(target.suite).strip():
-            to_do = "lookout gold grow, gold build or gold draft write its first cases"
+            to_do = "write the first cases with `lookout gold grow`, `gold build` or `gold draft`"
             empty = f"{target.suite} is empty"
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=empty, to_do=to_do))
             continue
@@ -362,10 +378,10 @@ def check_coverage(context: DoctorContext) -> list[HealthCheck]:
             cases, build_default_panel(target.graders, target.domain), max_cases=MAX_REACH_CASES
         )
         if shortfall := reach.format_shortfall(context.config.gate.coverage_floor):
-            to_do = f"lookout gold check {target.suite} names them and what helps"
+            to_do = f"run `lookout gold check {target.suite}`: it lists the golds and how to fix them"
             results.append(HealthCheck(name=check_name, health=Health.DOUBTFUL, found=shortfall, to_do=to_do))
         elif cases:
-            decided = f"rules can decide {reach.by_rules} of {plural(reach.golds, 'gold')} that were tried"
+            decided = f"rules can decide {reach.by_rules} of {plural(reach.golds, 'gold')} that were tested"
             results.append(HealthCheck(name=check_name, health=Health.GOOD, found=decided))
     return results
 

@@ -127,33 +127,33 @@ AskOption = Annotated[
     bool | None,
     typer.Option(
         "--ask/--no-ask",
-        help="ask each API one harmless question, and a page three of the suite's; --no-ask asks nothing",
+        help="ask each API one harmless question, and a page three questions of the suite; --no-ask: ask nothing",
     ),
 ]
 AlertOption = Annotated[
     bool | None,
     typer.Option(
         "--alert/--no-alert",
-        help="send a test message by every way; when left out, by those that took none for a day",
+        help="send a test message through every channel; default: channels without a message in the last day",
     ),
 ]
 JudgeOption = Annotated[
     bool, typer.Option("--judge/--no-judge", help="have each judge grade two known answers, for about a cent")
 ]
 FixOption = Annotated[
-    bool, typer.Option("--fix", help="first do what is safe: install a missing browser, load what runs wrote")
+    bool, typer.Option("--fix", help="first fix what is safe: install a missing browser, load new results of runs")
 ]
 
 
 def doctor_command(
     target: Annotated[
-        str | None, typer.Argument(help="a target or an address to look at; everything is checked when left out")
+        str | None, typer.Argument(help="a target or an address to inspect; default: check everything")
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     ask: AskOption = None,
     picture: Annotated[
-        Path | None, typer.Option(help="where the picture goes; the data folder when left out")
+        Path | None, typer.Option(help="the file for the picture; default: in the data folder")
     ] = None,
     alert: AlertOption = None,
     judge: JudgeOption = True,
@@ -163,7 +163,7 @@ def doctor_command(
     """Show what is seen on a chat page, with a picture and the lines that pin it; or check what runs need."""
     if target is not None:
         if fix:
-            raise ConfigError("--fix is about this machine: leave the target out (`lookout doctor --fix`)")
+            raise ConfigError("--fix works on this machine, not on a target: use `lookout doctor --fix`")
         code = _inspect_target(target, config, ask, picture, as_json=as_json)
         if not as_json:
             _print_traffic(target, config)
@@ -172,7 +172,7 @@ def doctor_command(
     from flows.runtime.secrets import get_environment  # duckdb
 
     variables, now = get_environment(), utc_now()
-    with show_waiting("Fixing what is safe" if fix else "Checking"):
+    with show_waiting("Applying safe fixes" if fix else "Checking"):
         fixes = apply_fixes(DoctorContext(config, read_configuration(config)[0], variables, now)) if fix else None
         permissions = {
             "send_alerts": alert is not False,
@@ -283,7 +283,7 @@ def _resolve_page(
             return name_from_address(target), target, ProbeSettings().use_browser(environment)
         target = next(iter(targets))
     if config is None:
-        raise ConfigError(f"no target {target!r}: there is no configuration")
+        raise ConfigError(f"target {target!r} does not exist: there is no configuration")
     configured = config.target(target)
     return target, build_target_record(target, configured).address, configured.probe.use_browser(environment)
 

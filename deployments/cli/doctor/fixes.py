@@ -21,8 +21,8 @@ from monitors.records.base import Record
 LOCK_WAIT_S: Final = 10.0
 
 BY_HAND: Final = (
-    "none could be installed that starts: install your distribution's chromium-headless-shell or chromium package, "
-    "or set CHROMIUM_PATH to an executable that you have"
+    "no installed browser starts. Install your distribution's chromium-headless-shell or chromium package, or set "
+    "CHROMIUM_PATH to an executable"
 )
 
 
@@ -50,7 +50,7 @@ def fix_browser(context: DoctorContext) -> Iterator[Fix]:
     if _check_browser_now(context).health is Health.GOOD:
         return
     if context.environment.get(BROWSER_VARIABLE):
-        text = f"left as it is: {BROWSER_VARIABLE} says which to use. Unset it, then run this again"
+        text = f"not changed, because {BROWSER_VARIABLE} sets the browser. Unset it, then run this command again"
         yield Fix(name="browser", done=False, text=text)
         return
     with redirect_output_to_notes():  # standard output is for what was found

@@ -23,9 +23,9 @@ from monitors.records.exchanges import Channel
 
 MAX_SHOWN_CHARACTERS = 200
 LEGEND = {
-    "broken": "broken: a run needs it, fix it first",
-    "check": "check: a run may stumble over it",
-    "optional": "optional: all works without it",
+    "broken": "broken: runs need it; fix it first",
+    "check": "check: a run may fail because of it",
+    "optional": "optional: everything works without it",
 }
 COLOURS = {Health.GOOD: "green", Health.DOUBTFUL: "yellow", Health.BROKEN: "red"}
 
@@ -42,7 +42,7 @@ def print_inspection(
         console.print(f"What to do: {escape(inspection.problem.to_do)}", highlight=False, soft_wrap=True)
     if inspection.picture:
         console.print(
-            f"\nPicture with what was found outlined: {escape(os.path.relpath(inspection.picture))}", soft_wrap=True
+            f"\nPicture with the outlined elements: {escape(os.path.relpath(inspection.picture))}", soft_wrap=True
         )
     if inspection.box is not None:
         for line in _describe_trials(inspection, configured):
@@ -57,7 +57,7 @@ def print_inspection(
 def _list_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
     status = "no answer" if inspection.http_status is None else f"HTTP {inspection.http_status}"
     loaded = "" if inspection.loaded_s is None else f", loaded after {inspection.loaded_s} s"
-    usable = "" if inspection.usable_s is None else f", ready to be asked after {inspection.usable_s} s"
+    usable = "" if inspection.usable_s is None else f", ready for questions after {inspection.usable_s} s"
     yield "page", f"{status}{loaded}{usable}"
     if inspection.frame:
         yield "frame", f"the chat is in a frame: {inspection.frame}"
@@ -65,7 +65,7 @@ def _list_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
         yield (
             "kind",
             f"profile {inspection.profile}"
-            + (" (nobody described this page)" if inspection.profile == "generic" else ""),
+            + (" (no profile fits this page)" if inspection.profile == "generic" else ""),
         )
     if inspection.box is not None:
         yield "message box", _format_element(inspection.box)
@@ -73,7 +73,7 @@ def _list_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
         yield "answer", _format_element(inspection.answer) if inspection.answer else "not found out"
         yield (
             "question",
-            f"“{inspection.asked}” was asked: {inspection.why_asked}" if inspection.asked else inspection.why_asked,
+            f"asked “{inspection.asked}”: {inspection.why_asked}" if inspection.asked else inspection.why_asked,
         )
     if inspection.answer_text:
         yield "it said", f"after {inspection.answered_s} s: {_shorten(inspection.answer_text)}"
@@ -91,7 +91,7 @@ def _format_trial(trial: Trial) -> str:
     reply = _shorten(trial.text)
     if trial.doubt:
         return f"“{trial.question}”: doubtful, {trial.doubt}: {reply}"
-    grades = (("as the page shows it", trial.by_page), ("as it was sent", trial.by_wire))
+    grades = (("as shown on the page", trial.by_page), ("as sent over the network", trial.by_wire))
     outcomes = [f"{how}: {wrong or 'right'}" for how, wrong in grades if wrong is not None]
     return f"“{trial.question}”: {'; '.join(outcomes) or 'plausible'}: {reply}"
 
@@ -104,28 +104,31 @@ def _describe_trials(inspection: PageInspection, configured: ProbeSettings) -> I
     """Yield what the trials prove, as one or two sentences."""
     trials, best = inspection.trials, next(iter(inspection.wire), None)
     if not trials:
-        yield "No question was asked, so nothing is proved: look again with --ask before you rely on it."
+        yield (
+            "Lookout asked no question, so this result is not proved. Run it again with --ask before you rely on "
+            "it."
+        )
         return
     bad = [trial for trial in trials if trial.doubt or trial.problem]
     if inspection.small_talk_falls_back:
         yield (
-            "The page was read right. Your bot gave the same answer to all three questions: it may know no small "
-            "talk. Go on."
+            "Lookout read the page correctly. Your bot gave the same answer to all three questions; it may not "
+            "answer small talk. You can continue."
         )
     elif bad:
-        yield f"{len(bad)} of {len(trials)} answers cannot be relied on; see above, and compare with the picture."
+        yield f"{len(bad)} of {len(trials)} answers are doubtful; see above, and compare with the picture."
     hides = best is not None and best.hides and configured.wire is None
     if best is not None and hides:
         hidden_sources = "; ".join(dict.fromkeys((*best.sources[:3], *([best.more] if best.more else []))))
-        yield f"The page hides sources that it was sent: {hidden_sources}."
+        yield f"The page hides sources that it received: {hidden_sources}."
     by_wire = configured.wire is not None and configured.wire.graded is Channel.WIRE
     wrong = [trial for trial in trials if (trial.by_wire if by_wire else trial.by_page)]
     if wrong:
         right = sum(trial.by_wire == "" for trial in trials)
-        else_right = f", by what was sent {right} of {len(trials)} are right" if hides else ""
-        yield f"Graded as a run does it now, {len(wrong)} of {len(trials)} answers are wrong{else_right}."
+        else_right = f"; as sent over the network, {right} of {len(trials)} are right" if hides else ""
+        yield f"A run would now grade {len(wrong)} of {len(trials)} answers as wrong{else_right}."
     if not bad and not hides and not wrong:
-        yield "Nothing needs to be configured: the answers were read, and are plausible."
+        yield "No configuration is necessary: Lookout read the answers, and they are plausible."
 
 
 def _print_citations(console: Console, inspection: PageInspection, name: str, graders: GraderSettings) -> None:
@@ -135,7 +138,10 @@ def _print_citations(console: Console, inspection: PageInspection, name: str, gr
     if graders.citation_required or 2 * citing <= len(read):
         return
     console.print(
-        f"\n{citing} of {len(read)} answers name their source. Where one without a source counts as wrong, say so:",
+        (
+            f"\n{citing} of {len(read)} answers name their source. If an answer without a source must fail, add "
+            "this line:"
+        ),
         highlight=False,
         soft_wrap=True,
     )
@@ -162,18 +168,19 @@ def _print_new_chat(console: Console, new_chat: NewChat | None, name: str) -> No
         return
     if not new_chat.recalled:
         text = (
-            "The page has a button for a new chat. The bot recalled nothing of an earlier turn, so whether the "
-            "button forgets cannot be seen: each case keeps a fresh page."
+            "The page has a button for a new chat. The bot recalled nothing of an earlier turn, so Lookout cannot "
+            "check whether the button clears the chat. Each case uses a fresh page."
         )
     elif not new_chat.forgotten:
         text = (
-            "The page's button for a new chat does not start over: the bot recalled a word from before it. Each "
-            "case keeps a fresh page."
+            "The page's button for a new chat does not clear the chat: the bot recalled an earlier word. Each "
+            "case uses a fresh page."
         )
     else:
         text = (
-            "The page's button for a new chat starts over: the bot recalled a word before it and not after. It "
-            f"takes {new_chat.button_s:g} s, a fresh page {new_chat.fresh_s:g} s. To ask faster, in lookout.toml:"
+            "The page's button for a new chat clears the chat: the bot recalled a word before the click and not "
+            f"after it. The button takes {new_chat.button_s:g} s, a fresh page {new_chat.fresh_s:g} s. To ask "
+            "faster, in lookout.toml:"
         )
     console.print(f"\n{text}", highlight=False, soft_wrap=True)
     if new_chat.forgotten:
@@ -182,7 +189,7 @@ def _print_new_chat(console: Console, new_chat: NewChat | None, name: str) -> No
 
 def _format_element(element: PageElement) -> str:
     name = f" “{element.name}”" if element.name else ""
-    where = f"  {element.selector}" if element.selector else "  (no selector finds just this)"
+    where = f"  {element.selector}" if element.selector else "  (no selector matches only this element)"
     shadow = ", in a shadow root" if element.in_shadow else ""
     return f"{element.role}{name}{where}  ·  {element.how_sure}{shadow}"
 
@@ -211,10 +218,10 @@ def _build_grid(rows: Iterable[tuple[str, str]]) -> Table:
 
 def _format_pins_title(inspection: PageInspection, pinned: Selectors) -> str:
     if inspection.selectors == pinned:
-        return "\nIt is pinned already:"
+        return "\nAlready configured:"
     if inspection.problem is not None:
-        return "\nWhat was found, as it would be pinned in lookout.toml:"
-    return "\nNothing needs to be pinned. To pin what was found, in lookout.toml:"
+        return "\nThe elements found, as lines for lookout.toml:"
+    return "\nNo selectors are necessary. To set the elements found, add to lookout.toml:"
 
 
 def _print_wire(console: Console, inspection: PageInspection, name: str, configured: ProbeSettings) -> None:
@@ -222,12 +229,15 @@ def _print_wire(console: Console, inspection: PageInspection, name: str, configu
         return
     if not inspection.wire:
         if inspection.asked or inspection.trials:
-            console.print("\nNothing that came over the wire carried this answer in a form that can be read.")
+            console.print("\nNo network response contained this answer in a readable form.")
         return
     best = inspection.wire[0]
-    same = "the same text as the page showed" if best.likeness == 1 else "more than the page showed"
+    same = "the same text as the page showed" if best.likeness == 1 else "more text than the page showed"
     more = f": {best.more}" if best.more else ""
-    when = "Leave it, unless the page shows less than should be graded (hidden sources, cut answers); then add"
+    when = (
+        "No action is necessary, unless the page shows less than should be graded (hidden sources, cut answers); "
+        "then add"
+    )
     to_do = "Add these lines to lookout.toml" if best.hides else when
     console.print(f"\nThe answer came as a {best.kind}, {same}{escape(more)}. {to_do}:", soft_wrap=True)
     console.print(escape(format_wire_toml(best.rule, name)), highlight=False, soft_wrap=True)
@@ -282,7 +292,7 @@ def print_fixes(console: Console, fixes: Sequence[Fix], checks: Iterable[HealthC
     """Print what ``--fix`` did and could not do, and what is left, with the command that helps."""
     console.print()
     done = [f"[green]{escape(fix.name)}[/]: {escape(fix.text)}" for fix in fixes if fix.done]
-    print_named(console, "Done", done or ["nothing: there was nothing that is safe to do"])
+    print_named(console, "Done", done or ["no safe fix was possible"])
     print_named(console, "Not done", [f"{fix.name}: {escape(fix.text)}" for fix in fixes if not fix.done])
     asked = [check for check in checks if check.to_do and not (fixes and check.to_do == BROWSER_FIX)]
     left = [f"{check.name}: {escape(check.to_do)}" for check in asked]

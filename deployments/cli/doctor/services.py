@@ -100,9 +100,14 @@ API_DEADLINE_S: Final = 60.0
 """For one answer: an agent may work longer on its job; then the job counts as started."""
 MAX_SHOWN_CHARACTERS: Final = 120
 _TO_DO: Final = {
-    NoAnswerReason.UNREACHABLE: "open it from this machine: its spelling, network, proxy, or the app is down",
-    NoAnswerReason.ACCESS_DENIED: "set what is named in the environment of whatever starts runs, and look again",
-    NoAnswerReason.PAGE_NOT_UNDERSTOOD: "fix the path that is named: it leads from the response to the answer",
+    NoAnswerReason.UNREACHABLE: (
+        "open the address from this machine; check its spelling, the network and the proxy, and whether the app "
+        "is up"
+    ),
+    NoAnswerReason.ACCESS_DENIED: (
+        "set the named variables in the environment of the program that starts runs, and run the doctor again"
+    ),
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: "fix the named path: it must lead from the response to the answer",
     **{
         reason: ADVICE[reason]
         for reason in (
@@ -114,7 +119,7 @@ _TO_DO: Final = {
         )
     },
 }
-_ASK_THE_APP: Final = "ask the app by hand; its own log knows more"
+_ASK_THE_APP: Final = "ask the app by hand, and read its log"
 
 
 def check_apis(context: DoctorContext) -> list[HealthCheck]:
@@ -149,14 +154,14 @@ def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *
         started = monotonic()
         answer = asyncio.run(_ask_harmless_question(address, target.probe, environment))
     except ConfigError as error:
-        to_do = "set it where runs are started"
+        to_do = "set it in the environment of the program that starts runs"
         return HealthCheck(
             name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do, blame=Blame.MONITOR
         )
     except AnswerTimeout as error:
         return _check_late_answer(check_name, address, target, error)
     except ProbeError as error:
-        to_do = _TO_DO.get(error.reason, _ASK_THE_APP if error.blame is Blame.APP else "fix what is named")
+        to_do = _TO_DO.get(error.reason, _ASK_THE_APP if error.blame is Blame.APP else "fix the named settings")
         to_do = to_do.replace("NAME", name)
         description = f"{address}: {error}"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=description, to_do=to_do, blame=error.blame)
@@ -169,7 +174,7 @@ def check_api(name: str, target: TargetConfig, environment: Mapping[str, str], *
 
 def _check_late_answer(check_name: str, address: str, target: TargetConfig, error: AnswerTimeout) -> HealthCheck:
     if target.probe.driver == "job" and target.probe.job.deadline_s > API_DEADLINE_S:
-        description = f"{address}: took the job and still works on it after {API_DEADLINE_S:g} s"
+        description = f"{address}: accepted the job and is still working on it after {API_DEADLINE_S:g} s"
         return HealthCheck(name=check_name, health=Health.GOOD, found=description)
     description = f"{address}: {error}"
     return HealthCheck(
@@ -197,7 +202,7 @@ def _limit_deadlines(settings: ProbeSettings) -> ProbeSettings:
 
 TOKEN_VARIABLE = "HF_TOKEN"  # noqa: S105 - the name of a variable
 HUB_DEADLINE_S = 15.0
-SILENT_TO_DO = "see whether this machine reaches huggingface.co (its proxy, its firewall); the Hub may also be down"
+SILENT_TO_DO = "check that this machine reaches huggingface.co (proxy, firewall); the Hub may also be down"
 
 
 def check_tracing(context: DoctorContext) -> list[HealthCheck]:
@@ -222,7 +227,7 @@ def _check_isolation(context: DoctorContext, config: Config) -> Iterator[HealthC
             refuse_production(config, name, context.environment)
         except ConfigError as error:
             if target.probe.driver == "browser":  # else the check of its API says it
-                to_do = "give evaluations a project and a key of their own"
+                to_do = "use a separate project and key for evaluations"
                 yield HealthCheck(name=f"LangSmith of {name}", health=Health.BROKEN, found=str(error), to_do=to_do)
 
 
@@ -231,23 +236,26 @@ def _check_separate_keys(context: DoctorContext, place: str, settings: LangSmith
     if not context.environment.get(key):
         problem = f"{place}.key_env: the environment has no {key}, or it is empty"
         return HealthCheck(
-            name=check_name, health=Health.BROKEN, found=problem, to_do="set it where runs are started"
+            name=check_name,
+            health=Health.BROKEN,
+            found=problem,
+            to_do=("set it in the environment of the program that starts runs"),
         )
     if settings.production_project is None:
-        to_do = f"name it as {place}.production_project: a run that would write there is refused before it asks"
+        to_do = f"set {place}.production_project; Lookout then refuses a run that would write there"
         return HealthCheck(
             name=check_name,
             health=Health.DOUBTFUL,
-            found="production's project is not named",
+            found="the production project is not set",
             to_do=to_do,
             optional=True,
         )
     if settings.production_key_env is None:
-        problem = f"nothing says that {key} is another key than production's"
-        to_do = f"make a key for each, and name production's variable as {place}.production_key_env"
+        problem = f"Lookout cannot check that {key} is not the production key"
+        to_do = f"create a key for each, and set {place}.production_key_env to the variable of the production key"
         return HealthCheck(name=check_name, health=Health.DOUBTFUL, found=problem, to_do=to_do, optional=True)
     has_production_key = bool(context.environment.get(settings.production_key_env))
-    note = "another than production's" if has_production_key else "production's is not on this machine"
+    note = "another than production's" if has_production_key else "the production key is not on this machine"
     return HealthCheck(name=check_name, health=Health.GOOD, found=f"{key} is set; {note}")
 
 
@@ -256,19 +264,17 @@ def check_langfuse(context: DoctorContext) -> list[HealthCheck]:
     settings = context.config.langfuse if context.config else None
     if settings is None:
         return []
-    check_name, to_do = f"Langfuse ({settings.host})", "fix what is named"
+    check_name, to_do = f"Langfuse ({settings.host})", "fix the named settings"
     try:
         name = asyncio.run(_find_langfuse_project(settings, context.environment))
     except (ConfigError, SourceUnavailable) as error:
         return [HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do)]
     if settings.production_project is None:
-        to_do = "name it as langfuse.production_project: its keys are refused then"
-        state = f"the keys belong to {name!r}; production's project is not named"
+        to_do = "set langfuse.production_project; Lookout then refuses its keys"
+        state = f"the keys belong to {name!r}; the production project is not set"
         return [HealthCheck(name=check_name, health=Health.DOUBTFUL, found=state, to_do=to_do)]
     return [
-        HealthCheck(
-            name=check_name, health=Health.GOOD, found=f"the keys belong to {name!r}, apart from production's"
-        )
+        HealthCheck(name=check_name, health=Health.GOOD, found=f"the keys belong to {name!r}, not to production")
     ]
 
 
@@ -304,11 +310,11 @@ def _check_token(token: str, url: str | None) -> HealthCheck:
     try:
         account = asyncio.run(fetch_hub_account(token, hub_url=url, deadline_s=HUB_DEADLINE_S))
     except AccessDenied as error:
-        to_do = "make a new one with the role read at huggingface.co/settings/tokens, or unset it"
+        to_do = "create a new token with the role read at huggingface.co/settings/tokens, or unset the variable"
         return HealthCheck(name=name, health=Health.BROKEN, found=str(error), to_do=to_do)
     except ReadinessUnknown as error:
         return HealthCheck(name=name, health=Health.DOUBTFUL, found=str(error), to_do=SILENT_TO_DO)
-    return HealthCheck(name=name, health=Health.GOOD, found=f"belongs to {account.name}, may {account.role}")
+    return HealthCheck(name=name, health=Health.GOOD, found=f"belongs to {account.name}, role {account.role}")
 
 
 def _check_space(context: DoctorContext, name: str, target: TargetConfig) -> HealthCheck:
@@ -337,15 +343,15 @@ def _rate_stage(name: str, target: TargetConfig, poll: ReadinessPoll) -> tuple[H
         case Stage.SERVING if poll.commit:
             return Health.GOOD, ""
         case Stage.SERVING:
-            to_do = "nothing says which commit runs, so no deploy of it is verified: set "
+            to_do = "the running commit is unknown, so Lookout cannot verify deploys: set "
             return Health.DOUBTFUL, f"{to_do}targets.{name}.probe.readiness.version_url"
         case Stage.ASLEEP:
             return Health.GOOD, ""
         case Stage.FAILED:
-            return Health.DOUBTFUL, "look at its log on the Hub: a run now is a deploy failure, one alert"
+            return Health.DOUBTFUL, "read its log on the Hub; a run now would send one alert about a failed deploy"
         case Stage.UNDER_WAY:
             wait_s = target.probe.readiness.deadline_s
-            return Health.DOUBTFUL, f"wait until it runs; a run waits for it itself, {wait_s:g} s"
+            return Health.DOUBTFUL, f"wait until it runs; a run itself waits {wait_s:g} s"
 
 
 def check_judge(context: DoctorContext) -> list[HealthCheck]:
@@ -354,7 +360,7 @@ def check_judge(context: DoctorContext) -> list[HealthCheck]:
     if config is None:
         return []
     if config.judge is None:
-        state = "none is configured: what the plain graders leave open stays open"
+        state = "no judge is configured: answers that rules cannot grade stay ungraded"
         return [HealthCheck(name="judge", health=Health.GOOD, found=state)]
     return list(_check_judges(context, config))
 
@@ -367,7 +373,7 @@ def _check_judges(context: DoctorContext, config: Config) -> Iterator[HealthChec
         try:
             plans.append(plan_judge(config.judge, build_target_record(name, target), context.environment))
         except ConfigError as error:
-            to_do = "fix what is named: a judge that may be of the application's family is refused by every run"
+            to_do = "fix the named settings: every run refuses a judge that may be of the application's family"
             yield HealthCheck(name=f"judge of {name}", health=Health.BROKEN, found=str(error), to_do=to_do)
     if plans:
         yield from _try_judge(context, plans[0])
@@ -376,7 +382,7 @@ def _check_judges(context: DoctorContext, config: Config) -> Iterator[HealthChec
 def _try_judge(context: DoctorContext, plan: JudgePlan) -> Iterator[HealthCheck]:
     models = ", ".join(plan.models)
     if plan.why_off:
-        to_do = "set it where runs are started; until then what the plain graders leave open stays open"
+        to_do = "set the key where runs start. Until then, answers that rules cannot grade stay ungraded"
         yield HealthCheck(
             name="judge",
             health=Health.DOUBTFUL,
@@ -385,7 +391,7 @@ def _try_judge(context: DoctorContext, plan: JudgePlan) -> Iterator[HealthCheck]
             optional=True,
         )
     elif not context.ask_judges:
-        yield HealthCheck(name="judge", health=Health.GOOD, found=f"{models}: has its key; not tried")
+        yield HealthCheck(name="judge", health=Health.GOOD, found=f"{models}: the key is set; not tested")
     else:
         from flows.maintenance.self_test import try_judges
         from flows.runtime.secrets import generate_nonce  # as above
@@ -400,9 +406,12 @@ def _report_judge(outcome: JudgeOutcome) -> HealthCheck:
     if outcome.distinguished:
         return HealthCheck(name=name, health=Health.GOOD, found=description)
     if outcome.distinguished is None:
-        to_do = "see whether its key, its name and judge.models.base_url are right, and what its provider says"
+        to_do = (
+            "check the judge's key, the model's name and judge.models.base_url; then check the provider's status "
+            "page"
+        )
         return HealthCheck(name=name, health=Health.BROKEN, found=description, to_do=to_do)
-    to_do = "name another model: a judge that misses known answers has all its grades void"
+    to_do = "choose another model: if a judge misses known answers, all its grades are void"
     return HealthCheck(name=name, health=Health.BROKEN, found=description, to_do=to_do)
 
 
@@ -424,15 +433,17 @@ def _check_log(name: str, settings: HallucinationLogSettings, probe: ProbeSettin
         with open_log_place(settings, probe).poll() as files:
             newest, rotated = files.newest, len(files.rotated)
     except (SourceUnavailable, ConfigError) as error:
-        to_do = "see whether `at` is right, and whether this user may read it"
+        to_do = "check `at`, and that this user may read the file"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do)
     if newest is None:
         health = Health.GOOD if settings.may_be_missing else Health.DOUBTFUL
-        to_do = "" if settings.may_be_missing else "fix `at`, or set may_be_missing where its first entry makes it"
-        return HealthCheck(
-            name=check_name, health=health, found=f"{settings.at}: there is no such file yet", to_do=to_do
+        to_do = (
+            ""
+            if settings.may_be_missing
+            else "fix `at`; if the application creates the log with its first entry, set may_be_missing"
         )
-    rotated_note = f", {rotated} rotated beside it" if rotated else ""
+        return HealthCheck(name=check_name, health=health, found=f"{settings.at} does not exist yet", to_do=to_do)
+    rotated_note = f", {rotated} rotated files next to it" if rotated else ""
     return HealthCheck(
         name=check_name, health=Health.GOOD, found=f"{settings.at}: {newest.size:,} bytes{rotated_note}"
     )
@@ -452,8 +463,10 @@ def _check_traffic_config(context: DoctorContext, name: str) -> HealthCheck:
     try:
         nightly = build_nightly_context(context.config, name, context.now)
     except ConfigError as error:
-        return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do="fix what is named")
+        return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do="fix the named settings")
     sources = ", ".join(f"{key} ({source.name})" for key, source in nightly.sources.items())
     return HealthCheck(
-        name=check_name, health=Health.GOOD, found=f"{sources}; `lookout nightly {name} --plan` reads them"
+        name=check_name,
+        health=Health.GOOD,
+        found=(f"{sources}; run `lookout nightly {name} --plan` to read them"),
     )

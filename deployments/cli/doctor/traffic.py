@@ -98,6 +98,6 @@ def _format_conversation(conversation: Conversation, account_patterns: Sequence[
     turns = plural(len(conversation.turns), "turn")
     yield "read as", f"{conversation.completed_at:%Y-%m-%d %H:%M:%S} UTC, {turns}, the last one:"
     yield "  asked", cut(last.user_text)
-    yield "  answer", cut(last.reply_text) or "nothing: the application gave no answer"
+    yield "  answer", cut(last.reply_text) or "no answer from the application"
     for passage in last.context[:SHOWN]:
         yield "  passage", cut(passage)

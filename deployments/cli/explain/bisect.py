@@ -61,7 +61,9 @@ def read_commits(path: Path) -> tuple[CommitLine, ...]:
     for number, line in enumerate(lines, start=1):
         parts = line.split("#", 1)[0].split() if line.lstrip().startswith("#") else line.split()
         if len(parts) > len(CommitLine._fields):
-            raise ConfigError(f"--commits {path}, line {number}: accepted is a commit, or a commit and its address")
+            raise ConfigError(
+                f"--commits {path}, line {number}: not valid; accepted: a commit, or a commit and its address"
+            )
         if parts:
             commits.append(CommitLine(*parts))
     return tuple(commits)
@@ -75,8 +77,8 @@ def list_commits_between(repository: Path, good: str, bad: str) -> tuple[CommitL
     )
     if first == last or first not in _run_git(repository, "rev-list", "--first-parent", last).split():
         raise ConfigError(
-            f"--repo {repository}: {good} does not come before {bad} along first parents; name the older commit "
-            "with --good, or list the builds with --commits"
+            f"--repo {repository}: {good} is not before {bad} along first parents; give the older commit as "
+            "--good, or list the builds with --commits"
         )
     between = _run_git(repository, "rev-list", "--first-parent", "--reverse", f"{first}..{last}").split()
     return (CommitLine(first), *(CommitLine(commit) for commit in between))
@@ -100,14 +102,14 @@ def select_commits(listed: Sequence[CommitLine], good: str, bad: str) -> tuple[C
     """Return the listed commits from ``good`` to ``bad``, both included. Raises `ConfigError`."""
     start, end = _find_commit(listed, good, "--good"), _find_commit(listed, bad, "--bad")
     if start >= end:
-        raise ConfigError(f"--good {good} stands behind --bad {bad} in the list: list the oldest build first")
+        raise ConfigError(f"--good {good} is after --bad {bad} in the list; list the oldest build first")
     return tuple(listed[start : end + 1])
 
 
 def _find_commit(listed: Sequence[CommitLine], commit: str, option: str) -> int:
     places = [at for at, line in enumerate(listed) if line.commit.startswith(commit)]
     if len(places) != 1:
-        problem = "is not in" if not places else "fits several commits of"
+        problem = "is not in" if not places else "matches several commits of"
         raise ConfigError(
             f"{option} {commit} {problem} the list of builds: {', '.join(line.commit for line in listed)}"
         )
@@ -118,8 +120,7 @@ def locate_builds(commits: Sequence[CommitLine], url_of: str | None) -> tuple[Bu
     """Return the builds with their addresses. ``url_of`` has {commit}, or {short} for seven characters of it."""
     if url_of is not None and "{commit}" not in url_of and "{short}" not in url_of:
         raise ConfigError(
-            f"--url-of {url_of}: {{commit}} (or {{short}}, its first {COMMIT_SHOWN_LENGTH} characters) must stand "
-            "in it"
+            f"--url-of {url_of} must contain {{commit}} or {{short}} (its first {COMMIT_SHOWN_LENGTH} characters)"
         )
     return tuple(Build(commit=line.commit, address=_find_address(line, url_of)) for line in commits)
 
@@ -129,7 +130,9 @@ def _find_address(line: CommitLine, url_of: str | None) -> str:
     if address is None and url_of is not None:
         address = url_of.replace("{commit}", line.commit).replace("{short}", line.commit[:COMMIT_SHOWN_LENGTH])
     if address is None:
-        raise ConfigError(f"nothing says where {line.commit} is served: give --url-of, or its address in --commits")
+        raise ConfigError(
+            f"the address of {line.commit} is unknown: give --url-of, or add the address in --commits"
+        )
     if not re.match(r"https?://[^\s/]", address):
         raise ConfigError(f"{address} is not a valid address of a build: it must begin with http:// or https://")
     return address
@@ -149,7 +152,7 @@ def select_failing_cases(
     chosen = list(case_ids) or [case for case in kinds if case in suite_cases][:MAX_CASES]
     if not chosen:
         raise ConfigError(
-            f"no failed run of {target} with cases of its suite is stored: name what fails with --case ID"
+            f"no failed run of {target} with cases of its suite is stored; name a failing case with --case ID"
         )
     return [FailingCase(suite_cases[name], kinds.get(name, frozenset())) for name in chosen]
 
@@ -189,7 +192,7 @@ def format_bisect_report(report: BisectReport) -> Iterator[str]:
     if best.claim is BisectClaim.FIRST_BAD:
         yield from (f"  {_format_case(case)}" for case in report.cases)
     for commit, why in report.left_out:
-        yield f"  {_shorten_commit(commit)} was left out: {why}"
+        yield f"  {_shorten_commit(commit)} skipped: {why}"
     stored = f"; {plural(report.stored, 'answer')} stored before" if report.stored else ""
     yield f"{plural(report.asked, 'question')} asked of {plural(report.builds, 'build')}{stored}."
 
@@ -200,14 +203,14 @@ def _format_claim(best: BisectCandidate, report: BisectReport) -> str:
         case BisectClaim.FIRST_BAD:
             listed = ", ".join(map(_shorten_commit, best.commits))
             if len(best.commits) > 1:
-                return f"First bad build: one of {listed}, {sure}; which of them is open."
+                return f"First bad build: one of {listed}, {sure}; Lookout cannot say which of them."
             return f"First bad build: {listed}, {sure}."
         case BisectClaim.GOOD_FAILS:
             good = _shorten_commit(report.good)
-            return f"The good build {good} fails already, {sure}: name an older one with --good."
+            return f"The good build {good} already fails, {sure}; give an older build with --good."
         case BisectClaim.BAD_PASSES:
             return (
-                f"No build is bad, {sure}: {_shorten_commit(report.bad)} does not fail more often than those "
+                f"No build is bad, {sure}: {_shorten_commit(report.bad)} does not fail more often than the builds "
                 "before it. The cause is not in a build, or it is gone."
             )
 
@@ -258,12 +261,12 @@ def bisect_command(
     good: Annotated[str | None, typer.Option(help="a commit that was right; default: of the last PASS")] = None,
     bad: Annotated[str | None, typer.Option(help="a later commit that fails; default: of the last FAIL")] = None,
     url_of: Annotated[
-        str | None, typer.Option("--url-of", help="where a build is served, with {commit} or {short} in it")
+        str | None, typer.Option("--url-of", help="the address of a build, with {commit} or {short} in it")
     ] = None,
-    repo: Annotated[Path | None, typer.Option(help="a git repository that has the commits")] = None,
+    repo: Annotated[Path | None, typer.Option(help="a git repository with the commits")] = None,
     commits: Annotated[
         Path | None,
-        typer.Option(help="a file with the commits, oldest first, one a line, each with its address or not"),
+        typer.Option(help="a file with one commit on each line, oldest first, each with or without its address"),
     ] = None,
     commit: Annotated[list[str] | None, typer.Option(help="a commit, oldest first; repeat for each build")] = None,
     case: Annotated[list[str] | None, typer.Option(help="a case that fails; repeat for more")] = None,
@@ -278,7 +281,7 @@ def bisect_command(
 
     configured = load_config(config)
     configured.target(target)
-    with show_waiting("Reading what runs recorded"):
+    with show_waiting("Reading the records of runs"):
         since = (
             find_failed_since(load_pending(open_store(configured)), target) if not (case and good and bad) else None
         )

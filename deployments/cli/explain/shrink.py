@@ -65,7 +65,8 @@ def find_target_with_case(config: Config, case_id: str, target: str | None) -> t
         raise ConfigError(f"no suite of {', '.join(names)} has a case {case_id}")
     if len(matches) > 1:
         raise ConfigError(
-            f"{case_id} is a case of {', '.join(name for name, _ in matches)}: name one with --target"
+            f"{case_id} is a case of several targets ({', '.join(name for name, _ in matches)}); choose one with "
+            "--target"
         )
     return matches[0]
 
@@ -73,18 +74,22 @@ def find_target_with_case(config: Config, case_id: str, target: str | None) -> t
 def shrink_command(
     case: Annotated[str, typer.Argument(help="the id of a case that fails")],
     *,
-    target: Annotated[str | None, typer.Option(help="the target, where several have the case")] = None,
+    target: Annotated[str | None, typer.Option(help="the target, if several targets have the case")] = None,
     turn: Annotated[
-        list[str] | None, typer.Option(help="ask this in place of the case's question; repeat for each turn")
+        list[str] | None,
+        typer.Option(help=("ask this question instead of the case's question; repeat for each turn")),
     ] = None,
-    url: Annotated[str | None, typer.Option(help="ask at this address of the target, not at its own")] = None,
+    url: Annotated[str | None, typer.Option(help="ask at this address instead of the target's own address")] = None,
     right_at: Annotated[
         str | None,
         typer.Option(
-            "--right-at", help="an address where the case is right: a shorter question must be right there"
+            "--right-at",
+            help=("the address of a build where the case is right; a shorter question must also be right there"),
         ),
     ] = None,
-    ask: Annotated[int | None, typer.Option(min=1, help="only ask, so many times, and leave nothing out")] = None,
+    ask: Annotated[
+        int | None, typer.Option(min=1, help="only ask the question this many times; do not shrink it")
+    ] = None,
     budget: Annotated[int, typer.Option(min=3, help="the most questions to ask")] = 40,
     config: ConfigOption = DEFAULT_CONFIG,
     allow_production: AllowProductionOption = None,
@@ -201,7 +206,7 @@ def format_shrunk(
     yield f"{plan.case.id} fails {shrunk.first_failed} of {shrunk.first_asked}: {draft.finding.split(': ', 1)[-1]}"
     if shrunk.turns == plan.case.turns:
         end = _format_shrink_end(shrunk, shrinker)
-        yield f"Nothing could be left out{end}. {plural(shrunk.probes, 'question')} asked."
+        yield f"No word of the question could be removed{end}. Lookout asked {plural(shrunk.probes, 'question')}."
     else:
         yield (
             f"Smallest question that still fails the same way, {shrunk.length} of "
@@ -210,23 +215,23 @@ def format_shrunk(
         )
         yield from (f"  {redact(turn)}" for turn in shrunk.turns)
         yield from _format_notes(shrinker, shrunk)
-        yield f"Draft {draft.id} is stored; to make gold of it: lookout gold grow --suite SUITE"
-    yield f"To see it again: {format_reproduce_command(plan, shrunk)}"
+        yield f"Draft {draft.id} is stored; to add it to the suite: lookout gold grow --suite SUITE"
+    yield f"To reproduce it: {format_reproduce_command(plan, shrunk)}"
 
 
 def _format_not_shrunk(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> str:
     counts = f"it failed {shrunk.first_failed} of {shrunk.first_asked}"
     if shrunk.end is ShrinkEnd.SILENT:
         return f"{plan.case.id} cannot be shrunk: no answer could be graded ({redact(shrinker.problem)}); {counts}."
-    return f"{plan.case.id} cannot be shrunk: {counts}, and what fails at most half of the time cannot be followed."
+    return f"{plan.case.id} cannot be shrunk: {counts}. A case must fail in more than half of its answers."
 
 
 def _format_shrink_end(shrunk: ShrunkQuestion, shrinker: CaseShrinker) -> str:
     match shrunk.end:
         case ShrinkEnd.BUDGET:
-            return "; the budget is used up, a smaller one may be left"
+            return "; the budget is used up, so a smaller question may exist"
         case ShrinkEnd.SILENT:
-            return f"; then answers stopped ({redact(shrinker.problem)}), a smaller one may be left"
+            return f"; then answers stopped ({redact(shrinker.problem)}), so a smaller question may exist"
         case _:
             return ""
 
@@ -238,8 +243,9 @@ def _format_notes(shrinker: CaseShrinker, shrunk: ShrunkQuestion) -> Iterator[st
     yield f"{plural(shrunk.probes, 'question')} asked{controls}."
     if shrinker.mark and shrinker.mark.kind in POINTLESS_QUESTION_FAILURES and shrinker.control is None:
         yield (
-            "Read it before you use it: a question that no longer asks for anything fails like this too. With "
-            "--right-at and the address of a build that is right, only questions that are right there are accepted."
+            "Read this question before you use it: a question without a request also fails like this. With "
+            "--right-at and the address of a build where the case is right, Lookout accepts only questions that "
+            "are right there."
         )
 
 

@@ -117,51 +117,51 @@ def _parse_min_score(min_score: float) -> dict[str, object]:
     if math.isfinite(min_score) and MAX_SHARE < min_score <= MAX_RATING:
         return {"min_rubric": min_score, "rating_needed": True}
     raise ConfigError(
-        f"--min-score {min_score:g}: accepted is 0 to 1 for the weighted score (0.98), or above 1 to 5 for the "
-        "average rating of the reports (4.0)"
+        f"--min-score {min_score:g} is not accepted; accepted: 0 to 1 for the weighted score (0.98), or above 1 "
+        "to 5 for the average rating of the reports (4.0)"
     )
 
 
 ResultsArgument = Annotated[
-    Path | None, typer.Argument(help="the results.json of a run, to evaluate it again; nothing is asked then")
+    Path | None, typer.Argument(help="the results.json of a run, to evaluate it again without asking")
 ]
 TargetOption = Annotated[
     str | None,
-    typer.Option(help="what to verify: a target of the configuration, or the address of a chat page or API"),
+    typer.Option(help="the target to verify: a name in the configuration, or the address of a chat page or API"),
 ]
 ConfigOrNoneOption = Annotated[
-    Path | None, typer.Option("--config", help="the configuration file; lookout.toml for a --target")
+    Path | None, typer.Option("--config", help="the configuration file; for a --target, lookout.toml")
 ]
 BaselineOption = Annotated[
     str,
     typer.Option(
-        help="what to compare with: auto (the last accepted run of the target that belonged to no pull "
-        "request), none, a run's id, or the path of its results.json"
+        help="the run to compare with: auto (the last accepted run of the target outside pull requests), none, a "
+        "run's id, or the path of its results.json"
     ),
 ]
 MinScoreOption = Annotated[
     float | None,
     typer.Option(
-        help="up to 1 the least weighted score (0.98), above 1 the least average rating of the reports, 1 to 5 "
-        "(4.0), which needs a judge that rates them, and enough of them to show a drop"
+        help="up to 1: the minimum weighted score (0.98); above 1: the minimum average rating of the reports, 1 "
+        "to 5 (4.0), which needs a judge and enough rated reports to show a drop"
     ),
 ]
 FailOnRegressionOption = Annotated[
     bool,
     typer.Option(
         "--fail-on-regression",
-        help="a significant regression against the baseline fails; a drop of the average rating by more than "
-        "0.3 always does, where enough ratings show it",
+        help="fail on a significant regression against the baseline. A drop of the average rating by more than "
+        "0.3 always fails, if enough ratings show it",
     ),
 ]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="a suite that is not balanced makes the run INCONCLUSIVE")
 ]
-JunitOption = Annotated[Path | None, typer.Option(help="write the cases here as JUnit XML too")]
+JunitOption = Annotated[Path | None, typer.Option(help="also write the cases to this file as JUnit XML")]
 NameOption = Annotated[
     str | None,
     typer.Option(
-        help="what the status and comment on GitHub are called, behind lookout/; left out: the configuration's "
+        help="the name of the status and the comment on GitHub, after lookout/; default: the configuration's "
         "folder in the repository, the target and the suite"
     ),
 ]
@@ -169,7 +169,10 @@ GithubOption = Annotated[
     bool,
     typer.Option(
         "--github",
-        help="in GitHub Actions: a comment, a commit status, the job's page, notes; needs GITHUB_TOKEN",
+        help=(
+            "in GitHub Actions: write a comment, a commit status, the job summary and annotations; needs "
+            "GITHUB_TOKEN"
+        ),
     ),
 ]
 
@@ -288,9 +291,9 @@ def _check_writable(file: Path) -> None:
         with tempfile.TemporaryFile(dir=file.parent):
             pass
     except OSError as error:
-        raise ConfigError(f"--junit {file}: cannot be written ({error.strerror}); name a file that can") from error
+        raise ConfigError(f"--junit {file} cannot be written ({error.strerror}); choose another file") from error
     if file.is_dir():
-        raise ConfigError(f"--junit {file}: is a folder; name a file in it")
+        raise ConfigError(f"--junit {file} is a folder; give a file")
 
 
 def _verify_target(
@@ -304,8 +307,8 @@ def _verify_target(
     config = complete_address(options.target or "", name, config, environment)
     if config.gate.rating_needed and config.judge is None:
         raise ConfigError(
-            f"an average rating of {config.gate.min_rubric:g} is asked for (--min-score above 1, or "
-            "gate.rating_needed), which a judge gives, and the configuration has no [judge]"
+            f"the configuration requires an average rating of {config.gate.min_rubric:g} (--min-score above 1, or "
+            "gate.rating_needed). Only a judge gives ratings, and the configuration has no [judge]"
         )
     load_named_baseline(options.baseline, get_runs_folder(config))
     load_suite(config.target(name).suite)  # it says what is wrong with it before anything hears of a run
@@ -378,7 +381,7 @@ def _reevaluate(
 ) -> tuple[JobResults | None, _GateResult | None]:
     """Evaluate a run's results with today's settings; it asks no warehouse, so ``auto`` finds no baseline."""
     if options.results is None:
-        raise AssertionError("without a target there are results")
+        raise AssertionError("internal error: the gate got neither a target nor results")
     config = load_config(options.config) if options.config else None
     settings = _build_settings(options, config.gate if config else GateSettings())
     runs = get_runs_folder(config) if config else options.results.parent.parent

@@ -92,8 +92,8 @@ class JobResults:
         token = environment.get(TOKEN_VARIABLE)
         if not token:
             raise ConfigError(
-                f"--github needs {TOKEN_VARIABLE}; in a workflow: env: {TOKEN_VARIABLE}: ${{{{ github.token }}}}, "
-                "with permissions pull-requests: write and statuses: write"
+                f"--github needs {TOKEN_VARIABLE}. In a workflow, set env: {TOKEN_VARIABLE}: ${{{{ github.token "
+                "}}, with permissions pull-requests: write and statuses: write"
             )
         self._job = job
         self.change = job.change
@@ -111,9 +111,9 @@ class JobResults:
             asked, errors = asyncio.run(self._place.read_change())
             self.change = job.change.fill_in(asked)
             for error in errors:
-                write_note(f"lookout: not known from GitHub: {error}\n")
+                write_note(f"lookout: GitHub did not give the facts about this job: {error}\n")
         if self.change.head is None:
-            write_note("GitHub: the commit to set a status on is not known, so none is set\n")
+            write_note("GitHub: the commit is unknown, so Lookout sets no status\n")
         self._place = replace(self._place, commit=self.change.head)
         self._at_start = replace(self._place, patience=build_status_retry_policy(utc_now))
 
@@ -142,10 +142,10 @@ class JobResults:
         if posted is not None and pull is not None:
             write_note(f"GitHub: {format_comment_result(posted, pull)}\n")
         if pull is None:
-            write_note("GitHub: this job belongs to no pull request, so there is no comment\n")
+            write_note("GitHub: this job does not belong to a pull request, so there is no comment\n")
         problems = [*wrong, *self._write_summary(report, cases, redact)]
         for problem in problems:
-            write_note(f"lookout: not on GitHub: {problem}\n")
+            write_note(f"lookout: could not write to GitHub: {problem}\n")
         if self._has_annotations:
             notes = [
                 *_list_post_failures(problems),
@@ -181,7 +181,7 @@ def disable_workflow_commands(environment: Mapping[str, str]) -> Generator[None]
 
 def _list_post_failures(problems: Sequence[NotifyError]) -> Iterator[Annotation]:
     for problem in problems:
-        yield Annotation(level=Level.WARNING, title="Lookout: not on GitHub", text=str(problem))
+        yield Annotation(level=Level.WARNING, title="Lookout could not write to GitHub", text=str(problem))
 
 
 def _list_annotations(

@@ -191,23 +191,26 @@ def _list_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator
         is_api = snapshot is not None and snapshot.browser is None and NoAnswerReason.BROWSER_LOST not in reasons
         yield get_advice(reasons.most_common(1)[0][0], is_api=is_api).replace("NAME", report.target.name)
         if is_api:
-            yield f"`lookout doctor {report.target.name}` asks the API one question and shows what comes back"
+            yield f"`lookout doctor {report.target.name}` asks the API one question and shows the response"
         else:
-            yield f"`lookout doctor {report.target.address}` shows what stands there, with a picture"
+            yield f"`lookout doctor {report.target.address}` shows the page at this address, with a picture"
     elif report.verdict is Verdict.FAIL:
-        yield "read the failed cases in the report; `lookout alerts list` shows what is broken and how to answer"
+        yield "read the failed cases in the report; `lookout alerts list` shows the open incidents"
         yield "if a reply is right, correct its gold or add the reply's words to `alternatives` of that case"
         if any(FailureKind.PII_DISCLOSURE in case.assessment.failure_kinds for case in cases):
             graders = f"[targets.{report.target.name}.graders]"
-            yield f"if it gave away a contact of your own, list it: public_contacts under {graders}"
+            yield f"if the reply contains a contact of your own, add it to public_contacts under {graders}"
     elif any(reason.kind is ReasonKind.DISPUTED for reason in report.reasons):
-        yield "read each disputed answer beside its gold: roll back if it is wrong, else mark its alert so"
+        yield (
+            "read each disputed answer and its gold. If the answer is wrong, roll back; if it is right, mark its "
+            "alert as a false alarm"
+        )
     elif report.judging is not None and report.judging.state is JudgeState.OFF:
         off = f"the judge is off ({report.judging.why})"
         yield _ALTERNATIVES
-        yield f"{off}: it would grade what rules cannot ([judge], docs/configuration.md)"
+        yield f"{off}: a judge would grade the answers that rules cannot grade ([judge], docs/configuration.md)"
     else:
-        yield "see in the report why cases are ungraded"
+        yield "read in the report why cases are ungraded"
         yield _ALTERNATIVES
 
 
@@ -268,7 +271,7 @@ def _format_rating(rubric: RubricAverage) -> str:
     rated = plural(len(rubric.ratings), "report")
     if rubric.clusters is not None and rubric.clusters < len(rubric.ratings):
         rated += f" of {plural(rubric.clusters, 'cluster')}"
-    shows = "" if rubric.detectable is None else f"; a drop of {rubric.detectable:.2f} would show"
+    shows = "" if rubric.detectable is None else f"; the smallest detectable drop is {rubric.detectable:.2f}"
     return escape(f"average {rubric.mean:.2f} [{rubric.low:.2f}, {rubric.high:.2f}] of 5, {rated}{shows}")
 
 

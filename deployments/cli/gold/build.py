@@ -36,28 +36,31 @@ def build_command(
     facts: Annotated[
         Path, typer.Option("--facts", help="a folder of fact sheets (*.json), one sheet, or rows (*.jsonl)")
     ],
-    out: Annotated[Path, typer.Option("--out", help="the suite; cases in it that no template made stay")],
+    out: Annotated[
+        Path, typer.Option("--out", help=("the suite; Lookout keeps its cases that do not come from a template"))
+    ],
     domain: Annotated[
         str | None,
         typer.Option(
-            help="the pack whose schema and templates are used: a name, or a folder as ./my_domain; "
-            "health_insurance when left out"
+            help="the pack with the schema and templates: a name, or a folder such as ./my_domain; default: "
+            "health_insurance"
         ),
     ] = None,
     language: Annotated[
-        list[str] | None, typer.Option(help="en, hi or hinglish, several times; as the templates say when left out")
+        list[str] | None,
+        typer.Option(help=("en, hi or hinglish; may be repeated; default: the languages of the templates")),
     ] = None,
-    why: Annotated[bool, typer.Option("--why", help="list each fact that made no case, with its reason")] = False,
+    why: Annotated[bool, typer.Option("--why", help="list each fact without a case, with the reason")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Make cases of facts: each template asks each policy, the gold traces to field and clause."""
     pack = domain or DEFAULT_DOMAINS[0]
     schema = load_schema(pack)
     book = load_templates(schema, pack)
-    with show_waiting(f"Making cases of {facts}"):
+    with show_waiting(f"Building cases from {facts}"):
         built = build_cases(read_sheets(facts, schema), schema, book, _parse_languages(language or (), book))
     if not built.cases:
-        raise GoldSetError(f"{facts}: no fact made a case; {_explain_no_cases(built.not_asked)}")
+        raise GoldSetError(f"{facts}: there is no case for any fact; {_explain_no_cases(built.not_asked)}")
     renewed = renew_template_cases(out, built.cases)
     if as_json:
         write_json(json.dumps(_to_json(out, built, renewed), ensure_ascii=False, indent=2) + "\n")
@@ -68,7 +71,7 @@ def build_command(
 
 def _explain_no_cases(not_asked: Sequence[NotAsked]) -> str:
     if not not_asked:
-        return "no template asks about any of its fields"
+        return "no template has a question about its fields"
     return "; ".join(f"{fact.field}: {fact.reason}" for fact in not_asked[:3])
 
 

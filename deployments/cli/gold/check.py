@@ -64,17 +64,17 @@ MAX_SHOWN = 10
 """Findings of one group that are printed; ``--json`` has all."""
 
 TITLES = {
-    SuiteCheck.UNREADABLE: "Lines that give no case",
+    SuiteCheck.UNREADABLE: "Lines that are not valid cases",
     SuiteCheck.SEVERITY: "Cases without a severity",
     SuiteCheck.PLACEHOLDER: "Placeholders and broken characters",
-    SuiteCheck.REFERENCE: "What is known about an issue",
-    SuiteCheck.LEAK: "Issues that hold their own answer",
+    SuiteCheck.REFERENCE: "References of issues",
+    SuiteCheck.LEAK: "Issues that contain their own answer",
     SuiteCheck.DUPLICATE: "Asked twice",
     SuiteCheck.CONTRADICTION: "Contradictions",
     SuiteCheck.DISCLOSURE: "Personal data",
     SuiteCheck.LANGUAGE: "Language",
-    SuiteCheck.SELF: "Golds that the rules cannot settle",
-    SuiteCheck.QUOTE: "Clauses that are not in their document",
+    SuiteCheck.SELF: "Golds that rules cannot decide",
+    SuiteCheck.QUOTE: "Clauses that are not in the document",
     SuiteCheck.MUTANTS: "Wrong answers that the graders miss",
     SuiteCheck.BALANCE: "Balance",
 }
@@ -128,8 +128,9 @@ def _format_reach(reach: SuiteReach) -> Iterator[str]:
 
 
 _HELP = (
-    "give each gold one claim; write `must_say` (--propose FILE drafts it, --accept FILE takes it); or "
-    'use a judge ([judge]), also a local model behind an OpenAI-compatible address (provider = "openai", base_url)'
+    "do one of these: give each gold one claim; write `must_say` (--propose FILE drafts it, --accept FILE takes "
+    "it over); use a judge ([judge]), which may be a local model behind an OpenAI-compatible address (provider = "
+    '"openai", base_url)'
 )
 
 
@@ -154,24 +155,24 @@ def _format_conclusion(must: int, should: int) -> str:
     if not must and not should:
         return "Nothing found."
     conclusion = f"{should} to look at" if should else ""
-    must_fix = f"{must} must be fixed" if must else "nothing must be fixed"
+    must_fix = f"{must} must be fixed" if must else "nothing to fix"
     return "; ".join(filter(None, (must_fix, conclusion))).capitalize() + "."
 
 
-_BEGIN = "begin the gold with yes or no, a figure or a short name; or leave it to the judge"
-_SAY_MORE = "say in the gold what is so (No, we are closed on Mondays), or leave it to the judge"
+_BEGIN = "begin the gold with yes or no, a figure or a short name, or leave the case to the judge"
+_SAY_MORE = 'write the true statement in the gold ("No, we are closed on Mondays"), or leave the case to the judge'
 _TO_DO = {
-    SAYS_MORE: "leave out of the gold what a right reply need not say; or leave it to the judge",
-    UNCLEAR: "leave replies without a yes or no to the judge; without one they stay ungraded",
-    CONDITION: "leave replies without a yes or no to the judge; without one they stay ungraded",
+    SAYS_MORE: "remove from the gold the words that a right reply does not need, or leave the case to the judge",
+    UNCLEAR: "use a judge: without one, replies without a yes or no stay ungraded",
+    CONDITION: "use a judge: without one, replies without a yes or no stay ungraded",
 }
 """What to do about a gold that passes word for word, by why a right reply in other words stays ungraded."""
 _SAY_IN_ANOTHER_LANGUAGE = (
-    "in a language that the rules do not read, only amounts, and golds of three words or more that the reply says "
-    "word for word, are graded without a judge: add such words of right replies to `alternatives`, or leave it to "
+    "rules do not read this language. Without a judge, they grade only amounts, and golds of three words or more "
+    "that the reply repeats word for word. Add the words of right replies to `alternatives`, or leave the case to "
     "the judge"
 )
-_CONTRADICTS_ITSELF = "say the gold so that it does not contradict or deny itself"
+_CONTRADICTS_ITSELF = "rewrite the gold so that it does not contradict itself"
 
 
 def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -> Iterator[GoldFinding]:
@@ -183,7 +184,7 @@ def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -
                 check=SuiteCheck.SELF,
                 weight=Weight.MUST,
                 places=(numbered.place,),
-                what=f"said word for word it would be called wrong: {graded.wrong}",
+                what=f"a reply with exactly these words would fail: {graded.wrong}",
                 do="correct its reference" if numbered.case.triage else _CONTRADICTS_ITSELF,
             )
         elif (left := _explain_judge_needed(graded) or _explain_bare_gold(numbered.case)) and not (
@@ -205,7 +206,7 @@ def _explain_bare_gold(case: GoldCase) -> str:
     word = case.gold.strip(" .!").lower()
     if case.alternatives or case.expected_refusal or word not in YES_WORDS | NO_WORDS:
         return ""
-    return f"a bare {word}: a right reply that says it in other words may stay open without a judge"
+    return f"a bare {word}: without a judge, a right reply in other words may stay ungraded"
 
 
 def _explain_judge_needed(graded: RightReply) -> str:
@@ -213,7 +214,10 @@ def _explain_judge_needed(graded: RightReply) -> str:
     if graded.open:
         return f"only a judge can pass it: {graded.open}"
     if graded.open_otherwise:
-        return f"it passes word for word; in other words it may stay open without a judge: {graded.open_otherwise}"
+        return (
+            "a reply with exactly these words passes; without a judge, other words may stay ungraded: "
+            f"{graded.open_otherwise}"
+        )
     return ""
 
 
@@ -234,10 +238,10 @@ def find_missed_mutants(
                 check=SuiteCheck.MUTANTS,
                 weight=Weight.SHOULD if is_hard else Weight.MUST,
                 places=(places[mutant.case_id].place,),
-                what=f"a reply with {mutant.operator.replace('_', ' ')} is passed as right",
+                what=f"a wrong reply passes ({mutant.operator.replace('_', ' ')})",
                 do="configure a judge: it confirms severity-3 answers that rules pass"
                 if is_hard
-                else "say in the gold what such a reply lacks; `lookout gold mutants` shows it",
+                else "add to the gold the part that this reply lacks; `lookout gold mutants` shows the reply",
             )
 
 
@@ -253,7 +257,7 @@ def _find_undefended_golds(
             check=SuiteCheck.MUTANTS,
             weight=Weight.MUST,
             places=tuple(places[case_id].place for case_id in sorted(left)[:5]),
-            what=f"of {plural(len(left), 'gold')} the graders catch no severity-3 mutants that state a wrong fact",
+            what=f"for {plural(len(left), 'gold')} the graders catch no severity-3 mutant with a wrong fact",
             do=_HELP,
         )
 
@@ -270,8 +274,8 @@ def _find_low_rate(graded: Sequence[GradedMutant], places: dict[str, NumberedCas
         check=SuiteCheck.MUTANTS,
         weight=Weight.MUST,
         places=tuple(places[case_id].place for case_id, _ in by_case),
-        what=f"the graders catch {counts.rate:.0%} of {counts.mutants} severity-3 mutants without a judge; "
-        f"{SEVERE_FLOOR:.0%} are wanted. Missed: {worst}",
+        what=f"the graders catch {counts.rate:.0%} of {counts.mutants} severity-3 mutants without a judge; the "
+        f"target is {SEVERE_FLOOR:.0%}. Missed: {worst}",
         do="give these golds a figure, a yes or no, or a short name; or configure a judge",
     )
 
@@ -280,20 +284,22 @@ def check_command(
     suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
     *,
     documents: Annotated[
-        Path | None, typer.Option(help="a folder with the documents as text: clauses are looked up in them")
+        Path | None,
+        typer.Option(help=("a folder with the documents as text, to check that they contain the clauses")),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", help="take a target's graders and the gate from this configuration")
+        Path | None,
+        typer.Option("--config", help=("use the gate and the graders of a target from this configuration")),
     ] = None,
-    target: Annotated[str | None, typer.Option(help="which target of the configuration")] = None,
+    target: Annotated[str | None, typer.Option(help="the target in the configuration")] = None,
     mutants: Annotated[
-        bool, typer.Option("--mutants/--no-mutants", help="try wrong replies on the severity-3 cases")
+        bool, typer.Option("--mutants/--no-mutants", help="test the severity-3 cases with wrong replies")
     ] = True,
     propose: Annotated[
-        Path | None, typer.Option(help="write a draft of must_say for each gold that rules cannot decide")
+        Path | None, typer.Option(help="write to this file a must_say draft for each gold that rules cannot decide")
     ] = None,
     accept: Annotated[
-        Path | None, typer.Option(help="add the drafts that are left in this file to the suite, then check it")
+        Path | None, typer.Option(help="add the drafts in this file to the suite, then check the suite")
     ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
@@ -334,9 +340,9 @@ def _write_proposals(path: Path, cases: Sequence[GoldCase]) -> None:
     drafts = [draft for case in cases if (draft := draft_must_say(case))]
     write_drafts(path, drafts)
     write_note(
-        f"{path}: {plural(len(drafts), 'draft')} for {plural(len(cases), 'gold')} that rules cannot decide. "
-        "A reply that says all of a case's must_say is right: read each, change or delete it, then --accept the "
-        "file.\n"
+        f"{path}: {plural(len(drafts), 'draft')} for {plural(len(cases), 'gold')} that rules cannot decide. Read "
+        "each draft, and change or delete it. Then use --accept. A reply that contains every must_say phrase of a "
+        "case counts as right.\n"
     )
 
 
@@ -369,8 +375,8 @@ def list_findings(
 
 
 _BALANCE = (
-    "no fault in a small suite: add such cases (`lookout gold starter adversarial` has twenty), or say in [gate] "
-    "what yours needs: min_severity_3_cases, [gate.themes]"
+    "this is not a fault in a small suite. Add such cases (`lookout gold starter adversarial` has twenty), or set "
+    "the needs of your suite in [gate]: min_severity_3_cases, [gate.themes]"
 )
 
 

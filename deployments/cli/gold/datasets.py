@@ -53,10 +53,12 @@ BAR_AFTER_S: Final = 2.0
 DEFAULT_LISTED: Final = 20
 
 DatasetArgument = Annotated[str, typer.Argument(help="the dataset: langsmith:NAME or langfuse:NAME")]
-SuiteFileOption = Annotated[Path | None, typer.Option("--suite", help="the suite; the target's when left out")]
-TargetOption = Annotated[str | None, typer.Option("--target", help="whose suite; the only target when left out")]
-YesOption = Annotated[bool, typer.Option("--yes", help="write without asking, for scripts")]
-MostOption = Annotated[int, typer.Option(min=1, help="how many cases of each group to list")]
+SuiteFileOption = Annotated[Path | None, typer.Option("--suite", help="the suite; default: the target's suite")]
+TargetOption = Annotated[
+    str | None, typer.Option("--target", help=("the target whose suite is used; default: the only target"))
+]
+YesOption = Annotated[bool, typer.Option("--yes", help="write without confirmation, for scripts")]
+MostOption = Annotated[int, typer.Option(min=1, help="the number of cases to list in each group")]
 
 
 def is_dataset_address(written: str) -> bool:
@@ -89,7 +91,7 @@ def build_request(written: str, config: Path, suite: Path | None, target: str | 
         ]
         names = matching or list(loaded.targets)
         if len(names) > 1:
-            raise ConfigError(f"--target: {config} has several; one of {', '.join(names)} is needed")
+            raise ConfigError(f"{config} has several targets; choose one with --target: {', '.join(names)}")
         target = names[0]
     configured = loaded.target(target)
     return DatasetRequest(address, suite or configured.suite, target, configured, loaded)
@@ -127,14 +129,17 @@ def _confirm_write(action: str, *, yes: bool) -> bool:
     if yes:
         return True
     if not sys.stdin.isatty():
-        raise ConfigError(f"nothing was written: nobody can be asked here; with --yes it would {action}")
+        raise ConfigError(
+            "nothing was written: there is no terminal to ask for confirmation. With --yes this command would "
+            f"{action}"
+        )
     return ReviewScreen().confirm(f"{action[0].upper()}{action[1:]}?")
 
 
 def _require_dataset(request: DatasetRequest, compared: ComparedDataset) -> Dataset:
     """Return the dataset. Raises `ConfigError` where there is none."""
     if compared.dataset is None:
-        raise ConfigError(f"{request.address}: there is no dataset of that name; lookout gold push makes one")
+        raise ConfigError(f"{request.address} does not exist; `lookout gold push` creates the dataset")
     return compared.dataset
 
 
@@ -144,11 +149,11 @@ def push_command(
     suite: SuiteFileOption = None,
     target: TargetOption = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="overwrite what people changed in the dataset since the last push")
+        bool, typer.Option("--overwrite", help="overwrite people's changes in the dataset since the last push")
     ] = False,
     prune: Annotated[
         bool,
-        typer.Option("--prune", help="delete cases of ours that the suite has no more; never people's entries"),
+        typer.Option("--prune", help="delete pushed cases that are no longer in the suite; never people's entries"),
     ] = False,
     yes: YesOption = False,
     most: MostOption = DEFAULT_LISTED,
@@ -206,8 +211,8 @@ def _report_push_conflicts(
 ) -> ExitCode:
     print_text(
         f"\n{plural(plan.blocked, 'case was', 'cases were')} changed in the dataset since the last push, so "
-        f"nothing was written. To take the changes over: lookout gold pull {request.address}; to overwrite them: "
-        "--overwrite",
+        f"nothing was written. To copy the changes into the suite: lookout gold pull {request.address}; to "
+        "overwrite them: --overwrite",
         err=options.as_json,
     )
     if options.as_json:
@@ -234,9 +239,9 @@ def _report_push(
         f"{plural(len(suite.cases), 'case')} of {request.suite}, tagged {build_dataset_tag(suite)}\n{dataset.url}"
     )
     if diff.removed and not plan.deleted:
-        print_text(f"{plural(len(diff.removed), 'case')} that only the dataset has stayed; --prune deletes such")
+        print_text(f"Kept {plural(len(diff.removed), 'case')} that only the dataset has; --prune deletes them")
     if diff.people:
-        print_text(f"To make drafts of what people added there: lookout gold pull {request.address}")
+        print_text(f"To make drafts from people's new entries: lookout gold pull {request.address}")
     return ExitCode.PASS
 
 
@@ -250,14 +255,14 @@ def pull_command(
     suite: SuiteFileOption = None,
     target: TargetOption = None,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="take the dataset's case also where the suite has changed it")
+        bool, typer.Option("--overwrite", help="use the dataset's case even if the suite has changed it")
     ] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="remove cases from the suite that the dataset has not")
+        bool, typer.Option("--prune", help="remove cases from the suite that are not in the dataset")
     ] = False,
     yes: YesOption = False,
     by: Annotated[
-        str | None, typer.Option("--as", help="who pulls; asked once and remembered when left out")
+        str | None, typer.Option("--as", help="your name; if missing, Lookout asks once and remembers it")
     ] = None,
     most: MostOption = DEFAULT_LISTED,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -359,16 +364,17 @@ def _report_pull(
     ahead = len(diff.select_changed_by(ChangedBy.SUITE)) + len(diff.added)
     if ahead and not options.overwrite:
         print_text(
-            f"{plural(ahead, 'case')} of the suite are not in the dataset like this: lookout gold push writes them"
+            f"The dataset lacks the present form of {plural(ahead, 'case')} of the suite: `lookout gold "
+            "push` writes them"
         )
     if plan.conflicts:
         print_text(
-            f"{plural(plan.conflicts, 'conflict')}: the suite's own case stays; --overwrite takes the dataset's"
+            f"{plural(plan.conflicts, 'conflict')}: the suite's case is kept; --overwrite uses the dataset's case"
         )
     if drafts:
         print_text(
-            f"{plural(len(drafts), 'draft')} of what people added. None is gold yet: "
-            f"lookout gold grow --suite {request.suite}"
+            f"{plural(len(drafts), 'draft')} from people's new entries. Not gold yet; to review: lookout gold "
+            f"grow --suite {request.suite}"
         )
     return result
 

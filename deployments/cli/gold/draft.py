@@ -55,10 +55,8 @@ def find_graders(config: Config, suite: Path | None) -> tuple[GraderSettings, Do
     return GraderSettings(), load_domain()
 
 
-DraftsOption = Annotated[Path, typer.Option("--drafts", help="where drafts are stored, JSON lines")]
-ModelOption = Annotated[
-    str | None, typer.Option("--model", help="a model of [[judge.models]]; the first one when left out")
-]
+DraftsOption = Annotated[Path, typer.Option("--drafts", help="the file for the drafts, JSON lines")]
+ModelOption = Annotated[str | None, typer.Option("--model", help="a model of [[judge.models]]; default: the first")]
 DEFAULT_DRAFTS: Final = Path("gold-drafts.jsonl")
 
 
@@ -83,14 +81,16 @@ def draft_command(
     document: Annotated[Path, typer.Option("--document", help="plain text or Markdown, UTF-8")],
     count: Annotated[int, typer.Option("--count", min=1, max=40, help="how many questions")] = 5,
     name: Annotated[
-        str | None, typer.Option("--name", help="what the document is called; its file's name when left out")
+        str | None, typer.Option("--name", help="the name of the document; default: the name of the file")
     ] = None,
     citation: Annotated[
-        str | None, typer.Option("--citation", help="text that a citation of the answers must contain")
+        str | None, typer.Option("--citation", help="a text that a citation of each answer must contain")
     ] = None,
-    language: Annotated[Language, typer.Option("--language", help="what the questions are in")] = Language.ENGLISH,
+    language: Annotated[
+        Language, typer.Option("--language", help="the language of the questions")
+    ] = Language.ENGLISH,
     suite: Annotated[
-        Path | None, typer.Option("--suite", help="a suite whose questions are not to be asked again")
+        Path | None, typer.Option("--suite", help="a suite whose questions must not be drafted again")
     ] = None,
     drafts: DraftsOption = DEFAULT_DRAFTS,
     model: ModelOption = None,
@@ -182,7 +182,7 @@ def _print_summary(
     write_text("\n".join(lines) + "\n" + format_refused(refused) + f"cost: {cost}\n")
     if added:
         suite = options.suite or "SUITE"
-        write_text(f"None is gold yet: lookout gold review {options.drafts} --suite {suite}\n")
+        write_text(f"Not gold yet; to review: lookout gold review {options.drafts} --suite {suite}\n")
 
 
 def _print_json(

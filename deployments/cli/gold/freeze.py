@@ -37,13 +37,13 @@ def freeze_command(
     suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
     *,
     into: Annotated[
-        Path | None, typer.Option(help="the folder of frozen versions; `frozen` beside the suite when left out")
+        Path | None, typer.Option(help="the folder of frozen versions; default: `frozen` next to the suite")
     ] = None,
-    note: Annotated[str, typer.Option(help="why this version was made")] = "",
+    note: Annotated[str, typer.Option(help="the reason for this version")] = "",
     verify: Annotated[
-        bool, typer.Option("--verify", help="only say whether the suite is its newest frozen version")
+        bool, typer.Option("--verify", help="only check whether the suite is its newest frozen version")
     ] = False,
-    unchecked: Annotated[bool, typer.Option("--unchecked", help="freeze also what must be fixed")] = False,
+    unchecked: Annotated[bool, typer.Option("--unchecked", help="freeze even if something must be fixed")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Freeze a suite: a numbered copy with its hash and counts. Exit code 1 when it must be fixed first."""
@@ -76,7 +76,7 @@ def _is_sound(suite: Path, *, as_json: bool) -> bool:
     must = [finding for finding in findings if finding.weight is Weight.MUST]
     if must:
         print_text(format_findings(suite, [case_line.case for case_line in numbered.cases], must), err=as_json)
-        print_text("Not frozen; fix it, or freeze it with --unchecked.", err=as_json)
+        print_text("Not frozen. Fix the suite, or freeze it with --unchecked.", err=as_json)
     return not must
 
 
@@ -104,7 +104,7 @@ def _verify_frozen(suite: Suite, file: Path, folder: Path) -> ExitCode:
         print_text(f"{suite.name} is version {newest.version}, unchanged")
         return ExitCode.PASS
     against = f"differs from version {newest.version}" if newest else "was never frozen"
-    print_text(f"{suite.name} {against}; `lookout gold freeze {file}` makes the next version")
+    print_text(f"{suite.name} {against}; `lookout gold freeze {file}` creates the next version")
     return ExitCode.FAIL
 
 
@@ -113,9 +113,12 @@ Version = Annotated[str, typer.Argument(help="a suite, the manifest of a frozen 
 
 def diff_command(
     old: Version,
-    new: Annotated[str | None, typer.Argument(help="the same; the target's suite beside a dataset")] = None,
+    new: Annotated[
+        str | None,
+        typer.Argument(help=("the second suite, manifest or dataset; default after a dataset: the target's suite")),
+    ] = None,
     *,
-    most: Annotated[int, typer.Option(min=1, help="how many cases of each group to list")] = 20,
+    most: Annotated[int, typer.Option(min=1, help="the number of cases to list in each group")] = 20,
     target: TargetOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
@@ -125,11 +128,11 @@ def diff_command(
     files = [Path(name) for name in (old, new) if name is not None and not is_dataset_address(name)]
     if datasets:
         if len(datasets) > 1:
-            raise ConfigError("one of the two must be a suite: two datasets are not compared")
+            raise ConfigError("one of the two must be a suite; Lookout does not compare two datasets")
         suite = files[0] if files else None
         return compare_command(datasets[0], suite, target, config, most=most, as_json=as_json)
     if len(files) == 1:
-        raise ConfigError(f"what is {old} compared with? Accepted: another suite, a manifest, or a dataset")
+        raise ConfigError(f"name the second suite to compare {old} with: a suite, a manifest, or a dataset")
     return _diff_files(*files, most=most, as_json=as_json)
 
 

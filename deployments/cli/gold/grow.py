@@ -71,7 +71,7 @@ class GrowItem(NamedTuple):
 def build_draft_view(item: GrowItem) -> RenderableType:
     """Build the draft's view, with the reason for its severity and duplicates."""
     table = build_label_table(build_rows(*item), redact)
-    cut = "Only excerpts of this conversation were stored: complete the question before you say yes."
+    cut = "Only excerpts of this conversation were stored. Complete the question before you accept it."
     return Group(table, Text(cut, style="yellow")) if item.candidate.draft.cut else table
 
 
@@ -90,10 +90,12 @@ def build_rows(candidate: DraftCandidate, severity: Severity) -> list[tuple[str,
     if candidate.same_as:
         more = len(candidate.same_as)
         rows.append(
-            ("the same", f"{plural(more, 'more draft asks', 'more drafts ask')} this; one answer decides all")
+            ("the same", f"{plural(more, 'more draft asks', 'more drafts ask')} this; your decision counts for all")
         )
     if candidate.asked_by is not None:
-        rows.append(("asked by", f"{candidate.asked_by} of the suite already: [n], unless it asks something else"))
+        rows.append(
+            ("asked by", (f"{candidate.asked_by} already asks this: press [n], unless this question is different"))
+        )
     return rows
 
 
@@ -125,8 +127,8 @@ def draft_conversation(store: Store, conversation_id: str, config: Config | None
     conversation = load_graded_conversation(store, run_id, case_id, wait_s=WAIT_S) if case_id else None
     if conversation is None:
         raise ConfigError(
-            f"--take {conversation_id}: no such conversation is stored; accepted: RUN/CASE, as the table "
-            "results shows them to `lookout sql`"
+            f"--take {conversation_id}: this conversation is not stored; accepted: RUN/CASE from the table "
+            "results (`lookout sql`)"
         )
     patterns = find_graders(config, conversation.target)[0].account_patterns
     append_draft(
@@ -147,11 +149,9 @@ def print_drafts_to_review(waiting: Sequence[DraftCandidate]) -> None:
     for number, item in enumerate(_build_grow_items(waiting), start=1):
         screen.show(f"{number} of {len(waiting)}", build_draft_view(item))
     if waiting:
-        screen.say("To make gold of them: lookout gold grow --suite SUITE")
+        screen.say("To add them to a suite: lookout gold grow --suite SUITE")
     else:
-        screen.say(
-            'No draft waits. `lookout alerts draft ID` and Slack\'s "Add to gold" make some, so does --take.'
-        )
+        screen.say('No drafts. To create some, use `lookout alerts draft ID`, Slack\'s "Add to gold", or --take.')
 
 
 def print_waiting_json(waiting: Sequence[DraftCandidate]) -> None:
@@ -173,12 +173,13 @@ TYPE = "incident"
 def grow_command(
     *,
     suite: Annotated[
-        Path | None, typer.Option("--suite", help="the suite that cases join; without it, what waits is listed")
+        Path | None,
+        typer.Option("--suite", help=("the suite for the accepted cases; without it, only list the drafts")),
     ] = None,
     take: Annotated[
-        str | None, typer.Option("--take", help="RUN/CASE: make a draft of this conversation first")
+        str | None, typer.Option("--take", help="RUN/CASE: first create a draft of this conversation")
     ] = None,
-    target: Annotated[str | None, typer.Option("--target", help="of this target only")] = None,
+    target: Annotated[str | None, typer.Option("--target", help="only drafts of this target")] = None,
     by: ByOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
@@ -217,7 +218,7 @@ def _review_open_drafts(review: GrowReview, waiting: Sequence[DraftCandidate]) -
     decisions = review.session.run(_build_grow_items(left), len(left))
     joined, rejected = decisions[Decision.ACCEPTED], decisions[Decision.REJECTED]
     open_count = len(left) - joined - rejected
-    review.screen.say(f"{joined} joined {review.suite}, {rejected} not wanted, {open_count} left.")
+    review.screen.say(f"{joined} added to {review.suite}, {rejected} rejected, {open_count} left.")
 
 
 def check_draft_case(candidate: DraftCandidate, case: GoldCase, config: Config | None) -> MutationOutcome:
@@ -306,13 +307,13 @@ class GrowReview:
         asked = self.screen.ask_line("question (Enter keeps it)") or draft.turns[-1]
         draft = draft.reword(redact(asked))
         if refusal:
-            gold = self.screen.ask_line("Why must it refuse? One line:")
+            gold = self.screen.ask_line("Why must the application refuse? One line:")
         else:
-            proposed = " (Enter takes what is proposed)" if draft.gold else ""
+            proposed = " (Enter accepts the proposal)" if draft.gold else ""
             gold = self.screen.ask_line(f"The right answer, one line{proposed}:") or draft.gold or ""
         kind = self.screen.ask_line(f"type (Enter: {TYPE})") or TYPE
         if not gold:
-            self.screen.say("Without a right answer it is no case. Nothing was changed.", "yellow")
+            self.screen.say("A case must have a right answer. Nothing was changed.", "yellow")
             return None
         try:
             return build_case_from_draft(draft, gold, refusal=refusal, severity=severity, kind=kind)
@@ -326,10 +327,10 @@ class GrowReview:
         detected = outcome.detection is MutationVerdict.DETECTED
         self.screen.say(redact(outcome.reason), "green" if detected else "yellow")
         if outcome.detection in {MutationVerdict.GOLD_FAILS, MutationVerdict.MISSED}:
-            self.screen.say("It does not join like this. Write another gold, or say that it is not wanted.")
+            self.screen.say("This case cannot be added. Write another gold, or reject the draft.")
             return False
         if not detected and not self.screen.confirm(
-            "Without a judge nobody knows whether a grader catches the bad reply. Join all the same?"
+            "Without a judge Lookout cannot test whether a grader catches the bad reply. Add the case anyway?"
         ):
             return False
         join_draft_case(self.store, self.suite, candidate, case, outcome, by=self.person, at=utc_now())

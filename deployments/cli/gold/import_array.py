@@ -31,17 +31,17 @@ def import_command(
         ),
     ],
     *,
-    out: Annotated[Path, typer.Option("--out", help="the suite to write; it must not be there yet")],
+    out: Annotated[Path, typer.Option("--out", help="the suite to write; the file must not exist")],
     severity: Annotated[
         list[str] | None,
         typer.Option(
-            help="for rows without one: TYPE=1, 2 or 3 for each question_type, or a bare number; never guessed"
+            help="severity of rows without one: TYPE=1, 2 or 3 for each question_type, or a number for all"
         ),
     ] = None,
 ) -> ExitCode:
     """Take over questions from a table, or a suite of another project; severities that it lacks are given here."""
     if out.exists():
-        raise GoldSetError(f"{out} is there already; name a new file, or remove it first")
+        raise GoldSetError(f"{out} already exists; choose a new file, or remove it first")
     severities = _parse_severities(severity or ())
     imported = import_gold_array(
         array, severity_for=lambda kind, case_id: _find_severity(kind, case_id, severities)
@@ -53,8 +53,8 @@ def import_command(
     for (kind, level), count in sorted(counts.items()):
         print_text(f"  severity {level}  {count:4}  {kind}")
     for row in imported.renamed:
-        print_text(f"  row {row.row}: {row.given} was taken, it is {row.id} now")
-    print_text(f"`lookout gold check {out}` says what must be fixed.")
+        print_text(f"  row {row.row}: {row.given} is already used; the new id is {row.id}")
+    print_text(f"`lookout gold check {out}` lists the faults to fix.")
     return ExitCode.PASS
 
 
@@ -64,7 +64,7 @@ def _parse_severities(options: Sequence[str]) -> dict[str, Severity]:
         match = re.fullmatch(r"(?:(?P<type>[^=]+)=)?(?P<level>[123])", option.strip())
         if match is None:
             raise GoldSetError(
-                f"--severity {option!r}: TYPE=1, 2 or 3 is accepted, or a bare number for all others"
+                f"--severity {option!r} is not valid; accepted: TYPE=1, 2 or 3, or a number for all other types"
             )
         severities[match["type"] or OTHER_TYPES] = Severity(int(match["level"]))
     return severities
@@ -73,8 +73,6 @@ def _parse_severities(options: Sequence[str]) -> dict[str, Severity]:
 def _find_severity(kind: str, case_id: str, severities: dict[str, Severity]) -> Severity:
     severity = severities.get(kind, severities.get(OTHER_TYPES))
     if severity is None:
-        by_type = (
-            f"--severity {kind}=2, or a bare number for all types that are not named" if kind else "--severity 2"
-        )
+        by_type = f"--severity {kind}=2, or a number for all other types" if kind else "--severity 2"
         raise GoldSetError(f"{case_id} has no severity{f' for the type {kind!r}' if kind else ''}; add {by_type}")
     return severity

@@ -34,11 +34,11 @@ def load_graders(config: Path | None, target: str | None) -> tuple[GraderSetting
     """Load the grader settings and domain of ``target`` in ``config``, of its only target, or the defaults."""
     if config is None:
         if target is not None:
-            raise ConfigError(f"--target {target} needs --config with the configuration that has it")
+            raise ConfigError(f"--target {target} needs --config with the configuration of the target")
         return GraderSettings(), load_domain()
     loaded = load_config(config)
     if target is None and len(loaded.targets) > 1:
-        raise ConfigError(f"{config} has several targets; name one with --target: {', '.join(loaded.targets)}")
+        raise ConfigError(f"{config} has several targets; choose one with --target: {', '.join(loaded.targets)}")
     settings = loaded.target(target or next(iter(loaded.targets)))
     return settings.graders, settings.domain
 
@@ -56,10 +56,10 @@ def mutants_command(
     suite: Annotated[Path, typer.Argument(help="the suite, JSON lines")],
     *,
     config: Annotated[
-        Path | None, typer.Option("--config", help="take a target's grader settings from this configuration")
+        Path | None, typer.Option("--config", help="use a target's grader settings from this configuration")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="which target of the configuration")] = None,
-    missed: Annotated[int, typer.Option(min=0, help="how many missed mutants to show")] = 5,
+    target: Annotated[str | None, typer.Option(help="the target in the configuration")] = None,
+    missed: Annotated[int, typer.Option(min=0, help="the number of missed mutants to show")] = 5,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Make known-bad mutants of every gold, and count how many the graders catch without a judge."""
@@ -90,7 +90,9 @@ def has_enough_caught(counts: MutationScores) -> bool:
 def _format_summary(path: Path, left_out: int, counts: MutationScores) -> Iterator[str]:
     yield f"{path}: {plural(counts.whole.mutants, 'mutant')} of {plural(counts.cases, 'case')}"
     if left_out:
-        yield f"  {plural(left_out, 'case')} left out, whose own gold fails: `lookout gold check` names them"
+        yield (
+            f"  {plural(left_out, 'case')} skipped, because the gold itself fails: `lookout gold check` lists them"
+        )
     yield ""
     yield f"  {'what was done':20} {'mutants':>7} {'caught':>7} {'judge':>6} {'passed':>6}  by"
     for count in (*counts.by_operator, *counts.by_severity, counts.whole):
@@ -98,9 +100,9 @@ def _format_summary(path: Path, left_out: int, counts: MutationScores) -> Iterat
     severe, plain = counts.severe, counts.severe_without_personal_data
     yield ""
     yield (
-        f"The graders catch {severe.caught} of {plural(severe.mutants, 'mutant')} of severity 3: {severe.rate:.1%} "
-        f"[{severe.low:.1%}, {severe.high:.1%}]; of the {plain.mutants} that contradict their gold "
-        f"{plain.rate:.1%}. Wanted: {SEVERE_FLOOR:.0%} of these, and none passed as right."
+        f"The graders catch {severe.caught} of {plural(severe.mutants, 'mutant')} of severity 3: "
+        f"{severe.rate:.1%} [{severe.low:.1%}, {severe.high:.1%}]; of the {plain.mutants} that contradict their "
+        f"gold {plain.rate:.1%}. The target is {SEVERE_FLOOR:.0%} of these, and none passed as right."
     )
     if hard := counts.misplaced:
         yield (

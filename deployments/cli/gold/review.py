@@ -47,8 +47,8 @@ from monitors.reports.invisible import show_invisible
 
 SEVERITIES: Final = {str(int(severity)): severity for severity in Severity}
 KEYS = "[y]es, it is gold  [n]o  [e]dit  [1] [2] [3] severity  [s]kip for now  [q]uit"
-WHY_NOT: Final = "Why not? One line, or only Enter:"
-NO_CASE: Final = "That is no case: a type has letters, digits and _ only. Nothing was changed."
+WHY_NOT: Final = "Reason, one line (or press Enter):"
+NO_CASE: Final = "Not a valid case: a type may contain only letters, digits and _. Nothing was changed."
 SET_BY: Final = "set by "
 """The beginning of the reason of a severity that a person has chosen."""
 
@@ -114,7 +114,7 @@ class DraftReview:
         """Accept the draft as gold, unless it has a problem."""
         reason = explain_bad_draft(draft, self.graders, self.domain)
         if reason:
-            self.screen.say(f"This cannot be gold yet: {reason}. Edit it, or say no.", "yellow")
+            self.screen.say(f"This draft cannot become gold yet: {reason}. Edit it, or reject it.", "yellow")
             return None
         accept_draft(self.drafts, self.suite, draft, by=self.person, at=utc_now())
         return Decision.ACCEPTED
@@ -180,26 +180,33 @@ def build_ground_rows(draft: GoldDraft) -> tuple[list[tuple[str, str]], str]:
         return [where, ("question", original.question), ("gold", original.gold)], ""
     quote = draft.quote
     if quote is None:
-        raise AssertionError("a draft has a quote or an original")
+        raise AssertionError("internal error: a draft must have a quote or an original")
     before_rows = [("before", f"… {_join_lines(quote.before)}")] if quote.before.strip() else []
     after_rows = [("after", f"{_join_lines(quote.after)} …")] if quote.after.strip() else []
     where = ("document", f"{quote.document}, from character {quote.start:,}")
     return [where, *before_rows, ("clause", _join_lines(quote.text)), *after_rows], "clause"
 
 
-ByOption = Annotated[str | None, typer.Option("--as", help="who reviews; asked once and remembered when left out")]
+ByOption = Annotated[
+    str | None, typer.Option("--as", help=("your name; if missing, Lookout asks once and remembers it"))
+]
 
 
 def review_command(
     drafts: Annotated[Path, typer.Argument(help="the file of drafts")] = DEFAULT_DRAFTS,
     *,
-    suite: Annotated[Path, typer.Option("--suite", help="the suite that accepted cases join; made when not there")],
+    suite: Annotated[
+        Path, typer.Option("--suite", help=("the suite for accepted cases; created if it does not exist"))
+    ],
     by: ByOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: Annotated[
-        Path | None, typer.Option("--data-folder", help="where your name is remembered; the configuration's")
+        Path | None,
+        typer.Option(
+            "--data-folder", help=("the folder where your name is stored; default: from the configuration")
+        ),
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="show texts as they are, personal data too")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="show texts unredacted, with personal data")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Read each draft beside its clause and say yes, no, or how it must read. Only a yes makes it gold."""
@@ -220,13 +227,13 @@ def review_command(
     decisions = review.session.run(waiting, len(waiting))
     accepted, rejected = decisions[Decision.ACCEPTED], decisions[Decision.REJECTED]
     left = len(waiting) - accepted - rejected
-    screen.say(f"{accepted} joined {suite}, {rejected} rejected, {left} left in {drafts}.")
+    screen.say(f"{accepted} added to {suite}, {rejected} rejected, {left} left in {drafts}.")
     return ExitCode.PASS
 
 
 def format_cut_off(count: int, suite: object) -> str:
     """Format the note on cases that joined in a session which was killed before it marked them."""
-    return f"{count} joined {suite} before a session was cut off; that is noted now."
+    return f"{count} were already in {suite} from an interrupted session; they are now marked as accepted."
 
 
 def explain_bad_draft(draft: GoldDraft, graders: GraderSettings, domain: Domain) -> str:
@@ -235,17 +242,17 @@ def explain_bad_draft(draft: GoldDraft, graders: GraderSettings, domain: Domain)
     if draft.quote is not None:
         unfounded = find_missing_quantities(case.gold, draft.quote.text)
         if unfounded:
-            return f"the gold states {', '.join(unfounded)}, which the clause does not"
+            return f"the gold states {', '.join(unfounded)}, but the clause does not"
     if draft.original is not None:
         changed = [
             *list_quantity_differences(draft.original.question, case.question),
             *list_quantity_differences(draft.original.gold, case.gold),
         ]
         if changed:
-            return f"against the original, {', '.join(changed)}"
+            return f"compared with the original, {', '.join(changed)}"
     language = identify_language(case.question)
     if language is not case.language:
-        return f"the question reads as {language.value}, the case says {case.language.value}"
+        return f"the question is in {language.value}, but the case has language {case.language.value}"
     if find_private_data(f"{case.question}\n{case.gold}", graders.account_patterns):
-        return "it holds personal data"
+        return "it contains personal data"
     return explain_gold_failure(case, build_default_panel(graders, domain))

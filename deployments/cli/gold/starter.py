@@ -30,8 +30,8 @@ def starter_command(
     what: Annotated[
         StarterKind,
         typer.Argument(
-            help="adversarial: twenty severity-3 cases for any application; domain: a domain pack with an "
-            "example of facts, to be made your own"
+            help="adversarial: twenty severity-3 cases for any application; domain: a domain pack with example "
+            "facts, for you to edit"
         ),
     ],
     *,
@@ -39,7 +39,7 @@ def starter_command(
         Path | None,
         typer.Option(
             "--out",
-            help="a new file, or a folder for the pack (my_domain); adversarial cases are printed without it",
+            help="a new file, or a folder for the pack (my_domain); without it, adversarial cases are printed",
         ),
     ] = None,
 ) -> ExitCode:
@@ -48,7 +48,7 @@ def starter_command(
         write_json(ADVERSARIAL.read_text(encoding="utf-8"))
     elif what is StarterKind.ADVERSARIAL and out is not None:
         _copy_files({out: ADVERSARIAL})
-        print_text(f"{out}: twenty cases of severity 3. Look at them: lookout gold check {out}")
+        print_text(f"{out}: twenty cases of severity 3. To check them: lookout gold check {out}")
     else:
         _write_domain_pack(out or MY_PACK)
     return ExitCode.PASS
@@ -69,7 +69,9 @@ def _copy_files(copies: dict[Path, Path]) -> None:
     """Write all of them or none, and never over another file. Raises `ConfigError`."""
     existing = [str(place) for place in copies if place.exists() or place.is_symlink()]
     if existing:
-        raise ConfigError(f"nothing was written, as there is already {', '.join(existing)}; name another --out")
+        raise ConfigError(
+            f"nothing was written, because these files already exist: {', '.join(existing)}; give another --out"
+        )
     written: list[Path] = []
     place = Path()
     try:
@@ -81,4 +83,4 @@ def _copy_files(copies: dict[Path, Path]) -> None:
     except OSError as error:
         for path in written:
             path.unlink()
-        raise ConfigError(f"{place}: cannot be written ({error.strerror}); nothing was left there") from error
+        raise ConfigError(f"{place}: cannot be written ({error.strerror}); no file was left behind") from error

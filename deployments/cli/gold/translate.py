@@ -67,7 +67,7 @@ def parse_languages(text: str) -> tuple[Language, ...]:
     accepted = {language.value: language for language in ACCEPTED}
     unknown = [name for name in names if name not in accepted]
     if unknown or not names:
-        raise ConfigError(f"--to cannot be {text!r}; accepted: {', '.join(accepted)}, several with commas")
+        raise ConfigError(f"--to {text!r} is not valid; accepted: {', '.join(accepted)}, several with commas")
     return tuple(dict.fromkeys(accepted[name] for name in names))
 
 
@@ -76,7 +76,9 @@ def translate_command(
     *,
     to: Annotated[str, typer.Option("--to", help="hi, hinglish, or both with a comma")] = "hi,hinglish",
     case: Annotated[list[str] | None, typer.Option("--case", help="only this case, by id; may be repeated")] = None,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="most cases for each language")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help=("the maximum number of cases for each language"))
+    ] = None,
     drafts: DraftsOption = DEFAULT_DRAFTS,
     model: ModelOption = None,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -121,7 +123,7 @@ def _select_cases(suite: Path, case_ids: Sequence[str]) -> Sequence[GoldCase]:
     suite_cases = {case.id: case for case in cases}
     unknown = [case_id for case_id in case_ids if case_id not in suite_cases]
     if unknown:
-        raise ConfigError(f"{suite} holds no case {unknown[0]!r}")
+        raise ConfigError(f"{suite} has no case {unknown[0]!r}")
     if not case_ids:
         return cases
     pairs = {suite_cases[case_id].pair or case_id for case_id in case_ids}
@@ -143,10 +145,10 @@ def _print_json(drafts: Path, tally: _TranslateReport, cost: str) -> None:
 
 def _print_summary(suite: Path, drafts: Path, tally: _TranslateReport, cost: str) -> None:
     if not tally.asked:
-        write_text(f"Every English case of {suite} has its partners, in it or among the drafts.\n")
+        write_text(f"Every English case of {suite} already has its translations, in the suite or as drafts.\n")
         return
     lines = [f"{len(tally.added)} of {plural(tally.asked, 'translation')} wait in {drafts}:"]
     lines += [f"  {draft.case.question}\n    {draft.case.gold}" for draft in tally.added]
     write_text("\n".join(lines) + "\n" + format_refused(tally.result.refused) + f"cost: {cost}\n")
     if tally.added:
-        write_text(f"None is gold yet: lookout gold review {drafts} --suite {suite}\n")
+        write_text(f"Not gold yet; to review: lookout gold review {drafts} --suite {suite}\n")

@@ -29,7 +29,7 @@ def parse_kinds(text: str) -> tuple[VariantKind, ...]:
     names = [name.strip().replace("-", "_") for name in text.split(",") if name.strip()]
     accepted = {kind.value: kind for kind in VariantKind}
     if not names or any(name not in accepted for name in names):
-        raise ConfigError(f"--kinds cannot be {text!r}; accepted: {', '.join(accepted)}, several with commas")
+        raise ConfigError(f"--kinds {text!r} is not valid; accepted: {', '.join(accepted)}, several with commas")
     return tuple(dict.fromkeys(accepted[name] for name in names))
 
 
@@ -40,19 +40,21 @@ def vary_command(
         str, typer.Option("--kinds", help="paraphrase, typo, code_switch; several with commas")
     ] = "paraphrase,typo,code_switch",
     seed: Annotated[int, typer.Option("--seed", min=0, help="the same seed gives the same file")] = 1,
-    each: Annotated[int, typer.Option("--each", min=1, max=20, help="variants of each kind for a case")] = 1,
+    each: Annotated[
+        int, typer.Option("--each", min=1, max=20, help=("the number of variants of each kind for a case"))
+    ] = 1,
     output: Annotated[
-        Path | None, typer.Option("--output", help="where they go; SUITE-variants.jsonl when left out")
+        Path | None, typer.Option("--output", help="the output file; default: SUITE-variants.jsonl")
     ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Write other wordings of a suite's questions with the same expected answers. No model; always the same."""
     wanted = parse_kinds(kinds)
     if not suite.name:
-        raise ConfigError(f"{suite} is not a file: name the suite, JSON lines")
+        raise ConfigError(f"{suite} is not a file; give a suite (JSON lines)")
     goal = output or suite.with_name(f"{suite.stem}-variants.jsonl")
     if goal.resolve() == suite.resolve():
-        raise ConfigError(f"--output {goal} is the suite itself; variants have a file of their own")
+        raise ConfigError(f"--output {goal} is the suite itself; give another file")
     varied = make_variants(load_suite(suite).cases, wanted, seed=seed, per_kind=each)
     lines = [format_case_line(case) for case in varied.cases]
     if not lines:

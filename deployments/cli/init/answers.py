@@ -53,13 +53,13 @@ class InitQuestion(NamedTuple):
 
 def parse_target(answer: str) -> Target:
     """Parse the page or Space that an answer names, and derive its name. Raises `ConfigError`."""
-    _refuse_secret(answer, "the address opens the page without one; what signs in is LOOKOUT_API_TOKEN or HF_TOKEN")
+    _refuse_secret(answer, "the page must open without it; put tokens in LOOKOUT_API_TOKEN or HF_TOKEN")
     page = _SPACE_PAGE.match(answer)
     written = page.group(1) if page else answer
     if not written.startswith(("http://", "https://")):
         return _parse_space(written)
     if URL_CREDENTIALS.search(written):
-        raise ConfigError("an address without user and password is needed: this file is shown to people")
+        raise ConfigError("write the address without user and password, because people can see this file")
     try:
         parts = urlsplit(written)
         return Target(name=_name_from_address(parts), url=written)
@@ -70,11 +70,11 @@ def parse_target(answer: str) -> Target:
 def _parse_space(answer: str) -> Target:
     owner, _, name = answer.partition("/")
     if "." in owner or owner.split(":")[0] == "localhost":
-        raise ConfigError(f"{answer!r} looks like an address: write it with https:// or http:// in front")
+        raise ConfigError(f"{answer!r} looks like an address without a scheme; write https:// or http:// before it")
     try:
         return Target(name=_simplify_name(name), space=answer)
     except ValidationError:
-        raise ConfigError(f"{answer!r} is neither an address with https:// in front nor a Space") from None
+        raise ConfigError(f"{answer!r} is neither an address with https:// nor a Space (owner/name)") from None
 
 
 def _name_from_address(parts: SplitResult) -> str:
@@ -106,9 +106,9 @@ def parse_family(answer: str) -> str | None:
     """Parse a model family or a model's name that shows it; ``None`` for unknown. Raises `ConfigError`."""
     if answer.lower() == UNKNOWN:
         return None
-    _refuse_secret(answer, "a key stands in the environment and never in lookout.toml")
+    _refuse_secret(answer, "write a key in the environment, never in lookout.toml")
     if not resolve_family(answer):
-        raise ConfigError(f"{answer!r} names no family that is known: {', '.join(list_families())}")
+        raise ConfigError(f"{answer!r} is not a known family or model; accepted: {', '.join(list_families())}")
     return answer
 
 
@@ -116,7 +116,7 @@ def parse_channel(answer: str) -> str | None:
     """Parse a channel's id or name (with ``#``); ``None`` for no channel or a webhook's. Raises `ConfigError`."""
     if answer.lower() in {NOWHERE, WEBHOOK}:
         return None
-    _refuse_secret(answer, "put it into SLACK_WEBHOOK_URL or SLACK_BOT_TOKEN, and give a channel, or none")
+    _refuse_secret(answer, "put it into SLACK_WEBHOOK_URL or SLACK_BOT_TOKEN, and answer with a channel or none")
     if _CHANNEL_ID.fullmatch(answer):
         return answer
     name = _CHANNEL_NAME.fullmatch(answer)
@@ -129,43 +129,46 @@ def parse_channel(answer: str) -> str | None:
 
 def _refuse_secret(answer: str, instead: str) -> None:
     if not answer.isprintable():
-        raise ConfigError("that holds a character that nobody can see")
+        raise ConfigError("your answer contains an invisible character")
     if _SECRET.search(answer):
-        raise ConfigError(f"that is a secret: {instead}")
+        raise ConfigError(f"your answer is a secret: {instead}")
 
 
 TARGET: Final = InitQuestion(
     "--target",
-    "What is to be watched?",
+    "Which application do you want to monitor?",
     "the address of a chat page or of a chat API, or a Hugging Face Space as owner/name",
     parse_target,
 )
 ENVIRONMENT: Final = InitQuestion(
     "--environment",
-    "Where does it stand?",
-    "staging or production; a CI run never asks production anything",
+    "Which environment is it?",
+    "staging or production; a CI run never asks a production target",
     parse_environment,
     Environment.STAGING.value,
 )
 FAMILY: Final = InitQuestion(
     "--model-family",
-    "Which model answers there?",
-    "its family (claude, gpt, gemini, llama, mistral, qwen, …), its name, or unknown; a judge must be of another",
+    "Which model answers?",
+    (
+        "its family (claude, gpt, gemini, llama, mistral, qwen, …), its name, or unknown; a judge must be of "
+        "another family"
+    ),
     parse_family,
     UNKNOWN,
 )
 CHANNEL: Final = InitQuestion(
     "--slack-channel",
-    "Where do alerts go?",
-    "a Slack channel (#alerts, or its id C0123456789), webhook (its address goes into SLACK_WEBHOOK_URL), or none: "
-    "then they are printed and stored",
+    "Where do you want to receive alerts?",
+    "a Slack channel (#alerts, or its id C0123456789), webhook (put its address into SLACK_WEBHOOK_URL), or none: "
+    "alerts are then only printed and stored",
     parse_channel,
     NOWHERE,
 )
 QUESTIONS: Final = (TARGET, ENVIRONMENT, FAMILY, CHANNEL)
 
 
-OPENING: Final = "Enter takes what is in brackets, Ctrl-C leaves everything as it is."
+OPENING: Final = "Press Enter to accept the value in brackets. Press Ctrl-C to change nothing."
 _COUNTED: Final = ("", "One question.", "Two questions.", "Three questions.", "Four questions.")
 
 
@@ -244,6 +247,6 @@ class Prompter:
                 return answer
             self._say(f"   an answer is needed: {question.accepted}\n   > ")
         raise ConfigError(
-            f"there is no answer to {question.text!r}, so nothing was written; give it as {question.flag}, "
-            "and --yes for the defaults of the rest"
+            f"{question.text!r} has no answer, so nothing was written. Give the answer as {question.flag}, and "
+            "--yes to use defaults for the other questions"
         )

@@ -23,12 +23,13 @@ KEY_VARIABLE: Final = "BOT_KEY"
 """The variable with the value of the header that an API asks for."""
 MAX_SHOWN_CHARACTERS: Final = 120
 FILL_IN: Final = (
-    "The configuration is written all the same: fill in the commented lines of its probe table "
-    "(docs/configuration.md has all keys), then `lookout doctor` with the target's name asks one question.\n"
+    "The configuration was written anyway. Complete the commented lines of its probe table (docs/configuration.md "
+    "has all keys). Then run `lookout doctor` with the target's name: it asks one question.\n"
 )
 ANOTHER_LANGUAGE: Final = (
-    "Your bot answers in another language than English, Hindi or Hinglish: without a judge only amounts, and golds "
-    "of three words or more that it says word for word, are graded; whether it declines, or says yes or no, is not."
+    "Your bot answers in another language than English, Hindi or Hinglish. Without a judge, Lookout grades only "
+    "amounts, and golds of three words or more that the bot repeats word for word. It does not grade refusals, "
+    "yes or no."
 )
 """Printed at once for such bots: most of their suite stays ungraded without a judge."""
 _DEFAULT_SETTINGS: Final = ProbeSettings()
@@ -50,7 +51,7 @@ class Probe(NamedTuple):
 def check_driver(driver: str | None) -> None:
     """Raise `ConfigError` for a driver that `lookout init` does not support."""
     if driver not in {None, *DRIVERS}:
-        raise ConfigError(f"--driver: {driver!r} is none that is found out here; accepted: {', '.join(DRIVERS)}")
+        raise ConfigError(f"--driver {driver!r} is not accepted; accepted: {', '.join(DRIVERS)}")
 
 
 def find_probe(
@@ -60,13 +61,13 @@ def find_probe(
     if driver == "browser" or (driver is None and target.space):
         return Probe()
     if target.space:
-        raise ConfigError(f"--driver {driver} needs the address of the API; a Space's page is asked by the browser")
+        raise ConfigError(f"--driver {driver} needs the address of the API; Lookout asks a Space through its page")
     if driver is None and not _is_api(target.address, say):
         return Probe()
     if target.environment is Environment.PRODUCTION and is_ci(environment):
         may_ask = False
     if not may_ask:
-        say("Nothing was asked (--no-ask, or a CI run at production): the probe table holds defaults.\n")
+        say("Lookout asked nothing (--no-ask, or a CI run against production). The probe table has defaults.\n")
         return Probe(_format_unknown_table(driver or "json", "", "nobody was asked"), is_api=True, is_known=False)
     return _ask_api(target.address, environment, driver or "json", say)
 
@@ -82,15 +83,15 @@ def find_api_problem(address: str, environment: Mapping[str, str], *, ask: bool)
     is_api = endpoint.kind is EndpointKind.API
     description = "answers JSON, not a page" if "json" in endpoint.said else "is an API, not a page"
     description = description if is_api else "is neither a page nor a chat API"
-    to_do = f"`lookout init --target {address}` finds out how it is asked"
-    to_do = to_do if is_api else "give the address of the chat's page, or the one to which its questions are posted"
+    to_do = f"`lookout init --target {address}` detects how to ask it"
+    to_do = to_do if is_api else "give the address of the chat page, or the address that receives the questions"
     if ask and is_api:
         headers = _build_headers(_DEFAULT_SETTINGS, environment)
         discovery = asyncio.run(discover_api(address, _DEFAULT_SETTINGS, headers))
         if discovery.refused:
             variable = KEY_VARIABLE if discovery.header else API_TOKEN_VARIABLE
             wants = f"the header {discovery.header}" if discovery.header else "a bearer token"
-            to_do = f"it wants {wants} (HTTP {discovery.refused}): `export {variable}=…`, then {to_do}"
+            to_do = f"it requires {wants} (HTTP {discovery.refused}): `export {variable}=…`, then {to_do}"
     return PageProblem(
         reason=NoAnswerReason.PAGE_NOT_UNDERSTOOD,
         blame=Blame.MONITOR,
@@ -110,15 +111,16 @@ def _is_api(address: str, say: Say) -> bool:
     endpoint = asyncio.run(inspect_api(address, _DEFAULT_SETTINGS))
     match endpoint.kind:
         case EndpointKind.API:
-            say(f"{address} is an API and no page ({endpoint.said}).\n")
+            say(f"{address} is an API, not a page ({endpoint.said}).\n")
         case EndpointKind.UNKNOWN:
             say(
-                f"{address} cannot be looked at ({endpoint.said}): taken for a page (else: --driver json or sse).\n"
+                f"Lookout cannot open {address} ({endpoint.said}), so it assumes a page. For an API, use --driver "
+                "json or sse.\n"
             )
         case EndpointKind.NEITHER:
             raise ConfigError(
-                f"{address} is neither a chat page nor a chat API ({endpoint.said}), so nothing was written; "
-                "--driver json, --driver sse or --driver browser says which it is"
+                f"{address} is neither a chat page nor a chat API ({endpoint.said}), so nothing was written. Set "
+                "the kind with --driver json, --driver sse or --driver browser"
             )
         case EndpointKind.PAGE:
             pass
@@ -137,15 +139,15 @@ def find_address_settings(address: str, environment: Mapping[str, str], say: Say
         return discovery.probe
     problem = find_api_problem(address, environment, ask=bool(discovery.refused))
     why = discovery.refused or "; ".join(discovery.tried)
-    to_do = problem.to_do if problem else f"`lookout init --target {address}` finds out how it is asked"
-    raise ConfigError(f"{address} is an API that was not understood ({why}): {to_do}")
+    to_do = problem.to_do if problem else f"`lookout init --target {address}` detects how to ask it"
+    raise ConfigError(f"{address} is an API with an unknown format ({why}): {to_do}")
 
 
 def _discover(address: str, environment: Mapping[str, str], say: Say) -> tuple[ApiDiscovery, RequestHeaders]:
     """Ask until a request body is understood; return what was found, and the headers that were sent."""
     settings = _DEFAULT_SETTINGS
     headers = _build_headers(settings, environment)
-    say(f"Asking one question of {address} (“{HARMLESS}”), until a request body is understood, then once more …\n")
+    say(f"Asking {address} one question (“{HARMLESS}”) until it accepts a request body, then once more …\n")
     discovery = asyncio.run(discover_api(address, settings, headers))
     if discovery.refused and discovery.header and environment.get(KEY_VARIABLE):
         settings = ProbeSettings.model_validate({"headers": {discovery.header: {"env": KEY_VARIABLE}}})
@@ -165,8 +167,8 @@ def _ask_api(address: str, environment: Mapping[str, str], driver: str, say: Say
             say(f"{address}: {discovery.problem}.{tried}{FILL_IN}")
             return Probe(_format_unknown_table(driver, "", discovery.problem), is_api=True, is_known=False)
         raise ConfigError(
-            f"{address}: {discovery.problem}; nothing was written.{tried}"
-            "write probe.api by hand (docs/configuration.md), or say --no-ask for a table to fill in"
+            f"{address}: {discovery.problem}; nothing was written.{tried}write probe.api by hand "
+            "(docs/configuration.md), or use --no-ask to get a table to complete"
         )
     reply = " ".join(discovery.answer.split())
     say(f"It answered: “{reply[:MAX_SHOWN_CHARACTERS]}{'…' if reply[MAX_SHOWN_CHARACTERS:] else ''}”\n")
@@ -181,14 +183,14 @@ def _build_refused_probe(
     assert discovery.refused is not None
     variable = KEY_VARIABLE if discovery.header else API_TOKEN_VARIABLE
     if discovery.header:
-        wants = f"HTTP {discovery.refused}: it wants the header {discovery.header}"
-        say(f"{address}: {wants}, which probe.headers takes from {variable}.\n")
+        wants = f"HTTP {discovery.refused}: the API requires the header {discovery.header}"
+        say(f"{address}: {wants}. probe.headers reads its value from {variable}.\n")
     else:
         say(f"{address}: {headers.explain_refusal(discovery.refused)}.\n")
     line = (
         f"headers = {{ {_quote(discovery.header)} = {{ env = {_quote(variable)} }} }}\n" if discovery.header else ""
     )
-    why = f"it wants what {variable} is to hold (HTTP {discovery.refused})"
+    why = f"the API requires the value of {variable} (HTTP {discovery.refused})"
     return Probe(_format_unknown_table(driver, line, why), is_api=True, is_known=False, export=variable)
 
 
@@ -196,10 +198,9 @@ def _format_unknown_table(driver: str, headers: str, why: str) -> str:
     """Format a table to fill in, with the defaults commented out."""
     done = '# api.done = "[DONE]"  # the name or the data of the event that ends each stream\n'
     return (
-        f"driver = {_quote(driver)}\n{headers}"
-        f"# Not known yet, {' '.join(why.split())}; `lookout init --force` finds it, or:\n"
-        '# api.request = \'{"question": "{question}"}\'  # the JSON to post\n'
-        '# api.text = "answer"  # the path to the answer: "part.text" leads to it in {"part": {"text": "…"}}\n'
+        f"driver = {_quote(driver)}\n{headers}# Not known yet: {' '.join(why.split())}. `lookout init --force` "
+        'detects it. Or write:\n# api.request = \'{"question": "{question}"}\'  # the JSON to post\n# api.text '
+        '= "answer"  # the path to the answer: "part.text" leads to it in {"part": {"text": "…"}}\n'
         f"{done if driver == 'sse' else ''}"
     )
 

@@ -25,8 +25,8 @@ from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
 from monitors.records.base import Record
 
-_SEEN_PAGE: Final = "what is seen on the page, with a picture"
-_SEEN_API: Final = "ask the API one question, and see what it says"
+_SEEN_PAGE: Final = "shows what Lookout reads on the page, with a picture"
+_SEEN_API: Final = "asks the API one question and shows the answer"
 
 
 class NextStep(Record):
@@ -50,34 +50,37 @@ class InitReport(Record):
 
 DriverOption = Annotated[
     str | None,
-    typer.Option(help="what the address is: browser (a page), json or sse (a chat API); left out: found out"),
+    typer.Option(help="the kind of the address: browser (a page), json or sse (a chat API); default: detected"),
 ]
 
 
 def init_command(
     *,
     config: Annotated[
-        Path, typer.Option("--config", help="where to write; the rest goes beside it")
+        Path, typer.Option("--config", help="the file to write; other files go next to it")
     ] = DEFAULT_CONFIG,
     target: Annotated[
-        str | None, typer.Option(help="what to watch: the address of a chat page or API, or a Space as owner/name")
+        str | None,
+        typer.Option(help=("the application: the address of a chat page or API, or a Space as owner/name")),
     ] = None,
-    environment: Annotated[str | None, typer.Option(help="where it stands: staging or production")] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="the environment of the application: staging or production")
+    ] = None,
     model_family: Annotated[
-        str | None, typer.Option(help="family or name of the model that answers, or unknown")
+        str | None, typer.Option(help="the family or name of the model that answers, or unknown")
     ] = None,
     slack_channel: Annotated[
-        str | None, typer.Option(help="where alerts go: #name, a channel's id, webhook, or none")
+        str | None, typer.Option(help="the channel for alerts: #name, a channel id, webhook, or none")
     ] = None,
     driver: DriverOption = None,
     ask: Annotated[
-        bool, typer.Option("--ask/--no-ask", help="ask a chat API a harmless question, to find out how it is asked")
+        bool, typer.Option("--ask/--no-ask", help="ask a chat API a harmless question to detect its format")
     ] = True,
-    yes: Annotated[bool, typer.Option("--yes", help="ask nothing: take the defaults of what is left out")] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="where a file is there already, give it the name FILE.old and go on")
+    yes: Annotated[
+        bool, typer.Option("--yes", help="ask no questions; use the defaults for missing options")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print what was written as JSON")] = False,
+    force: Annotated[bool, typer.Option("--force", help="rename existing files to FILE.old")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the written files as JSON")] = False,
 ) -> ExitCode:
     """Ask four questions; write a lookout.toml, a first suite, and what to enter where deploys are reported."""
     from flows.runtime.secrets import get_environment as variables  # duckdb
@@ -170,37 +173,37 @@ def _list_next_steps(
     steps = [
         NextStep(command=f"lookout doctor{option}", why="is everything there?"),
         NextStep(command=f"lookout doctor {name}{option}", why=_SEEN_API if probe.is_api else _SEEN_PAGE),
-        NextStep(command=f"lookout verify {name}{option}", why="ask the questions, once"),
+        NextStep(command=f"lookout verify {name}{option}", why="asks the questions once"),
         NextStep(
             command=f"lookout gold starter adversarial >> {list_file_paths(config_path)[SUITE_NAME]}",
             why="adds twenty attacks that any application must decline",
         ),
-        NextStep(command=f"lookout up{option}", why="watch it: every night, and after each deploy"),
+        NextStep(command=f"lookout up{option}", why="verifies it every night and after each deploy"),
     ]
     if probe.export:
         steps[:0] = [
-            NextStep(command=f"export {probe.export}=…", why="the API answers nobody without"),
-            NextStep(command=again, why="finds out how the API is asked"),
+            NextStep(command=f"export {probe.export}=…", why="the API rejects requests without it"),
+            NextStep(command=again, why="detects how to ask the API"),
         ]
     if answers.channel:
-        why = f"so that alerts reach {answers.channel}; the bot needs chat:write there"
+        why = f"sends alerts to {answers.channel}; the bot needs chat:write there"
         steps.append(NextStep(command="export SLACK_BOT_TOKEN=…", why=why))
     if answers.by_webhook:
-        steps.append(NextStep(command="export SLACK_WEBHOOK_URL=…", why="so that alerts reach its channel"))
+        steps.append(NextStep(command="export SLACK_WEBHOOK_URL=…", why="sends alerts to its channel"))
     if judged:
-        steps.append(NextStep(command="export ANTHROPIC_API_KEY=…", why="optional: turns the judge on"))
+        steps.append(NextStep(command="export ANTHROPIC_API_KEY=…", why="optional: switches the judge on"))
     return tuple(steps)
 
 
 def _print_report(result: InitReport) -> None:
     out = make_terminal_console(highlight=False, soft_wrap=True)
     rows = (
-        (result.config, f"the target {result.target}; every key is in docs/configuration.md"),
-        (result.suite, f"{result.questions} example questions: replace them with your own"),
-        (result.webhooks, "what to enter at Hugging Face and GitHub"),
+        (result.config, f"the target {result.target}; docs/configuration.md lists every key"),
+        (result.suite, f"{result.questions} example questions; replace them with your own"),
+        (result.webhooks, "the webhook settings for Hugging Face and GitHub"),
     )
     for path in result.moved_aside:
-        out.print(f"Renamed what was there to {path}", markup=False)
+        out.print(f"Renamed the old file to {path}", markup=False)
     out.print("Written")
     _print_table(out, [(str(path), text) for path, text in rows])
     out.print("Next")

@@ -23,14 +23,14 @@ OWN_FAMILY: Final = "claude"
 """The family of the judge that is written when another one answers."""
 
 _CONFIG: Final = """\
-# Written by `lookout init`. docs/configuration.md has every key. Secrets never stand here: they are environment
-# variables. Lines behind a # are off.
+# Written by `lookout init`. docs/configuration.md has every key. Never write secrets here: put them in
+# environment variables. Lines that begin with # are switched off.
 
 [targets.{name}]
 {where}
 environment = "{environment}"
 {family}
-suite = "suite.jsonl"  # examples that fit any chat: replace them with questions whose right answer you know
+suite = "suite.jsonl"  # examples for any chat: replace them with questions whose right answer you know
 
 [targets.{name}.graders]
 citation_required = false  # true: an answer that does not name its source is wrong
@@ -39,25 +39,25 @@ citation_required = false  # true: an answer that does not name its source is wr
 [alerts]
 {channel}
 
-# Who may say that it was deployed: webhooks.md. `lookout up` starts only once the secret is set.
+# Webhooks that report deploys: see webhooks.md. `lookout up` starts only after the secret is set.
 {triggers}"""
 
 _JUDGE: Final = """\
-# What the plain graders leave open is judged, once ANTHROPIC_API_KEY is set; a run spends no more than this.
+# If ANTHROPIC_API_KEY is set, a judge grades the answers that rules cannot grade; a run spends at most this.
 [judge]
 budget_usd = 2
 """
 
 _NO_JUDGE: Final = """\
-# What the plain graders leave open can be judged, by a model of another family than the one that answers: say
-# model_family above, take the # away here, and set ANTHROPIC_API_KEY.
+# A judge (a model) can grade the answers that rules cannot grade. It must be of another family than the model
+# that answers. Set model_family above, remove the # here, and set ANTHROPIC_API_KEY.
 # [judge]
 # budget_usd = 2
 """
 
 _OTHER_JUDGE: Final = """\
-# What the plain graders leave open can be judged, by another family than {family}: for example by this model.
-# Needs the extra `openai`, the key, and the model's price as its maker's list has it today.
+# A judge of another family than {family}, for example this model, can grade the answers that rules cannot grade.
+# It needs the extra `openai`, the key, and the model's price from the provider's present price list.
 # [judge]
 # budget_usd = 2
 # [[judge.models]]
@@ -92,8 +92,8 @@ _WEBHOOKS: Final = """\
 
 Your deployment notifies `lookout up` (or `lookout receive`), which verifies each commit once.{poll}
 
-1. In `lookout.toml`, take the `#` away before the trigger that notifies you, and name its repository.
-2. Make a secret of random characters, put it into the environment of `lookout up`, and enter it at the sender:
+1. In `lookout.toml`, remove the `#` before the trigger that you use, and set its repository.
+2. Create a secret of random characters, put it into the environment of `lookout up`, and enter it at the sender:
 
 | sender | environment variable with the secret |
 | --- | --- |
@@ -102,7 +102,7 @@ Your deployment notifies `lookout up` (or `lookout receive`), which verifies eac
 
        openssl rand -hex 32
 
-3. Let your TLS proxy bring `/deploys/…` of a host of yours to port 8066 of this machine, and nothing else of it.
+3. Configure your TLS proxy to forward only `/deploys/…` of a host of yours to port 8066 of this machine.
 
 ## At Hugging Face
 
@@ -110,8 +110,8 @@ Settings → Webhooks → Add a new webhook:
 
 - Watched repositories: {space_words}
 - Webhook URL: `https://YOUR-HOST/deploys/huggingface`
-- Secret: what `LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET` holds
-- Events: Repo update (content), and no other
+- Secret: the value of `LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET`
+- Events: only Repo update (content)
 
 ## At GitHub
 
@@ -119,19 +119,19 @@ The repository's Settings → Webhooks → Add webhook:
 
 - Payload URL: `https://YOUR-HOST/deploys/github`
 - Content type: `application/json`
-- Secret: what `LOOKOUT_GITHUB_WEBHOOK_SECRET` holds
-- Events: `Deployment statuses` (`deployment_status`). Where nothing deploys by GitHub's own deployments:
+- Secret: the value of `LOOKOUT_GITHUB_WEBHOOK_SECRET`
+- Events: `Deployment statuses` (`deployment_status`). If you do not use GitHub's own deployments:
   `Workflow runs`, with `event = "workflow_run"` in the trigger, or `Pushes`, with `event = "push"`
 
-## Did it arrive?
+## Check that deliveries arrive
 
     curl http://127.0.0.1:8066/readyz
 
-Both senders show what they were answered: 202 stored, 200 known or not for us, 401 another secret.
+Both senders show the answer to each delivery: 202 stored, 200 already known or not for Lookout, 401 wrong secret.
 """
 
 _POLL: Final = (
-    " The Space's running\ncommit is looked at every minute anyway, so a delivery that is lost costs a minute."
+    " Lookout also\npolls the Space's running commit every minute, so a lost delivery delays a run by one minute."
 )
 
 
@@ -178,7 +178,7 @@ def _format_judge(family: str | None) -> str:
 def _format_channel(answers: Answers) -> str:
     channel = answers.channel
     if answers.by_webhook:
-        return "# alerts go where SLACK_WEBHOOK_URL leads; they are printed and stored until it is set"
+        return "# alerts go to SLACK_WEBHOOK_URL; until it is set, they are printed and stored"
     if channel is None:
         return '# slack_channel = "#alerts"  # for SLACK_BOT_TOKEN; SLACK_WEBHOOK_URL needs no channel'
     return (
@@ -206,8 +206,9 @@ def refuse_existing(config_path: Path) -> None:
     existing = [str(path) for path in list_file_paths(config_path).values() if path.exists() or path.is_symlink()]
     if existing:
         raise ConfigError(
-            f"nothing was written, as there is already {', '.join(existing)}; --force moves aside what is there, "
-            "and --config writes into another folder"
+            f"nothing was written, because {', '.join(existing)} already "
+            f"{'exists' if len(existing) == 1 else 'exist'}; --force renames existing files, and --config writes "
+            "into another folder"
         )
 
 

@@ -153,8 +153,8 @@ def build_draft(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> Case
         or (None if right else next((grade.failure_kind for grade in answer.grades if not grade.passed), None)),
         language=answer.language,
         suggested_severity=answer.severity,
-        severity_reason="the severity of the case that was reviewed",
-        finding=redact(f"{describe_verdicts(answer)} A person found it {judgement}{note}"),
+        severity_reason="the severity of the reviewed case",
+        finding=redact(f"{describe_verdicts(answer)} A person rated it as {judgement}{note}"),
     )
 
 
@@ -180,31 +180,36 @@ RUBRIC = (
     "How useful is the report? 5 right cause, exactly the files, clear what to do  4 right cause, a small gap  "
     "3 on the right track  2 wrong area, too vague, or every file  1 wrong or empty. Another key: not rated."
 )
-_DIFFER = "You and these verdicts differ: stored as a draft for the gold set."
-_DIFFER_ON_A_REPORT = "You and these verdicts differ: is what the suite says of this issue right?"
+_DIFFER = "Your decision differs from these verdicts. Lookout stored a draft for the gold set."
+_DIFFER_ON_A_REPORT = "Your decision differs from these verdicts. Check the suite's reference for this issue."
 
 DRAFTS_FILE = Path("drafts") / "review.jsonl"
 WAIT_S = 10.0
 BATCH_SIZE = 100
 """Answers whose texts are read by one query."""
-NOTHING = "Nothing was graded here lately."
+NOTHING = "No answer was graded in this period."
 
 
 def review_command(
-    target: Annotated[str | None, typer.Argument(help="a target of the configuration; all when left out")] = None,
+    target: Annotated[str | None, typer.Argument(help="a target of the configuration; default: all")] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
-    by: Annotated[str | None, typer.Option(help="who reviews; asked once and remembered when left out")] = None,
-    share: Annotated[
-        float | None, typer.Option(min=0, max=1, help="share of graded answers to look at; 0.05 unless configured")
+    by: Annotated[
+        str | None, typer.Option(help="your name; if missing, Lookout asks once and remembers it")
     ] = None,
-    days: Annotated[int, typer.Option(min=1, help="how many days back to sample")] = 30,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help=("the share of graded answers to review; default: the configured share, or 0.05")
+        ),
+    ] = None,
+    days: Annotated[int, typer.Option(min=1, help="the number of past days to sample from")] = 30,
     figures: Annotated[
-        bool, typer.Option("--figures", help="how often each rule and each judge is wrong instead")
+        bool, typer.Option("--figures", help="show how often each rule and each judge is wrong")
     ] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="show texts as they are, personal data too")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="list what is to be reviewed, as JSON lines")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="show texts unredacted, with personal data")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="list the answers to review as JSON lines")] = False,
 ) -> ExitCode:
     """Review a share of the graded answers: is each right, how useful is a report? Verdicts show after your word.
 
@@ -280,7 +285,7 @@ class AnswerReview:
             redact=clean,
             failure_kind=self._ask_failure_kind() if wrong else None,
             rating=self._ask_rating() if answer.issue is not None else None,
-            note=self.screen.ask_line("Why? One line, or only Enter:") if wrong else "",
+            note=self.screen.ask_line("Reason, one line (or press Enter):") if wrong else "",
         )
         others = describe_earlier_reviews(self.store, answer.answer_id, self.person)
         contradicted = save_label(self.store, self.folder, label, answer, clean)
@@ -300,8 +305,8 @@ class AnswerReview:
     def _ask_failure_kind(self) -> FailureKind | None:
         """Ask for the kind of failure by its key; any other key leaves it open."""
         offered = "  ".join(f"{key} {FAILURE_WORDS[kind]}" for key, kind in KINDS.items())
-        self.screen.say(f"What is wrong with it? Name what weighs most: {offered}")
-        self.screen.say("Another key: not said; then it says nothing about any rule.")
+        self.screen.say(f"What is the worst fault of the answer? {offered}")
+        self.screen.say("Another key: no kind; then the label does not count for any rule.")
         return KINDS.get(self.screen.read_key())
 
 
@@ -328,7 +333,7 @@ def describe_earlier_reviews(store: Store, answer: AnswerId, person: str) -> str
     if not others:
         return ""
     ordinal = ORDINALS[len(others)] if len(others) < len(ORDINALS) else f"number {len(others) + 1}"
-    return f"Already answered by {' and '.join(others)}; your verdict is stored as the {ordinal}."
+    return f"Already reviewed by {' and '.join(others)}; your verdict is stored as the {ordinal}."
 
 
 def describe_consequence(answer: GradedAnswer) -> str:
@@ -345,7 +350,10 @@ def build_answer_rows(answer: GradedAnswer) -> Iterator[tuple[str, str]]:
         yield "issue", answer.issue
     if answer.expected_refusal:
         yield "expected", "a refusal"
-    yield "gold", answer.gold if answer.gold is not None else "nobody wrote one down: judge by what you know"
+    yield (
+        "gold",
+        answer.gold if answer.gold is not None else "this question has no gold: decide from your own knowledge",
+    )
     if answer.expected_citation is not None:
         yield "source", f"{answer.expected_citation} is expected"
     if answer.issue is None:

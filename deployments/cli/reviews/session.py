@@ -186,9 +186,9 @@ def identify_reviewer(by: str | None, folder: Path | None, screen: ReviewScreen 
     """
     person = (by or (load_reviewer(folder) if folder is not None else "")).strip()
     if not person and screen is not None:
-        person = screen.ask_line("Who reviews? Your name goes on all that you decide; it is remembered here:")
+        person = screen.ask_line("Your name (Lookout stores it with each decision, and remembers it here):")
     if not person:
-        raise ConfigError(f"a review needs a name; say who you are with {option}")
+        raise ConfigError(f"a review needs your name; give it with {option}")
     if folder is not None and folder.exists():
         write_atomically(folder / REVIEWER_FILE, f"{person}\n")
     return person

@@ -13,7 +13,7 @@ from flows.waiting import show_waiting
 
 
 def export_command(
-    folder: Annotated[Path, typer.Argument(help="where to: a new folder, an empty one, or an earlier export")],
+    folder: Annotated[Path, typer.Argument(help="the output folder: a new or empty folder, or an earlier export")],
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
@@ -34,4 +34,4 @@ def export_command(
         return
     print_text(f"{written.pages} pages: {folder / 'index.html'}")
     if written.left_out:
-        print_text(f"{written.left_out} pages that others lead to were left out: there are too many for files.")
+        print_text(f"{written.left_out} linked pages were not written, because there are too many.")

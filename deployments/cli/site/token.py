@@ -13,10 +13,10 @@ from deployments.site.tokens import Role, TokenStore
 from flows.terminal import print_text, write_json, write_text
 from monitors.records.base import Record
 
-NameArgument = Annotated[str, typer.Argument(help="whose token it is; their decisions carry this name")]
-RoleOption = Annotated[Role, typer.Option(help="read, or operate: decide as well")]
+NameArgument = Annotated[str, typer.Argument(help="the name of the person, which is stored with each decision")]
+RoleOption = Annotated[Role, typer.Option(help="read, or operate (may also decide)")]
 PersonalOption = Annotated[
-    bool, typer.Option("--personal-data", help="may see texts with their personal data, each time being recorded")
+    bool, typer.Option("--personal-data", help="may see texts with personal data; each view is recorded")
 ]
 
 
@@ -46,7 +46,7 @@ def add_command(
         new_token = NewToken(name=name, role=role, sees_personal_data=personal_data, token=token)
         write_json(new_token.model_dump_json() + "\n")
         return
-    print_text(f"{name}'s token, which is shown this once and stored as its hash alone:", err=True)
+    print_text(f"{name}'s token. It is shown only once; Lookout stores only its hash:", err=True)
     write_text(f"{token}\n")
 
 
@@ -62,7 +62,7 @@ def list_command(
         else:
             print_text(f"{token.name}  {token.role}{personal}, since {token.made_at:%Y-%m-%d}")
     if not tokens and not as_json:
-        print_text("Nobody has a token: `lookout site token add NAME --role operate` makes one.")
+        print_text("There are no tokens. To create one: `lookout site token add NAME --role operate`")
 
 
 def revoke_command(
@@ -70,7 +70,7 @@ def revoke_command(
 ) -> None:
     """Take a person's token back; what they have open ends with it."""
     _open_token_store(config, data_folder).revoke(name)
-    print_text(f"{name}'s token opens nothing any more.")
+    print_text(f"{name}'s token is revoked.")
 
 
 def _open_token_store(config: Path, data_folder: Path | None) -> TokenStore:

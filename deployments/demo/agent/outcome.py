@@ -75,12 +75,12 @@ def format_outcomes(report: RunReport, cases: Sequence[CaseResult], *, faults: b
         yield f"{caught} of {plural(len(outcomes), 'planted fault')} caught:"
         yield from (f"  {_format_outcome(outcome, rated=report.rubric is not None)}" for outcome in outcomes)
     other_ids = list_other_reported(cases, faults=faults)
-    nothing = "Nothing else was reported." if outcomes else "Nothing was reported."
-    yield f"Reported without a planted fault: {', '.join(other_ids)}." if other_ids else nothing
+    nothing = "There are no other failures." if outcomes else "Nothing was reported."
+    yield f"Failures without a planted fault: {', '.join(other_ids)}." if other_ids else nothing
     if report.rubric is None:
         yield (
-            "No report was rated for usefulness: that takes a judge. `lookout demo --agent --judge` has one, with "
-            "ANTHROPIC_API_KEY."
+            "No report was rated for usefulness, because a rating needs a judge. Set ANTHROPIC_API_KEY and run "
+            "`lookout demo --agent --judge`."
         )
     else:
         yield f"{plural(len(report.rubric.ratings), 'report')} rated, {report.rubric.mean:.1f} of 5 on average."
@@ -91,4 +91,4 @@ def _format_outcome(outcome: FaultOutcome, *, rated: bool) -> str:
     if outcome.caught_by is not None:
         return f"✓ {name}: {outcome.caught_by}"
     needs_judge = ASPECT_OF_FAULT[outcome.fault] is Aspect.USEFULNESS and not rated
-    return f"✗ {name}: not caught" + ("; no rule can tell a wrong cause, a judge can" if needs_judge else "")
+    return f"✗ {name}: not caught" + ("; only a judge can detect a wrong cause" if needs_judge else "")

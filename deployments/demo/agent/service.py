@@ -89,7 +89,9 @@ class TriageService:
         if not isinstance(url, str) or not GITHUB_ISSUE.fullmatch(url):
             raise HTTPException(422, "issue_url must match https://github.com/OWNER/REPO/issues/N")
         if url not in self._issues:
-            raise HTTPException(404, "no such issue; this agent knows those of its own repository alone")
+            raise HTTPException(
+                404, ("the issue does not exist; this agent knows only the issues of its own repository")
+            )
         if sum(job.status not in FINAL_STATUSES for job in self._jobs.values()) >= MAX_ACTIVE_JOBS:
             raise HTTPException(429, f"more than {MAX_ACTIVE_JOBS} active jobs", headers={"Retry-After": "1"})
         job = TriageJob(self._issues[url], self._now())
@@ -223,9 +225,9 @@ async def _read_object(request: Request) -> Mapping[str, Any]:
     try:
         body = await request.json()
     except ValueError as error:
-        raise HTTPException(422, "the body is no JSON") from error
+        raise HTTPException(422, "the body is not JSON") from error
     if not isinstance(body, dict):
-        raise HTTPException(422, "the body is no JSON object")
+        raise HTTPException(422, "the body is not a JSON object")
     return body
 
 
@@ -233,10 +235,12 @@ def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m deployments.demo.agent.service", description="Serve the demo's triage agent."
     )
-    parser.add_argument("--port", type=int, default=7861, help="port on 127.0.0.1; 0 takes a free one")
+    parser.add_argument("--port", type=int, default=7861, help="port on 127.0.0.1; 0 for a free port")
     parser.add_argument("--faults", action="store_true", help="plant the faults")
-    parser.add_argument("--pause-s", type=float, default=0.3, help="seconds that a tool takes (default 0.3)")
-    parser.add_argument("--commit", default="demo", help="what /version gives as sha")
+    parser.add_argument(
+        "--pause-s", type=float, default=0.3, help=("duration of a tool call in seconds (default 0.3)")
+    )
+    parser.add_argument("--commit", default="demo", help="the sha in /version")
     return parser.parse_args(argv)
 
 

@@ -38,13 +38,13 @@ OUTCOME_LABELS: Final = {
     "missing": "not asked",
 }
 COURSE_LABELS: Final = {
-    CaseCourse.BROKE: ("Broke", "Right before, wrong ever since: the marked run is the change point"),
-    CaseCourse.FAILING: ("Failing", "Wrong in every run shown that graded it"),
+    CaseCourse.BROKE: ("Broke", "Right before the marked run, and wrong since then"),
+    CaseCourse.FAILING: ("Failing", "Wrong in every shown run that graded it"),
     CaseCourse.UNSTEADY: ("Unsteady", "Flipped more than once, each time with another deploy or suite"),
-    CaseCourse.FIXED: ("Fixed", "Wrong before, right ever since: the marked run is the change point"),
+    CaseCourse.FIXED: ("Fixed", "Wrong before the marked run, and right since then"),
     CaseCourse.FLAKY: ("Flaky", "Flipped more than once with the same suite and commit, or within one run"),
-    CaseCourse.UNGRADED: ("Could not tell", "No run shown could grade it"),
-    CaseCourse.RIGHT: ("Right", "Right in every run shown that graded it"),
+    CaseCourse.UNGRADED: ("Could not tell", "Not graded in any shown run"),
+    CaseCourse.RIGHT: ("Right", "Right in every shown run that graded it"),
 }
 
 
@@ -169,7 +169,7 @@ def build_case_page(request: PageRequest) -> Page:
     )
     if not answers and outcome is None and not paging.offset:
         raise build_not_found_error(
-            f"No run of {target or 'any target'} has asked {case_id[:80]}. Another target may have."
+            f"No run of {target or 'any target'} has asked {case_id[:80]}. It may belong to another target."
         )
     case = load_case_text(store, answers[0].suite_sha256, case_id) if answers else None
     data = CaseData(

@@ -28,7 +28,7 @@ from warehouse.queries.site.compared import (
 )
 
 FLIP_DIRECTIONS: Final = ("broke", "fixed")
-TOO_FEW: Final = "too few pairs to tell"
+TOO_FEW: Final = "too few pairs for a result"
 MIN_SHOWN_CHANCE: Final = 1e-6
 
 
@@ -120,9 +120,7 @@ def _load_side_of_comparison(request: PageRequest, run_id: str | None) -> RunSid
         return None
     side = load_run_side(request.site.store, run_id)
     if side is None:
-        raise build_not_found_error(
-            f"No run {run_id[:80]} is in the warehouse. The page Runs lists those there are."
-        )
+        raise build_not_found_error(f"Run {run_id[:80]} is not in the warehouse. The page Runs lists all runs.")
     return side
 
 
@@ -155,15 +153,16 @@ def format_conclusion(pairs: Sequence[Pair], matters: float) -> str:
     drop, chance = compute_min_detectable_drop(len(pairs)), compute_p_value(pairs)
     if drop is None:
         return (
-            f"{TOO_FEW}: {compute_min_detectable_breaks()} must break, with none fixed, and there are {len(pairs)}"
+            f"{TOO_FEW}: {compute_min_detectable_breaks()} must break, with none fixed, but there are only "
+            f"{len(pairs)}"
         )
     if chance < ALPHA:
         way = "better" if find_direction(pairs) is Direction.BETTER else "worse"
-        return f"{way}, and not by chance: it would do this {_format_frequency(chance)} if nothing had changed"
-    unnoticed = f"a drop below {100 * drop:.1f} points can go unnoticed"
+        return f"{way}, more than chance explains: without a change, this happens {_format_frequency(chance)}"
+    unnoticed = f"a drop below {100 * drop:.1f} points can stay undetected"
     if drop > matters:
-        return f"{TOO_FEW}: {unnoticed}, and {100 * matters:.0f} matter"
-    return f"no change shown, though {unnoticed}"
+        return f"{TOO_FEW}: {unnoticed}, but a drop of {100 * matters:.0f} points matters"
+    return f"no significant change, but {unnoticed}"
 
 
 def _format_frequency(chance: float) -> str:
@@ -173,16 +172,16 @@ def _format_frequency(chance: float) -> str:
 def _build_warnings(before: RunSide, now: RunSide) -> Iterator[str]:
     """Yield reasons why a flip may have another cause than the application."""
     if before.run_id == now.run_id:
-        yield "Both are the same run."
+        yield "Both runs are the same."
     if before.target != now.target:
-        yield "These are two targets: a flip is a difference between them, not a change."
+        yield "The runs are of two targets, so a flip is a difference between them, not a change."
     if before.suite_sha256 != now.suite_sha256:
-        yield "The suites differ: only cases with the same question and the same right answer in both are paired."
+        yield "The suites differ, so only cases with the same question and the same right answer are paired."
     if before.judges and now.judges and set(before.judges) != set(now.judges):
-        yield "The judges differ: a flip may be the judge's change and not the application's."
+        yield "The judges differ, so a flip may come from the judge instead of the application."
     for side, position in ((before, "earlier"), (now, "later")):
         if side.interrupted:
-            yield f"The {position} run was stopped before it was finished."
+            yield f"The {position} run was stopped before the end."
 
 
 def _build_differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRow]:

@@ -107,7 +107,7 @@ def read_draft_word(request: PageRequest) -> DraftWord | None:
     """Return what was said about the last draft, from the address; ``None`` without it. Raises `PageRefused`."""
     word = request.query.get("said")
     if word and word not in set(DraftWord):
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={word[:80]}: it is one of yes, no")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={word[:80]} is not accepted; accepted: yes, no")
     return DraftWord(word) if word else None
 
 
@@ -132,30 +132,30 @@ def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Accept a draft as gold, with the person's changes, or reject it."""
     person, target = find_reviewer(request), _choose_target(request, form.get("target"))
     if not person:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "Say first who reviews: the page Review asks for a name.")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on the page Review.")
     if target not in request.site.targets:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "Choose the target whose suite the case joins.")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "Choose the target whose suite gets the case.")
     draft = _find_waiting_draft(request.path["draft"])
     place = form.get("page", "")
     go_on = request.link("/review/drafts", target=form.get("target"), page=place if place.isdecimal() else None)
     if form.get("word") == DraftWord.YES:
         return Done(go_on, _accept(request, _apply_changes(draft, form, person), person, target))
     if form.get("word") != DraftWord.NO:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "Say yes or no: nothing was stored.")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "Nothing was stored. Choose yes or no.")
     note = redact(form.get("note", "").strip()[:MAX_NOTE_CHARACTERS])
     done = store_decision(DEFAULT_DRAFTS, draft.reject(note, by=person, at=request.site.now()))
     return Done(go_on, "Rejected." if done else _ALREADY_DECIDED)
 
 
-_ALREADY_DECIDED: Final = "Another person has decided this draft meanwhile: that decision stays."
+_ALREADY_DECIDED: Final = "Another person has already decided this draft. That decision stays."
 
 
 def _find_waiting_draft(draft_id: str) -> GoldDraft:
     draft = next((draft for draft in load_drafts() or () if draft.id == draft_id), None)
     if draft is None:
-        raise build_not_found_error(f"No draft {draft_id[:80]} is in {DEFAULT_DRAFTS.name}.")
+        raise build_not_found_error(f"{DEFAULT_DRAFTS.name} has no draft {draft_id[:80]}.")
     if draft.state is not DraftState.DRAFTED:
-        raise PageRefused(HTTPStatus.CONFLICT, f"This draft is {draft.state} already, by {draft.reviewed_by}.")
+        raise PageRefused(HTTPStatus.CONFLICT, f"This draft was already {draft.state} by {draft.reviewed_by}.")
     return draft
 
 
@@ -176,8 +176,8 @@ def _apply_changes(draft: GoldDraft, form: Mapping[str, str], person: str) -> Go
     if changed is None:
         raise PageRefused(
             HTTPStatus.BAD_REQUEST,
-            "That is not a valid case: a type has letters, digits and _ only. "
-            "Nothing was stored; go back and change it.",
+            "Not a valid case: a type may contain only letters, digits and _. Nothing was stored; go back and "
+            "change it.",
         )
     return changed
 
@@ -188,11 +188,11 @@ def _accept(request: PageRequest, draft: GoldDraft, person: str, target: str) ->
     if reason:
         raise PageRefused(
             HTTPStatus.CONFLICT,
-            f"This cannot be gold yet: {reason}. Nothing was stored; go back and edit it, or say no.",
+            f"This draft cannot become gold yet: {reason}. Nothing was stored; go back and edit it, or choose no.",
         )
     suite: Path = settings.suite
     try:
         done = accept_draft(DEFAULT_DRAFTS, suite, draft, by=person, at=request.site.now())
     except GoldSetError as error:
-        raise PageRefused(HTTPStatus.CONFLICT, f"It did not join: {error}") from None
-    return f"Gold: it joined {suite.name}." if done else _ALREADY_DECIDED
+        raise PageRefused(HTTPStatus.CONFLICT, f"The case was not added: {error}") from None
+    return f"Added to {suite.name} as gold." if done else _ALREADY_DECIDED

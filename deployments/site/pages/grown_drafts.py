@@ -106,12 +106,12 @@ def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Accept a draft as a case in the person's words, or reject it."""
     person = find_reviewer(request)
     if not person:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "Say first who reviews: the page Review asks for a name.")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on the page Review.")
     candidate = _find_waiting_draft(request)
     settings = request.site.config.targets.get(candidate.draft.target)
     if settings is None:
         raise PageRefused(
-            HTTPStatus.CONFLICT, f"{candidate.draft.target} is no target of the configuration any more."
+            HTTPStatus.CONFLICT, f"{candidate.draft.target} is no longer a target of the configuration."
         )
     if form.get("word") == DraftWord.YES:
         text = _join_suite(request, candidate, settings, person, form)
@@ -119,9 +119,9 @@ def decide_grown_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
         note = redact(form.get("note", "").strip()[:MAX_NOTE_CHARACTERS])
         at, store = request.site.now(), request.site.actions.store
         store_outcome(store, settings.suite, candidate, joined=False, by=person, at=at, note=note)
-        text = "Not wanted: it does not come back."
+        text = "Rejected. The draft will not appear again."
     else:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "Say yes or no: nothing was stored.")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "Nothing was stored. Choose yes or no.")
     # The decision is in the journal; the next run loads it.
     with suppress(WarehouseBusy):
         request.site.actions.store.load_pending(WAIT_S)
@@ -141,7 +141,7 @@ def _find_waiting_draft(request: PageRequest) -> DraftCandidate:
     waiting_draft = next((candidate for candidate in drafts if candidate.draft.id == draft_id), None)
     if waiting_draft is None:
         raise build_not_found_error(
-            f"No draft {draft_id[:80]} is waiting: it was decided meanwhile, or never existed."
+            f"Draft {draft_id[:80]} is not waiting. It is already decided, or does not exist."
         )
     return waiting_draft
 
@@ -154,24 +154,24 @@ def _join_suite(
     if outcome.detection in {MutationVerdict.GOLD_FAILS, MutationVerdict.MISSED}:
         raise PageRefused(
             HTTPStatus.CONFLICT,
-            f"It does not join like this: {redact(outcome.reason)}. Nothing was stored; go back and write another "
-            "right answer, or say that it is not wanted.",
+            f"The case cannot be added: {redact(outcome.reason)}. Nothing was stored; go back and write another "
+            "right answer, or reject the draft.",
         )
     if outcome.detection is MutationVerdict.UNDECIDABLE and form.get("sure") != "yes":
         raise PageRefused(
             HTTPStatus.CONFLICT,
-            f"{redact(outcome.reason)}. Nothing was stored: go back, and tick that it is to join all the same.",
+            f"{redact(outcome.reason)}. Nothing was stored. To add the case anyway, go back and tick the box.",
         )
     try:
         store, at = request.site.actions.store, request.site.now()
         join_draft_case(store, settings.suite, candidate, case, outcome, by=person, at=at)
     except GoldSetError as error:
-        raise PageRefused(HTTPStatus.CONFLICT, f"It did not join: {error}") from None
-    return f"Gold: it joined {settings.suite.name}."
+        raise PageRefused(HTTPStatus.CONFLICT, f"The case was not added: {error}") from None
+    return f"Added to {settings.suite.name} as gold."
 
 
 _INVALID_CASE: Final = (
-    "That is not a valid case: it needs a right answer, and a type of letters, digits and _. Nothing was stored."
+    "Not a valid case: it must have a right answer, and a type of letters, digits and _. Nothing was stored."
 )
 
 

@@ -113,9 +113,13 @@ _DECISIONS: Final = (
     IncidentDecision(
         kind=ActionKind.FALSE_ALARM,
         word="False alarm",
-        hint="the answer was right: it is labelled so, resolved, and quiet for a while",
+        hint="the answer was right: Lookout labels it, resolves the incident, and sends no alerts for a while",
     ),
-    IncidentDecision(kind=ActionKind.RESOLVE, word="Resolve", hint="it is over; a run that sees it again says so"),
+    IncidentDecision(
+        kind=ActionKind.RESOLVE,
+        word="Resolve",
+        hint=("the fault is over; if a run finds it again, you get an alert"),
+    ),
     IncidentDecision(
         kind=ActionKind.ADD_TO_GOLD, word="Add to gold", hint="a draft of a gold case, to be reviewed by a person"
     ),
@@ -198,7 +202,7 @@ def _load_requested_incident(request: PageRequest) -> Incident:
     incident = find_incident(request.site.store, key)
     if incident is None:
         raise build_not_found_error(
-            f"No incident {key[:64]} is in the warehouse. The list of incidents has all that are known."
+            f"Incident {key[:64]} is not in the warehouse. The page Incidents lists all incidents."
         )
     return incident
 
@@ -255,7 +259,8 @@ def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
         kind = ActionKind(request.path["decision"])
     except ValueError:
         raise build_not_found_error(
-            f"A decision is one of {', '.join(action_kind.value for action_kind in ActionKind)}."
+            "This decision is not accepted; accepted: "
+            f"{', '.join(action_kind.value for action_kind in ActionKind)}."
         ) from None
     return Done(
         _build_address(request, incident), apply_decision(request, kind, [incident], note, form.get("as_shown", ""))
@@ -295,7 +300,7 @@ def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done
         None,
     )
     if silence is None:
-        raise build_not_found_error(f"No silence {key[:80]} is in force.")
+        raise build_not_found_error(f"Silence {key[:80]} is not active.")
     ended = silence.end(now, request.visitor.name)
     _store_silence(request, ended)
     return Done(_build_address(request, incident), format_record(ended))
@@ -318,6 +323,6 @@ def _read_note(form: Mapping[str, str]) -> str:
     note = form.get("note", "").strip()
     if len(note) > MAX_NOTE_CHARACTERS:
         raise PageRefused(
-            HTTPStatus.BAD_REQUEST, f"The note is too long: at most {MAX_NOTE_CHARACTERS} characters."
+            HTTPStatus.BAD_REQUEST, f"The note is too long; the maximum is {MAX_NOTE_CHARACTERS} characters."
         )
     return note

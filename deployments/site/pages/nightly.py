@@ -101,7 +101,7 @@ def _build_shown_night(request: PageRequest, run_id: str) -> ShownNightlyRun:
     report = load_nightly_report(request.site.store, run_id)
     if report is None:
         raise build_not_found_error(
-            f"No nightly run {run_id[:80]} is in the warehouse. The page Nightly lists those there are."
+            f"Nightly run {run_id[:80]} is not in the warehouse. The page Nightly lists all nightly runs."
         )
     mask = request.build_redactor(report.target)
     rates = (

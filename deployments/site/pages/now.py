@@ -163,7 +163,7 @@ def _judge_state(
         return (
             CardState.NONE,
             "no data",
-            "No run of this target has finished yet. To make the first:",
+            "No run of this target has finished yet. To start the first:",
         )
     severe = sum(incident_count.open for incident_count in opened if incident_count.severity == WORST_SEVERITY)
     if last.verdict is Verdict.FAIL:
@@ -171,9 +171,7 @@ def _judge_state(
     if severe:
         return CardState.WRONG, f"{last.verdict}, and open incidents", f"Open incidents of severity 3: {severe}."
     if last.finished_at < since:
-        reason = (
-            f"The last verdict was {last.verdict}. It is too old to say how the target is now. This asks again:"
-        )
+        reason = f"The last verdict was {last.verdict}, but it is too old. To ask the target again:"
         return CardState.OLD, "no recent data", reason
     if last.verdict is Verdict.PASS and last.graded:
         return CardState.RIGHT, "PASS", ""

@@ -192,7 +192,7 @@ def _read_chosen_verdict(request: PageRequest) -> AnswerVerdict | None:
     except ValueError:
         raise PageRefused(
             HTTPStatus.BAD_REQUEST,
-            f"said={choice[:80]}: it is one of {', '.join(AnswerVerdict)}",
+            f"said={choice[:80]} is not accepted; accepted: {', '.join(AnswerVerdict)}",
         ) from None
 
 
@@ -248,19 +248,21 @@ def _format_answer_key(answer_id: AnswerId) -> str:
 def name_reviewer(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Store the reviewer's name on this machine; with logins the name is the login's."""
     if request.site.needs_login:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "You are logged in: what you review has that name.")
+        raise PageRefused(
+            HTTPStatus.BAD_REQUEST, "You are logged in, so Lookout stores your reviews under your login name."
+        )
     name = form.get("name", "").strip()
     if not 0 < len(name) <= MAX_NAME_CHARACTERS:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"A name has 1 to {MAX_NAME_CHARACTERS} characters.")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, f"A name must have 1 to {MAX_NAME_CHARACTERS} characters.")
     identify_reviewer(name, request.site.config.data_folder, None, option="name")
-    return Done(request.link("/review"), f"You review as {name}. It is remembered on this machine.")
+    return Done(request.link("/review"), f"You review as {name}. This browser remembers your name.")
 
 
 def save_review(request: PageRequest, form: Mapping[str, str]) -> Done:
     """Store a person's decision on one sampled answer; the next screen then shows the verdicts."""
     person = find_reviewer(request)
     if not person:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "Say first who reviews: the page asks for a name.")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "First enter your name on this page.")
     check, place = _find_sampled_answer(request, form), form.get("page", "")
     key = check.answer.answer_id
     is_reviewed = key in list_labelled_answers(request.site.store, person)
@@ -270,7 +272,7 @@ def save_review(request: PageRequest, form: Mapping[str, str]) -> Done:
 
 
 _ALREADY_REVIEWED: Final = (
-    "You have reviewed this answer before: your first decision stays. The verdicts were shown after it."
+    "You have already reviewed this answer. Your first decision stays, because you saw the verdicts after it."
 )
 
 
@@ -303,7 +305,7 @@ def _find_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> SpotC
     target = form.get("target") or None
     requested_key = form.get("answer", "")
     if target is not None and target not in request.site.targets:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"target={target[:80]}: no such target")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, f"target={target[:80]} does not exist")
     matches = [
         answer
         for answer in _MEMORY.sample(request, target)
@@ -313,7 +315,7 @@ def _find_sampled_answer(request: PageRequest, form: Mapping[str, str]) -> SpotC
     if not checks:
         raise PageRefused(
             HTTPStatus.CONFLICT,
-            "This answer is not in the sample any more: nothing was stored. Load the page again.",
+            "This answer is no longer in the sample, so nothing was stored. Load the page again.",
         )
     return checks[0]
 
@@ -322,7 +324,7 @@ def _parse_verdict(form: Mapping[str, str]) -> AnswerVerdict:
     try:
         return AnswerVerdict(form.get("verdict", ""))
     except ValueError:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "Say right, wrong or unsure: nothing was stored.") from None
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "Nothing was stored. Choose right, wrong or unsure.") from None
 
 
 def _parse_failure_kind(form: Mapping[str, str]) -> FailureKind | None:
@@ -331,14 +333,16 @@ def _parse_failure_kind(form: Mapping[str, str]) -> FailureKind | None:
     if form.get("verdict") != AnswerVerdict.WRONG or not kind:
         return None
     if kind not in {choice.kind.value for choice in _CHOICES}:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"failure_kind={kind[:80]}: the form offers those there are")
+        raise PageRefused(
+            HTTPStatus.BAD_REQUEST, (f"failure_kind={kind[:80]} is unknown; choose one that the form offers")
+        )
     return FailureKind(kind)
 
 
 def _parse_rating(form: Mapping[str, str]) -> int | None:
     rating = form.get("rating", "")
     if rating and rating not in RATING_KEYS:
-        raise PageRefused(HTTPStatus.BAD_REQUEST, "A rating is a number from 1 to 5: nothing was stored.")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, "Nothing was stored. A rating must be a number from 1 to 5.")
     return int(rating) if rating else None
 
 

@@ -125,7 +125,7 @@ def _build_live_page(request: PageRequest, run_id: str) -> Page:
     progress = request.site.watch.load_progress(run_id) if request.static is None else None
     if progress is None:
         raise build_not_found_error(
-            f"No run {run_id[:80]} is in the warehouse, and no active run in this data folder has this name."
+            f"Run {run_id[:80]} is not in the warehouse, and this data folder has no active run with this name."
         )
     title = f"{progress.state.capitalize()}: {run_id}"
     data = LiveRunData(progress=progress.mask(request.build_redactor(progress.target)))
@@ -138,10 +138,13 @@ def serve_run_report(request: PageRequest) -> Response:
     file = build_report_paths(request.site.config.data_folder / RUNS_FOLDER / run_id).html
     if request.site.store.report(run_id) is None or not file.is_file():
         raise build_not_found_error(
-            f"The report of {run_id[:80]} is not on this machine: `lookout report` makes it again where it ran."
+            f"The report of {run_id[:80]} is not on this machine. To write it again, run `lookout report` on the "
+            "machine of the run."
         )
     if file.is_symlink():
-        raise PageRefused(HTTPStatus.FORBIDDEN, "The report is a link, and what it leads to is not shown.")
+        raise PageRefused(
+            HTTPStatus.FORBIDDEN, "This report is a symbolic link. The site does not show the target of a link."
+        )
     return FileResponse(file, media_type="text/html", headers={"content-security-policy": _build_policy(file)})
 
 

@@ -84,7 +84,7 @@ def _build_suite_data(request: PageRequest, report: RunReport, target: str | Non
         for sight in report.sights
     )
     unseen = (
-        f"severity {severity_power.severity.value}: a run does not notice {severity_power.unnoticed}"
+        f"severity {severity_power.severity.value}: a run cannot detect {severity_power.unnoticed}"
         for severity_power in power
         if severity_power.blind
     )

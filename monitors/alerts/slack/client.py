@@ -113,14 +113,14 @@ def build_refusal_error(status: int, error: object) -> NotifyError:
         text = f"Slack answers HTTP {status}; the message is stored for the next delivery"
         return NotifyTransient(text) if status in {500, 503} else NotifyUnsure(text)
     if code == UNREADABLE and status < 400:  # noqa: PLR2004 - HTTP's success and redirects
-        return NotifyUnsure("What answered is not Slack (a proxy's page?); the message is stored")
-    advice = ADVICE.get(code, "see Slack's documentation of this error")
+        return NotifyUnsure("The answer did not come from Slack, but perhaps from a proxy; the message is stored")
+    advice = ADVICE.get(code, "read Slack's documentation of this error")
     return NotifyRejected(f"Slack refuses the message (HTTP {status}, {code}): {advice}. The message is stored")
 
 
 def build_not_sent_error() -> NotifyTransient:
     """Build the error for a request that cannot have arrived: no connection was made."""
-    return NotifyTransient("Slack cannot be connected to (name, network or proxy); the message is stored")
+    return NotifyTransient("Lookout cannot connect to Slack (name, network or proxy); the message is stored")
 
 
 def build_reply_missing_error() -> NotifyUnsure:
@@ -206,7 +206,7 @@ class SlackReply:
 
     async def _post(self, url: str, message: Mapping[str, object]) -> None:
         if not self.is_slack_address(url):
-            raise NotifyRejected("the address for the answer is not Slack's; it was not asked")
+            raise NotifyRejected("the address for the answer does not belong to Slack; Lookout did not use it")
         timeout = aiohttp.ClientTimeout(total=self._settings.send_timeout_s)
         try:
             async with (
@@ -282,7 +282,7 @@ class SlackBot:
 
     def __init__(self, settings: AlertSettings, *, token: str, now: Callable[[], datetime]) -> None:
         if not settings.slack_channel:
-            raise ConfigError("lookout.toml, alerts.slack_channel: a bot token needs a channel, such as #alerts")
+            raise ConfigError("lookout.toml: a bot token needs alerts.slack_channel, such as #alerts")
         self._settings = settings
         self._token = token
         self._now = now
@@ -315,7 +315,7 @@ class SlackBot:
             at=self._now(),
             channel=posted.channel,
             thread=post.thread or posted.ts,
-            detail="found: an earlier try had arrived" if earlier else "",
+            detail="already sent by an earlier try" if earlier else "",
         )
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
@@ -419,7 +419,7 @@ class SlackWebhook:
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
         """Raise `NotifyRejected`: a webhook cannot edit what it has posted."""
         del alert, channel, ts
-        raise NotifyRejected("an incoming webhook cannot edit what it has posted")
+        raise NotifyRejected("an incoming webhook cannot edit its messages")
 
     async def _deliver(self, post: Post) -> Receipt:
         async with _open_session(self._settings) as session:
@@ -458,7 +458,7 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
         raise build_not_sent_error() from None
     except (aiohttp.InvalidURL, UnicodeError):
-        raise NotifyRejected("the configured Slack address is not valid; see `slack_api_url`") from None
+        raise NotifyRejected("the Slack address in `slack_api_url` is not valid") from None
     except (aiohttp.ClientError, TimeoutError, OSError):
         raise build_reply_missing_error() from None
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -468,7 +468,7 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
 
 async def _refuse_redirect(*_event: object) -> None:
     """Refuse a redirect before it is followed: the SDK follows them, with the message."""
-    raise NotifyRejected("the configured Slack address redirects, which is not followed; see `slack_api_url`")
+    raise NotifyRejected("the Slack address in `slack_api_url` redirects, and Lookout does not follow redirects")
 
 
 def _build_retry_handlers(settings: AlertSettings) -> list[AsyncRetryHandler]:

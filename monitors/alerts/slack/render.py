@@ -104,7 +104,7 @@ def parse_button_action(action_id: str, value: str) -> ButtonAction | None:
 def _match_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
     match = pattern.fullmatch(value)
     if match is None:
-        raise ValueError("the button carries a value that no button of ours has")
+        raise ValueError("the button's value is not from a Lookout button")
     return match.groups()
 
 
@@ -130,7 +130,7 @@ def _build_confirmation() -> Block:
     return {
         "title": _build_plain_text("False alarm?"),
         "text": _build_plain_text(
-            "Lookout labels the finding wrong, resolves it, and stays quiet about it for a while."
+            "Lookout marks the finding as wrong, resolves it, and sends no alerts about it for a while."
         ),
         "confirm": _build_plain_text("It is false"),
         "deny": _build_plain_text("Go back"),
@@ -250,7 +250,7 @@ def _format_part(part: MessageSection, number: str, room: int) -> str:
         f"_{make_inert(part.history)}_" if part.history else "",
         f"_{truncate_escaped(make_inert(part.others), limit)}_" if part.others else "",
         f"⚠️ {part.doubt}" if part.doubt else "",
-        f"⚠️ flaky: {make_inert(part.flaky)}; it does not decide the verdict alone" if part.flaky else "",
+        f"⚠️ flaky: {make_inert(part.flaky)}; a flaky case alone does not decide the verdict" if part.flaky else "",
     ]
 
     # The excerpts share the remaining room.

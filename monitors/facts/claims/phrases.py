@@ -20,17 +20,17 @@ class PhraseStatus(StrEnum):
     """Whether a reply affirms a phrase, denies it, or says something else of it."""
 
     LIVE = "live"
-    DENIED = "what it is not"
-    COMPARED = "what it is compared with"
-    PAST = "what held earlier"
+    DENIED = "a denied value"
+    COMPARED = "a value for comparison"
+    PAST = "an earlier value"
     HEDGED = "a guess"
-    OTHERS = "what others do"
+    OTHERS = "the practice of others"
     QUESTION = "a question"
-    TAKEN_BACK = "what the reply takes back"
-    OUTDONE = "something else than what was asked"
+    TAKEN_BACK = "a value that the reply withdraws"
+    OUTDONE = "another subject than the question's"
     SEVERAL = "one of several"
-    QUALIFIED = "something that the reply takes away again"
-    ROLES = "one of two names in a role that is not read"
+    QUALIFIED = "a value that the reply limits afterwards"
+    ROLES = "one of two names whose roles rules cannot read"
 
 
 class Phrase(NamedTuple):

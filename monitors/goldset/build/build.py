@@ -48,7 +48,7 @@ def _accept_placeholders(accepted: tuple[str, ...]) -> AfterValidator:
         try:
             names = [name for _, name, _, _ in Formatter().parse(text) if name is not None]
         except ValueError as error:
-            raise ValueError(f"{text!r}: {error}; a brace that is meant is written twice") from error
+            raise ValueError(f"{text!r}: {error}; write a literal brace twice") from error
         unknown = next((name for name in names if name not in accepted), None)
         if unknown is not None:
             raise ValueError(f"{{{unknown}}} is unknown; accepted: {', '.join(f'{{{name}}}' for name in accepted)}")
@@ -134,7 +134,7 @@ def load_templates(schema: FactSchema, pack: str) -> TemplateBook:
     ]
     ids = [template.id for template in book.template]
     problems += [
-        f"template {repeated_id}: the id is given twice"
+        f"two templates have the id {repeated_id}; give each template its own id"
         for repeated_id in {template for template in ids if ids.count(template) > 1}
     ]
     if problems:
@@ -332,7 +332,7 @@ def _build_policy_cases(
     source = Source(policy[0].id, sheet, fact, value, schema.fields[template.field], ambiguous=ambiguous)
     built = [build_case(source, template, language, book.citation, languages) for language in languages]
     cases = [case for case in built if case is not None]
-    return [*left_out, *cases] if cases else [*left_out, NotAsked(sheet.id, template.field, "it is not phrased")]
+    return [*left_out, *cases] if cases else [*left_out, NotAsked(sheet.id, template.field, "it has no phrase")]
 
 
 Reading = tuple[FactSheet, GivenFact, Value | UnusableFact]

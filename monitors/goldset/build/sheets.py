@@ -75,11 +75,14 @@ class FactField(Record):
     @model_validator(mode="after")
     def _check_kind_settings(self) -> Self:
         if (self.kind is FieldKind.DURATION) != (self.unit is not None):
-            raise ValueError('a field of kind "duration", and no other, has a "unit": hour, day, month or year')
+            raise ValueError(
+                'a field of kind "duration" must have a "unit" (hour, day, month or year); no other field may '
+                "have one"
+            )
         if self.currency is not None and self.kind is not FieldKind.MONEY:
-            raise ValueError('a field of kind "money", and no other, has a "currency"')
+            raise ValueError('a field of kind "money" may have a "currency"; no other field may have one')
         if (self.kind is FieldKind.CHOICE) != bool(self.choices):
-            raise ValueError('a field of kind "choice", and no other, has "choices"')
+            raise ValueError('a field of kind "choice" must have "choices"; no other field may have them')
         return self
 
 
@@ -175,8 +178,8 @@ def _parse_row(line: str, place: str) -> FactRow:
             or "the row"
         )
         raise GoldSetError(
-            f"{place}: {bad_keys} cannot be used; a row has policy_id, policy_name, field, and where known value, "
-            "unit, quote, clause, confidence, insurer, document"
+            f"{place}: {bad_keys} are not valid; a row must have policy_id, policy_name and field, and may have "
+            "value, unit, quote, clause, confidence, insurer and document"
         ) from error
     except ValueError as error:
         raise GoldSetError(f"{place}: {error}") from error
@@ -242,7 +245,7 @@ class FactSheet(Record):
         names = [fact.field for fact in self.facts]
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated:
-            raise ValueError(f'the field "{repeated}" is given twice')
+            raise ValueError(f'the field "{repeated}" occurs twice; give each field once')
         return self
 
 
@@ -255,12 +258,16 @@ def read_sheets(path: Path, schema: FactSchema) -> tuple[FactSheet, ...]:
     """
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
-        raise GoldSetError(f"{path} holds no *.json; give a folder of fact sheets, one sheet, or rows (*.jsonl)")
+        raise GoldSetError(
+            f"{path} has no *.json files; give a folder of fact sheets, one sheet, or rows (*.jsonl)"
+        )
     sheets = [sheet for file in files for sheet in _read_file(file)]
     sheet_ids: set[str] = set()
     for sheet in sheets:
         if sheet.id in sheet_ids:
-            raise GoldSetError(f"{path}: the sheet {format_value(sheet.id)} is there twice; ids are given once")
+            raise GoldSetError(
+                f"{path}: two sheets have the id {format_value(sheet.id)}; give each sheet its own id"
+            )
         sheet_ids.add(sheet.id)
     return tuple(_rename_fields(sheet, schema, path) for sheet in sheets)
 

@@ -88,12 +88,14 @@ def read_value(fact: GivenFact, field: FactField, accept: AcceptPolicy) -> Value
     """Return the value of ``fact``, or why it is unusable. Pure."""
     if fact.silent:
         return (
-            NotStated() if accept.silence else UnusableFact("the document is silent, and silence is not asked for")
+            NotStated()
+            if accept.silence
+            else UnusableFact("the document has no value, and the template does not ask about missing values")
         )
     if fact.value is None:
-        return UnusableFact("it has no value, and does not say that the document is silent")
+        return UnusableFact("the fact has no value, and no note that the document has none")
     if _ORDER.index(fact.confidence) < _ORDER.index(accept.confidence):
-        return UnusableFact(f"its confidence is {fact.confidence}, below {accept.confidence}")
+        return UnusableFact(f"the confidence is {fact.confidence}, below {accept.confidence}")
     value = _parse_by_kind(fact, field)
     if isinstance(value, UnusableFact) or accept.unproven:
         return value
@@ -104,7 +106,7 @@ def _parse_by_kind(fact: GivenFact, field: FactField) -> Single | Several | Unus
     if not isinstance(fact.value, list):
         return _parse_single(fact.value, fact, field)
     if not field.many:
-        return UnusableFact("a list stands where one value is accepted")
+        return UnusableFact("the value is a list; give one value")
     values = [_parse_single(raw_value, fact, field) for raw_value in fact.value]
     usable = tuple(raw_value for raw_value in values if isinstance(raw_value, Amount | TextValue | ChoiceValue))
     if len(usable) != len(values) or not usable:
@@ -130,7 +132,9 @@ def _parse_amount(number: Decimal, fact: GivenFact, field: FactField) -> Amount 
     unit = field.unit
     if unit is not None and fact.unit is not None:
         if fact.unit not in tuple(DurationUnit):
-            return UnusableFact(f"its unit {format_value(fact.unit)} is none of {', '.join(DurationUnit)}")
+            return UnusableFact(
+                f"the unit {format_value(fact.unit)} is not valid; accepted: {', '.join(DurationUnit)}"
+            )
         unit = DurationUnit(fact.unit)
     if field.kind is FieldKind.MONEY:
         currency = _find_currency(number, fact, field)
@@ -151,10 +155,10 @@ def _find_currency(number: Decimal, fact: GivenFact, field: FactField) -> str | 
         return field.currency
     currencies = sorted(quoted - {""})
     if field.currency is not None:
-        return UnusableFact(f"its quote states {' and '.join(currencies)}, the field is in {field.currency}")
+        return UnusableFact(f"the quote states {' and '.join(currencies)}, but the field is in {field.currency}")
     if len(currencies) == 1:
         return currencies[0]
-    return UnusableFact("nothing says its currency; give the field of the schema a currency, such as INR or EUR")
+    return UnusableFact("the currency is unknown; give the field of the schema a currency, such as INR or EUR")
 
 
 def _parse_number(raw: JsonValue) -> Decimal | None:
@@ -174,7 +178,7 @@ def _parse_number(raw: JsonValue) -> Decimal | None:
 def _check_proof(value: Single | Several, fact: GivenFact) -> Single | Several | UnusableFact:
     """Return the value if its quote states its amounts; other values need a quote for a person to compare."""
     if not fact.quote:
-        return UnusableFact("it has no quote, so it cannot be traced")
+        return UnusableFact("the fact has no quote, so its source cannot be checked")
     amounts = [
         amount
         for amount in (value.values if isinstance(value, Several) else (value,))
@@ -183,7 +187,7 @@ def _check_proof(value: Single | Several, fact: GivenFact) -> Single | Several |
     quantities = collect_quantities(fact.quote, Locale(currency=amounts[0].currency if amounts else None))
     if all(_is_stated(amount, quantities) for amount in amounts):
         return value
-    return UnusableFact("its quote does not state the value")
+    return UnusableFact("the quote does not contain the value")
 
 
 def _is_stated(amount: Amount, quantities: dict[StatedQuantity, str]) -> bool:

@@ -183,7 +183,7 @@ class LangfuseClient:
         response = await self._send_with_retries(method, path, doing, arguments)
         if response.status_code == _NOT_FOUND:
             raise self.build_unavailable_error(
-                doing, f"HTTP 404{_format_error(response)}; was it deleted meanwhile?"
+                doing, f"HTTP 404{_format_error(response)}; it may have been deleted"
             )
         return self._parse_reply(response, answer, doing)
 
@@ -225,8 +225,8 @@ class LangfuseClient:
         if response.is_redirect:
             host = httpx.URL(response.headers.get("location", "")).host or "another address"
             return ConfigError(
-                f"langfuse.host: {self._settings.host} leads to {host}, and keys are not sent on: "
-                "write the address that it leads to"
+                f"langfuse.host: {self._settings.host} leads to {host}, and Lookout does not send keys to another "
+                "host: set langfuse.host to that address"
             )
         problem = self.build_unavailable_error(doing, f"HTTP {status}{_format_error(response)}")
         if not is_retryable(status):
@@ -234,15 +234,16 @@ class LangfuseClient:
         after_s = parse_retry_after_s({name.lower(): value for name, value in response.headers.items()})
         if after_s is not None and after_s > MAX_PAUSE_S:
             return self.build_unavailable_error(
-                doing, f"HTTP {status}: it asks to wait {after_s:.0f} s; try again later"
+                doing, f"HTTP {status}: the server asks to wait {after_s:.0f} s; try again later"
             )
         return TryAgain(problem, after_s)
 
     def _describe_refusal(self, response: httpx.Response, doing: str) -> str:
         named = f"{self._settings.public_key_env} and {self._settings.secret_key_env}"
         return self._keys.redact(
-            f"langfuse: {doing}: HTTP {response.status_code}{_format_error(response)}. Are the keys in {named} "
-            f"(langfuse.public_key_env, langfuse.secret_key_env) a pair of a project of {self._settings.host}?"
+            f"langfuse: {doing}: HTTP {response.status_code}{_format_error(response)}. Check that the keys in "
+            f"{named} (langfuse.public_key_env, langfuse.secret_key_env) are a pair of one project of "
+            f"{self._settings.host}"
         )
 
     def _parse_reply(self, response: httpx.Response, answer: type[Answer], doing: str) -> Answer:
@@ -251,21 +252,24 @@ class LangfuseClient:
         except ValidationError as error:
             first = error.errors()[0]
             path = ".".join(str(part) for part in first["loc"])
-            detail = f"at {path}: {first['msg']}" if path else "which is not JSON"
-            raise self.build_unavailable_error(doing, f"an answer of an unknown form, {detail}") from None
+            detail = f"at {path}: {first['msg']}" if path else "it is not JSON"
+            raise self.build_unavailable_error(doing, f"Lookout cannot read Langfuse's answer: {detail}") from None
 
     async def _check_project(self) -> None:
         """Raise `ConfigError` where the keys belong to production or to another project than the configured one."""
         doing, settings = "asking which project the keys belong to", self._settings
         reply = await self.request_optional("GET", f"{API}/projects", _Projects, doing)
         if reply is None or not reply.data:
-            raise ConfigError(f"langfuse.host: {settings.host} does not answer as Langfuse does ({API}/projects)")
+            raise ConfigError(
+                f"langfuse.host: the server at {settings.host} is not Langfuse ({API}/projects gave "
+                "no valid answer)"
+            )
         project = reply.data[0]
         if settings.production_project in (project.id, project.name):
             raise ConfigError(
-                f"langfuse.production_project: the keys in {settings.public_key_env} and {settings.secret_key_env} "
-                f"are those of production's project {project.name!r}; nothing was written. Give the keys of "
-                f"{settings.project!r}"
+                f"langfuse.production_project: the keys in {settings.public_key_env} and "
+                f"{settings.secret_key_env} belong to the production project {project.name!r}; nothing was "
+                f"written. Use the keys of {settings.project!r}"
             )
         if settings.project not in (project.id, project.name):
             raise ConfigError(

@@ -83,7 +83,7 @@ class LangfuseDatasets:
             page = await self._read_page(dataset, number)
             if total not in (None, page.meta.total_items):
                 raise self._client.build_unavailable_error(
-                    f"reading dataset {dataset.name!r}", "it changed while it was read: read it again"
+                    f"reading dataset {dataset.name!r}", "it changed during reading; run the command again"
                 )
             number, pages, total = number + 1, page.meta.total_pages, page.meta.total_items
             for item in page.data:
@@ -105,7 +105,7 @@ class LangfuseDatasets:
         stored = await self._find_stored(dataset.name)
         if stored is None:
             raise self._client.build_unavailable_error(
-                f"tagging dataset {dataset.name!r}", "there is none of that name"
+                f"tagging dataset {dataset.name!r}", "no dataset has this name"
             )
         metadata, tags = _split_tags(stored)
         description = stored.description or ""

@@ -26,11 +26,11 @@ class LangfuseSettings(BaseModel):
         min_length=1, description="name or id of the Langfuse project that the keys must belong to"
     )
     production_project: str | None = Field(
-        default=None, min_length=1, description="name or id of production's project: its keys are refused"
+        default=None, min_length=1, description="name or id of the production project; Lookout refuses its keys"
     )
     host: HttpUrl = Field(
         default="https://cloud.langfuse.com",
-        description="where Langfuse runs: another region, or a server of your own (version 4)",
+        description="address of Langfuse: another region, or your own server (version 4)",
     )
     public_key_env: VariableName = Field(
         default="LANGFUSE_PUBLIC_KEY", description="environment variable with the project's public key"
@@ -38,9 +38,9 @@ class LangfuseSettings(BaseModel):
     secret_key_env: VariableName = Field(
         default="LANGFUSE_SECRET_KEY", description="environment variable with the project's secret key"
     )
-    request_deadline_s: Duration = Field(default=30.0, description="for one request to Langfuse")
+    request_deadline_s: Duration = Field(default=30.0, description="seconds for one request to Langfuse")
     trace_patience_s: Duration = Field(
-        default=30.0, description="how long a trace is read again until two readings agree"
+        default=30.0, description="seconds during which Lookout reads a trace again until two readings agree"
     )
 
     @field_validator("host")
@@ -51,5 +51,7 @@ class LangfuseSettings(BaseModel):
     @model_validator(mode="after")
     def _is_not_production(self) -> Self:
         if self.project == self.production_project:
-            raise ValueError("project and production_project are one project: name the one for evaluations")
+            raise ValueError(
+                "project and production_project are the same project; set project to the one for evaluations"
+            )
         return self

@@ -237,7 +237,7 @@ class LangSmithClient:
 
     async def _find_project(self) -> _Project:
         if self._settings.project is None:
-            raise ConfigError("langsmith.project: missing; it names the project that traces are read from")
+            raise ConfigError("langsmith.project is missing; set it to the project with the traces")
         if self._project is None:
             project = await self.call_with_retries(
                 lambda: self._client.read_project(project_name=self._settings.project), "finding the project"
@@ -266,18 +266,18 @@ class LangSmithClient:
         if find_status(error) in _FINAL_STATUSES:
             return problem
         if wait_s is not None and wait_s > MAX_PAUSE_S:
-            return SourceUnavailable(f"{problem}; it asks to wait {wait_s:.0f} s")
+            return SourceUnavailable(f"{problem}; the server asks to wait {wait_s:.0f} s")
         return TryAgain(problem, wait_s)
 
     def _build_unavailable_error(self, error: Exception, doing: str) -> SourceUnavailable:
         place, status = f"{self.name}: {doing}", find_status(error)
         if status in _REFUSED_STATUSES:
             return SourceUnavailable(
-                f"{place}: HTTP {status}; is the key in {self._settings.key_env} ({self._key_name}) still "
-                "valid, and may it read this project?"
+                f"{place}: HTTP {status}; check that the key in {self._settings.key_env} ({self._key_name}) is "
+                "valid and may read this project"
             )
         if status == _NOT_FOUND:
-            return SourceUnavailable(f"{place}: there is none of that name, or the key does not see it")
+            return SourceUnavailable(f"{place}: no project has that name, or the key has no permission to see it")
         if isinstance(error, TimeoutError):
             return SourceUnavailable(f"{place}: no answer within {self._settings.request_deadline_s:g} s")
         return SourceUnavailable(f"{place}: {f'HTTP {status}' if status else type(error).__name__}")
@@ -322,6 +322,6 @@ def _import_sdk() -> Any:
         import langsmith  # an optional extra; 1 s
     except ImportError:
         raise ConfigError(
-            "LangSmith needs the extra of that name: pip install 'lookout-monitor[langsmith]'"
+            "LangSmith needs the extra `langsmith`: pip install 'lookout-monitor[langsmith]'"
         ) from None
     return cast("Any", langsmith)

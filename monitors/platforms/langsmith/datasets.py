@@ -154,8 +154,9 @@ class LangSmithDatasets:
         count = await self._update(dataset, [example])
         if count == 0:
             raise SourceUnavailable(
-                f"dataset {dataset.name!r}: the example {example.id} can neither be made nor replaced: LangSmith "
-                "says that it exists and that it does not; was it deleted, or is it of another dataset?"
+                f"dataset {dataset.name!r}: the example {example.id} cannot be created or replaced: LangSmith "
+                "reports both that it exists and that it does not exist. It may have been deleted, or belong to "
+                "another dataset"
             )
 
     async def _replace(self, dataset: Dataset, batch: Sequence[Example]) -> None:

@@ -59,7 +59,7 @@ class LangSmithExperiments:
         project = await self._client.call_with_retries(create_or_find, "opening an experiment")
         if str(project.reference_dataset_id) != dataset.id:
             raise SourceUnavailable(
-                f"{self._client.name}: {name!r} is a project already, and no experiment on {dataset.name!r}"
+                f"{self._client.name}: {name!r} is already a project, but not an experiment on {dataset.name!r}"
             )
         self._metadata[str(project.id)] = dict(metadata)
         place = f"{self._client.web_url}/o/{project.tenant_id}/datasets/{dataset.id}"

@@ -61,7 +61,7 @@ class LangSmithTraces:
         with suppress(SourceUnavailable):
             self._production_id = await self._production.find_project_id()
         if self._production_id == project_id:
-            raise ConfigError("langsmith.project and langsmith.production_project lead to one project")
+            raise ConfigError("langsmith.project and langsmith.production_project are the same project")
 
     async def check(self, address: str) -> None:
         """Raise `ConfigError` where a job's trace lies in production's or another unexpected project."""
@@ -72,7 +72,9 @@ class LangSmithTraces:
         if trace.project_id == self._production_id:
             raise ConfigError(_LANDED.format("langsmith.production_project", address[:200]))
         if trace.project_id != project_id.lower():
-            raise ConfigError(_LANDED.format("a project that is not langsmith.project", address[:200]))
+            raise ConfigError(
+                _LANDED.format("the run's trace is in another project than langsmith.project", address[:200])
+            )
 
     async def runs(self, address: str) -> list[Any]:
         """Return the runs of a finished job's trace as plain JSON; none where it stays incomplete.
@@ -121,8 +123,8 @@ class LangSmithTraces:
 
 
 _LANDED: Final = (
-    "a job's trace lies in {0} ({1}): the application that is asked traces there, so it is production, or set up "
-    "like it. The run was stopped; point the application's LANGSMITH_PROJECT at staging's project"
+    "a job's trace is in {0} ({1}), so the application is production, or has its settings. Lookout stopped the "
+    "run. Set the application's LANGSMITH_PROJECT to the staging project"
 )
 
 

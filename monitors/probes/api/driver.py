@@ -142,7 +142,7 @@ class Clients:
 REFUSED_STATUSES = (401, 403)
 WALL_STATUSES = (402, 407)
 TOO_MANY_REQUESTS = 429
-PATH_ERRORS = {404: "no such path there", 405: "no question is taken at this path"}
+PATH_ERRORS = {404: "the path does not exist", 405: "the server does not accept questions at this path"}
 MIN_ERROR_STATUS = 400
 MAX_SHOWN_CHARACTERS = 200
 """Characters of a response that an error shows."""
@@ -284,7 +284,7 @@ async def translate_http_errors(reply: ApiReply, settings: ProbeSettings) -> Asy
         raise AnswerTimeout(f"no answer began {time_limit}") from error
     except httpx.HTTPError as error:
         if reply.text:
-            message = f"the stream broke off: {describe_http_error(error)}"
+            message = f"the stream ended early: {describe_http_error(error)}"
             raise AnswerIncomplete(message, partial_text=reply.text) from error
         raise Unreachable(f"the API does not answer: {describe_http_error(error)}") from error
 
@@ -342,7 +342,7 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:  # deeply nested JSON exceeds the recursion limit
-        raise PageNotUnderstood(f"the API answered no JSON: {replace_surrogates(text[:200])!r}") from error
+        raise PageNotUnderstood(f"the API's answer is not JSON: {replace_surrogates(text[:200])!r}") from error
 
 
 def raise_if_api_error(api: ApiSettings, document: Any, partial: str) -> None:
@@ -379,8 +379,8 @@ def check_has_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
         return reply
     document = max(reply.documents, key=measure_longest_text, default=None)
     excerpt = replace_surrogates(json.dumps(document, ensure_ascii=False))[:MAX_SHOWN_CHARACTERS]
-    where = "in any event; the one with the longest text is" if len(reply.documents) > 1 else "in the response"
-    raise AnswerNotFound(f"probe.api.text = {api.text!r} leads nowhere {where} {excerpt}")
+    where = "in any event; the event with the longest text is" if len(reply.documents) > 1 else "in the response"
+    raise AnswerNotFound(f"probe.api.text = {api.text!r} matches nothing {where} {excerpt}")
 
 
 def measure_longest_text(document: Any) -> int:

@@ -87,7 +87,7 @@ class GradioDriver:
                     if self._apply_event(event, reply):
                         reply.finish()
                         return reply
-        raise AnswerIncomplete("the stream ended before the answer did", partial_text=reply.text)
+        raise AnswerIncomplete("the stream ended before the answer was complete", partial_text=reply.text)
 
     def _apply_event(self, event: Event, reply: ApiReply) -> bool:
         """Apply one event to the reply. Returns whether the answer is whole."""

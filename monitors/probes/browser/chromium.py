@@ -43,11 +43,11 @@ _NO_SANDBOX = re.compile(
 MARK = "--lookout-browser="
 """A flag that Chromium does not know: it identifies the processes of one browser."""
 WARNING_ROOT = (
-    "Chromium runs without its sandbox, because this process is root: run Lookout as a user without root rights"
+    "Chromium runs without its sandbox, because this process is root; run Lookout as a user without root rights"
 )
 WARNING_NO_SANDBOX = (
-    "Chromium runs without its sandbox, which this system does not allow: let unprivileged users have namespaces "
-    "(docs/security.md), in a container by its seccomp profile"
+    "Chromium runs without its sandbox, because this system does not allow it; allow namespaces for unprivileged "
+    "users (docs/security.md), in a container with its seccomp profile"
 )
 
 # The headless shell first: it takes half the CPU of the full browser for the same page.
@@ -81,8 +81,8 @@ BROWSER_MISSING = (
 )
 
 HINT_OTHER_BROWSER = (
-    "It may be of a version that does not fit, or damaged: `lookout browser install` fetches one that fits, or set "
-    "CHROMIUM_PATH (probe.browser_path) to another"
+    "It may be the wrong version, or damaged. Run `lookout browser install` to install the right version, or set "
+    "CHROMIUM_PATH (probe.browser_path) to another browser"
 )
 
 
@@ -129,11 +129,11 @@ def check_browser_path(browser_path: str) -> str:
     """Return a configured path if it is executable. Raises `BrowserMissing` with the reason."""
     if not Path(browser_path).is_file():
         raise BrowserMissing(
-            f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r}: no such file; {BROWSER_MISSING}"
+            f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r} does not exist; {BROWSER_MISSING}"
         )
     if not os.access(browser_path, os.X_OK):
         raise BrowserMissing(
-            f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r}: not executable; {BROWSER_MISSING}"
+            f"CHROMIUM_PATH (probe.browser_path) = {browser_path!r} is not executable; {BROWSER_MISSING}"
         )
     return browser_path
 
@@ -220,7 +220,7 @@ class Chromium:
                 await self.close()  # the driver may be what is broken
                 if not tries_left:
                     raise
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("internal error: the last attempt must return or raise")
 
     def retire(self, browser: Browser) -> None:
         """Open no more pages in `browser`, which hangs: the next page gets a new browser.

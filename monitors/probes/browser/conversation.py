@@ -179,7 +179,7 @@ def raise_unless_answer(reading: WatchResult, settings: ProbeSettings) -> None:
                 raise AccessDenied(f"the page says: {message}", partial_text=reading.text)
             raise AppErrorShown(f"the page says: {message}", partial_text=reading.text)
         case WatchState.BROKEN if reading.text:
-            raise AnswerIncomplete("the stream broke off in mid-answer", partial_text=reading.text)
+            raise AnswerIncomplete("the stream ended in the middle of the answer", partial_text=reading.text)
         case WatchState.DEADLINE if reading.text:
             raise build_incomplete_error(reading, settings)
         case _:
@@ -188,7 +188,7 @@ def raise_unless_answer(reading: WatchResult, settings: ProbeSettings) -> None:
 
 def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> AnswerIncomplete:
     """Build the error for an answer that was, or may have been, still incomplete at the deadline."""
-    busy_note = "; the page still shows that it is busy" if reading.busy else ""
+    busy_note = "; the page still looks busy" if reading.busy else ""
     return AnswerIncomplete(
         f"the answer did not end within {settings.answer_deadline_s:g} s{busy_note}", partial_text=reading.text
     )
@@ -197,16 +197,16 @@ def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> Ans
 def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> ProbeError:
     """Build the error for an empty reading. If there is new text on the page, the monitor did not understand it."""
     if reading.unread and reading.state is not WatchState.BROKEN:
-        return PageNotUnderstood(f"no answer was found on the page; new text: {reading.unread[:200]!r}")
+        return PageNotUnderstood(f"Lookout found no answer on the page; new text: {reading.unread[:200]!r}")
     match reading.state:
         case WatchState.BROKEN:
             return AnswerTimeout("the connection broke before an answer began")
         case WatchState.NOTHING:
-            return AnswerTimeout("the page was busy, became idle, and shows no answer")
+            return AnswerTimeout("the page was busy, then became idle, but shows no answer")
         case WatchState.DEADLINE:
             return AnswerTimeout(f"no answer began within {settings.answer_deadline_s:g} s")
         case WatchState.FINISHED | WatchState.UNSENT | WatchState.ERROR:
-            return PageNotUnderstood("the page looked done but shows no answer")
+            return PageNotUnderstood("the page looked complete, but shows no answer")
         case _:
             assert_never(reading.state)
 
@@ -316,9 +316,9 @@ class PageConversation:
         if self.behaves_like_chat(reading) or boxes.pinned or boxes.asks or self.chat.selectors.answer is not None:
             return
         raise CaptureUnsure(
-            f"{boxes.box} did not behave like a chat: it still holds the question, which the page does not repeat. "
-            "If it is the right one, pin it with probe.selectors.message_box, else what leads to the chat with "
-            "probe.open",
+            f"{boxes.box} did not behave like a chat: it still contains the question, and the page does not "
+            "repeat the question. If this is the right box, set it as probe.selectors.message_box. If not, set "
+            "the elements that lead to the chat as probe.open",
             partial_text=reading.text,
         )
 
@@ -349,7 +349,7 @@ class PageConversation:
                 if not has_navigated(error):
                     raise
             if monotonic() - started >= self._settings.answer_deadline_s:
-                raise AnswerTimeout("the page led to further pages, and none of them showed an answer")
+                raise AnswerTimeout("the page led to further pages, but none of them showed an answer")
 
     async def _watch_next_page(self, turn: str, earlier: list[Any], started: float) -> WatchResult:
         """Read the answer of a plain form, which is the new text on the next page."""
@@ -436,8 +436,8 @@ class PageConversation:
         if self._is_stuck(reading):
             boxes = self.chat.boxes
             raise PageNotUnderstood(
-                f"the question is still in {boxes.box}: neither Enter nor {boxes.send or 'a button'} sends it; "
-                f"boxes seen: {'; '.join(boxes.others)}"
+                f"the question is still in {boxes.box}: neither Enter nor {boxes.send or 'a button'} sent it; "
+                f"boxes on the page: {'; '.join(boxes.others)}"
             )
         if reading.state is not WatchState.UNSENT:
             return reading

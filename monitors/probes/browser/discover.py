@@ -105,7 +105,7 @@ class PinnedAnswer:
         if new < MIN_NEW_CHARACTERS:
             return error
         key = format_selector_key("answer", self._selector)
-        return PageNotUnderstood(f"{key} matches nothing, though the page shows {new} new characters")
+        return PageNotUnderstood(f"{key} matches nothing, but the page shows {new} new characters")
 
     async def _count_characters(self) -> int:
         return int(await self._frame.evaluate("() => __lookout.textOf(document.body).length"))
@@ -166,7 +166,7 @@ def find_profile(name: str) -> Profile:
         if profile.name == name:
             return profile
     names = ", ".join(profile.name for profile in PROFILES)
-    raise ConfigError(f"probe.profile = {name!r}: no such profile; accepted: {names}")
+    raise ConfigError(f"probe.profile = {name!r} is not a profile; accepted: {names}")
 
 
 IDLE_S = 1.0
@@ -398,7 +398,7 @@ async def _build_no_chat_error(
     raise_if_wall(boxes, walls)
     if inspection_s > STARVED_SLICES * INSPECTION_SLICE_S:
         return BrowserLost(
-            f"this machine is too busy to render the page: one inspection takes {inspection_s:.1f} s"
+            f"this machine is too busy to render the page; one inspection takes {inspection_s:.1f} s"
         )
     if walls.loading:
         return NotReady(
@@ -406,9 +406,9 @@ async def _build_no_chat_error(
         )
     pinned = format_missing_pin("message_box", settings.selectors)
     if has_other_box:
-        return PageNotUnderstood(f"{pinned}another box to type in is there: `lookout doctor ADDRESS` names it")
+        return PageNotUnderstood(f"{pinned}the page has another text box; `lookout doctor ADDRESS` shows it")
     pressed = "; ".join(f"“{label}”" for label in undone)
-    tried = f"; pressed without effect: {pressed}" if undone else ""
+    tried = f"; clicked without effect: {pressed}" if undone else ""
     return PageNotUnderstood(f"{pinned}no usable message box: {describe_page(boxes, walls)}{tried}")
 
 
@@ -424,10 +424,10 @@ async def _take_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings)
     if boxes.score < TRUSTED_SCORE:
         walls = await _read_walls(frame)
         if walls.passwords:
-            raise LoginWall(f"there is a login form instead of the chat: {describe_page(boxes, Walls())}")
+            raise LoginWall(f"the page shows a login form instead of the chat: {describe_page(boxes, Walls())}")
         if boxes.equals:
             raise PageNotUnderstood(
-                f"{boxes.equals + 1} boxes look alike, pin selectors.message_box: {describe_page(boxes, walls)}"
+                f"{boxes.equals + 1} boxes look alike; set selectors.message_box: {describe_page(boxes, walls)}"
             )
     return await _build_chat(frame, boxes, settings)
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 PIN_ADVICE = (
-    "name the answer's own element with probe.selectors.answer, or the response that carries it with probe.wire"
+    "set probe.selectors.answer to the element of the answer, or probe.wire to the response with the answer"
 )
 MAX_SHOWN_CHARACTERS = 80
 """Characters of a text that a message shows."""
@@ -61,8 +61,8 @@ class CaptureDoubts:
         if _normalize_text(before) == _normalize_text(question):
             return None
         return (
-            f"{_quote_text(text)} was the same for another question ({_quote_text(before)}), "
-            "and nothing on the page or the network shows that it answers either"
+            f"{_quote_text(text)} was also the answer to another question ({_quote_text(before)}), and the page "
+            "and the network do not show which one it answers"
         )
 
 
@@ -70,14 +70,14 @@ def explain_answer_doubt(reading: WatchResult) -> str | None:
     """Return why a reading is doubtful; ``None`` when it is not."""
     if reading.unsure:
         texts = ", ".join(_quote_text(text) for text in reading.unsure[:3])
-        return f"{texts} is beside the answer and may be part of it"
+        return f"{texts} is next to the answer and may be part of it"
     match reading.doubt:
         case None:
             return None
         case CaptureDoubt.ECHO:
-            return f"the text read only repeats the question: {_quote_text(reading.text)}"
+            return f"the text only repeats the question: {_quote_text(reading.text)}"
         case CaptureDoubt.STOOD:
-            return f"the text read was on the page before the question, hidden: {_quote_text(reading.text)}"
+            return f"the text was already on the page before the question, but hidden: {_quote_text(reading.text)}"
         case _:
             assert_never(reading.doubt)
 

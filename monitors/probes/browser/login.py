@@ -87,7 +87,7 @@ def import_state(path: Path) -> dict[str, Any]:
     state = cast("dict[str, Any]", document) if isinstance(document, dict) else {}
     state = cast("dict[str, Any]", state.get("state", state))  # a session file of Lookout, from another machine
     if not (_select_objects(state.get("cookies")) or _select_objects(state.get("origins"))):
-        raise ConfigError(f"{path}: no cookie in it; accepted is a storage state as Playwright writes it")
+        raise ConfigError(f"{path} has no cookies; accepted: a storage state from Playwright")
     return {"cookies": state.get("cookies", []), "origins": state.get("origins", [])}
 
 
@@ -229,7 +229,7 @@ class Login:
         if self.session is None and self.settings.has_form:
             await self.renew(0, blank)
         if self.session is None and self.settings.needs_person:
-            raise LoginFailed(f"nobody has signed in to {self._target} yet: run {self.command}")
+            raise LoginFailed(f"not signed in to {self._target} yet: run {self.command}")
 
     async def renew(self, used: int, blank: BlankPage) -> bool:
         """Renew the session; return whether there is one newer than generation ``used``. Raises `LoginFailed`."""
@@ -243,7 +243,7 @@ class Login:
             if not self.settings.has_form:
                 return False
             if not self._refused and self._own and not self._proved:
-                self._refused = f"{self._form_url}: signed in, and {self._address} still asks to sign in"
+                self._refused = f"{self._form_url}: signed in, but {self._address} still asks for a login"
             if self._refused:
                 raise LoginFailed(self._refused)
             try:
@@ -262,7 +262,7 @@ class Login:
         """Build the error for a login wall that the session does not pass."""
         made = "" if self.session is None else f" of {self.session.made_at:%Y-%m-%d %H:%M} UTC"
         rejected = f"the session{made}" if self.session is not None else "what [login] sends"
-        to_do = f"run {self.command}" if self.session is not None else "see what its variables hold"
+        to_do = f"run {self.command}" if self.session is not None else "check the values of its variables"
         return LoginFailed(f"{self._target} no longer accepts {rejected}: {to_do} ({wall})")
 
     def build_context_options(self) -> dict[str, Any]:
@@ -340,7 +340,7 @@ class Form:
         if user is not None:
             field = await self._find_visible(self._list_user_selectors())
             if field is None:
-                raise LoginFailed(f"{url}: no field for the name; set login.user_field")
+                raise LoginFailed(f"{url} has no field for the user name; set login.user_field")
             await field.fill(user)
             first = field
         password = await self._find_visible(self._list_password_selectors())
@@ -443,7 +443,7 @@ def resolve_secret(key: str, named: FromEnvironment, environment: Mapping[str, s
     value = environment.get(named.env)
     if not value:
         state = "is not set" if value is None else "is set but empty"
-        raise ConfigError(f"{key}: {named.env} {state} in the environment, which is where the value comes from")
+        raise ConfigError(f"{key}: {named.env} {state} in the environment; set it to the value")
     return named.prefix + value
 
 

@@ -308,7 +308,7 @@ class WireTap:
             first = pushed[matched[-1]][0][:MAX_SHOWN_CHARACTERS]
             return f"{matched[-1]} pushed {plural(len(pushed[matched[-1]]), 'message')}, the first: {first}"
         addresses = [*self._others, *pushed]
-        return f"responses were: {', '.join(addresses[-MAX_SHOWN_ADDRESSES:]) or 'none'}"
+        return f"responses: {', '.join(addresses[-MAX_SHOWN_ADDRESSES:]) or 'none'}"
 
     def _on_response(self, response: Response) -> None:
         self._others.append(response.url)

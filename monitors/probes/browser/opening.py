@@ -321,4 +321,4 @@ async def press_pinned(page: Page, selector: str, key: str, seconds_left: float)
                 expression = f"() => __lookout.pinnedOpener({json.dumps(selector)})"
                 if await press_through(await find_element(frame, expression)):
                     return
-    raise PageNotUnderstood(f"{key} matches nothing on the page that can be pressed")
+    raise PageNotUnderstood(f"{key} matches no clickable element on the page")

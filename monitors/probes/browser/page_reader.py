@@ -96,4 +96,4 @@ class PageReader:
         if response is not None and not response.ok:
             raise Unreachable(f"answered HTTP {response.status}")
         if urlsplit(page.url).netloc != urlsplit(address).netloc:
-            raise AccessDenied(f"leads to another host, {urlsplit(page.url).netloc}: is it a login page?")
+            raise AccessDenied(f"leads to another host, {urlsplit(page.url).netloc}; it may be a login page")

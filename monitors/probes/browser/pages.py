@@ -108,9 +108,9 @@ class Pages:
         """Check the session after a conversation. Raises `SessionEnded` (a `LoginFailed`) if it has ended."""
         if self._login is None or not await _has_password_field(tab.page):
             return
-        wall = LoginWall(f"there is a login form where the chat was: {failure or 'after the answer'}")
+        wall = LoginWall(f"the page shows a login form instead of the chat: {failure or 'after the answer'}")
         await self.renew_session(tab, wall)
-        raise SessionEnded(f"the session ended while the question was asked: {wall}") from failure
+        raise SessionEnded(f"the session ended during the question: {wall}") from failure
 
     async def open_chat_on(self, tab: Tab) -> Chat:
         """Open the chat with an empty conversation. Raises `LoginWall` when the page is not signed in."""
@@ -118,7 +118,9 @@ class Pages:
         if self._login is not None:
             wanted = self._login.settings.signed_in
             if wanted is not None and not await tab.page.locator(wanted).locator("visible=true").count():
-                raise LoginWall(f"login.signed_in = {wanted!r} matches nothing on the page: nobody is signed in")
+                raise LoginWall(
+                    f"login.signed_in = {wanted!r} matches nothing on the page, so the browser is not signed in"
+                )
             self._login.confirm_session()
         return chat
 
@@ -254,5 +256,5 @@ async def _has_password_field(page: Page) -> bool:
 def build_page_error(message: str) -> BrowserLost:
     """Build the error for a page that crashed, that lost its browser, or that could not be read or clicked."""
     first = message.splitlines()[0][:200]
-    summary = "the browser lost the page" if is_page_gone(message) else "the page could not be driven"
+    summary = "the browser lost the page" if is_page_gone(message) else "the browser could not control the page"
     return BrowserLost(f"{summary}: {first}")

@@ -154,20 +154,18 @@ class BrowserWatch:
             if process.rss_mb > max_mb and (process.is_page or process.is_browser):
                 owner = "the page" if process.is_page else "the browser"
                 offenders.append(
-                    (process, f"{owner} took {process.rss_mb:,.0f} MB of memory, at most {max_mb:,.0f} are allowed")
+                    (process, f"{owner} took {process.rss_mb:,.0f} MB of memory; the limit is {max_mb:,.0f}")
                 )
             elif process.is_page and self._measure_busy_s(process, now_s) > self.limits.spinning_s:
                 offenders.append(
-                    (process, f"the page used a whole core for {self.limits.spinning_s:g} s without a pause")
+                    (process, f"the page used a full core for {self.limits.spinning_s:g} s without a pause")
                 )
         total_mb = sum(process.rss_mb for process in tree)
         pages = [process for process in tree if process.is_page]
         if total_mb > self.limits.tree_mb and pages and not offenders:
             largest = max(pages, key=lambda page: page.rss_mb)
-            reason = (
-                f"the browser took {total_mb:,.0f} MB of memory, at most {self.limits.tree_mb:,.0f} are allowed"
-            )
-            offenders.append((largest, f"{reason}; this page had {largest.rss_mb:,.0f}"))
+            reason = f"the browser took {total_mb:,.0f} MB of memory; the limit is {self.limits.tree_mb:,.0f}"
+            offenders.append((largest, f"{reason}; this page used {largest.rss_mb:,.0f} MB"))
         alive = {(process.pid, process.started) for process in tree}
         self._busy = {key: since for key, since in self._busy.items() if key in alive}
         return offenders

@@ -157,7 +157,7 @@ class GuardedProxy:
             async with asyncio.timeout(CONNECT_DEADLINE_S):
                 return await _open_tunnel(upstream, host, port)
         if not addresses:
-            raise _Failed("its name cannot be resolved")
+            raise _Failed("the host name cannot be resolved")
         last_error: OSError | None = None
         for address in addresses:
             try:
@@ -186,7 +186,7 @@ async def _read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
             host = (await reader.readexactly((await reader.readexactly(1))[0])).decode("ascii", "replace")
     port = int.from_bytes(await reader.readexactly(2))
     if command != _CONNECT:
-        raise _Failed("only connections are made", _UNSUPPORTED)
+        raise _Failed("this proxy only accepts CONNECT", _UNSUPPORTED)
     return host, port
 
 

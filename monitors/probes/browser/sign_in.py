@@ -49,7 +49,7 @@ async def sign_in(
             async with pages.lend_tab() as tab:
                 await pages.open_chat_on(tab)
         except LoginWall as wall:
-            raise LoginFailed(login.secret_filter.redact(f"{address} still asks to sign in: {wall}")) from None
+            raise LoginFailed(login.secret_filter.redact(f"{address} still asks for a login: {wall}")) from None
         except Error as error:
             raise build_page_error(login.secret_filter.redact(error.message)) from None
     if state is not None:
@@ -83,7 +83,7 @@ async def read_state_from_window(
             if state is None:
                 raise build_page_error(login.secret_filter.redact(error.message)) from None
         if state is None or monotonic() >= until:
-            raise LoginFailed(f"nobody signed in within {PERSON_DEADLINE_S / 60:g} minutes")
+            raise LoginFailed(f"there was no login within {PERSON_DEADLINE_S / 60:g} minutes")
         return state
 
 

@@ -108,7 +108,7 @@ class Visit:
         if not self.refused or not isinstance(error, AnswerTimeout | AnswerIncomplete | AppErrorShown):
             return error
         return AccessDenied(
-            f"{error}; but Lookout had refused the page connections that it may need: {self.refused[0]}",
+            f"{error}; Lookout blocked connections that the page may need: {self.refused[0]}",
             partial_text=error.partial_text,
         )
 
@@ -132,25 +132,26 @@ class Visit:
 
     def _build_left_error(self, url: str) -> LeftTarget:
         if url.startswith(ERROR_PAGE):
-            where = "for an address that did not open"
+            where = "to an address that did not open"
         else:
             place = _parse_web_place(url)
-            where = f"for {format_place(place) if place is not None else url.partition(':')[0][:20] + ':'}"
+            where = f"to {format_place(place) if place is not None else url.partition(':')[0][:20] + ':'}"
         refused = f"; {self.refused[-1]}" if self.refused else ""
         return LeftTarget(
-            f"the page left {self._opened_address} {where}: nothing there is taken for the app. If the app lives "
-            f"there, make it the target's address or name it in probe.allowed_origins{refused}"
+            f"the page left {self._opened_address} {where}. Lookout does not read pages outside the target's "
+            "address. If this is your app, set its address as the target's address or add it to "
+            f"probe.allowed_origins{refused}"
         )
 
 
-_REFUSED: Final = "nothing listens there (ERR_CONNECTION_REFUSED): is the app running, and on this port?"
-_TIMED_OUT: Final = "no connection in time (ERR_CONNECTION_TIMED_OUT): is there a firewall or VPN between?"
+_REFUSED: Final = "the port is closed (ERR_CONNECTION_REFUSED): check that the app is running, and on this port"
+_TIMED_OUT: Final = "no connection in time (ERR_CONNECTION_TIMED_OUT): check firewalls and VPNs"
 _EXPLAINED: Final = {
     "ERR_CONNECTION_REFUSED": _REFUSED,
     "ERR_CONNECTION_TIMED_OUT": _TIMED_OUT,
-    "ERR_SSL_PROTOCOL_ERROR": "nothing speaks https there (ERR_SSL_PROTOCOL_ERROR); is its address http://…?",
-    "ERR_INVALID_HTTP_RESPONSE": "what answers there speaks no HTTP (ERR_INVALID_HTTP_RESPONSE); is it https://…?",
-    "ERR_EMPTY_RESPONSE": "the connection closed without an answer (ERR_EMPTY_RESPONSE); is its address https://…?",
+    "ERR_SSL_PROTOCOL_ERROR": "the server does not use https (ERR_SSL_PROTOCOL_ERROR); try http://…",
+    "ERR_INVALID_HTTP_RESPONSE": "the server does not use http (ERR_INVALID_HTTP_RESPONSE); try https://…",
+    "ERR_EMPTY_RESPONSE": "the connection closed without an answer (ERR_EMPTY_RESPONSE); try https://…",
 }
 """Chromium's error codes for an address with the wrong scheme."""
 

@@ -199,7 +199,7 @@ async def discover_api(address: str, settings: ProbeSettings, headers: RequestHe
         async with clients.lend() as client:
             discovery = await search.run(client)
     except (TimeoutError, httpx.HTTPError, ProbeError) as error:
-        discovery = ApiDiscovery(problem=f"it does not answer: {error or type(error).__name__}")
+        discovery = ApiDiscovery(problem=f"the server does not answer: {error or type(error).__name__}")
     finally:
         await clients.aclose()
     discovery = discovery.model_copy(update={"tried": tuple(search.tried)})
@@ -213,7 +213,9 @@ async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: Req
         async with ApiDriver(address, discovery.probe, headers=headers) as driver:
             answer = await driver.ask((HARMLESS,))
     except ProbeError as error:
-        problem = f"{discovery.probe.api.request} is answered, but asking once more as a run does failed: {error}"
+        problem = (
+            f"{discovery.probe.api.request} got an answer, but a second question, as a run asks it, failed: {error}"
+        )
         update = {"probe": None, "problem": headers.hide_secrets(problem), "asks_for_other_body": True}
         return discovery.model_copy(update=update)
     return discovery.model_copy(update={"answer": headers.hide_secrets(answer.visible_text)})
@@ -239,7 +241,7 @@ class _Search:
             try:
                 reply = await _post(client, self._address, fill_template(body, HARMLESS, [], "lookout-init"))
             except (httpx.RemoteProtocolError, httpx.ReadError) as error:
-                self.tried.append(f"{json.dumps(body)}: {str(error) or 'it closed the connection'}")
+                self.tried.append(f"{json.dumps(body)}: {str(error) or 'the server closed the connection'}")
                 continue
             self.tried.append(f"{json.dumps(body)}: {reply.format_for_log(self._headers)}")
             if (final_error := _find_final_error(reply, is_first=not body)) is not None:
@@ -247,8 +249,8 @@ class _Search:
             if reply.is_good() and (discovery := self._read_answer(body, reply)) is not None:
                 return discovery
             await self._queue_completed_body(body, reply, client)
-        note = "; every request got the same answer, an empty one too" if self._answer_to_empty_body else ""
-        problem = f"no usual request body returned a text that Lookout can read{note}"
+        note = "; every request got the same answer, even an empty one" if self._answer_to_empty_body else ""
+        problem = f"no common request body returned a readable text{note}"
         return ApiDiscovery(problem=problem, asks_for_other_body=True)
 
     def _read_answer(self, body: dict[str, Any], reply: _Reply) -> ApiDiscovery | None:
@@ -317,7 +319,7 @@ async def _post(client: httpx.AsyncClient, address: str, body: Any) -> _Reply:
                 text = (await response.aread()).decode("utf-8", "replace")
     except TimeoutError:
         if not events:
-            raise TimeoutError("it took longer than the deadline") from None
+            raise TimeoutError("the answer took longer than the deadline") from None
         return _Reply(status=200, kind="text/event-stream", events=tuple(events))
     wanted = response.headers.get("www-authenticate", "")
     return _Reply(status=response.status_code, kind=kind, body=text, events=tuple(events), wanted=wanted)
@@ -327,7 +329,7 @@ def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tu
     """Infer how to read this reply, and return its text too. Raises `PageNotUnderstood` if that is unclear."""
     documents = reply.parse_documents()
     if not documents:
-        raise PageNotUnderstood(f"HTTP {reply.status}, {reply.kind or 'no content type'}: no JSON")
+        raise PageNotUnderstood(f"HTTP {reply.status}, {reply.kind or 'no content type'}: not JSON")
     if any(value for document in documents for value in collect_values(document, "error")):
         raise PageNotUnderstood(
             f"HTTP {reply.status} with an error: "
@@ -336,7 +338,7 @@ def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tu
     path = _find_best_path(documents)
     if path is None:
         raise PageNotUnderstood(
-            f"no text of an answer in {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
+            f"no answer text in {replace_surrogates(json.dumps(documents[-1]))[:MAX_SHOWN_CHARACTERS]}"
         )
     joins = _is_text_in_pieces(documents, path)
     rule = build_rule(address, path, joins=joins, documents=documents)
@@ -392,14 +394,14 @@ def _find_end_mark(events: tuple[Event, ...], path: str) -> str:
     """Return the end mark of a stream. Raises `PageNotUnderstood` without one, or if events are not JSON."""
     *before, last = events
     if any(_parse_json_or_none(event.data) is None for event in before):
-        raise PageNotUnderstood("its stream's events are no JSON, which cannot be read")
+        raise PageNotUnderstood("the events of its stream are not JSON, so Lookout cannot read them")
     document = _parse_json_or_none(last.data)
     if document is None:
         return last.data
     if all(event.name != last.name for event in before) and last.name != "message":
         return last.name
     if any(collect_values(document, path)):
-        raise PageNotUnderstood("nothing marks the end of its stream: an answer that is cut off would look whole")
+        raise PageNotUnderstood("its stream has no end mark, so a cut-off answer would look complete")
     return last.data
 
 

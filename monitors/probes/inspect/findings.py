@@ -310,58 +310,66 @@ class Overview(Record):
     text: str = ""
 
 
-PIN = "see the picture and pin what was missed under [targets.NAME.probe.selectors]: message_box, send, answer"
+PIN = (
+    "open the picture and write the missed selectors under [targets.NAME.probe.selectors]: message_box, send, "
+    "answer"
+)
 
 ADVICE = {
-    NoAnswerReason.UNREACHABLE: "open the address on this machine: spelling, network, proxy, or the app is down",
-    NoAnswerReason.NOT_READY: "wait until the app serves, then try again",
-    NoAnswerReason.ANSWER_TIMEOUT: (
-        "ask the page by hand; when an answer appears there, "
-        f"raise probe.answer_deadline_s if it was slow, else {PIN}"
+    NoAnswerReason.UNREACHABLE: (
+        "open the address on this machine; check its spelling, the network and the proxy, and whether the app is up"
     ),
-    NoAnswerReason.INCOMPLETE: "ask the page by hand; when its answers are long, raise probe.answer_deadline_s",
-    NoAnswerReason.APP_ERROR_SHOWN: "the app itself says that something went wrong: its own log knows more",
+    NoAnswerReason.NOT_READY: "wait until the app is up, then try again",
+    NoAnswerReason.ANSWER_TIMEOUT: (
+        "ask the page by hand. If the answer appears but is slow, raise probe.answer_deadline_s; if it appears "
+        f"fast, {PIN}"
+    ),
+    NoAnswerReason.INCOMPLETE: "ask the page by hand; if its answers are long, raise probe.answer_deadline_s",
+    NoAnswerReason.APP_ERROR_SHOWN: "the app itself reports an error; read its log",
     NoAnswerReason.LEFT_TARGET: (
-        "open the address by hand and see where it ends: if the app lives there, make that the target's address or "
-        "name it in probe.allowed_origins; if not, the app sends its users away"
+        "open the address by hand and check where it redirects. If that is the app, set it as the target's "
+        "address or add it to probe.allowed_origins. If not, the app sends its users away"
     ),
     NoAnswerReason.ACCESS_DENIED: (
-        "where it asks to sign in, tell Lookout how by [targets.NAME.login] in lookout.toml (docs/login.md); or "
-        'ask the app through its API (probe.driver = "json", with LOOKOUT_API_TOKEN)'
+        "if the page asks for a login, configure [targets.NAME.login] in lookout.toml (docs/login.md), or ask the "
+        'app through its API (probe.driver = "json", with LOOKOUT_API_TOKEN)'
     ),
     NoAnswerReason.RATE_LIMITED: (
-        "wait until the app takes requests again, and set probe.requests_per_minute to what it takes"
+        "wait until the app accepts requests again, and set probe.requests_per_minute to its limit"
     ),
-    NoAnswerReason.LOGIN_FAILED: "run `lookout login NAME`: it signs in and reports what prevents it",
+    NoAnswerReason.LOGIN_FAILED: "run `lookout login NAME`: it signs in and reports the error",
     NoAnswerReason.NO_SUCH_PATH: "correct the path of url or probe.api.url under [targets.NAME] in lookout.toml",
     NoAnswerReason.END_NOT_FOUND: (
-        "set probe.api.done to the name, or else the data, of the event that ends each stream"
+        "set probe.api.done to the name, or the data, of the event that ends each stream"
     ),
     NoAnswerReason.ANSWER_NOT_FOUND: (
-        "set probe.api.text to the path that leads to the answer in what the API sent, its steps joined by dots: "
+        "set probe.api.text to the path of the answer in the API's response, with dots between the steps: "
         'part.text for {"part": {"text": "…"}}'
     ),
-    NoAnswerReason.PAGE_NOT_UNDERSTOOD: f"is there a chat at this very address? If so, {PIN}",
-    NoAnswerReason.OLD_JOB: "ask as another user, or let staging forget old jobs",
-    NoAnswerReason.CAPTURE_UNSURE: f"compare what was read with the page; then {PIN}",
-    NoAnswerReason.BROWSER_LOST: "try again; when it stays so, the machine may be short of memory",
-    NoAnswerReason.CIRCUIT_OPEN: "wait until the app serves, then try again",
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: f"check that the chat is at this address. If it is, {PIN}",
+    NoAnswerReason.OLD_JOB: "ask as another user, or configure staging to forget old jobs",
+    NoAnswerReason.CAPTURE_UNSURE: f"compare the text that Lookout read with the page; then {PIN}",
+    NoAnswerReason.BROWSER_LOST: "try again; if the error stays, the machine may not have enough memory",
+    NoAnswerReason.CIRCUIT_OPEN: "wait until the app is up, then try again",
 }
 """What a person can do about each reason for a missing answer."""
 
 API_ADVICE = {
     NoAnswerReason.UNREACHABLE: (
-        "ask the API from this machine: its address in lookout.toml, network, proxy, or the app is down"
+        "ask the API from this machine; check its address in lookout.toml, the network and the proxy, and whether "
+        "the app is up"
     ),
     NoAnswerReason.ANSWER_TIMEOUT: (
-        "ask the API by hand; when an answer comes late, raise probe.answer_deadline_s, else see the app's own log"
+        "ask the API by hand. If the answer is slow, raise probe.answer_deadline_s; if there is no answer, read "
+        "the app's log"
     ),
     NoAnswerReason.INCOMPLETE: (
-        "ask the API by hand; when its answers are long, raise probe.answer_deadline_s, else see the app's own log"
+        "ask the API by hand. If its answers are long, raise probe.answer_deadline_s; if not, read the app's log"
     ),
     NoAnswerReason.ACCESS_DENIED: "set the named variable in the environment of the process that starts runs",
     NoAnswerReason.PAGE_NOT_UNDERSTOOD: (
-        "see what the API sends and correct what is named under [targets.NAME.probe] in lookout.toml"
+        "compare the API's response with the named settings under [targets.NAME.probe] in lookout.toml, and "
+        "correct them"
     ),
 }
 """Different advice for an API, which has no page, no picture and no message box."""
@@ -374,7 +382,7 @@ def get_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
 
 QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")
 """Any bot can answer them, they trigger no action or search, and no good answer to one fits another."""
-SAME_ANSWER = "another question had the very same answer"
+SAME_ANSWER = "another question had exactly the same answer"
 
 
 class PageProblem(Record):

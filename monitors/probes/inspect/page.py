@@ -172,7 +172,7 @@ class PageInspector:
         await chat.frame.evaluate(DESCRIBE_SCRIPT.read_text(encoding="utf-8"))
         box = await self._describe_element("__lookout.box", _format_certainty(chat.boxes.score, pinned.message_box))
         send = await self._describe_element(
-            "__lookout.send", "pinned" if pinned.send else "by its name or place beside the box"
+            "__lookout.send", "pinned" if pinned.send else "found by its name or place next to the box"
         )
         to_press = send is not None and send.selector is not None and not chat.profile.presses_enter
         selectors = {
@@ -191,7 +191,7 @@ class PageInspector:
     async def _note_answer(self, conversation: PageConversation) -> None:
         """Note where answers appear: the page marks it, or one question shows it."""
         chat = conversation.chat
-        place = await self._describe_element("__lookout.place()", "the page marks it as where messages appear")
+        place = await self._describe_element("__lookout.place()", "the page marks it as the place of messages")
         recognised = chat.selectors.answer is not None or place is not None
         if self._asking is AskPermission.NEVER or (self._asking is AskPermission.IF_NEEDED and recognised):
             self._update(
@@ -201,7 +201,7 @@ class PageInspector:
             return
         self._update(
             asked=HARMLESS,
-            why_asked="as you wished" if recognised else "the page does not tell where answers stand",
+            why_asked="as you wished" if recognised else "the page does not show where answers appear",
         )
         await self._listener.begin()
         started = monotonic()
@@ -219,12 +219,12 @@ class PageInspector:
     def _describe_answer_place(self, chat: Chat, place: PageElement | None) -> PageElement | None:
         if chat.selectors.answer is None:
             return place
-        sure = "pinned" if self._settings.selectors.answer else f"by the profile {chat.profile.name}"
+        sure = "pinned" if self._settings.selectors.answer else f"from the profile {chat.profile.name}"
         role = place.role if place else "messages"
         return PageElement(role=role, name="", selector=chat.selectors.answer, how_sure=sure)
 
     async def _find_answer_element(self, chat: Chat, text: str) -> PageElement | None:
-        sure = "read: what was new on the page after the question"
+        sure = "found: the new text on the page after the question"
         await self._evaluate("__lookout.findAnswer(given)", text)
         part = await self._describe_element("__lookout.answerAt", sure)
         if part is None or chat.selectors.answer is not None:
@@ -243,7 +243,7 @@ class PageInspector:
         """Describe the message box, with what the question proved about it."""
         if self._inspection.box is None or chat.boxes.pinned:
             return self._inspection.box
-        sure = "sure: it took the question as a chat does" if proved else "a guess: it still holds the question"
+        sure = "sure: it accepted the question like a chat" if proved else "a guess: it still contains the question"
         return self._inspection.box.model_copy(update={"how_sure": sure})
 
     async def _describe_element(self, expression: str, how_sure: str) -> PageElement | None:
@@ -313,17 +313,22 @@ def _format_certainty(score: float, pinned: str | None) -> str:
     if pinned:
         return "pinned"
     likely = "likely" if score >= TRUSTED_SCORE else "a guess"
-    return f"{likely} (score {score:g}; {TRUSTED_SCORE} and more is likely), not proved: nothing was asked"
+    return (
+        f"{likely} (score {score:g}; {TRUSTED_SCORE} or more means likely), not proved, because Lookout asked "
+        "nothing"
+    )
 
 
 def _explain_not_asking(chat: Chat, asking: AskPermission, *, recognised: bool) -> str:
     if not recognised:
-        return "none was asked, as you wished; where answers stand is found out while the first one comes"
+        return (
+            "you asked for no test question, so Lookout will find the place of the answers with the first real one"
+        )
     if asking is AskPermission.NEVER:
-        return "none was asked, as you wished"
+        return "you asked for no test question"
     if chat.selectors.answer:
-        return f"none was needed: the profile {chat.profile.name} says where answers stand"
-    return "none was needed: the page marks where messages appear"
+        return f"no test question was necessary: the profile {chat.profile.name} knows the place of the answers"
+    return "no test question was necessary: the page marks the place of the messages"
 
 
 @dataclass(frozen=True)
@@ -466,7 +471,7 @@ def _build_trial(
     ]
     doubt = _explain_text_doubt(trial_answer.question, trial_answer.seen.text, others)
     if configured and sent is None:
-        doubt = "probe.wire matched no answer in what was received"
+        doubt = "probe.wire matched no answer in the received responses"
     return Trial(question=trial_answer.question, text=trial_answer.seen.text, sent=sent, doubt=doubt)
 
 
@@ -474,10 +479,10 @@ def _explain_text_doubt(question: str, text: str, others: Sequence[str]) -> str:
     """Return why a text is probably not the answer to the question; empty if it may be."""
     letters = keep_letters_and_digits(text)
     if not letters:
-        return "the answer holds no word"
+        return "the answer has no word"
     if letters in keep_letters_and_digits(question):
-        return "it is the question, or a part of it"
+        return "the answer is the question, or a part of it"
     if letters in map(keep_letters_and_digits, others):
         return SAME_ANSWER
     leak = find_error_leak(text, question)
-    return "" if leak is None else "it is an error, shown as an answer"
+    return "" if leak is None else "the answer is an error"

@@ -215,7 +215,7 @@ class JobDriver:
             if "event-stream" in response.headers.get("content-type", ""):
                 await self._read_events(job, response, remember)
                 if not job.finished and not job.is_started:
-                    raise AnswerIncomplete("the stream ended before the job did, and never named the job's id")
+                    raise AnswerIncomplete("the stream ended before the job, and never contained the job's id")
                 return
             text = (await self._http.read_body(response)).text
         document: Any = parse_json(text) if text.strip() else None
@@ -235,7 +235,7 @@ class JobDriver:
         if job.job in self._failed:
             raise self._failed[job.job]
         if job.job in self._started or job.job in await asyncio.to_thread(self._notes.list_jobs_of_other_runs):
-            raise build_old_job_error(f"the job {job.job[:100]!r}, which had been started before")
+            raise build_old_job_error(f"the job {job.job[:100]!r}, which an earlier question started")
         self._started.add(job.job)
 
     async def _follow_events(self, job: AgentJob, remember: Remember) -> None:

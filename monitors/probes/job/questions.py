@@ -83,8 +83,8 @@ class AgentQuestions:
         settings = self._settings
         if settings.answer_url is None:
             raise PageNotUnderstood(
-                f"the agent stopped to ask {text or 'a question'!r} and waits for an answer; where to post it is "
-                'not configured: set probe.job.answer_url, such as "{start}/{job}/answer"'
+                f"the agent stopped to ask {text or 'a question'!r} and waits for an answer. Set the address for "
+                'the answer: probe.job.answer_url, such as "{start}/{job}/answer"'
             )
         if not self.delivered and self._answered:
             return self._answered[-1]

@@ -27,7 +27,7 @@ def build_report_request(template: str, job: AgentJob) -> Any:
     Raises `PageNotUnderstood` when it needs an id that the app has not returned.
     """
     if "{job}" in template and not job.job:
-        raise PageNotUnderstood(f"probe.job.id = {job.settings.id!r} leads nowhere in the reply to the start")
+        raise PageNotUnderstood(f"probe.job.id = {job.settings.id!r} matches nothing in the reply to the start")
     return _fill_template(json.loads(template), job)
 
 
@@ -110,7 +110,7 @@ def _extract_payload(settings: JobSettings, url: str, document: object) -> WireP
     values = [value for value in collect_values(document, settings.text) if value is not None]
     if not values:
         excerpt = format_value(document)[:200]
-        raise PageNotUnderstood(f"probe.job.text = {settings.text!r} leads nowhere in the report {excerpt}")
+        raise PageNotUnderstood(f"probe.job.text = {settings.text!r} matches nothing in the report {excerpt}")
     rule = WireRule(
         url=".",
         text=settings.text,

@@ -137,10 +137,10 @@ class JobHttp:
             async with asyncio.timeout(self._settings.request_deadline_s):
                 response = await self._client.post(url, json=body)
         except httpx.InvalidURL as error:
-            raise PageNotUnderstood(f"no address: {redact_url(url)!r}; see probe.job.answer_url") from error
+            raise PageNotUnderstood(f"{redact_url(url)!r} is not an address; check probe.job.answer_url") from error
         except (TimeoutError, httpx.HTTPError) as error:
             raise TryAgain(
-                Unreachable(f"{redact_url(url)} does not take the answer: {describe_http_error(error)}")
+                Unreachable(f"{redact_url(url)} does not accept the answer: {describe_http_error(error)}")
             ) from error
         if response.status_code != CONFLICT:
             self._check_status(response)
@@ -183,7 +183,7 @@ class JobHttp:
                     limit.reschedule(None)  # the body has its own limits
                     yield response
         except httpx.InvalidURL as error:
-            raise PageNotUnderstood(f"no address: {redact_url(url)!r}; see probe.job") from error
+            raise PageNotUnderstood(f"{redact_url(url)!r} is not an address; check probe.job") from error
         except (TimeoutError, httpx.HTTPError) as error:
             raise TryAgain(
                 Unreachable(f"{redact_url(url)} does not answer: {describe_http_error(error)}")
@@ -193,7 +193,8 @@ class JobHttp:
         status = response.status_code
         if status in GONE_STATUSES:
             raise Unreachable(
-                f"{redact_url(str(response.url))} answered HTTP {status}: jobs are not accepted there"
+                f"{redact_url(str(response.url))} answered HTTP {status}: the server does not accept jobs at this "
+                "path"
             )
         self._check_status(response)
 
@@ -213,9 +214,7 @@ class JobHttp:
             raise TryAgain(AnswerIncomplete(f"the app lost the job: {where} answered HTTP {status}"))
         if status >= MIN_SERVER_ERROR:
             raise TryAgain(Unreachable(f"{where} answered HTTP {status}"), parse_retry_after_s(response.headers))
-        raise PageNotUnderstood(
-            f"{where} answered HTTP {status}: does it want another request than probe.job says?"
-        )
+        raise PageNotUnderstood(f"{where} answered HTTP {status}: check the request under probe.job")
 
 
 def _list_configured_origins(settings: JobSettings) -> list[str]:
@@ -307,9 +306,11 @@ class AgentJob:
         """Fill in an address of the job. Values from the app cannot change the host or other path segments."""
         start = self.start_url.split("?")[0].rstrip("/")
         if "{job}" in template and not self.job:
-            raise PageNotUnderstood(f"probe.job.id = {self.settings.id!r} leads nowhere in the reply to the start")
+            raise PageNotUnderstood(
+                f"probe.job.id = {self.settings.id!r} matches nothing in the reply to the start"
+            )
         if "{location}" in template and not self.location:
-            raise PageNotUnderstood("probe.job speaks of {location}, and the reply to the start had none")
+            raise PageNotUnderstood("probe.job uses {location}, but the reply to the start has no Location header")
         path = template.format(start=start, job=quote(self.job, safe=""), location=self.location)
         return urljoin(f"{start}/", path)
 
@@ -320,7 +321,7 @@ class AgentJob:
         address = urljoin(self.start_url, location)
         if urlsplit(address)[:2] != urlsplit(self.start_url)[:2]:
             raise PageNotUnderstood(
-                f"the app sends us to another host for the job: {replace_surrogates(address)[:200]!r}"
+                f"the app redirects the job to another host: {replace_surrogates(address)[:200]!r}"
             )
         self.location = address
 
@@ -363,7 +364,7 @@ class AgentJob:
         ):
             return
         raise build_old_job_error(
-            f"a job of {created_at:%Y-%m-%d %H:%M} UTC, and it was {self.answered_at:%Y-%m-%d %H:%M} UTC"
+            f"a job of {created_at:%Y-%m-%d %H:%M} UTC; the start was at {self.answered_at:%Y-%m-%d %H:%M} UTC"
         )
 
     def update_hops(self, document: Any) -> None:
@@ -421,7 +422,7 @@ class AgentJob:
             return document
         excerpt = format_value(document)[:200]
         path = self.settings.state
-        raise TryAgain(PageNotUnderstood(f"probe.job.state = {path!r} leads to no state in the reply {excerpt}"))
+        raise TryAgain(PageNotUnderstood(f"probe.job.state = {path!r} matches no state in the reply {excerpt}"))
 
     @property
     def trace_url(self) -> str:
@@ -441,7 +442,7 @@ class AgentJob:
         """Whether the report is ready. Raises `AppErrorShown` when the job has failed."""
         state = self.state.casefold()
         if state in {name.casefold() for name in self.settings.failed}:
-            reason = self._extract_error() or "it does not say why"
+            reason = self._extract_error() or "the job gave no reason"
             raise AppErrorShown(
                 f"the job ended as {self.state!r}: {reason}", partial_text=self._extract_partial_text()
             )
@@ -505,8 +506,8 @@ class AgentJob:
 def build_old_job_error(description: str) -> OldJob:
     """Build the error for a start that returned an old job; ``description`` says what was returned."""
     return OldJob(
-        f"the start was answered with {description}: nothing new was measured. Does the app give one job for the "
-        "same question again? Ask it as another user, or let its staging forget old jobs"
+        f"the reply to the start was {description}, so there is no new result. The app may return an old job for "
+        "the same question. Ask as another user, or configure staging to forget old jobs"
     )
 
 

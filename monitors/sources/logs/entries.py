@@ -81,7 +81,7 @@ def parse_reply(
         return _quarantine_unreadable(log, line, text, error)
     if not isinstance(value, dict):
         return _quarantine(
-            log, line, QuarantineReason.NOT_AN_OBJECT, f"a JSON {_name_json_type(value)}, expected an object"
+            log, line, QuarantineReason.NOT_AN_OBJECT, f"expected a JSON object, found a {_name_json_type(value)}"
         )
     reply = _build_reply(value, fields)
     if not reply.has_text:
@@ -95,7 +95,8 @@ def parse_reply(
         return None
     keys = ", ".join(key[:_MAX_KEY_LENGTH] for key in list(logged)[:_MAX_KEYS])
     detail = (
-        f"no question, reply or claim at a known name; its keys are {keys} (hallucination_log.fields names others)"
+        f"no question, reply or claim under a known name; the keys are {keys} (set the names in "
+        "hallucination_log.fields)"
     )
     return _quarantine(log, line, QuarantineReason.NO_TEXT, detail)
 

@@ -153,11 +153,11 @@ def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | No
         # The stack closes it; pathlib has no opener.
         stream = stack.enter_context(open(path, "rb", opener=_open_without_waiting))  # noqa: SIM115 - see above
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise SourceUnavailable(f"{path}: is not a regular file, so it cannot be read again at each poll")
+            raise SourceUnavailable(f"{path} is not a regular file, so Lookout cannot read it again at each poll")
     except (FileNotFoundError, IsADirectoryError):
         return None
     except OSError as error:
-        raise SourceUnavailable(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise SourceUnavailable(f"{path} cannot be read: {error.strerror or error}") from error
     return _ArchivedFile(path.name, stream) if path.suffix == ".gz" else _PlainFile(path.name, stream)
 
 
@@ -259,9 +259,7 @@ class _RemoteFile:
     def _fetch_range(self, start: int, end: int) -> bytes:
         response, content = self._ranges.fetch(start, end)
         if response.status_code != HTTPStatus.PARTIAL_CONTENT or _parse_total_size(response) < self.size:
-            raise SourceUnavailable(
-                f"{self.name}: the log was changed while it was read; the next poll starts again"
-            )
+            raise SourceUnavailable(f"{self.name}: the log changed during reading; the next poll starts again")
         if len(content) < end - start:
             raise SourceUnavailable(
                 f"{self.name}: the answer ended after {len(content):,} of {end - start:,} bytes"
@@ -322,16 +320,18 @@ def _is_empty(response: httpx.Response) -> bool:
 
 def _describe_refusal(status: int) -> str:
     if status == HTTPStatus.OK:
-        return "does not answer range requests, so a log cannot be followed there"
+        return "does not support range requests, so Lookout cannot follow a log there"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return f"refuses the log ({status}); a token comes from LOOKOUT_LOG_TOKEN, for the Hub from HF_TOKEN"
+        return f"refuses the log ({status}); set a token in LOOKOUT_LOG_TOKEN, or for the Hub in HF_TOKEN"
     return f"answers {status} instead of the log"
 
 
 def _parse_total_size(response: httpx.Response) -> int:
     match = _CONTENT_RANGE.fullmatch(response.headers.get("content-range", ""))
     if match is None:
-        raise SourceUnavailable(f"{response.url.host}: does not say how long the log is, so it cannot be followed")
+        raise SourceUnavailable(
+            f"{response.url.host} does not give the length of the log, so Lookout cannot follow it"
+        )
     return int(match[1])
 
 

@@ -27,16 +27,18 @@ class LogFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ts: Paths = _describe_paths("ts", "when the reply was held back")
-    user_text: Paths = _describe_paths("user_text", "what the user asked; a list of texts is joined")
+    ts: Paths = _describe_paths("ts", "time when the reply was held back")
+    user_text: Paths = _describe_paths("user_text", "the user's question; a list of texts is joined")
     blocked_reply: Paths = _describe_paths(
         "blocked_reply", "the reply that was held back; a list of texts is joined"
     )
-    reasons: Paths = _describe_paths("reasons", "why: a list of texts, or one text, which is one reason")
-    unsupported_claims: Paths = _describe_paths("unsupported_claims", "what nothing supports: texts, or one text")
-    chunk_count: Paths = _describe_paths("chunk_count", "how many passages it was made from")
+    reasons: Paths = _describe_paths("reasons", "the reasons: a list of texts, or one text for one reason")
+    unsupported_claims: Paths = _describe_paths(
+        "unsupported_claims", ("the unsupported claims: a list of texts, or one text")
+    )
+    chunk_count: Paths = _describe_paths("chunk_count", "the number of passages for the reply")
     top_score: Paths = _describe_paths("top_score", "the best passage's score, from 0 to 1")
-    policy_ids: Paths = _describe_paths("policy_ids", "which documents it was about")
+    policy_ids: Paths = _describe_paths("policy_ids", "the documents that it was about")
 
     _usual: tuple[tuple[str, str], ...] = PrivateAttr(())
     _others: frozenset[str] = PrivateAttr(frozenset())
@@ -65,38 +67,38 @@ class HallucinationLogSettings(BaseModel):
 
     at: Annotated[str, Field(min_length=1)] = Field(
         description="a path (relative to this file), an address that answers range requests, or a file of a Hub "
-        "repository (hf://datasets/owner/name/path/hallucinations.jsonl); what opens it comes from the environment "
+        "repository (hf://datasets/owner/name/path/hallucinations.jsonl); tokens come from the environment "
         "(LOOKOUT_LOG_TOKEN, HF_TOKEN)"
     )
     rotated: str | None = Field(
         default=None,
         min_length=1,
-        description="glob pattern of rotated files beside a local log; its own name with anything behind it "
-        "(hallucinations.jsonl.1, hallucinations.jsonl-20260301.gz) when left out",
+        description="glob pattern of rotated files next to a local log; default: the log's name and any suffix "
+        "(hallucinations.jsonl.1, hallucinations.jsonl-20260301.gz)",
     )
     may_be_missing: bool = Field(
         default=False,
-        description="true where the application makes the file with its first entry: then its absence is no fault "
-        "until it was seen once",
+        description="true if the application creates the file with its first entry; a missing file is then not a "
+        "fault until Lookout has seen the file once",
     )
     store_raw: bool = Field(
         default=False,
-        description="store the entries' texts unchanged; false masks personal data before anything is stored",
+        description="true: store the texts unchanged; false: mask personal data before storing",
     )
     group_minutes: Annotated[float, Field(ge=0, le=24 * 60)] = Field(
         default=30.0,
-        description="entries within this many minutes of a message are shown in it instead of in one of their own "
-        "(with a bot token; without, each poll sends one message)",
+        description="minutes within which new entries are added to an existing message instead of a new one (with "
+        "a bot token; without it, each poll sends one message)",
     )
     poll_s: Annotated[float, Field(ge=1, le=3600)] = Field(
         default=15.0,
-        description="seconds between two polls of `lookout watch`, and of a scheduled run while it goes on",
+        description="seconds between two polls of `lookout watch`, and of a scheduled run",
     )
     longest_line_kb: Annotated[int, Field(ge=1, le=64 * 1024)] = Field(
-        default=1024, description="longer lines are quarantined unread"
+        default=1024, description="maximum length of a line; longer lines are quarantined unread"
     )
 
-    fields: LogFields = Field(default=LogFields(), description="where in an entry its parts lie")
+    fields: LogFields = Field(default=LogFields(), description="the paths of the parts of an entry")
 
     @property
     def is_remote(self) -> bool:

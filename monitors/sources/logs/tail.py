@@ -185,7 +185,7 @@ def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -
 
 def _build_missing_warning(log: Identifier) -> LogWarning:
     return LogWarning(
-        log=log, kind=LogWarningKind.MISSING, generation=0, offset=0, detail="there is no such file yet"
+        log=log, kind=LogWarningKind.MISSING, generation=0, offset=0, detail="the file does not exist yet"
     )
 
 
@@ -232,14 +232,14 @@ def _find_marked_file(files: Sequence[LogFile], mark: FileMark) -> LogFile | Non
 
 def _build_gap_warning(log: Identifier, current: FileMark, *, is_missing: bool) -> LogWarning:
     kind = LogWarningKind.MISSING if is_missing else LogWarningKind.REPLACED
-    cause = "it is gone" if is_missing else "it was emptied, replaced or deleted"
+    cause = "it is gone" if is_missing else "the log was emptied, replaced or deleted"
     return LogWarning(
         log=log,
         kind=kind,
         generation=current.generation,
         offset=current.offset,
-        detail=f"{cause}, and no rotated copy of it lies beside it; "
-        f"what was written to it after byte {current.offset:,} is lost",
+        detail=f"{cause}, and there is no rotated copy next to it. The lines after byte {current.offset:,} are "
+        "lost",
     )
 
 

@@ -174,7 +174,7 @@ def plan_nightly(
     ``ConfigError`` when there is no conversation: a nightly run of nothing needs no plan.
     """
     if not any(count.sampled for count in counts):
-        raise ConfigError("there is no conversation to plan for; check whether the source has any of that night")
+        raise ConfigError("there is no conversation for this night; check the source")
     severe = planned_rates[0].expected
     calls = ceil(sum(count.sampled for count in counts) * grading.calls_per_conversation)
     return NightlyPlan(
@@ -230,9 +230,9 @@ def _list_notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> t
         if any(count.stratum.startswith(str(sign)) and count.sampled < count.conversations for count in counts)
     ]
     notes = [
-        f"sampled whole, so without sampling error: {', '.join(sampled_whole)}" if sampled_whole else "",
-        f"wanted whole but beyond the number: {', '.join(missed)}" if missed else "",
-        f"{sampled} instead of {budget}: every stratum gives at least {settings.minimum_per_stratum}"
+        f"sampled completely, so without sampling error: {', '.join(sampled_whole)}" if sampled_whole else "",
+        f"not sampled completely, because the number is too small: {', '.join(missed)}" if missed else "",
+        f"{sampled} instead of {budget}, because every stratum gives at least {settings.minimum_per_stratum}"
         if budget is not None and sampled > budget
         else "",
     ]

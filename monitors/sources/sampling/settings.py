@@ -68,33 +68,33 @@ class SamplingSettings(BaseModel):
 
     mode: SamplingMode = Field(
         default=SamplingMode.SIMPLE,
-        description="simple: all conversations are equally likely; stratified: each sign of risk has its share",
+        description="simple: all conversations are equally likely; stratified: each sign of risk gets a share",
     )
     number: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description=f"how many conversations a night; {DEFAULT_NUMBER} when neither this nor rate is set",
+        description=f"number of conversations for each night; default: {DEFAULT_NUMBER} if rate is also not set",
     )
     rate: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None,
-        description="share of the conversations instead of a number; with strata, times their risk weight",
+        description="share of the conversations, instead of number; with strata, multiplied by their risk weight",
     )
     minimum_per_stratum: Annotated[int, Field(ge=1)] = Field(
         default=1,
-        description="minimum number of conversations from each stratum that has any, even beyond number",
+        description="minimum number of conversations from each stratum, even above number",
     )
     signs: Annotated[tuple[RiskSign, ...], Field(min_length=1)] = Field(
         default=tuple(RiskSign),
-        description="signs of risk, the gravest first: a conversation belongs to the first that it shows",
+        description="signs of risk, the most severe first; a conversation belongs to its first sign",
     )
     certainty: tuple[RiskSign, ...] = Field(
         default=(),
         description="signs whose conversations come first in a quarter of number, or are all sampled with a rate; "
-        "disclosures and errors are counted in every conversation anyway",
+        "Lookout always counts disclosures and errors in every conversation",
     )
     allocation: Allocation = Field(
         default=Allocation.RISK,
-        description="a quarter of number equally to all strata, the rest with risk by size and by risk_weights, "
-        "with neyman by the rates of earlier nights (with number only)",
+        description="how to divide number: a quarter equally to all strata, the rest with `risk` by size and "
+        "risk_weights, with `neyman` by the rates of earlier nights (only with number)",
     )
     risk_weights: dict[RiskSign, Weight] = Field(
         default_factory=_build_default_weights,
@@ -104,22 +104,23 @@ class SamplingSettings(BaseModel):
     primary_path: str | None = Field(
         default=None,
         min_length=1,
-        description="name of the path or model that should answer; any other is a fallback (without it, none is)",
+        description="name of the path or model that must answer; any other is a fallback. Without this key, there "
+        "is no fallback",
     )
     main_language: Language = Field(
         default=Language.ENGLISH,
-        description="the main language, which is not a stratum: en, hi, hinglish or other",
+        description="the main language, which gets no stratum: en, hi, hinglish or other",
     )
     latency_objective_ms: Annotated[float, Field(gt=0)] = Field(
-        default=4_000, description="a reply that took longer is slow, in milliseconds"
+        default=4_000, description="milliseconds after which a reply is slow"
     )
 
     @model_validator(mode="after")
     def _check_number_or_rate(self) -> Self:
         if self.number is not None and self.rate is not None:
-            raise ValueError("either number or rate, not both")
+            raise ValueError("set `number` or `rate`, not both")
         if self.rate is not None and self.allocation is Allocation.NEYMAN:
-            raise ValueError("neyman shares out a number: set number instead of rate")
+            raise ValueError("neyman needs a number: set number instead of rate")
         if len(set(self.signs)) < len(self.signs):
             raise ValueError("each sign once")
         return self

@@ -240,7 +240,7 @@ class FileTrafficSource:
         if pattern.startswith(_WEB):
             if _is_glob(pattern):
                 raise SourceUnavailable(
-                    f"{strip_secrets(pattern)}: a web server lists no files; name each file in traffic.at"
+                    f"{strip_secrets(pattern)}: a web server cannot list files; name each file in traffic.at"
                 )
             return [_File(None, pattern, strip_secrets(pattern))]
         try:
@@ -287,7 +287,9 @@ class FileTrafficSource:
         """Open a file for the ``with`` block, wherever it is. It has ``read``, like a `ByteStream`."""
         if file.system is not None:
             if "file" in file.system.protocol and not Path(file.path).is_file() and Path(file.path).exists():
-                raise SourceUnavailable(f"{file.name} is not a regular file; a pipe cannot be read every night")
+                raise SourceUnavailable(
+                    f"{file.name} is not a regular file; Lookout cannot read a pipe every night"
+                )
             with closing(file.system.open(file.path, "rb")) as stream:
                 yield stream
             return
@@ -373,7 +375,7 @@ class FileTrafficSource:
 
 def _refuse_web_page(raw: bytes, name: str) -> None:
     if looks_like_html(raw):
-        raise SourceUnavailable(f"{name} is a web page, expected conversations: is it a login page?")
+        raise SourceUnavailable(f"{name} is a web page, but conversations were expected. It may be a login page")
 
 
 def parse_lines(lines: Iterable[StreamLine], before: str) -> Iterator[LocatedItem | SourceWarning]:
@@ -396,8 +398,8 @@ def _read_document(stream: ByteStream, name: str) -> Iterator[LocatedItem | Sour
         raw += chunk
         if len(raw) > MAX_DOCUMENT_BYTES:
             raise SourceUnavailable(
-                f"{name}: a JSON document of more than {MAX_DOCUMENT_BYTES // _MEGABYTE:,} MB is not read; "
-                "write JSON lines (.jsonl) instead"
+                f"{name}: a JSON document of more than {MAX_DOCUMENT_BYTES // _MEGABYTE:,} MB is too large; write "
+                "JSON lines (.jsonl) instead"
             )
     _refuse_web_page(bytes(raw), name)
     try:
@@ -434,8 +436,8 @@ def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
     file_format = _FORMATS.get((name.with_suffix("") if packed else name).suffix.lower())
     if file_format is None:
         raise ConfigError(
-            f"traffic.format: the name of {strip_secrets(path)} does not say how it is written; "
-            "set jsonl, json, csv or parquet"
+            f"traffic.format: the name of {strip_secrets(path)} does not show the format; set jsonl, json, csv or "
+            "parquet"
         )
     return file_format, packed
 
@@ -446,7 +448,7 @@ def _parse_line(line: StreamLine, place: str) -> LocatedItem | SourceWarning:
     try:
         return LocatedItem(place, parse_json(line.raw))
     except ValueError as error:
-        note = "" if line.ended else "; it has no line's end, so it may still be being written"
+        note = "" if line.ended else "; it has no line end, so the application may still be writing it"
         return _build_unreadable_warning(place, f"{error}{note}")
 
 
@@ -471,7 +473,9 @@ def strip_secrets(place: str) -> str:
 
 def _build_unreadable_error(name: str, error: Exception) -> SourceUnavailable:
     if isinstance(error, FileNotFoundError):
-        return SourceUnavailable(f"{name}: there is no such file")
+        return SourceUnavailable(f"{name} does not exist")
     if isinstance(error, ImportError) or type(error) is ValueError:  # no package for it, an unknown protocol
         return SourceUnavailable(f"{name} cannot be read: {type(error).__name__}: {str(error)[:200]}")
-    return SourceUnavailable(f"{name} cannot be read ({type(error).__name__}): is it there, whole, and permitted?")
+    return SourceUnavailable(
+        f"{name} cannot be read ({type(error).__name__}): check that it exists, is complete, and may be read"
+    )

@@ -110,7 +110,7 @@ class ExportClient:
                 "items (traffic.size_parameter, traffic.size) or raise traffic.page_most_mb"
             ) from None
         except (TimeoutError, httpx.TimeoutException):
-            raise TryAgain(f"no whole answer within {deadline_s:g} s") from None
+            raise TryAgain(f"no complete answer within {deadline_s:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise TryAgain(f"cannot be reached ({type(error).__name__})") from None
 
@@ -140,7 +140,7 @@ class ExportClient:
             return await asyncio.to_thread(_parse_body, body)  # a large page takes a while
         except ValueError as error:
             kind = response.headers.get("content-type", "").split(";")[0].strip() or "no type"
-            hint = "; is it a login page?" if looks_like_html(body) else f": {error}"
+            hint = "; it may be a login page" if looks_like_html(body) else f": {error}"
             raise TryAgain(f"answered {kind[:60]}, expected JSON{hint}") from None
 
 
@@ -210,7 +210,7 @@ def find_next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int
         return set_parameters(url, {settings.page_parameter: str(settings.first_page + number + 1)})
     link = _LINK.search(page.headers.get("link", ""))
     if link is not None:
-        return resolve_link(url, link[1], "its next page is at")
+        return resolve_link(url, link[1], "the next page is at")
     if any(more is False for path in _HAS_MORE_PATHS for more in collect_values(page.document, path)):
         return None
     return _find_next_link(settings, url, page.document)
@@ -220,7 +220,7 @@ def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | Non
     for path in settings.next_link:
         for next_page in collect_values(document, path):
             if isinstance(next_page, str) and next_page.startswith(("http://", "https://", "/", "?")):
-                return resolve_link(url, next_page, "its next page is at")
+                return resolve_link(url, next_page, "the next page is at")
     for path in settings.cursor:
         for next_page in collect_values(document, path):
             if (isinstance(next_page, str) and next_page) or (
@@ -240,15 +240,15 @@ def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -
         (value for path in _TOTAL_PATHS for value in collect_values(document, path) if _is_count(value)), None
     )
     if says_more or (total is not None and total > items):
-        return f"it holds {plural(items, 'item')} and says that there are more; {_PAGING_HINT}"
+        return f"the page has {plural(items, 'item')} and reports further items; {_PAGING_HINT}"
     has_paging_keys = any(
         collect_values(document, path) for path in (*_HAS_MORE_PATHS, *settings.next_link, *settings.cursor)
     )
     is_full = items == settings.size if settings.size_parameter is not None else items in _COMMON_PAGE_SIZES
     if has_paging_keys or total is not None or not is_full:
         return None
-    count = f"{plural(items, 'item')}, as a full page does"
-    return f"it holds {count}, and names no next one: there may be more; {_PAGING_HINT}"
+    count = f"{plural(items, 'item')}, like a full page"
+    return f"the page has {count}, and no next page: there may be more; {_PAGING_HINT}"
 
 
 def _is_count(value: Any) -> bool:
@@ -336,11 +336,11 @@ class HttpTrafficSource:
             if next_page_url is None or (next_page_url in requested and not items):
                 return
             if next_page_url in requested:
-                raise SourceUnavailable(f"{self.name}: page {number + 1} names an earlier page as its next one")
+                raise SourceUnavailable(f"{self.name}: page {number + 1} names an earlier page as its next page")
             url, last_sha256 = next_page_url, page.sha256
         raise ConfigError(
-            f"traffic.most_pages = {self._settings.most_pages:,}: {self.name} has more pages, which were not read. "
-            "Raise it, or let the export bound the time (since_parameter, until_parameter)"
+            f"traffic.most_pages = {self._settings.most_pages:,}: {self.name} has more pages, which Lookout did "
+            "not read. Raise this limit, or restrict the time of the export (since_parameter, until_parameter)"
         )
 
 

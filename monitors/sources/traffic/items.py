@@ -215,12 +215,12 @@ def _find_time(source_item: Any, fields: Fields, day_first: bool | None) -> date
 def _build_no_time_warning(place: str, source_item: Any, fields: Fields) -> SourceWarning:
     if not isinstance(source_item, dict):
         return _build_unreadable_warning(place, "expected an object", UnusableReason.BROKEN)
-    detail = f"no time when it was completed at {format_paths(fields.completed_at)}"
+    detail = f"the item has no completion time at {format_paths(fields.completed_at)}"
     value = next(find_values(source_item, fields.completed_at), None)
     shown = "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
     if shown and len(shown) <= _MAX_SHOWN and is_impersonal_id(shown):
-        order = ": is the day first, or the month? No row shows it" if is_date_ambiguous(value) else ""
-        detail += f"; the first value there is {shown}{order}"
+        order = ": no row shows whether the day or the month is first" if is_date_ambiguous(value) else ""
+        detail += f"; the first value is {shown}{order}"
     return _build_unreadable_warning(place, detail, UnusableReason.NO_TIME)
 
 
@@ -284,7 +284,7 @@ class Visits:
             return None
         if not self._window.contains(row.time):
             return None
-        detail = f"one message, without the id of its conversation at {format_paths(self._fields.conversation_id)}"
+        detail = f"one message without the id of its conversation at {format_paths(self._fields.conversation_id)}"
         warning = _build_unreadable_warning(row.place, detail, UnusableReason.UNPAIRED, row.time)
         return LocatedRecord((row.place,), warning)
 

@@ -60,7 +60,7 @@ class PageTrafficSource:
                 for record in parse_conversations([item], self._settings.fields, window):
                     yield record
         if opened and failed == opened:
-            raise SourceUnavailable(f"{self.name}: none of its {opened:,} conversations opened")
+            raise SourceUnavailable(f"{self.name}: none of the {opened:,} conversations opened")
 
     async def _read_links(self, browser: ScriptRunner) -> AsyncGenerator[_Link]:
         """Yield the links to conversations on every page of the list, each once."""
@@ -71,7 +71,7 @@ class PageTrafficSource:
             links = [_Link(**link) for link in list_page["links"]]
             if not links and not yielded_urls:
                 raise SourceUnavailable(
-                    f"{self.name}: no link to a conversation was found; if there are any, name them in "
+                    f"{self.name}: no link to a conversation found; if the page has links, set "
                     "traffic.selectors.link"
                 )
             for link in links:
@@ -82,7 +82,7 @@ class PageTrafficSource:
             if next_address is None or next_address in requested:
                 return
             if not self._is_same_host(next_address):
-                raise SourceUnavailable(f"{self.name}: its next page is at another host, which is not configured")
+                raise SourceUnavailable(f"{self.name}: the next page is on another host, which is not configured")
             address = next_address
         raise ConfigError(f"traffic.most_pages = {self._settings.most_pages:,}: {self.name} has more pages")
 
@@ -95,7 +95,7 @@ class PageTrafficSource:
     async def _read_conversation_page(self, browser: ScriptRunner, link: _Link) -> LocatedItem | SourceWarning:
         place = strip_secrets(link.url)
         if not self._is_same_host(link.url):
-            return _build_page_warning(place, "lies on another host")
+            return _build_page_warning(place, "is on another host")
         try:
             page = await browser.evaluate(link.url, load_script(), self._build_argument("conversation"))
         except BrowserMissing as error:

@@ -45,74 +45,76 @@ class Fields(BaseModel):
 
     id: Paths = _describe_paths(
         "id",
-        "the item's own id, which no other has; without one it is made from its time and texts. Ids of "
-        "requests, traces and runs may stand on several rows: name one here where it does not",
+        "the item's unique id; without it, Lookout makes an id from time and texts. Several rows may have the "
+        "same id of a request, trace or run: use such an id only if it is unique",
     )
     conversation_id: Paths = _describe_paths(
         "conversation_id",
-        "the id of the conversation that an item is, or is a turn of; the item's own where it holds all "
-        "turns and has no other",
+        "the id of the item's conversation; if one item holds all turns and has no conversation id, the item's "
+        "own id",
     )
     completed_at: Paths = _describe_paths(
         "completed_at",
-        "when it was completed: ISO 8601 or RFC 2822 (UTC where no zone is given), the seconds, "
-        "milliseconds, microseconds or nanoseconds since 1970, or an object of seconds",
+        "the completion time: ISO 8601 or RFC 2822 (UTC if it has no zone), the seconds, milliseconds, "
+        "microseconds or nanoseconds since 1970, or an object with seconds",
     )
     turns: Paths = _describe_paths(
         "turns",
-        "a list of messages that have a role, of question-and-answer pairs, or of lists of two texts, or a "
-        "tree of messages; left out in an item, the item itself is the one turn",
+        "a list of messages with a role, of question-and-answer pairs, or of lists of two texts, or a tree of "
+        "messages; if an item has none, the item itself is one turn",
     )
-    role: Paths = _describe_paths("role", "who wrote a message")
-    text: Paths = _describe_paths("text", "what a message says; a list of parts is joined")
+    role: Paths = _describe_paths("role", "the author of a message")
+    text: Paths = _describe_paths("text", "the text of a message; a list of parts is joined")
     user_text: Paths = _describe_paths(
-        "user_text", "what the user wrote, in a turn; a list of texts here and one at reply_text are turns in pairs"
+        "user_text",
+        ("the user's text in a turn; if this and reply_text are lists of texts, their entries are pairs of turns"),
     )
     reply_text: Paths = _describe_paths(
         "reply_text",
-        "what came back, in a turn: a text, a message or an object around it; empty, the application gave "
-        "no answer",
+        "the reply in a turn: a text, a message or an object around it; empty means no answer from the application",
     )
     issue_title: Paths = _describe_paths(
         "issue_title",
-        "the title of an issue that an agent was given: with a report beside it, the item is a finished "
-        "job, whose report is rated",
+        "the title of an agent's issue; an item with a title and a report is a finished job, and its report is "
+        "rated",
     )
     issue_body: Paths = _describe_paths("issue_body", "the issue's text")
     issue_url: Paths = _describe_paths(
-        "issue_url", "the issue's address: one that stands in the suite is graded as its case"
+        "issue_url", "the issue's address; if the suite has this issue, the report is graded as its case"
     )
     report: Paths = _describe_paths(
-        "report", "the report on the issue: a text, or an object, in a job's item; empty, the job gave none"
+        "report", "the report on the issue in a job's item: a text or an object; empty means no report"
     )
     steps: Paths = _describe_paths(
-        "steps", "what the agent did, in a job's item: a list of steps, messages, node updates or runs"
+        "steps", "the agent's steps in a job's item: a list of steps, messages, node updates or runs"
     )
     error: Paths = _describe_paths(
-        "error", "what went wrong instead of a reply: such a question is unanswered, and no fault of the log"
+        "error", "the error instead of a reply; the question is then unanswered, which is not a fault of the log"
     )
     citations: Paths = _describe_paths(
-        "citations", "what the reply cites: a list gives its items, an empty one none"
+        "citations", "the sources of the reply; a list gives its items, an empty list no source"
     )
-    context: Paths = _describe_paths("context", "passages that the application had before it when it replied")
+    context: Paths = _describe_paths("context", "the passages that the application used for the reply")
     app_path: Paths = _describe_paths("app_path", "the model or path that replied")
     latency_ms: Paths = _describe_paths("latency_ms", "milliseconds from question to reply")
-    latency_s: Paths = _describe_paths(
-        "latency_s", "seconds from question to reply, where no milliseconds are given"
-    )
+    latency_s: Paths = _describe_paths("latency_s", "seconds from question to reply, if there are no milliseconds")
     app_version: Paths = _describe_paths("app_version", "the application's version")
-    user: Paths = _describe_paths("user", "who the user was; only stored as a pseudonym")
+    user: Paths = _describe_paths("user", "the user; stored only as a pseudonym")
     thumb: Paths = _describe_paths(
         "thumb",
-        "what the user pressed below the reply: up or down, true or false, 1, 0 or -1, an emoji; a scale of "
-        "stars is not a thumb",
+        "the user's thumb for the reply: up or down, true or false, 1, 0 or -1, or an emoji; a star rating is not "
+        "accepted",
     )
-    comment: Paths = _describe_paths("comment", "what the user wrote about the reply")
+    comment: Paths = _describe_paths("comment", "the user's comment on the reply")
     is_question: Paths = _describe_paths(
-        "is_question", "true where the reply asks back; left out in an item, its wording tells"
+        "is_question",
+        (
+            "true if the reply is a clarifying question; if the item has no such field, Lookout decides from the "
+            "wording"
+        ),
     )
-    user_roles: Paths = _describe_paths("user_roles", "roles of messages that the user wrote")
-    reply_roles: Paths = _describe_paths("reply_roles", "roles of messages that came back")
+    user_roles: Paths = _describe_paths("user_roles", "roles of the user's messages")
+    reply_roles: Paths = _describe_paths("reply_roles", "roles of the application's messages")
     context_roles: Paths = _describe_paths(
         "context_roles", "roles of messages that are context of the next reply; others are skipped"
     )
@@ -162,19 +164,20 @@ class FileTraffic(_SourceSettings):
     )
     format: FileFormat = Field(default=FileFormat.BY_SUFFIX, description="by-suffix, jsonl, json, csv or parquet")
     endpoint_url: HttpUrl | None = Field(
-        default=None, description="the address of an S3-compatible store, or of a Hub, other than the public one"
+        default=None, description="the address of an S3-compatible store, or of a Hub other than the public Hub"
     )
     token_env: Name | None = Field(
         default=None,
-        description="environment variable with a bearer token for http(s); buckets and the Hub read their own",
+        description="environment variable with a bearer token for http(s); buckets and the Hub use their own "
+        "variables",
     )
     longest_line_mb: Megabytes = Field(default=16.0, description="Lookout reports a longer line and skips it")
     largest_copy_mb: Annotated[float, Field(gt=0, le=1_000_000)] = Field(
         default=4096.0,
-        description="Parquet that lies elsewhere, or is packed, is copied to the temporary folder to be read: a "
-        "larger file is an error",
+        description="maximum size of a remote or packed Parquet file, which Lookout copies to the temporary "
+        "folder; a larger file is an error",
     )
-    fields: Fields = Field(default=Fields(), description="where in an item its parts lie")
+    fields: Fields = Field(default=Fields(), description="the paths of the parts of an item")
 
     @field_validator("at")
     @classmethod
@@ -199,20 +202,22 @@ class HttpTraffic(_SourceSettings):
     """`kind = "http"`: an export in pages of JSON, which follow by number, by cursor or by link."""
 
     kind: Literal["http"]
-    url: HttpUrl = Field(description="the address of the first page; its parameters stay")
+    url: HttpUrl = Field(description="the address of the first page; Lookout keeps its parameters")
     token_env: Name | None = Field(default=None, description="environment variable with the bearer token")
-    headers: HeaderTable = Field(default={}, description="sent with every request; to the address's own host alone")
+    headers: HeaderTable = Field(
+        default={}, description="headers for every request, sent only to the host of the address"
+    )
     items: Paths = Field(
         default=get_names("inside", "lists"),
-        description="where a page's items lie: the first path that leads to a list; empty: the page itself",
+        description="paths of a page's items; Lookout uses the first path with a list; empty: the page itself",
     )
     page_parameter: str | None = Field(
-        default=None, min_length=1, description="parameter of the page's number, where pages are numbered"
+        default=None, min_length=1, description="parameter for the page number, if pages have numbers"
     )
     first_page: Annotated[int, Field(ge=0)] = Field(default=1, description="the number of the first page")
-    size_parameter: str | None = Field(default=None, min_length=1, description="parameter of the page's size")
+    size_parameter: str | None = Field(default=None, min_length=1, description="parameter for the page size")
     size: Annotated[int, Field(ge=1, le=100_000)] = Field(
-        default=100, description="items on a page, where it is asked"
+        default=100, description="number of items on a page, if size_parameter is set"
     )
     next_link: Paths = Field(
         default=(
@@ -224,27 +229,25 @@ class HttpTraffic(_SourceSettings):
             "meta.next",
             "@odata.nextLink",
         ),
-        description="where the address of the next page lies; a Link header is read too",
+        description="path of the address of the next page; Lookout also reads a Link header",
     )
     cursor: Paths = Field(
         default=("next_cursor", "cursor.next", "cursors.next", "meta.next_cursor", "paging.cursors.after",
                  "next_page_token", "nextPageToken", "continuation_token"),
-        description="where the next page's cursor lies",
+        description="path of the next page's cursor",
     )  # fmt: skip
-    cursor_parameter: str = Field(
-        default="cursor", min_length=1, description="parameter that the cursor is sent in"
-    )
-    since_parameter: str | None = Field(default=None, min_length=1, description="parameter of the earliest time")
-    until_parameter: str | None = Field(default=None, min_length=1, description="parameter of the latest time")
+    cursor_parameter: str = Field(default="cursor", min_length=1, description="parameter for the cursor")
+    since_parameter: str | None = Field(default=None, min_length=1, description="parameter for the earliest time")
+    until_parameter: str | None = Field(default=None, min_length=1, description="parameter for the latest time")
     time_format: TimeFormat = Field(default=TimeFormat.ISO, description="iso, epoch-s or epoch-ms")
     most_pages: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
         default=1_000, description="maximum number of pages; reading stops with an error if more follow"
     )
-    page_most_mb: Megabytes = Field(default=64.0, description="the largest page that is taken")
-    request_deadline_s: Seconds = Field(default=60.0, description="for one page, from asking to its last byte")
-    attempts: Annotated[int, Field(ge=1, le=20)] = Field(default=5, description="tries for each page")
-    retry_most_s: Seconds = Field(default=60.0, description="the longest pause before another try")
-    fields: Fields = Field(default=Fields(), description="where in an item its parts lie")
+    page_most_mb: Megabytes = Field(default=64.0, description="maximum size of a page")
+    request_deadline_s: Seconds = Field(default=60.0, description="for one page, from the request to the last byte")
+    attempts: Annotated[int, Field(ge=1, le=20)] = Field(default=5, description="attempts for each page")
+    retry_most_s: Seconds = Field(default=60.0, description="longest pause before a retry")
+    fields: Fields = Field(default=Fields(), description="the paths of the parts of an item")
 
     @field_validator("url")
     @classmethod
@@ -260,25 +263,26 @@ class LangSmithTraffic(_SourceSettings):
     api_url: HttpUrl = Field(default="https://api.smith.langchain.com", description="LangSmith's address")
     key_env: Name = Field(default="LANGSMITH_API_KEY", description="environment variable with the API key")
     workspace_id: str | None = Field(
-        default=None, min_length=1, description="the workspace, for a key of a whole organisation"
+        default=None, min_length=1, description="the workspace, if the key belongs to an organisation"
     )
     filter: str | None = Field(
         default=None, min_length=1, description='LangSmith filter expression, such as has(tags, "production")'
     )
     longest_run_s: Annotated[float, Field(ge=0, le=604_800)] = Field(
         default=3_600.0,
-        description="runs are found by their start: how long before the window one may have started",
+        description="how long before the window a run may have started, because LangSmith finds runs by their "
+        "start",
     )
     feedback_keys: tuple[str, ...] = Field(
         default=("user_score", "user_feedback", "thumbs", "thumb"),
-        description="keys of feedback that users gave: 1 is up, 0 and less is down",
+        description="keys of users' feedback: 1 is up, 0 and less is down",
     )
     page_size: Annotated[int, Field(ge=1, le=100)] = Field(
-        default=100, description="runs asked for at once; LangSmith refuses more than 100"
+        default=100, description="number of runs in one request; LangSmith refuses more than 100"
     )
     request_deadline_s: Seconds = Field(default=60.0, description="for one request")
-    attempts: Annotated[int, Field(ge=1, le=10)] = Field(default=3, description="tries for each request")
-    fields: Fields = Field(default=Fields(), description="where in a run its parts lie")
+    attempts: Annotated[int, Field(ge=1, le=10)] = Field(default=3, description="attempts for each request")
+    fields: Fields = Field(default=Fields(), description="the paths of the parts of a run")
 
     @field_validator("api_url")
     @classmethod
@@ -292,12 +296,12 @@ class PageSelectors(_StrictModel):
     link: Selector | None = Field(default=None, description="links to conversations, on the list page")
     next_page: Selector | None = Field(default=None, description="the link to the list's next page")
     message: Selector | None = Field(
-        default=None, description="one message, of either side, on a conversation's page"
+        default=None, description="one message, of the user or the bot, on a conversation's page"
     )
     user_message: Selector | None = Field(default=None, description="a message of the user")
     reply: Selector | None = Field(default=None, description="a message of the bot")
-    text: Selector | None = Field(default=None, description="the text in a message; left out: all of it")
-    time: Selector | None = Field(default=None, description="when a message or conversation was, within it")
+    text: Selector | None = Field(default=None, description="the text in a message; default: the whole message")
+    time: Selector | None = Field(default=None, description="the time of a message or conversation, within it")
 
 
 class PageTraffic(_SourceSettings):
@@ -305,7 +309,9 @@ class PageTraffic(_SourceSettings):
 
     kind: Literal["page"]
     url: HttpUrl = Field(description="the page with the list")
-    selectors: PageSelectors = Field(default=PageSelectors(), description="selectors where discovery needs help")
+    selectors: PageSelectors = Field(
+        default=PageSelectors(), description="selectors, if Lookout cannot detect the elements"
+    )
     most_pages: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=100, description="maximum number of list pages; reading stops with an error if more follow"
     )
@@ -314,10 +320,10 @@ class PageTraffic(_SourceSettings):
     )
     private_network: bool = Field(
         default=False,
-        description="the page may be in a private network or on this machine, though neither digits nor its name "
-        "say so; other hosts and ports there stay closed",
+        description="allow a page whose name resolves to a private network or this machine; other hosts and ports "
+        "there stay blocked",
     )
-    fields: Fields = Field(default=Fields(), description="names of roles, where they are unusual")
+    fields: Fields = Field(default=Fields(), description="names of roles, if they are unusual")
 
     @field_validator("url")
     @classmethod

@@ -84,7 +84,7 @@ def read_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
     kind = _find_span_kind(source_item)
     if kind is not None:
         raise UnusableItem(
-            UnusableReason.NO_CONVERSATION, f"a span of kind {kind}: the user neither asks nor reads in it"
+            UnusableReason.NO_CONVERSATION, f"a span of kind {kind} contains no message of the user and no reply"
         )
     pairs = _read_parallel_lists(source_item, fields)
     reading = _Found(pairs, has_place=True) if pairs else _collect_messages(source_item, fields)
@@ -114,18 +114,21 @@ def _explain_no_question(reading: _Found, fields: Fields) -> UnusableItem:
     if any(message.side is Side.CONTEXT for message in reading.messages):
         return UnusableItem(
             UnusableReason.NO_CONVERSATION,
-            "it holds what a tool or a search gave, and nothing that a user wrote or read",
+            "the item is the result of a tool or a search, without messages of a user",
         )
     paths = f"{format_paths(fields.turns)} or {format_paths(fields.user_text)}"
-    return UnusableItem(UnusableReason.NO_QUESTION, f"nothing that a user wrote at {paths}")
+    return UnusableItem(UnusableReason.NO_QUESTION, f"no text of a user at {paths}")
 
 
 def _explain_no_reply(reading: _Found, fields: Fields) -> UnusableItem:
     if reading.unreadable:
-        return UnusableItem(UnusableReason.REPLY_UNREADABLE, f"the reply at {reading.unreadable} has no known form")
+        return UnusableItem(
+            UnusableReason.REPLY_UNREADABLE, (f"the reply at {reading.unreadable} has an unknown format")
+        )
     if reading.retrieved:
         return UnusableItem(
-            UnusableReason.NO_CONVERSATION, "its output is a list of documents: a search, not a reply to a user"
+            UnusableReason.NO_CONVERSATION,
+            ("the output is a list of documents, which is a search, not a reply to a user"),
         )
     return UnusableItem(
         UnusableReason.NO_REPLY_PLACE, f"no reply at {format_paths(fields.reply_text)} or in its messages"
@@ -237,7 +240,7 @@ def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[LoggedMessag
     questions, answers = cast("list[list[str | None]]", sides)
     if len(questions) - len(answers) not in (0, 1):
         counts = f"{plural(len(questions), 'question')} and {plural(len(answers), 'answer')}"
-        raise UnusableItem(UnusableReason.UNPAIRED, f"{counts}: which answers which?")
+        raise UnusableItem(UnusableReason.UNPAIRED, f"cannot match questions and answers: {counts}")
     return tuple(
         LoggedMessage(side, replace_surrogates(text or ""))
         for question, answer in zip_longest(questions, answers)
