@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from monitors.gate.metrics import get_weight
-from monitors.gate.ratings import Clusters, Ratings, compute_change, get_ratings
+from monitors.gate.ratings import Ratings, compute_change, get_ratings
 from monitors.gate.settings import GateSettings, Weights
 from monitors.records.base import Blame, Finding, Language, Severity
 from monitors.records.comparisons import Comparison, Direction, ParityGap, SeverityChange
@@ -86,7 +86,6 @@ def compare(
     graded: frozenset[str],
     scores: Scores,
     ratings_now: Ratings,
-    clusters: Clusters,
     settings: GateSettings,
 ) -> ComparisonDetail:
     """Compare the run of these ``assessments`` (one for each case) with ``baseline``."""
@@ -114,7 +113,7 @@ def compare(
         weighted_now=scores.weighted.value,
         flat_before=before.scores.flat.value,
         flat_now=scores.flat.value,
-        rubric=compute_change(ratings_before, ratings_now, clusters, drop=settings.max_rubric_drop),
+        rubric=compute_change(ratings_before, ratings_now),
     )
     return ComparisonDetail(comparison, pairs, ratings_before, right_before)
 

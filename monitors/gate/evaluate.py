@@ -294,7 +294,6 @@ def _build_gate_inputs(
     graded = select_graded_cases(folded, outage=outage is not None)
     scores = compute_scores(folded, graded, settings.weights)
     rated = collect_ratings(asked)
-    clusters = {result.case.id: result.case.related for result in results}
     compared = baseline and compare(
         baseline,
         run_id=facts.run_id,
@@ -304,7 +303,6 @@ def _build_gate_inputs(
         graded=graded,
         scores=scores,
         ratings_now=rated,
-        clusters=clusters,
         settings=settings,
     )
     gaps = compute_parity_gaps(asked, max_gap=settings.targets.language_gap)
@@ -321,7 +319,7 @@ def _build_gate_inputs(
         parity=gaps,
         coverage=compute_coverage(graded, facts.planned, settings),
         ratings=rated,
-        rubric=compute_average(rated, clusters, drop=settings.max_rubric_drop),
+        rubric=compute_average(rated),
         unrated=find_unrated_reports(results, rated),
         compared=compared,
         detectable_drops=compute_detectable_drops(folded, graded, None if shared is None else frozenset(shared)),

@@ -1,27 +1,18 @@
-"""The ratings of a run's reports: one for each case, their average, and how it changed. Pure.
-
-Reports on issues of one repository tend to be good or bad together, so every interval is clustered
-(`monitors.stats.ratings`).
-"""
+"""The ratings of a run's reports: one for each case, their average, and how it changed. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from statistics import fmean
 from typing import Final
 
 from monitors.records.comparisons import CaseRating, RatingFall, RubricAverage, RubricChange
-from monitors.records.exchanges import Exchange
 from monitors.records.grades import NO_REPORT, Aspect, Assessment, Judged
 from monitors.records.runs import CaseResult
-from monitors.stats.ratings import Rated, compute_min_detectable_shift, compute_needed_ratings, compute_rating_mean
+from monitors.stats.ratings import compute_mean_bound
 
 Ratings = Mapping[str, float]
 """Ratings by case id, 1 to 5: the average over a case's asks, so that the number of asks does not matter."""
-
-Clusters = Mapping[str, str | None]
-"""The cluster of each case by its id; ``None`` for a case without related ones."""
 
 MIN_RATING: Final = 1
 MAX_RATING: Final = 5
@@ -62,13 +53,12 @@ def is_report(assessment: Assessment) -> bool:
 
 
 def find_unrated_reports(results: Sequence[CaseResult], rated: Ratings) -> frozenset[str]:
-    """Return the ids of the cases whose report a judge should have rated and did not."""
+    """Return the ids of the issues whose report has no rating, because it or its rating is missing."""
     return frozenset(
         result.case.id
         for result in results
         if result.case.triage is not None
         and result.case.id not in rated
-        and isinstance(result.result, Exchange)
         and not NO_REPORT.intersection(result.assessment.failure_kinds)
     )
 
@@ -78,37 +68,23 @@ def get_ratings(average: RubricAverage | None) -> Ratings:
     return {rating.case_id: rating.rating for rating in average.ratings} if average else {}
 
 
-def compute_average(rated: Ratings, clusters: Clusters, *, drop: float) -> RubricAverage | None:
-    """Return the average with its interval; ``None`` if no report was rated.
-
-    ``drop`` is the drop that the ratings should be able to detect.
-    """
+def compute_average(rated: Ratings) -> RubricAverage | None:
+    """Return the average with its bound; ``None`` if no report was rated."""
     if not rated:
         return None
-    mean = compute_rating_mean(_add_clusters(rated, clusters), lowest=MIN_RATING, highest=MAX_RATING)
-    case_ratings = tuple(CaseRating(case_id=case_id, rating=rating) for case_id, rating in rated.items())
+    mean = fmean(rated.values())
     return RubricAverage(
-        mean=mean.value,
-        low=mean.low,
-        high=mean.high,
-        ratings=case_ratings,
-        clusters=mean.clusters,
-        detectable=_keep_if_finite(compute_min_detectable_shift(mean)),
-        needed=compute_needed_ratings(mean, drop),
+        mean=mean,
+        bound=compute_mean_bound(mean, len(rated), lowest=MIN_RATING, highest=MAX_RATING),
+        ratings=tuple(CaseRating(case_id=case_id, rating=rating) for case_id, rating in rated.items()),
     )
 
 
-def compute_change(before: Ratings, now: Ratings, clusters: Clusters, *, drop: float) -> RubricChange | None:
-    """Return the change of the average over the cases that both runs rated; ``None`` if there are none.
-
-    ``drop`` is the drop that the ratings should be able to detect.
-    """
+def compute_change(before: Ratings, now: Ratings) -> RubricChange | None:
+    """Return the change of the average over the cases that both runs rated; ``None`` if there are none."""
     changes = {case_id: rating - before[case_id] for case_id, rating in now.items() if case_id in before}
     if not changes:
         return None
-    mean = compute_rating_mean(
-        _add_clusters(changes, clusters), lowest=MIN_RATING - MAX_RATING, highest=MAX_RATING - MIN_RATING
-    )
     fell = sorted(
         (case_id for case_id in changes if changes[case_id] < 0), key=lambda case_id: (changes[case_id], case_id)
     )
@@ -116,22 +92,9 @@ def compute_change(before: Ratings, now: Ratings, clusters: Clusters, *, drop: f
         shared=len(changes),
         before=fmean(before[case_id] for case_id in changes),
         now=fmean(now[case_id] for case_id in changes),
-        change=mean.value,
-        low=mean.low,
-        high=mean.high,
+        change=fmean(changes.values()),
         fell=tuple(RatingFall(case_id=i, before=before[i], now=now[i]) for i in fell),
-        clusters=mean.clusters,
-        detectable=_keep_if_finite(compute_min_detectable_shift(mean)),
-        needed=compute_needed_ratings(mean, drop),
     )
-
-
-def _add_clusters(values: Ratings, clusters: Clusters) -> list[Rated]:
-    return [Rated(value, clusters.get(case_id) or ("", case_id)) for case_id, value in sorted(values.items())]
-
-
-def _keep_if_finite(value: float) -> float | None:
-    return value if isfinite(value) else None
 
 
 def remove_worst_flaky(rated: Ratings, flaky: frozenset[str]) -> Ratings:

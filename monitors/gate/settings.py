@@ -123,8 +123,12 @@ class GateSettings(BaseModel):
     )
     rating_needed: bool = Field(
         default=False,
-        description="require an average rating, as `--min-score 4` does: without ratings, or with too few to show "
-        "a drop of `max_rubric_drop`, a run is INCONCLUSIVE",
+        description="an average rating must be there: with none a run is INCONCLUSIVE, as `--min-score 4` asks",
+    )
+    rubric_bound_needed: bool = Field(
+        default=False,
+        description="the ratings must show `min_rubric` of the agent in general, by their one-sided 95 % bound; "
+        "where they do not, a run is INCONCLUSIVE",
     )
     max_rubric_drop: float = Field(
         default=0.3,

@@ -42,6 +42,7 @@ from monitors.records.comparisons import (
     RatingFall,
     RubricAverage,
     RubricChange,
+    format_rating_bound,
 )
 from monitors.records.grades import Assessment, CaseOutcome, format_policy_row
 from monitors.records.runs import Coverage, ReasonKind, Scores, Verdict, VerdictReason, format_metric
@@ -195,14 +196,14 @@ _ROUNDING = 9
 
 
 def check_proven_ratings(run: GateInputs) -> list[VerdictReason]:
-    """Return the rating failures that enough ratings prove: an average below its floor, or too large a drop."""
+    """Return the rating failures that no missing rating could disprove: a low average, or too large a drop."""
     return [reason for reason, proven in _find_failing_ratings(run) if proven]
 
 
 def check_unproven_ratings(run: GateInputs) -> list[VerdictReason]:
-    """Return the rating failures that may be chance, or that unrated reports could disprove: INCONCLUSIVE."""
+    """Return the rating failures that cases without a rating could disprove: INCONCLUSIVE."""
     return [
-        reason.add_remark("but these ratings do not prove it")
+        reason.add_remark("too few were rated to prove it")
         for reason, proven in _find_failing_ratings(run)
         if not proven
     ]
@@ -211,31 +212,24 @@ def check_unproven_ratings(run: GateInputs) -> list[VerdictReason]:
 def _find_failing_ratings(run: GateInputs) -> Iterator[tuple[VerdictReason, bool]]:
     """Yield each rating failure with whether it is proven.
 
-    It is proven if the ratings can detect such a drop, or if the whole interval is on the failing side.
+    The suite is fixed, so its average is a measurement, not a sample: only missing grades and ratings leave doubt.
     """
     average, floor, limit = run.rubric, run.settings.min_rubric, run.settings.max_rubric_drop
     if average is not None and round(average.mean, _ROUNDING) < floor:
-        proven = _can_detect(average, limit) or round(average.high, _ROUNDING) < floor
         at_best = _round_mean([*run.ratings.values(), *[float(MAX_RATING)] * len(run.unrated)])
-        yield _build_low_rating_reason(run, average), proven and run.has_enough_graded and at_best < floor
+        yield _build_low_rating_reason(run, average), run.has_enough_graded and at_best < floor
     change = run.compared.comparison.rubric if run.compared else None
     if run.compared and change is not None and round(-change.change, _ROUNDING) > limit:
-        proven = _can_detect(change, limit) or round(change.high, _ROUNDING) < -limit
         drop = _build_rating_drop_reason(run, change, run.compared.ratings_before)
-        yield drop, proven and run.has_enough_graded and run.has_enough_rated
-
-
-def _can_detect(measured: RubricAverage | RubricChange, drop: float) -> bool:
-    """Whether this number of ratings can detect ``drop``."""
-    return measured.detectable is not None and round(measured.detectable, _ROUNDING) <= drop
+        yield drop, run.has_enough_graded and run.has_enough_rated
 
 
 def _build_low_rating_reason(run: GateInputs, average: RubricAverage) -> VerdictReason:
     """Build the reason for a low average; decisive if it stays low without the flaky case that was rated lowest."""
     floor = run.settings.min_rubric
     low = tuple(case_id for case_id in sort_lowest_first(run.ratings) if run.ratings[case_id] < floor)
-    interval = f"{average.mean:.2f} (95 % CI {average.low:.2f} to {average.high:.2f})"
-    text = f"average rating {interval} of {plural(len(average.ratings), 'report')} is below {floor:g} of 5"
+    rated = plural(len(average.ratings), "report")
+    text = f"average rating {average.mean:.2f} of {rated} is below {floor:g} of 5"
     remaining = remove_worst_flaky(run.ratings, run.flaky_ids)
     decisive = bool(remaining) and _round_mean(remaining.values()) < floor
     return VerdictReason(kind=ReasonKind.RUBRIC, text=text, case_ids=low, decisive=decisive)
@@ -246,9 +240,13 @@ def _build_rating_drop_reason(run: GateInputs, change: RubricChange, before: Rat
     limit = run.settings.max_rubric_drop
     remaining = remove_most_dropped_flaky(before, run.ratings, run.flaky_ids)
     drops = [before[case_id] - rating for case_id, rating in remaining.items() if case_id in before]
+    text = (
+        f"average rating {change.before:.2f} before and {change.now:.2f} now, on the {change.shared} reports of "
+        f"both runs: {change.change:+.2f}; a drop above {limit:g} fails; {_format_falls(change.fell)}"
+    )
     return VerdictReason(
         kind=ReasonKind.RUBRIC,
-        text=f"{_format_rating_change(change)}; a drop above {limit:g} fails; {_format_falls(change.fell)}",
+        text=text,
         case_ids=tuple(fall.case_id for fall in change.fell),
         decisive=bool(drops) and _round_mean(drops) > limit,
     )
@@ -259,13 +257,6 @@ def _round_mean(values: Iterable[float]) -> float:
 
 
 _MAX_FALLS_NAMED = 3
-
-
-def _format_rating_change(change: RubricChange) -> str:
-    return (
-        f"average rating {change.before:.2f} before and {change.now:.2f} now, on the {change.shared} reports of "
-        f"both runs: {change.change:+.2f} (95 % CI {change.low:+.2f} to {change.high:+.2f})"
-    )
 
 
 def _format_falls(fell: Sequence[RatingFall]) -> str:
@@ -419,14 +410,16 @@ def check_coverage(run: GateInputs) -> list[VerdictReason]:
 
 
 def note_coverage_gaps(run: GateInputs) -> list[VerdictReason]:
-    """Note ungraded cases that a PASS does not cover: those of severity 3, and those right in the baseline."""
+    """Note what a PASS does not cover: ungraded cases of severity 3 or right in the baseline, unrated reports."""
     ungraded = [a for a in run.assessments if a.case_id not in run.graded and a.case_id not in run.disputed]
     before = run.compared.right_before if run.compared else frozenset[str]()
     severe = tuple(a.case_id for a in ungraded if a.case_severity is Severity.CRITICAL)
     no_longer = tuple(a.case_id for a in ungraded if a.case_id in before and a.case_id not in severe)
+    unrated = tuple(sorted(run.unrated)) if run.ratings and run.has_enough_rated else ()
     texts = {
         f"{plural(len(severe), 'severity-3 case')} not graded": severe,
         f"{plural(len(no_longer), 'case')} right in the baseline and not graded now": no_longer,
+        f"{plural(len(unrated), 'report')} not rated": unrated,
     }
     return [
         VerdictReason(kind=ReasonKind.UNCOVERED, text=text, case_ids=ids, decisive=False)
@@ -444,45 +437,25 @@ def _build_coverage_reason(
 
 
 def check_rating_coverage(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if too few reports were rated for an average; decisive if an average is required."""
-    average, settings = run.rubric, run.settings
-    if average is None:
-        text = f"no report was rated, so the average cannot be compared with the limit {settings.min_rubric:g}"
-        return [VerdictReason(kind=ReasonKind.RUBRIC, text=text)] if settings.rating_needed else []
-    change = run.compared.comparison.rubric if run.compared else None
-    texts = [
-        _format_too_few(figure, settings)
-        for figure in (average, change)
-        if figure and not _can_detect(figure, settings.max_rubric_drop)
-    ]
-    reasons = [
-        VerdictReason(kind=ReasonKind.RUBRIC, text=text, decisive=settings.rating_needed) for text in texts[:1]
-    ]
-    return [*reasons, *_check_rating_count(run)]
-
-
-def _check_rating_count(run: GateInputs) -> list[VerdictReason]:
+    """Return a reason if too few reports were rated for the average to be valid for all of them."""
+    if not run.ratings:
+        text = f"no report was rated, so it is open whether their average reaches {run.settings.min_rubric:g}"
+        return [VerdictReason(kind=ReasonKind.RUBRIC, text=text)] if run.settings.rating_needed else []
     if run.has_enough_rated:
         return []
     rated, reports = len(run.ratings), len(run.ratings) + len(run.unrated)
-    text = f"only {rated} of {plural(reports, 'report')} were rated; the minimum is {run.coverage.floor:.0%}"
-    ids, decisive = tuple(sorted(run.unrated)), run.settings.rating_needed
-    return [VerdictReason(kind=ReasonKind.RUBRIC, text=text, case_ids=ids, decisive=decisive)]
+    text = f"only {rated} of {plural(reports, 'report')} were rated; {run.coverage.floor:.0%} are needed"
+    return [VerdictReason(kind=ReasonKind.COVERAGE, text=text, case_ids=tuple(sorted(run.unrated)))]
 
 
-def _format_too_few(figure: RubricAverage | RubricChange, settings: GateSettings) -> str:
-    """Say which drop this number of ratings can detect, and how many ratings would be enough."""
-    if isinstance(figure, RubricAverage):
-        count, rated = len(figure.ratings), plural(len(figure.ratings), "rated report")
-    else:
-        count, rated = figure.shared, f"{plural(figure.shared, 'report')} rated in both runs"
-    if figure.clusters is not None and figure.clusters < count:
-        rated += f", of {plural(figure.clusters, 'cluster')},"
-    limit = f"a drop of {settings.max_rubric_drop:g} in their average rating"
-    if figure.detectable is None:
-        return f"{rated} cannot show {limit}: one rating has no spread"
-    would_do = f"about {figure.needed:,} would" if figure.needed else "no suite is large enough for that"
-    return f"{rated} cannot show {limit}, only one of {figure.detectable:.2f} or more; {would_do}"
+def check_rating_bound(run: GateInputs) -> list[VerdictReason]:
+    """Return a reason if the gate asks what the ratings show of the agent in general, and that is too little."""
+    average, floor = run.rubric, run.settings.min_rubric
+    if not run.settings.rubric_bound_needed or average is None or average.bound is None or average.bound >= floor:
+        return []
+    shown = format_rating_bound(average)
+    text = f"average rating {average.mean:.2f}: {shown}; `rubric_bound_needed` asks for {floor:g}"
+    return [VerdictReason(kind=ReasonKind.RUBRIC, text=text)]
 
 
 def check_balance(run: GateInputs) -> list[VerdictReason]:
@@ -547,6 +520,7 @@ def decide(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
         *check_coverage(run),
         *check_unproven_ratings(run),
         *check_rating_coverage(run),
+        *check_rating_bound(run),
         *check_balance(run),
     ]
     notes = [*note_coverage_gaps(run), *note_flaky(run), *note_undetectable_drops(run)]

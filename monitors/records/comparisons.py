@@ -6,10 +6,11 @@ Languages are compared on questions that were asked in both.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Self, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from monitors.plural import plural
 from monitors.records.base import Finding, Identifier, Language, Probability, Record, Severity, UtcTime
 from monitors.records.targets import Environment
 
@@ -83,42 +84,52 @@ class RatingFall(Record):
     now: RubricMean
 
 
-class RubricAverage(Record):
-    """The average of the ``ratings`` that a judge gave a run's reports, with its 95 % interval.
+class _RatingFigure(Record):
+    """A figure of ratings. Intervals that older runs stored beside it are ignored."""
 
-    ``clusters`` is what the interval rests on: repositories, or what else related cases share; the cases where all
-    share one. ``detectable`` is the smallest difference that these ratings show four times in five, ``needed`` how
-    many such ratings show the drop that the gate asks about. Both are ``None`` where that is unknown, as for a
-    single rating.
+    @model_validator(mode="before")
+    @classmethod
+    def _ignore_former_fields(cls, fields: object) -> object:
+        if not isinstance(fields, dict):
+            return fields
+        stored = cast("dict[str, object]", fields)
+        return {name: value for name, value in stored.items() if name not in _FORMER_RATING_FIELDS}
+
+
+_FORMER_RATING_FIELDS = frozenset({"low", "high", "clusters", "detectable", "needed"})
+
+
+class RubricAverage(_RatingFigure):
+    """The average of the ``ratings`` that a judge gave a run's reports.
+
+    ``bound`` is what so many ratings show of the agent on issues in general: the average that it reaches there with
+    95 % confidence, one-sided. ``None`` in older runs.
     """
 
     mean: RubricMean
-    low: RubricMean
-    high: RubricMean
+    bound: RubricMean | None = None
     ratings: Annotated[tuple[CaseRating, ...], Field(min_length=1)]
-    clusters: Count | None = None
-    detectable: Annotated[float, Field(ge=0)] | None = None
-    needed: Count | None = None
 
 
-class RubricChange(Record):
-    """How far the average rubric moved on the cases rated in both runs: ``now - before``, with its interval.
+def format_rating_bound(average: RubricAverage) -> str:
+    """Format what the ratings show of the agent in general; empty for an older run, which did not store it."""
+    if average.bound is None:
+        return ""
+    issues = plural(len(average.ratings), "such issue")
+    return f"{issues} show an average of at least {average.bound:.2f} in general (95 %, one-sided)"
 
-    ``low`` and ``high`` are its 95 % limits, from the differences case by case. A drop is a negative ``change``.
-    ``fell`` are the cases that were rated lower, the largest fall first. For ``clusters``, ``detectable`` and
-    ``needed`` see `RubricAverage`.
+
+class RubricChange(_RatingFigure):
+    """How far the average rubric moved on the cases rated in both runs: ``now - before``; a drop is negative.
+
+    ``fell`` are the cases that were rated lower, the largest fall first.
     """
 
     shared: Annotated[int, Field(ge=1)]
     before: RubricMean
     now: RubricMean
     change: Annotated[float, Field(ge=-4, le=4)]
-    low: Annotated[float, Field(ge=-4, le=4)]
-    high: Annotated[float, Field(ge=-4, le=4)]
     fell: tuple[RatingFall, ...] = ()
-    clusters: Count | None = None
-    detectable: Annotated[float, Field(ge=0)] | None = None
-    needed: Count | None = None
 
 
 class DimensionChange(Record):

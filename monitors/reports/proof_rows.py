@@ -170,7 +170,7 @@ def build_score_rows(comparison: Comparison) -> tuple[ScoreRow, ...]:
     ]
     rating_change = comparison.rubric
     if rating_change is not None:
-        change = f"{rating_change.change:+.2f} [{rating_change.low:+.2f}, {rating_change.high:+.2f}]"
+        change = f"{rating_change.change:+.2f}"
         name = f"rating of {plural(rating_change.shared, 'report')}"
         rows.append(
             ScoreRow(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from monitors.plural import plural
-from monitors.records.comparisons import Comparison, DimensionChange
+from monitors.records.comparisons import Comparison, DimensionChange, format_rating_bound
 from monitors.records.runs import IssuePath, QuestionCounts, RunReport, TriageSummary
 from monitors.reports.format import format_percent
 
@@ -122,7 +122,8 @@ def _build_usefulness(report: RunReport) -> Dimension:
     rubric = report.rubric
     if rubric is None:
         return Dimension(USEFULNESS, "not rated", "no judge rated a report", known=False)
-    detail = f"average of {plural(len(rubric.ratings), 'report')}, 95 % CI {rubric.low:.1f} to {rubric.high:.1f}"
+    counted, bound = f"average of {plural(len(rubric.ratings), 'report')}", format_rating_bound(rubric)
+    detail = f"{counted}; {bound}" if bound else counted
     rated = report.comparison.rubric if report.comparison else None
     change = DimensionChange(shared=rated.shared, before=rated.before, now=rated.now) if rated else None
     moved = _build_movement(USEFULNESS, change, _format_one_decimal, more_is_better=True)

@@ -1,4 +1,4 @@
-"""Compute averages of ratings from 1 to 5: the interval, the smallest detectable drop, the needed ratings.
+"""Compute averages of ratings from 1 to 5: their interval, and what they show in general.
 
 Reports on issues of one repository tend to be good or bad together, so the precision of an average depends on its
 clusters. The standard error is that of the delete-one-cluster jackknife, and its interval has Student's
@@ -8,28 +8,21 @@ cluster of its own, that is the ordinary t interval; clusters of equal size give
 Three rules keep it from being too small. It is never less than the error of as many unrelated cases. Where all
 cases are of one cluster, nothing is known about others: the cases count one by one, and the figure is about that
 cluster. And ratings that are all the same have at least the spread of `MIN_SPREAD`.
-
-The smallest drop follows from the error by the usual sum of two quantiles (J. Cohen, Statistical Power Analysis for
-the Behavioral Sciences, 1988): a drop of that size is found, two-sided at 5 %, four times in five.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
-from math import ceil, fsum, inf, sqrt
+from math import fsum, inf, sqrt
 from typing import Final, NamedTuple
 
-from monitors.stats.intervals import compute_t_quantile
-from monitors.stats.paired import ALPHA, POWER
+from monitors.stats.intervals import compute_binomial_limits, compute_t_quantile
+from monitors.stats.paired import ALPHA
 
 MIN_SPREAD: Final = 0.5
 """Ratings are whole numbers: a report whose worth lies between two of them gets either. A standard deviation
 of a half is the most that this alone makes, so ratings that happen to be all the same may have hidden as much."""
-
-MAX_CLUSTERS: Final = 1_000_000
-"""No suite has more clusters."""
 
 
 class Rated(NamedTuple):
@@ -104,25 +97,16 @@ def _compute_jackknife_error(units: Iterable[tuple[float, float]]) -> float:
     return sqrt((len(all_units) - 1) / len(all_units) * squares)
 
 
-def compute_min_detectable_shift(mean: RatingMean) -> float:
-    """Return the smallest change that is detected four times in five; infinite for a single rating."""
-    return _sum_quantiles(mean.clusters) * mean.error if mean.clusters > 1 else inf
+def compute_mean_bound(
+    mean: float, count: int, *, lowest: float, highest: float, confidence: float = 0.95
+) -> float:
+    """Return the value that the mean of all such values reaches with ``confidence``, one-sided.
 
-
-def compute_needed_ratings(mean: RatingMean, shift: float) -> int | None:
-    """Return how many ratings, spread and clustered like these, detect a change of ``shift``.
-
-    ``None`` for a single rating, or where no suite has as many.
+    Of all values between ``lowest`` and ``highest`` with this mean, those that are either of the two are spread
+    most: then the mean is a share, and the bound is Clopper and Pearson's, exact for ``count`` unrelated values.
     """
-    if mean.clusters <= 1 or shift <= 0:
-        return None
-    spread = mean.error * sqrt(mean.clusters)
-    clusters = bisect_left(
-        range(MAX_CLUSTERS), True, lo=2, key=lambda count: _sum_quantiles(count) * spread <= shift * sqrt(count)
+    spread = highest - lowest
+    share, _ = compute_binomial_limits(
+        min(1.0, (mean - lowest) / spread) * count, count, confidence=2 * confidence - 1
     )
-    return ceil(clusters * mean.cases / mean.clusters) if clusters < MAX_CLUSTERS else None
-
-
-def _sum_quantiles(clusters: int) -> float:
-    """Sum Student's quantiles for the level and for the power, on ``clusters - 1`` degrees of freedom."""
-    return compute_t_quantile(1 - ALPHA, clusters - 1) + compute_t_quantile(2 * POWER - 1, clusters - 1)
+    return lowest + spread * share

@@ -142,16 +142,16 @@ BaselineOption = Annotated[
 MinScoreOption = Annotated[
     float | None,
     typer.Option(
-        help="up to 1: the minimum weighted score (0.98); above 1: the minimum average rating of the reports, 1 "
-        "to 5 (4.0), which needs a judge and enough rated reports to show a drop"
+        help="up to 1 the least weighted score (0.98), above 1 the least average rating of the reports, 1 to 5 "
+        "(4.0), which needs a judge that rates them"
     ),
 ]
 FailOnRegressionOption = Annotated[
     bool,
     typer.Option(
         "--fail-on-regression",
-        help="fail on a significant regression against the baseline. A drop of the average rating by more than "
-        "0.3 always fails, if enough ratings show it",
+        help="a significant regression against the baseline fails; a drop of the average rating by more than "
+        "0.3 always does",
     ),
 ]
 StrictOption = Annotated[

@@ -19,7 +19,7 @@ from flows.terminal_console import print_named, print_wrapped
 from monitors.plural import plural
 from monitors.probes.inspect.findings import get_advice
 from monitors.records.base import Finding
-from monitors.records.comparisons import Comparison, RubricAverage
+from monitors.records.comparisons import Comparison, RubricAverage, format_rating_bound
 from monitors.records.exchanges import NoAnswer, NoAnswerReason
 from monitors.records.grades import CaseOutcome, FailureKind
 from monitors.records.runs import (
@@ -210,8 +210,18 @@ def _list_next_steps(report: RunReport, cases: Sequence[CaseResult]) -> Iterator
         yield _ALTERNATIVES
         yield f"{off}: a judge would grade the answers that rules cannot grade ([judge], docs/configuration.md)"
     else:
-        yield "read in the report why cases are ungraded"
+        yield from _list_steps_to_a_verdict(report)
+
+
+def _list_steps_to_a_verdict(report: RunReport) -> Iterator[str]:
+    """Yield what may decide a run whose ratings or grades do not."""
+    if all(reason.kind is not ReasonKind.RUBRIC or not reason.decisive for reason in report.reasons):
+        yield "see in the report why cases are ungraded"
         yield _ALTERNATIVES
+    elif report.rubric is None:
+        yield "see in the report why the judge rated no report"
+    else:
+        yield "add issues to the suite: docs/gate.md shows how many prove which average"
 
 
 def _find_refused_variables(cases: Sequence[CaseResult]) -> str:
@@ -267,12 +277,10 @@ def _print_experiment(console: Console, report: RunReport) -> None:
 
 
 def _format_rating(rubric: RubricAverage) -> str:
-    """Format the average rating with its sample, and the smallest drop that it can show."""
-    rated = plural(len(rubric.ratings), "report")
-    if rubric.clusters is not None and rubric.clusters < len(rubric.ratings):
-        rated += f" of {plural(rubric.clusters, 'cluster')}"
-    shows = "" if rubric.detectable is None else f"; the smallest detectable drop is {rubric.detectable:.2f}"
-    return escape(f"average {rubric.mean:.2f} [{rubric.low:.2f}, {rubric.high:.2f}] of 5, {rated}{shows}")
+    """Format the average rating, and what so many reports show of the agent in general."""
+    bound = format_rating_bound(rubric)
+    average = f"average {rubric.mean:.2f} of 5, {plural(len(rubric.ratings), 'report')}"
+    return escape(f"{average}; {bound}" if bound else average)
 
 
 def _format_scores(scores: Scores) -> str:

@@ -191,7 +191,7 @@ COMPARISON = Comparison(
     weighted_now=0.911,
     flat_before=139 / 140,
     flat_now=0.95,
-    rubric=RubricChange(shared=18, before=4.5, now=4.22, change=-0.28, low=-0.61, high=0.06),
+    rubric=RubricChange(shared=18, before=4.5, now=4.22, change=-0.28),
 )
 
 

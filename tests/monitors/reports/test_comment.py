@@ -40,7 +40,7 @@ def compared(**changes) -> Comparison:
         "weighted_now": 0.943,
         "flat_before": 0.99,
         "flat_now": 0.911,
-        "rubric": RubricChange(shared=12, before=4.5, now=4.1, change=-0.4, low=-0.6, high=-0.2),
+        "rubric": RubricChange(shared=12, before=4.5, now=4.1, change=-0.4),
     }
     return Comparison(**(values | changes))
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from monitors.records.comparisons import format_rating_bound
 from monitors.records.runs import QuestionCounts
 from monitors.reports.comment import build_pull_request_comment
 from monitors.reports.markdown import build_markdown_report
@@ -39,7 +40,7 @@ GOOD = structured(
 
 def usefulness(report) -> str:
     found = report.rubric
-    rated = f"average of {len(found.ratings)} reports, 95 % CI {found.low:.1f} to {found.high:.1f}"
+    rated = f"average of {len(found.ratings)} reports; {format_rating_bound(found)}"
     return f"{found.mean:.1f} of 5: {rated}"
 
 
