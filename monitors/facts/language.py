@@ -32,6 +32,8 @@ ENGLISH = frozenset(_TABLES["english"].split())
 """The commonest English words, and some of what people ask assistants."""
 OTHER: Final[dict[str, str]] = _TABLES["other"]
 """Function words of other languages, by their code."""
+LANGUAGE_NAMES: Final[dict[str, str]] = _TABLES["names"]
+"""What messages call a language, by its code."""
 _MORE_OTHER: Final[dict[str, str]] = _TABLES["more_other"]
 
 _DEVANAGARI = re.compile(r"[\u0900-\u0963\u0966-\u097f]+")
@@ -139,6 +141,15 @@ def find_spoken_language(text: str) -> str:
     words = _WORD.findall(_remove_noise(text).lower())
     codes = Counter(code for word in words for code in _CODES_OF.get(word, ()))
     return max(codes, key=lambda code: codes[code]) if codes else ""
+
+
+def name_language(text: str) -> str:
+    """Return the name of the language of a text: ``German``; ``another language`` for one without word lists."""
+    language = identify_language(text)
+    if language is not Language.OTHER:
+        return LANGUAGE_NAMES[language]
+    spoken = "" if _detect_by_script(_remove_noise(text)) is Language.OTHER else find_spoken_language(text)
+    return LANGUAGE_NAMES.get(spoken, "another language")
 
 
 def find_case_language(question: str, gold: str) -> Language:

@@ -225,8 +225,14 @@ def _format_path_name(path: str) -> str:
     return _INVALID_NAME_CHARACTERS.sub("_", path)[:_MAX_PATH_CHARACTERS] or "_"
 
 
+def find_language_grade(assessment: Assessment) -> Judged | None:
+    """Return the verdict on the reply's language, a failed one first; ``None`` if it is not known."""
+    grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.LANGUAGE]
+    return min(grades, key=lambda grade: grade.passed, default=None)
+
+
 def _get_language_finding(assessment: Assessment) -> Finding:
-    verdicts = [g.passed for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.LANGUAGE]
-    if not verdicts:
+    grade = find_language_grade(assessment)
+    if grade is None:
         return Finding.UNGRADED
-    return Finding.YES if all(verdicts) else Finding.NO
+    return Finding.YES if grade.passed else Finding.NO

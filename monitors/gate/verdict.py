@@ -15,7 +15,7 @@ from decimal import Decimal
 from statistics import fmean
 
 from monitors.gate.compare import MIN_PAIRS, ComparisonDetail, Pair, compute_p_value, find_direction
-from monitors.gate.metrics import MeasuredMetric, get_weight
+from monitors.gate.metrics import MeasuredMetric, find_language_grade, get_weight
 from monitors.gate.ratings import (
     MAX_RATING,
     Ratings,
@@ -374,6 +374,33 @@ def _format_points(share: float) -> str:
     return f"{100 * share:.1f} points"
 
 
+MIN_LANGUAGE_CASES = 5
+"""Fewer replies in a wrong language may be odd questions: they are named, and decide nothing."""
+
+
+def check_language(run: GateInputs) -> list[VerdictReason]:
+    """Return a reason that names the replies in another language than the question's, with an example.
+
+    It is decisive if most English questions got such a reply. Hindi and Hinglish are mixed with English in use, so
+    a reply to them in English decides nothing.
+    """
+    replies = [(a, grade) for a in run.assessments if (grade := find_language_grade(a)) is not None]
+    wrong = [(a, grade) for a, grade in replies if not grade.passed]
+    if not wrong:
+        return []
+    example, grade = wrong[0]
+    text = (
+        f"{len(wrong)} of {plural(len(replies), 'reply', 'replies')} whose language is known "
+        f"{'is' if len(wrong) == 1 else 'are'} not in the expected language; {example.case_id}: {grade.reason}"
+    )
+    english = [a for a in run.assessments if a.language is Language.ENGLISH]
+    not_english = {a.case_id for a, _ in wrong if a.language is Language.ENGLISH}
+    lasting = len(not_english) - bool(not_english & run.flaky_ids)
+    decisive = lasting >= MIN_LANGUAGE_CASES and 2 * lasting > len(english)
+    ids = tuple(a.case_id for a, _ in wrong)
+    return [VerdictReason(kind=ReasonKind.LANGUAGE, text=text, case_ids=ids, decisive=decisive)]
+
+
 def check_outage(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if the app was down."""
     if run.outage is None:
@@ -511,6 +538,7 @@ def decide(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
         *check_weighted_score(run),
         *check_targets(run),
         *check_parity(run),
+        *check_language(run),
         *check_proven_ratings(run),
         *check_regression(run),
     ]

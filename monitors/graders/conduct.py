@@ -5,10 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import islice
+from textwrap import shorten
 
 from monitors.facts.citations import DEFAULT_PATTERNS, find_citations, has_source_in_text, is_citation_of
 from monitors.facts.error_leaks import find_error_leak
-from monitors.facts.language import LanguageEvidence, find_language_evidence, identify_language
+from monitors.facts.language import (
+    LANGUAGE_NAMES,
+    LanguageEvidence,
+    find_language_evidence,
+    identify_language,
+    name_language,
+)
 from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN
@@ -86,6 +93,9 @@ _MIN_TOKENS = 4
 """Words below which the language of a reply is open: "₹60,000 per eye" is good in any language."""
 
 
+_MAX_QUOTED_CHARACTERS = 60
+
+
 class LanguageGrader:
     """Compares the reply's language with the case's.
 
@@ -94,7 +104,7 @@ class LanguageGrader:
     """
 
     name = "language"
-    version = "4"
+    version = "5"
     aspect = Aspect.LANGUAGE
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
@@ -107,16 +117,12 @@ class LanguageGrader:
         if not has_enough_words(text):
             return abstain(self, "the reply has too few words to detect its language")
         if LanguageEvidence.READ not in {find_language_evidence(text), find_language_evidence(case.question)}:
-            return abstain(self, (
-                "it is not certain that the question or the reply is in English, Hindi or Hinglish"
-            ))
-        language = identify_language(text)
-        right = language is case.language
-        return give_verdict(
-            self,
-            None if right else FailureKind.WRONG_LANGUAGE,
-            f"it is in {language}" if right else f"it is in {language}, expected {case.language}",
-        )
+            return abstain(self, "neither question nor reply is surely in English, Hindi or Hinglish")
+        if identify_language(text) is case.language:
+            return give_verdict(self, None, f"it is in {name_language(text)}")
+        start = shorten(text, _MAX_QUOTED_CHARACTERS, placeholder="…")
+        reason = f'it is in {name_language(text)}, expected {LANGUAGE_NAMES[case.language]}: "{start}"'
+        return give_verdict(self, FailureKind.WRONG_LANGUAGE, reason)
 
 
 def has_enough_words(text: str) -> bool:

@@ -180,6 +180,7 @@ class ReasonKind(StrEnum):
     VETO = "veto"
     WEIGHTED_SCORE = "weighted_score"
     METRIC_TARGET = "metric_target"
+    LANGUAGE = "language"
     RUBRIC = "rubric"
     REGRESSION = "regression"
     DEPLOY = "deploy"

@@ -87,7 +87,14 @@ VERDICT_REASONS: Final = {
         "FAIL where it is proved",
     ),
     ReasonKind.METRIC_TARGET: ("A share is below its target in `[gate.targets]`.", "FAIL where enough was graded"),
-    ReasonKind.RUBRIC: ("Reports are rated too low, or lower than before.", "FAIL where proved, else INCONCLUSIVE"),
+    ReasonKind.LANGUAGE: (
+        "Replies are in another language than expected, with an example.",
+        "FAIL where most English questions got them; else said",
+    ),
+    ReasonKind.RUBRIC: (
+        "Reports are rated too low, or lower than before.",
+        "FAIL; INCONCLUSIVE without ratings, or where `gate.rubric_bound_needed` does not hold",
+    ),
     ReasonKind.REGRESSION: (
         "More cases broke against the baseline than chance explains.",
         "said; FAIL with `gate.fail_on_regression`",

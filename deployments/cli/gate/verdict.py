@@ -154,6 +154,8 @@ def _print_briefly(console: Console, report: RunReport, cases: Sequence[CaseResu
     """Print the deciding reasons, their explanation, and what changed since the baseline."""
     decisive = [reason for reason in report.reasons if reason.decisive]
     print_named(console, "Why", map(_format_reason, decisive) if decisive else [escape(format_headline(report))])
+    languages = [r for r in report.reasons if r.kind is ReasonKind.LANGUAGE and not r.decisive]
+    print_named(console, "Language", map(_format_reason, languages))
     if decisive and (left_out := format_uncovered(report.reasons)):
         print_named(console, "Not covered", [escape(left_out)])
     _print_rating(console, report)

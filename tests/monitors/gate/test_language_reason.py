@@ -1,0 +1,43 @@
+"""Replies in another language than expected are named; they fail a run where most English questions got them."""
+
+from __future__ import annotations
+
+import pytest
+
+from monitors.gate.assess import assess
+from monitors.records.base import Language
+from monitors.records.grades import Aspect, FailureKind
+from monitors.records.runs import CaseResult, ReasonKind, Verdict
+from tests.builders import exchange, gold_case, grades, judged
+from tests.monitors.gate.runs import reason, report
+
+
+def replies(language: Language, right: int, wrong: int):
+    """Correct answers, of which so many are in another language."""
+    results = []
+    for number in range(right + wrong):
+        case = gold_case(f"{language}-{number}", language=language)
+        reply = exchange(case)
+        spoken = judged(Aspect.LANGUAGE, FailureKind.WRONG_LANGUAGE if number >= right else None)
+        results.append(CaseResult(case=case, result=reply, assessment=assess(case, reply, (*grades(), spoken))))
+    return results
+
+
+@pytest.mark.parametrize(
+    ("results", "wrong", "verdict"),
+    [
+        (replies(Language.ENGLISH, 4, 5), 5, Verdict.FAIL),
+        (replies(Language.ENGLISH, 5, 5), 5, Verdict.PASS),
+        (replies(Language.ENGLISH, 0, 4), 4, Verdict.PASS),
+        (replies(Language.HINGLISH, 0, 9), 9, Verdict.PASS),
+        ([*replies(Language.HINDI, 20, 0), *replies(Language.ENGLISH, 0, 5)], 5, Verdict.FAIL),
+    ],
+)
+def test_most_english_questions_decide_and_all_others_are_named(results, wrong, verdict):
+    found = report(results)
+    named = reason(found, ReasonKind.LANGUAGE)
+    assert (found.verdict, len(named.case_ids), named.decisive) == (verdict, wrong, verdict is Verdict.FAIL)
+
+
+def test_replies_in_the_expected_language_need_no_reason():
+    assert reason(report(replies(Language.ENGLISH, 9, 0)), ReasonKind.LANGUAGE) is None
