@@ -65,15 +65,11 @@ class Pair(NamedTuple):
 
 
 class ComparisonDetail(NamedTuple):
-    """A comparison with the pairs and ratings behind it; both are empty if it was refused.
-
-    ``right_before`` are the cases that the baseline had right, if the two runs are comparable.
-    """
+    """A comparison with the pairs and ratings behind it; both are empty if it was refused."""
 
     comparison: Comparison
     pairs: tuple[Pair, ...]
     ratings_before: Ratings
-    right_before: frozenset[str] = frozenset()
 
 
 def compare(
@@ -103,22 +99,23 @@ def compare(
     if differences or before.interrupted:
         return ComparisonDetail(comparison_base, (), {})
     graded_before = classify_baseline_cases(baseline.asked)
-    right_before = frozenset(case_id for case_id, is_right in graded_before.items() if is_right)
     pairs = _pair_cases(graded_before, assessments, graded)
+    ungraded = (a.case_id for a in assessments if a.case_id not in graded)
+    changed = _add_changes(comparison_base, pairs, tuple(i for i in ungraded if graded_before.get(i)))
     if refused:
-        return ComparisonDetail(_add_changes(comparison_base, pairs), (), {}, right_before)
+        return ComparisonDetail(changed, (), {})
     ratings_before = get_ratings(before.rubric)
-    comparison = _add_changes(comparison_base, pairs).add_scores(
+    comparison = changed.add_scores(
         weighted_before=_reweight_baseline(before.scores, settings.weights),
         weighted_now=scores.weighted.value,
         flat_before=before.scores.flat.value,
         flat_now=scores.flat.value,
         rubric=compute_change(ratings_before, ratings_now),
     )
-    return ComparisonDetail(comparison, pairs, ratings_before, right_before)
+    return ComparisonDetail(comparison, pairs, ratings_before)
 
 
-def _add_changes(comparison: Comparison, pairs: Sequence[Pair]) -> Comparison:
+def _add_changes(comparison: Comparison, pairs: Sequence[Pair], no_longer_graded: tuple[str, ...]) -> Comparison:
     return comparison.add_changes(
         shared=len(pairs),
         severities=tuple(
@@ -128,6 +125,7 @@ def _add_changes(comparison: Comparison, pairs: Sequence[Pair]) -> Comparison:
         p_value=compute_p_value(pairs),
         cluster_p_value=compute_cluster_p_value(pairs),
         direction=find_direction(pairs),
+        no_longer_graded=no_longer_graded,
     )
 
 

@@ -439,9 +439,9 @@ def check_coverage(run: GateInputs) -> list[VerdictReason]:
 def note_coverage_gaps(run: GateInputs) -> list[VerdictReason]:
     """Note what a PASS does not cover: ungraded cases of severity 3 or right in the baseline, unrated reports."""
     ungraded = [a for a in run.assessments if a.case_id not in run.graded and a.case_id not in run.disputed]
-    before = run.compared.right_before if run.compared else frozenset[str]()
     severe = tuple(a.case_id for a in ungraded if a.case_severity is Severity.CRITICAL)
-    no_longer = tuple(a.case_id for a in ungraded if a.case_id in before and a.case_id not in severe)
+    no_longer = run.compared.comparison.no_longer_graded if run.compared else ()
+    no_longer = tuple(case_id for case_id in no_longer if case_id not in run.disputed)
     unrated = tuple(sorted(run.unrated)) if run.ratings and run.has_enough_rated else ()
     texts = {
         f"{plural(len(severe), 'severity-3 case')} not graded": severe,

@@ -157,7 +157,8 @@ class Comparison(Record):
     If ``refused`` has reasons, the comparison does not count. If the runs are not comparable (another suite or
     judge), or the other run was stopped, counts and p-values are empty. If the other run only was not accepted,
     they say what changed since, but decide nothing; scores and ratings are empty.
-    ``baseline_finished_at`` is when the baseline got its verdict. ``shared`` counts the cases graded in both runs.
+    ``baseline_finished_at`` is when the baseline got its verdict. ``shared`` counts the cases graded in both runs;
+    ``no_longer_graded`` were right in the baseline and are ungraded now.
     ``p_value`` is McNemar's, exact and two-sided, over all shared cases; ``cluster_p_value`` is the same by policy,
     ``None`` if no shared cases share a policy. The scores are those of the whole runs under this run's weights,
     ``None`` if nothing was graded. ``triage`` is ``None`` if the runs share no issue.
@@ -174,6 +175,7 @@ class Comparison(Record):
     p_value: Probability = 1.0
     cluster_p_value: Probability | None = None
     direction: Direction = Direction.SAME
+    no_longer_graded: tuple[Identifier, ...] = ()
     weighted_before: Probability | None = None
     weighted_now: Probability | None = None
     flat_before: Probability | None = None
@@ -189,6 +191,7 @@ class Comparison(Record):
         p_value: float,
         cluster_p_value: float | None,
         direction: Direction,
+        no_longer_graded: tuple[str, ...],
     ) -> Self:
         """Add the changes of the cases that both runs graded."""
         return self.model_copy(
@@ -198,6 +201,7 @@ class Comparison(Record):
                 "p_value": p_value,
                 "cluster_p_value": cluster_p_value,
                 "direction": direction,
+                "no_longer_graded": no_longer_graded,
             }
         )
 

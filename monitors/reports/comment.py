@@ -347,6 +347,8 @@ def _format_comparison_rows(compared: Comparison) -> Iterator[str]:
         yield f"| {name} | {_format_figure(now, digits)} | {_format_figure(before, digits)} |"
     yield f"| newly failing | {len(compared.newly_failing):,} | |"
     yield f"| newly right | {len(compared.newly_fixed):,} | |"
+    if compared.no_longer_graded:
+        yield f"| right before, not graded now | {len(compared.no_longer_graded):,} | |"
 
 
 def _format_figure(value: float | None, digits: int) -> str:

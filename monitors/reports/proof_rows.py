@@ -10,7 +10,7 @@ from monitors.plural import plural
 from monitors.records.base import Finding, Language, Severity
 from monitors.records.comparisons import Balance, Comparison, DetectableDrop, Direction, ParityGap
 from monitors.records.explanations import Recheck
-from monitors.records.runs import Metric, MutantCount, MutationScores, RunReport
+from monitors.records.runs import MAX_UNCOVERED_IDS, Metric, MutantCount, MutationScores, RunReport
 from monitors.reports.format import SEVERITY_WORDS, format_moment, format_percent
 
 _PATH_METRIC: Final = "path_accuracy:"
@@ -92,10 +92,20 @@ def format_baseline(comparison: Comparison) -> str:
 
 
 def format_outcome(comparison: Comparison, recheck: Recheck | None = None) -> str:
-    """Format the comparison in a sentence. Failures that ``recheck`` saw every time are not called chance."""
+    """Format the comparison in words. Failures that ``recheck`` saw every time are not called chance."""
+    outcome, no_longer = _format_shared_outcome(comparison, recheck), comparison.no_longer_graded
+    if not no_longer:
+        return outcome
+    text = "right in the baseline could not be graded now"
+    return f"{outcome} {_format_changed_cases(text, no_longer, MAX_UNCOVERED_IDS)}."
+
+
+def _format_shared_outcome(comparison: Comparison, recheck: Recheck | None) -> str:
     failing, fixed = len(comparison.newly_failing), len(comparison.newly_fixed)
     if not comparison.shared:
-        return "No case was asked in both runs."
+        return (
+            "No case was graded in both runs." if comparison.no_longer_graded else "No case was asked in both runs."
+        )
     shared = f"Of {plural(comparison.shared, 'shared case')}"
     if not failing and not fixed:
         return f"{shared} no result changed."
