@@ -163,11 +163,9 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     snapshot = await asyncio.to_thread(build_run_snapshot, run)
     accepted = await asyncio.to_thread(find_last_pass, run, baseline)
     run.accepted_commit = accepted.commit if accepted else None
-    changes = (
-        await asyncio.to_thread(find_run_changes, snapshot, accepted)
-        if is_report_of_changes_useful(report)
-        else None
-    )
+    changes = None
+    if is_report_of_changes_useful(report):
+        changes = await asyncio.to_thread(find_run_changes, snapshot, accepted, report.comparison)
     return report.add_background(
         mutation_score=mutation_score,
         first_look=in_common,

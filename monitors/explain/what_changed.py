@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from monitors.explain.first_look import find_shared_causes
 from monitors.plural import plural
+from monitors.records.comparisons import Comparison
 from monitors.records.explanations import Cause
 from monitors.records.grades import JudgeLineage
 from monitors.records.runs import RunReport
@@ -37,29 +38,68 @@ _HASH_CHARACTERS: Final = 12
 _PAIRED_SETTINGS: Final = frozenset({"target", "probe", "graders"})
 """Settings by which answers are requested and parsed."""
 
+GATE: Final = "gate"
+"""The part of the settings with the gate's limits."""
 ADDRESS: Final = "address"
 """The part of the target's settings with its address, without its name."""
 
 _COMPARED_PARTS: Final = ("deploy", "model", "document versions", "page")
 
 
-def find_run_changes(now: RunSnapshot, since: RunReport | None) -> WhatChanged:
-    """Return what differs from ``since``, the last accepted run, or why it is unknown without a snapshot."""
+def find_run_changes(
+    now: RunSnapshot, since: RunReport | None, comparison: Comparison | None = None
+) -> WhatChanged:
+    """Return what differs from ``since``, the last accepted run, or why it is unknown without a snapshot.
+
+    ``comparison`` says which cases got worse since its baseline; it counts if that is ``since``.
+    """
     if since is None:
         return WhatChanged(missing="no earlier PASS is recorded")
-    comparison = WhatChanged(since_run_id=since.run_id, since_commit=since.commit, since=since.finished_at)
+    changed = WhatChanged(since_run_id=since.run_id, since_commit=since.commit, since=since.finished_at)
     before = since.snapshot
     if before is None:
-        return comparison.refuse("the last PASS was recorded before Lookout stored snapshots")
+        return changed.refuse("the last PASS was recorded before Lookout stored snapshots")
     causes = [
         *_find_monitor_changes(before, now),
         *_find_application_changes(before, now),
         *_find_tool_changes(before, now),
     ]
+    worse = (
+        list(_find_worse_answers(comparison)) if comparison and comparison.baseline_run_id == since.run_id else []
+    )
     behaviour = list(_find_behaviour_changes(before, now))
     if causes:
-        behaviour = [change.follow() for change in behaviour]
-    return comparison.add_changes((*causes, *behaviour), tuple(_list_unknown_parts(before, now)))
+        worse, behaviour = ([change.follow() for change in changes] for changes in (worse, behaviour))
+    limits = [_build_change(ChangeKind.LIMIT, OTHER_LIMITS)] if _has_other(GATE, before, now) else []
+    return changed.add_changes((*worse, *causes, *behaviour, *limits), tuple(_list_unknown_parts(before, now)))
+
+
+OTHER_LIMITS: Final = "the gate has other limits than in that run (`[gate]` in lookout.toml, or the command line)"
+
+
+def _has_other(name: str, before: RunSnapshot, now: RunSnapshot) -> bool:
+    """Whether both runs recorded this part of the settings, and it differs."""
+    was, is_now = before.settings.get(name), now.settings.get(name)
+    return was is not None and is_now is not None and was != is_now
+
+
+def _find_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
+    """Yield in which way the same cases got worse since the baseline."""
+    rated, failing = comparison.rubric, comparison.newly_failing
+    if comparison.refused:
+        return
+    if rated is not None and rated.change < 0:
+        evidence = (
+            f"reports on the {plural(rated.shared, 'same issue')} are rated lower: "
+            f"{rated.now:.2f} on average, {rated.before:.2f} before"
+        )
+        yield _build_change(ChangeKind.UNKNOWN, evidence)
+    if failing:
+        more = f" and {len(failing) - MAX_NAMED:,} more" if len(failing) > MAX_NAMED else ""
+        evidence = (
+            f"{plural(len(failing), 'case')} right before and wrong now: {', '.join(failing[:MAX_NAMED])}{more}"
+        )
+        yield _build_change(ChangeKind.UNKNOWN, evidence)
 
 
 def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
@@ -99,9 +139,9 @@ def _find_monitor_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[Run
             ChangeKind.MONITOR,
             (f"the judge changed from {_format_judges(before.judges)} to {_format_judges(now.judges)}"),
         )
-    for name in sorted(before.settings.keys() & now.settings.keys() - {ADDRESS}):
-        if before.settings[name] != now.settings[name]:
-            yield _build_change(ChangeKind.MONITOR, f"the settings for {name} in lookout.toml changed")
+    for name in sorted(before.settings.keys() - {ADDRESS, GATE}):
+        if _has_other(name, before, now):
+            yield _build_change(ChangeKind.MONITOR, f"lookout.toml has other settings for {name}")
 
 
 def _find_tool_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:

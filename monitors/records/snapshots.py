@@ -109,6 +109,8 @@ class ChangeKind(StrEnum):
     PAGE = "page"
     SUITE = "suite"
     MONITOR = "monitor"
+    LIMIT = "limit"
+    """Another limit of the gate, in lookout.toml or on the command line: it changes no answer and no grade."""
     UNKNOWN = "unknown"
     """Something differs, and nothing that is recorded explains it."""
 
@@ -157,7 +159,9 @@ class WhatChanged(Record):
     @property
     def claimed(self) -> frozenset[ChangeKind]:
         """The sides on which something changed."""
-        return frozenset(change.kind for change in self.changes if not change.follows)
+        return frozenset(
+            change.kind for change in self.changes if not change.follows and change.kind is not ChangeKind.LIMIT
+        )
 
     @property
     def both_sides(self) -> bool:

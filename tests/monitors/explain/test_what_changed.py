@@ -88,7 +88,7 @@ CAUSES = [
     ("suite", {"suite_sha256": OTHER_SUITE, "cases": 41}),
     ("monitor", {"graders": {"factual": "4", "language": "1"}}),
     ("monitor", {"graders": {"factual": "3"}}),
-    ("monitor", {"settings": {"gate": "9", "probe": "2", "graders": "3"}}),
+    ("limit", {"settings": {"gate": "9", "probe": "2", "graders": "3"}}),
     ("monitor", {"judges": (JUDGE.model_copy(update={"model": "judge-b"}),)}),
     ("monitor", {"browser": "Chromium 156"}),
     ("monitor", {"lookout": "0.2.0"}),

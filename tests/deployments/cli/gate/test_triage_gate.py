@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from monitors.records.runs import ReasonKind, RunReport, Verdict
+from monitors.records.snapshots import OURS, ChangeKind
 from tests import fork_server
 from tests.flows.judged_run import KEY_VARIABLE
 from tests.in_process import run_in_process
@@ -110,12 +111,21 @@ def gate(tmp_path: Path, lookout, agent, judge):
     text = CONFIG.format(agent=agent.url, judge=judge.url, key=KEY_VARIABLE)
     (tmp_path / "lookout.toml").write_text(text, encoding="utf-8")
 
-    def run(ratings: Sequence[int]) -> tuple[int, RunReport]:
+    def run(ratings: Sequence[int], min_score: str = "4.0") -> tuple[int, RunReport]:
         suite = tmp_path / "issues.jsonl"
         suite.write_text("\n".join(map(issue, range(len(ratings)))) + "\n", encoding="utf-8")
         agent.reports = reports(ratings)
         agent.jobs.clear()  # within a day it would give the jobs of the run before
-        flags = ("--target", "agent", "--suite", str(suite), "--min-score", "4.0", "--fail-on-regression", "--json")
+        flags = (
+            "--target",
+            "agent",
+            "--suite",
+            str(suite),
+            "--min-score",
+            min_score,
+            "--fail-on-regression",
+            "--json",
+        )
         done = lookout("gate", *flags, cwd=tmp_path, **{KEY_VARIABLE: KEY})
         assert done.stdout, done.stderr
         return done.returncode, RunReport.model_validate_json(done.stdout)
@@ -168,8 +178,11 @@ def test_the_average_of_twenty_issues_decides_and_shows_beside_it_what_they_prov
         assert (code, run.verdict, decisive(run)) == (0, Verdict.PASS, [])
     assert [round(run.rubric.bound, 2) for run in runs.values()] == [4.44, 4.14]
 
-    code, run = gate([4] * 20)
+    code, run = gate([4] * 20, min_score="3.9")
     assert (code, decisive(run), round(run.comparison.rubric.change, 2)) == (1, [ReasonKind.RUBRIC], -0.8)
+    changes = run.what_changed.changes
+    assert (changes[0].kind, changes[-1].kind) == (ChangeKind.UNKNOWN, ChangeKind.LIMIT), "the worse agent first"
+    assert not run.what_changed.claimed & OURS, "a limit on the command line is no change of Lookout's side"
     code, printed = evaluate_again(tmp_path, run, "--min-score", "4.0")
     assert code == 0, "its average is 4.0, without a baseline"
     assert replace_volatile(printed, tmp_path, run=run.run_id) == snapshot(name="20 x 4")
