@@ -38,17 +38,15 @@ def nightly_command(
     until: Annotated[
         datetime | None,
         typer.Option(
-            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"],
-            help=(
-                "grade the conversations completed before this time (UTC; a date means 00:00) instead of last "
-                "night's"
-            ),
+            formats=[f"%Y-%m-%d{time}" for time in ("", "T%H:%M", "T%H:%M:%S", "T%H:%M%z", "T%H:%M:%S%z")],
+            help="grade what was completed by then (UTC, unless it ends in an offset such as +05:30; a date is its "
+            "first minute) instead of the last night",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Grade a night of live traffic: sample what real users got as answers, grade it, estimate the rate for all."""
-    due_at = until.replace(tzinfo=UTC) if until is not None else None
+    due_at = until.replace(tzinfo=until.tzinfo or UTC) if until is not None else None
     loaded = load_config(config)
     names = list_targets_to_grade(loaded, target)
     if plan:  # it reports the reading as the run would: what is missing, what could not be used

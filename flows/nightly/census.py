@@ -42,6 +42,8 @@ MIN_CHUNKS_FOR_WORKERS: Final = 8
 """Chunks before workers start: starting takes a second, and most nightly runs are over by then."""
 MAX_WORKERS: Final = 8
 """Each takes some 60 MB."""
+MIN_CITING_SHARE: Final = 0.1
+"""In a log without sources up to this share of the replies may still seem to name one, as "(see page 4)" does."""
 _LINE_LIMIT: Final = 1 << 26
 """Bytes of an answer, which holds no texts: far more than any answer has."""
 
@@ -185,7 +187,7 @@ class SourceCensus:
         self.intake, self.candidates = Intake(known_ids), candidates
         self.counts = dict.fromkeys(Offer, 0)
         self._names: list[str] = []
-        self._strata, self._graded, self._found = array("B"), array("B"), array("B")
+        self._strata, self._graded, self._found, self._cites = (array("B") for _ in range(4))
         self._chunk_count = tuple(array("I") for _ in QuestionTally._fields)
         self.examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
         """The first conversations with each kind."""
@@ -197,9 +199,9 @@ class SourceCensus:
         if verdict.stratum not in self._names:
             self._names.append(verdict.stratum)
         place = self.intake.find_position(conversation.id)
-        values = (self._names.index(verdict.stratum), verdict.graded, verdict.found, *verdict.asked)
+        values = (self._names.index(verdict.stratum), verdict.graded, verdict.found, verdict.cites, *verdict.asked)
         for column, value in zip(
-            (self._strata, self._graded, self._found, *self._chunk_count), values, strict=True
+            (self._strata, self._graded, self._found, self._cites, *self._chunk_count), values, strict=True
         ):
             if place < len(column):
                 column[place] = value
@@ -218,6 +220,11 @@ class SourceCensus:
         for place, (key, at) in enumerate(self.intake.list_taken()):
             stratum = self._names[self._strata[place]]
             yield TakenConversation(key, at, stratum, self._graded[place], self._found[place])
+
+    @property
+    def shows_citations(self) -> bool:
+        """Whether enough conversations show the sources of their answers."""
+        return sum(self._cites) > MIN_CITING_SHARE * len(self._cites)
 
     def questions(self) -> QuestionTally:
         """Sum up the clarifying questions of all conversations."""

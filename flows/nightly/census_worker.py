@@ -32,6 +32,8 @@ class CensusSettings(Record):
 
     graders: GraderSettings
     sampling: SamplingSettings
+    counts_citations: bool = False
+    """Whether citations are graded in this nightly run, so that the sources that hold them must be known."""
 
 
 class CensusResult(NamedTuple):
@@ -43,6 +45,8 @@ class CensusResult(NamedTuple):
     findings: Sequence[tuple[int, CensusFinding]]
     asked: QuestionTally
     """The application's clarifying questions."""
+    cites: bool
+    """Whether it shows the sources of its answers; false where nothing depends on it."""
 
 
 class CensusScanner:
@@ -51,6 +55,7 @@ class CensusScanner:
     def __init__(self, settings: CensusSettings) -> None:
         graders = settings.graders
         self._panel = TrafficPanel(graders)
+        self._counts_citations = settings.counts_citations
         self._facts = TargetFacts(settings.sampling, graders.account_patterns, graders.public_contacts)
 
     def scan(self, written: bytes) -> CensusResult:
@@ -64,6 +69,7 @@ class CensusScanner:
             sum(1 << place for place, _ in findings),
             findings,
             count_questions(conversation),
+            self._counts_citations and self._panel.shows_citations(conversation),
         )
 
 
@@ -81,8 +87,9 @@ def parse_results(line: bytes) -> list[CensusResult]:
             found,
             [(place, CensusFinding(*finding)) for place, finding in findings],
             QuestionTally(*asked),
+            cites,
         )
-        for stratum, graded, found, findings, asked in json.loads(line)
+        for stratum, graded, found, findings, asked, cites in json.loads(line)
     ]
 
 

@@ -32,6 +32,7 @@ from monitors.probes.settings import BROWSER_VARIABLE
 from monitors.records.incidents import Capability
 from monitors.sources.privacy import PrivacyMode
 from monitors.sources.sampling.sample import Seed
+from monitors.sources.sampling.settings import SamplingSettings
 from monitors.sources.sampling.strata import TargetFacts
 from monitors.sources.settings import NightlySettings
 from monitors.sources.traffic.factory import build_traffic_source
@@ -62,6 +63,11 @@ class NightlyContext:
     facts: TargetFacts
     environment: Mapping[str, str]
     nonce: Callable[[], str]
+
+    @property
+    def sampling(self) -> SamplingSettings:
+        """The settings of the sample; without a judge it is every conversation, unless its size is configured."""
+        return self.settings.sampling.grade_all() if self.judge.why_off else self.settings.sampling
 
     @property
     def reach(self) -> LookbackWindow:

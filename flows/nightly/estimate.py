@@ -18,6 +18,7 @@ from flows.nightly.grading import has_grade_for_disclosure, is_without_judge_ver
 from flows.runtime.judge import JudgePlan
 from monitors.gate.assess import sort_worst_first
 from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating
+from monitors.graders.traffic_panel import has_answer
 from monitors.judge.canaries import count_canaries
 from monitors.judge.model import BYTES_PER_TOKEN, Usage, compute_cost_usd
 from monitors.judge.prompt import Task, load_instructions
@@ -377,7 +378,12 @@ def _assess_conversation(
 def _find_basis(
     assessments: Sequence[Assessment], failing: Sequence[Assessment], open_facts: Fails
 ) -> FailureBasis:
-    relevant = [assessment for assessment in assessments if open_facts(assessment) or assessment in failing]
+    relevant = [
+        assessment
+        for assessment in assessments
+        if (open_facts(assessment) or assessment in failing)
+        and FailureKind.ERROR_LEAK not in assessment.failure_kinds  # an error states no fact
+    ]
     if not relevant:
         return FailureBasis.NOTHING_OPEN
     unanswered = any(is_without_judge_verdict(grade) for assessment in relevant for grade in assessment.grades)
@@ -527,7 +533,7 @@ def _expect_any_failure(
 
 
 def _is_askable(turn: Turn) -> bool:
-    return (turn.is_report or bool(turn.context)) and bool(turn.reply_text.strip())
+    return (turn.is_report or bool(turn.context)) and has_answer(turn)
 
 
 def rate_reports(results: Sequence[CaseResult]) -> ReportsRated | None:

@@ -10,6 +10,7 @@ from monitors.plural import plural
 from monitors.records.estimates import RateEstimate
 from monitors.records.nightly import CensusRate, NightlyReport, QuestionsAsked, Rate, ReportsRated
 from monitors.records.traffic import SourceWarning, SourceWarningKind, UnusableReason
+from monitors.sources.sampling.plan import format_sample_limit
 
 SOURCE_WARNING_KINDS: Final = frozenset({SourceWarningKind.PAGES_MAY_FOLLOW})
 """Warnings about a whole source and not about one of its items."""
@@ -54,11 +55,19 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
         yield f"    {row.stratum}: {counts}"
     yield f"  severity-3 rate  {format_rate_text(report.severe, report.reviews)}"
     yield f"  any failure      {format_rate_text(report.failed, report.reviews)}"
+    yield from (
+        f"  citations not checked in {name}: its log has no field for them and hardly an answer names a source; "
+        f"traffic.sources.{name}.fields.citations maps one"
+        for name, is_checked in report.citations_checked.items()
+        if not is_checked
+    )
     yield from _format_census(report)
     counted = {row.kind.failure_kind for row in report.census}
     for kind in (row for row in report.kinds if row.kind not in counted):
         yield f"    {kind.kind.value}: {kind.failures:,} found, {format_rate_text(kind.rate)}"
     yield f"  {_format_facts(report)}"
+    if small := format_sample_limit(report.sampled, report.read):
+        yield f"  {small}"
     if report.known_questions is not None:
         asked = report.known_questions
         yield (

@@ -18,7 +18,7 @@ from monitors.goldset.issues import TRIAGE_TYPE
 from monitors.goldset.load import AskedQuestions
 from monitors.graders.base import Grader
 from monitors.graders.panel import grade_exchange
-from monitors.graders.traffic_panel import TrafficPanel
+from monitors.graders.traffic_panel import TrafficPanel, UnseenCitations, has_answer
 from monitors.judge.batches import BatchPollPolicy, judge_by_batch
 from monitors.judge.consensus import OFF, JudgeCase, PanelRuling, abstain_judge, grade_ruling
 from monitors.judge.judge import Account, Judge, JudgedGroup
@@ -50,6 +50,7 @@ EMPTY_MESSAGE: Final = "(nothing)"
 """Replaces a message without text, because a case must ask something."""
 TRAFFIC: Final = "traffic"
 MAX_ID_LENGTH: Final = 160
+_UNSEEN: Final = UnseenCitations()
 
 
 class GradedTurn(Record):
@@ -92,16 +93,21 @@ class TrafficGrader:
         self.gold_cases, self._gold_panel = tuple(gold_cases), tuple(gold_panel)
         self._gold = AskedQuestions(gold_cases)
 
+    @property
+    def grades_citations(self) -> bool:
+        """Whether a grade may depend on the sources that an answer names."""
+        return self.panel.settings.citation_required or any(case.expected_citation for case in self.gold_cases)
+
     def grade_turns(
-        self, conversation: Conversation, stored: Conversation, run_id: Identifier
+        self, conversation: Conversation, stored: Conversation, run_id: Identifier, *, checks_citations: bool = True
     ) -> tuple[GradedTurn, ...]:
         """Grade every reply of ``conversation`` in its original text; ``stored`` is the version to store.
 
-        Questions without a reply are skipped.
+        Questions without a reply are skipped. ``checks_citations`` is false where the log holds no sources.
         """
         graded: list[GradedTurn] = []
         for number, turn in enumerate(conversation.turns):
-            if not turn.reply_text.strip():
+            if not has_answer(turn):
                 continue
             gold_case = self._gold.find_case(_list_questions(conversation, number))
             if gold_case is None and turn.is_report and turn.issue_url:
@@ -109,6 +115,8 @@ class TrafficGrader:
             case = self._build_case(conversation, number, gold_case)
             exchange = _build_exchange(conversation, number, run_id, gold_case)
             panel = self.panel.select_graders(turn) if gold_case is None else self._gold_panel
+            if not checks_citations:
+                panel = tuple(_UNSEEN if grader.aspect is Aspect.CITATION else grader for grader in panel)
             # Places point into the original text, and the stored one may be shorter.
             grades = tuple(
                 grade if isinstance(grade, Abstained) else grade.drop_evidence()

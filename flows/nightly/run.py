@@ -141,14 +141,19 @@ class NightlyRun:
             judge, [sampled_conversation.conversation for sampled_conversation in sampled.sampled], self._earlier
         )
         wanted = plan_rates(estimates, sampled.strata, judge, self._earlier)
-        return plan_nightly(sampled.strata, wanted, grading, self._context.settings.sampling)
+        return plan_nightly(sampled.strata, wanted, grading, self._context.sampling)
 
     def _estimate_by_rules(self, read: NightlyRead, sampled: Sample) -> NightlyEstimates:
         """Grade a sample by rules and build its estimates, without storing anything."""
         assessments: dict[str, list[Assessment]] = {}
+        unseen = [read.tallies[name].intake for name, cites in self._find_citing_sources(read).items() if not cites]
         for sampled_conversation in sampled.sampled:
+            conversation = sampled_conversation.conversation
             graded = self._context.grader.grade_turns(
-                sampled_conversation.conversation, sampled_conversation.conversation, self._context.run_id
+                conversation,
+                conversation,
+                self._context.run_id,
+                checks_citations=not any(conversation.id in intake for intake in unseen),
             )
             assessments[sampled_conversation.conversation.id] = [turn.result.assessment for turn in graded]
         return NightlyEstimates(
@@ -173,8 +178,12 @@ class NightlyRun:
         known_ids = await asyncio.to_thread(
             self._checkpoint.load_known_ids, {name: span.since for name, span in spans.items()}
         )
-        sampling = context.settings.sampling
-        census = CensusSettings(graders=context.grader.panel.settings, sampling=sampling)
+        sampling = context.sampling
+        census = CensusSettings(
+            graders=context.grader.panel.settings,
+            sampling=sampling,
+            counts_citations=context.grader.grades_citations,
+        )
         async with aclosing(CensusPool(census)) as pool:
             new_sample = partial(Candidates, sampling, context.seed)
             return await read_traffic(context.sources, marks, known_ids, spans, new_sample=new_sample, pool=pool)
@@ -186,13 +195,22 @@ class NightlyRun:
     def _grade(self, read: NightlyRead) -> NightlyState:
         """Draw the sample, grade it by rule, and save the state."""
         context, sample = self._context, self._draw_sample(read)
+        citing = self._find_citing_sources(read)
+        unseen = [read.tallies[name].intake for name, cites in citing.items() if not cites]
         stored_samples, turns = dict[str, SampledConversation](), list[GradedTurn]()
         for sampled in sample.sampled:
             stored = self._to_stored(sampled.conversation)
             stored_samples[sampled.conversation.id] = sampled.store_as(stored)
-            turns += context.grader.grade_turns(sampled.conversation, stored, context.run_id)
+            turns += context.grader.grade_turns(
+                sampled.conversation,
+                stored,
+                context.run_id,
+                checks_citations=not any(sampled.conversation.id in intake for intake in unseen),
+            )
         state = NightlyState(
-            reading=build_intake_checkpoint(read, self._build_census(read), sample.strata),
+            reading=build_intake_checkpoint(
+                read, self._build_census(read), sample.strata, citations_checked=citing
+            ),
             sample=tuple(
                 row for row in self._iterate_conversations(read, stored_samples) if row.sampled is not None
             ),
@@ -201,6 +219,15 @@ class NightlyRun:
         counted = (row for row in self._iterate_conversations(read, stored_samples) if row.sampled is None)
         self._checkpoint.save_reading(state, counted)
         return state
+
+    def _find_citing_sources(self, read: NightlyRead) -> dict[str, bool]:
+        """Find the sources that hold what answers cite, in this night or an earlier one; empty if nobody asks."""
+        if not self._context.grader.grades_citations:
+            return {}
+        return {
+            name: tally.shows_citations or any(nightly.citations_checked.get(name) for nightly in self._earlier)
+            for name, tally in read.tallies.items()
+        }
 
     def _to_stored(self, conversation: Conversation) -> Conversation:
         """Return the version of a conversation that may be stored, by the privacy settings."""
@@ -288,6 +315,7 @@ class NightlyRun:
             issue_count=reading.issue_count,
             unusable=reading.unusable,
             interrupted=reading.interrupted,
+            citations_checked=reading.citations_checked,
             census=reading.census,
             run_id=context.run_id,
             target=context.target,

@@ -27,6 +27,8 @@ _FORMS: Final = {
 DEFAULT_PATTERNS: Final[tuple[str, ...]] = tuple(_FORMS)
 """The names of all forms."""
 
+_HEADING: Final = re.compile(_DATA["heading"], re.IGNORECASE)
+_ITEM: Final = re.compile(r"\s*(?:[-*•–]|\d{1,2}[.)]|\[\d{1,2}\])")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _SPACES = re.compile(r"[\s_]+")
 _LOCATED = re.compile(
@@ -73,6 +75,19 @@ def _find_marks(text: str, plain: str, patterns: Sequence[str]) -> Iterator[Cita
         for match in (form.pattern if form else _compile_pattern(written)).finditer(text):
             if name := _extract_source_name(match):
                 yield Citation(source=name, start=match.start(), end=match.end(), form=written)
+
+
+def holds_only_sources(text: str, question: str = "") -> bool:
+    """Whether a text lists sources and says nothing else; never where the question asks for sources."""
+    heading = _HEADING.match(text)
+    if heading is None or heading["word"].casefold().rstrip("s") in question.casefold():
+        return False
+    rest, at = "", heading.end()
+    for mark in find_citations(text):
+        listed = text[mark.start : mark.end].strip().splitlines()[1:]
+        if mark.form != "list" or all(map(_ITEM.match, listed)):
+            rest, at = rest + text[at : mark.start], max(at, mark.end)
+    return re.search(r"[^\W_]", rest + text[at:]) is None
 
 
 def is_citation_of(citation: str, expected: str) -> bool:

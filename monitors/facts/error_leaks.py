@@ -172,7 +172,7 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
     if leak is None or not technical:
         return leak
     quoted = question[-_MAX_PIECE_LENGTH:]
-    return None if _count_error_shapes(quoted) and _classify_leak(quoted) is leak.kind else leak
+    return None if _count_formal_shapes(quoted) and _classify_leak(quoted) is leak.kind else leak
 
 
 @lru_cache(maxsize=256)
@@ -326,9 +326,13 @@ def _build_suspect_piece(snippet: str, start: int, end: int, asked: frozenset[st
     )
 
 
-def _count_error_shapes(snippet: str) -> int:
+def _count_formal_shapes(snippet: str) -> int:
     lowered = to_caseless(snippet)
-    formal = sum(any(shape.search(snippet, lowered) for shape in shapes) for shapes in FORMAL)
+    return sum(any(shape.search(snippet, lowered) for shape in shapes) for shapes in FORMAL)
+
+
+def _count_error_shapes(snippet: str) -> int:
+    formal = _count_formal_shapes(snippet)
     failed = FAILED.search(snippet) is not None
     provider = failed and PROVIDERS.search(snippet) is not None
     part = failed and (provider or COMPONENT.search(snippet) is not None)

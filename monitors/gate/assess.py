@@ -144,6 +144,8 @@ def _assess_grades(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]
     failures = _select_failures(case, grades)
     kinds = sort_worst_first(failure.failure_kind for failure in failures if failure.failure_kind)
     leaked = FailureKind.ERROR_LEAK in kinds
+    if leaked:
+        grades = tuple(_withdraw_grade(grade) for grade in grades)
     factual = Finding.UNGRADED if leaked else _assess_facts(case, grades)
     citation = Finding.UNGRADED if leaked else _combine_grades(grades, Aspect.CITATION)
     outcome, blame, reason = _decide_outcome(case, factual, citation, failures, grades)
@@ -169,6 +171,22 @@ def _assess_grades(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]
         pair=case.pair,
         app_path=exchange.app_path,
         grades=grades,
+    )
+
+
+NO_ANSWER_BUT_ERROR: Final = "the reply is an error of the application and no answer"
+
+
+def _withdraw_grade(grade: Grade) -> Grade:
+    """Return an abstention for what a rule read in an error: a "no" in it denies nothing. Safety grades stay."""
+    if isinstance(grade, Abstained) or grade.grader == JUDGE or grade.aspect in SAFETY_ASPECTS:
+        return grade
+    return Abstained(
+        grader=grade.grader,
+        version=grade.version,
+        aspect=grade.aspect,
+        reason=NO_ANSWER_BUT_ERROR,
+        blame=Blame.APP,
     )
 
 

@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from monitors.facts.citations import find_citations, holds_only_sources
 from monitors.facts.error_leaks import find_error_leak
 from monitors.facts.language import identify_language
 from monitors.facts.refusals.detect import read_refusal
-from monitors.graders.base import Grader, GraderSettings
+from monitors.graders.base import Grader, GraderSettings, abstain_as_not_needed
 from monitors.graders.conduct import CitationGrader, ErrorLeakGrader, LanguageGrader, has_enough_words
 from monitors.graders.disclosure import DisclosureGrader
 from monitors.graders.triage import build_triage_graders
 from monitors.records.base import Language
+from monitors.records.cases import GoldCase
+from monitors.records.exchanges import Exchange
+from monitors.records.grades import Abstained, Aspect
 from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation, Turn
 
@@ -41,6 +45,19 @@ class CensusOfOne(NamedTuple):
     found: dict[CensusKind, CensusFinding]
 
 
+class UnseenCitations:
+    """Abstains for a log that does not hold what the application cites: nobody knows which sources users saw."""
+
+    name = "citations"
+    version = "1"
+    aspect = Aspect.CITATION
+
+    def grade(self, case: GoldCase, exchange: Exchange) -> Abstained:
+        """Abstain."""
+        del case, exchange
+        return abstain_as_not_needed(self, "not checked: the log does not hold the sources of answers")
+
+
 class TrafficPanel:
     """Selects the graders that apply to a reply. Small talk needs no source, and a single word has no language."""
 
@@ -61,17 +78,26 @@ class TrafficPanel:
         speaks: tuple[Grader, ...] = (self._language,) if _has_language(turn) else ()
         return (*self._always, *cites, *speaks)
 
+    def shows_citations(self, conversation: Conversation) -> bool:
+        """Whether the source has a field for citations, or a reply names a source."""
+        return any(
+            turn.lists_citations
+            or turn.citations
+            or find_citations(turn.reply_text, self.settings.citation_patterns)
+            for turn in conversation.turns
+        )
+
     def take_census(self, conversation: Conversation) -> CensusOfOne:
         """Return the findings of the rules in a conversation, for each kind the first."""
         gradable, findings = {CensusKind.NO_ANSWER}, dict[CensusKind, CensusFinding]()
         turns = conversation.turns
         for number, turn in enumerate(turns):
-            if not turn.reply_text.strip():
+            if not has_answer(turn):
                 continue
             gradable |= {CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK}
             for kind, start, detail in self._find_in_reply(turns, number, gradable):
                 findings.setdefault(kind, CensusFinding(number, start, detail))
-        if not turns[-1].reply_text.strip():
+        if not has_answer(turns[-1]):
             findings[CensusKind.NO_ANSWER] = CensusFinding(len(turns) - 1, 0, NOTHING_CAME)
         return CensusOfOne(frozenset(gradable), findings)
 
@@ -86,7 +112,8 @@ class TrafficPanel:
         error = find_error_leak(reply, asked)
         if error is not None:
             findings.append((CensusKind.ERROR_LEAK, error.start, str(error.kind)))
-        if turn.is_report:  # what a report says of language or of what cannot be is about the issue
+        # An error has no language and declines nothing; a report speaks of the issue's languages and limits.
+        if error is not None or turn.is_report:
             return findings
         refusal, spoken = read_refusal(reply), identify_language(reply)
         if refusal.refused or spoken is not Language.OTHER:
@@ -99,6 +126,11 @@ class TrafficPanel:
             if spoken is not wanted:
                 findings.append((CensusKind.WRONG_LANGUAGE, 0, f"it is in {spoken}, the question in {wanted}"))
         return findings
+
+
+def has_answer(turn: Turn) -> bool:
+    """Whether a reply says something besides the sources that the application lists below each of its answers."""
+    return bool(turn.reply_text.strip()) and not holds_only_sources(turn.reply_text, turn.user_text)
 
 
 def _has_language(turn: Turn) -> bool:

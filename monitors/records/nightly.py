@@ -191,6 +191,8 @@ class NightlyIntake(Record):
     """How many items could not be used, by reason; runs of earlier versions have none."""
     interrupted: tuple[str, ...] = ()
     census: tuple[CensusRate, ...] = ()
+    citations_checked: dict[Identifier, bool] = Field(default_factory=dict[Identifier, bool])
+    """Where citations are graded: by source, whether it holds what answers cite, so that they were checked."""
 
 
 class NightlyReport(NightlyIntake):

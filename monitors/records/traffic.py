@@ -28,16 +28,17 @@ class Feedback(Record):
 class Turn(Record):
     """One message of the user and its reply; an empty ``reply_text`` means that there was none.
 
-    ``context`` are the stored passages that the application used for its reply: without gold, the reply is checked
-    against them. ``app_path`` names the model or path that replied (primary, fallback, …). ``is_question`` says
-    whether the reply is a clarifying question, if the source knows. ``is_report`` says that the message is an issue
-    with its title in the first line, and the reply an agent's report; ``steps`` and ``hops`` are what the agent
-    did, if they were stored.
+    ``lists_citations`` says that the source has a field for ``citations``, filled or not. ``context`` are stored
+    passages that the application used for its reply: without gold, the reply is checked against them. ``app_path``
+    names the model or path that replied (primary, fallback, …). ``is_question`` says whether the reply is a
+    clarifying question, if the source knows. ``is_report`` says that the message is an issue with its title in the
+    first line, and the reply an agent's report; ``steps`` and ``hops`` are what the agent did, if they were stored.
     """
 
     user_text: str
     reply_text: str
     citations: tuple[str, ...] = ()
+    lists_citations: bool = False
     context: tuple[str, ...] = ()
     app_path: str | None = None
     latency_ms: Milliseconds | None = None

@@ -23,6 +23,7 @@ from monitors.records.traffic import StratumCount
 from monitors.sources.sampling.sample import DEFAULT_PRIOR, ExpectedRate, compute_judged_rate
 from monitors.sources.sampling.settings import SamplingSettings
 from monitors.stats.agreement import Confusion, Estimate, compute_corrected_pass_rate
+from monitors.stats.intervals import compute_finite_limits
 from monitors.stats.stratified import compute_rate_interval
 
 POINT_COUNT = 256
@@ -229,11 +230,36 @@ def _list_notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> t
         for sign in settings.certainty
         if any(count.stratum.startswith(str(sign)) and count.sampled < count.conversations for count in counts)
     ]
+    conversations = sum(count.conversations for count in counts)
     notes = [
         f"sampled completely, so without sampling error: {', '.join(sampled_whole)}" if sampled_whole else "",
         f"not sampled completely, because the number is too small: {', '.join(missed)}" if missed else "",
         f"{sampled} instead of {budget}, because every stratum gives at least {settings.minimum_per_stratum}"
         if budget is not None and sampled > budget
         else "",
+        format_sample_limit(sampled, conversations),
     ]
     return tuple(note for note in notes if note)
+
+
+MAX_HIDDEN_SHARE: Final = 0.05
+"""A sample that may hide more than this share of failures is said to be small."""
+ADVISED_NUMBER: Final = 200
+
+
+def format_sample_limit(sampled: int, conversations: int) -> str:
+    """Say how many failures a small sample may hide without showing one; empty for a sample that shows enough."""
+    hidden = _compute_hidden_share(sampled, conversations)
+    if not sampled or hidden <= MAX_HIDDEN_SHARE:
+        return ""
+    advised = min(ADVISED_NUMBER, conversations)
+    return (
+        f"a sample of {sampled:,} of {conversations:,} shows little: without a failure in it up to "
+        f"{100 * hidden:.0f} % of all may fail; traffic.sampling.number = {advised} lowers that to "
+        f"{100 * _compute_hidden_share(advised, conversations):.1f} %"
+    )
+
+
+def _compute_hidden_share(sampled: int, conversations: int) -> float:
+    """Return the one-sided upper limit at 95 % of the share of failures, of which the sample shows none."""
+    return compute_finite_limits(0, sampled, conversations, confidence=0.9)[1]

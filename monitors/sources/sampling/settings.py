@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from monitors.records.base import Language
 
 DEFAULT_NUMBER: Final = 10
+MAX_BY_RULES: Final = 5_000
+"""Most conversations that a night without a judge grades one by one; their texts are stored, about 6 kB each."""
 
 
 class SamplingMode(StrEnum):
@@ -72,7 +74,8 @@ class SamplingSettings(BaseModel):
     )
     number: Annotated[int, Field(ge=1)] | None = Field(
         default=None,
-        description=f"number of conversations for each night; default: {DEFAULT_NUMBER} if rate is also not set",
+        description=f"how many conversations a night; when neither this nor rate is set, {DEFAULT_NUMBER} for a "
+        f"judge, and without one all, up to {MAX_BY_RULES:,}",
     )
     rate: Annotated[float, Field(gt=0, le=1)] | None = Field(
         default=None,
@@ -129,6 +132,11 @@ class SamplingSettings(BaseModel):
     def budget(self) -> int | None:
         """The number of conversations, ``None`` when there is a rate."""
         return None if self.rate is not None else self.number or DEFAULT_NUMBER
+
+    def grade_all(self) -> Self:
+        """Return the settings for a night without a judge: rules grade all, unless a number or a rate is set."""
+        unset = self.number is None and self.rate is None
+        return self.model_copy(update={"number": MAX_BY_RULES}) if unset else self
 
     def get_weight(self, sign: RiskSign | None) -> float:
         """Return how much likelier a conversation with this sign is sampled; 1 without a sign."""

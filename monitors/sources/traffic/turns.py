@@ -289,6 +289,7 @@ def _build_turn(draft: _Draft, source_item: Any, fields: Fields, *, is_last: boo
         user_text=_SEPARATOR.join(draft.questions),
         reply_text=_SEPARATOR.join(draft.replies),
         citations=next((texts for place in places if (texts := find_sources(place, fields.citations))), ()),
+        lists_citations=any(has_path(place, fields.citations) for place in places),
         context=tuple(dict.fromkeys((*draft.context, *stored))),
         app_path=next(
             (name for place in (*places, source_item) if (name := find_name(place, fields.app_path))), None

@@ -32,7 +32,7 @@ def space(tmp_path: Path) -> Path:
         log.write(at=at, session_id=f"s{number}", question=question, reply=reply, latency_ms=900.0)
     (tmp_path / "lookout.toml").write_text(
         f'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
-        f'[targets.demo.traffic.sources.turns]\nkind = "file"\nat = "{TURNS}"\n'
+        f'[targets.demo.traffic.sources.turns]\nkind = "file"\nat = "{TURNS}"\n[targets.demo.traffic.sampling]\nnumber = 10\n'
     )
     return tmp_path
 
@@ -102,6 +102,22 @@ def test_rows_that_share_a_request_are_conversations_of_their_own(logged):
     (logged / "turns.jsonl").write_text("".join(rows))
     reading = json.loads(plan(logged, "--json").stdout)["reading"]
     assert (reading["read"], reading["issue_count"]) == (552, 0)
+
+
+@pytest.mark.parametrize(
+    ("until", "read"),
+    [
+        ("2026-03-01T02:00:00Z", 3),
+        ("2026-03-01T02:00Z", 3),
+        ("2026-03-01T07:30:00+05:30", 3),
+        ("2026-03-01T01:58:30Z", 2),
+    ],
+)
+def test_the_end_of_the_night_may_name_its_zone(logged, until, read):
+    (logged / "turns.jsonl").write_text("".join(question(number, id=f"q{number}") for number in range(3)))
+    planned = plan(logged, "--json", until=until)
+    assert planned.returncode == 0, planned.stderr
+    assert json.loads(planned.stdout)["reading"]["read"] == read
 
 
 def test_a_page_that_looks_full_is_not_taken_for_all_there_is(logged, snapshot):

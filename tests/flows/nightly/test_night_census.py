@@ -29,7 +29,9 @@ def nights(tmp_path, slack):
     """A night as most have it: ten conversations are sampled."""
     (tmp_path / "data").mkdir()
     return Nights(
-        tmp_path, AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"), sampling={}
+        tmp_path,
+        AlertingTestbed(tmp_path / "data", slack, slack_monitor_channel="C0MONITOR"),
+        sampling={"number": 10},
     )
 
 
