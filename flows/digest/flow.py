@@ -23,6 +23,7 @@ from prefect.states import Completed
 from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_other_faults
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
+from flows.artifacts import build_report_page
 from flows.data_folder import get_runs_folder
 from flows.drill.course import MISSING_DRILL_FAULT
 from flows.drill.standing import DrillState, build_standing
@@ -51,6 +52,7 @@ from monitors.records.incidents import (
 )
 from monitors.records.nightly import NightlyReport
 from monitors.records.self_checks import DRILL_TARGET, DrillReport, RepeatabilityRun
+from monitors.reports.write import build_report_paths
 from monitors.sources.settings import NightlySettings
 from warehouse.database.store import Store
 from warehouse.queries.drills import find_last_drill
@@ -118,7 +120,7 @@ def build_digest(
         ),
         unknown=_describe_unknown(newest, setup.traffic, now),
         note=redact(f"{plural(waiting, 'message')} could not be sent yet") if waiting else None,
-        links=_build_links(runs_of_day, runs),
+        links=tuple(_build_links(runs_of_day, newest, runs, setup.alerts.site_url)),
     )
 
 
@@ -253,10 +255,19 @@ def _build_drill_figures(
     return (DigestFigure(label="last drill", value=redact(build_standing(report, settings, now).text)),)
 
 
-def _build_links(runs: Sequence[RunFigures], folder: Path) -> tuple[Link, ...]:
-    if not runs:
-        return ()
-    return (Link(label="Newest report", href=str(folder / runs[0].run_id / "report.html")),)
+def _build_links(
+    runs_of_day: Sequence[RunFigures], newest: NightlyReport | None, runs: Path, site_url: str | None
+) -> Iterator[Link]:
+    """Yield the newest run's report and the last night's, on the site if its address is known, else as files."""
+    places = [("Newest report", runs_of_day[0].run_id)] if runs_of_day else []
+    if newest is not None:
+        places.append(("Night", newest.run_id))
+    for label, run_id in places:
+        file = build_report_paths(runs / run_id).html
+        if site_url is not None:
+            yield Link(label=label, href=f"{site_url.rstrip('/')}{build_report_page(run_id)}")
+        elif file.is_file() or label != "Night":  # nights of earlier versions have no report
+            yield Link(label=label, href=str(file))
 
 
 RETRY_AFTER_S = (60.0, 300.0, 900.0)

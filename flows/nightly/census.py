@@ -13,10 +13,11 @@ import os
 import sys
 from array import array
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from flows.nightly.census_worker import (
@@ -159,6 +160,8 @@ class Census(NamedTuple):
 
     rates: tuple[CensusRate, ...] = ()
     examples: tuple[CensusExample, ...] = ()
+    citing: Mapping[str, bool] = MappingProxyType({})
+    """Where citations are graded: by source, whether it holds what answers cite."""
 
 
 class TakenConversation(NamedTuple):

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from flows.nightly.census import Census
@@ -158,8 +157,6 @@ def build_intake_checkpoint(
     read: NightlyRead,
     census: Census | None = None,
     strata: Sequence[StratumCount] = (),
-    *,
-    citations_checked: Mapping[str, bool] = MappingProxyType({}),
 ) -> IntakeCheckpoint:
     """Build the checkpoint of reading, without conversations; a plan has neither census nor ``strata``."""
     census = census or Census()
@@ -175,7 +172,7 @@ def build_intake_checkpoint(
         issue_count=read.issue_count,
         unusable=dict(read.unusable),
         interrupted=tuple(read.interrupted),
-        citations_checked=dict(citations_checked),
+        citations_checked=dict(census.citing),
         strata=tuple(strata),
         census=census.rates,
         examples=census.examples,

@@ -30,6 +30,7 @@ from monitors.graders.traffic_panel import TrafficPanel
 from monitors.probes.browser.page_reader import PageReader
 from monitors.probes.settings import BROWSER_VARIABLE
 from monitors.records.incidents import Capability
+from monitors.reports.settings import ReportsSettings
 from monitors.sources.privacy import PrivacyMode
 from monitors.sources.sampling.sample import Seed
 from monitors.sources.sampling.settings import SamplingSettings
@@ -59,6 +60,7 @@ class NightlyContext:
     judge: JudgePlan
     notifier: Notifier
     folder: Path
+    reports: ReportsSettings
     key: bytes
     facts: TargetFacts
     environment: Mapping[str, str]
@@ -115,6 +117,7 @@ def build_nightly_context(
             config, open_store(config), sender, target=target, run_id=run_id, owner=Capability.NIGHTLY
         ),
         folder=get_runs_folder(config) / run_id,
+        reports=config.reports,
         key=_load_pseudonym_key(settings),
         facts=TargetFacts(settings.sampling, graders.account_patterns, graders.public_contacts),
         environment=get_environment(),

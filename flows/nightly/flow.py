@@ -22,6 +22,7 @@ from prefect.states import Completed
 
 from flows.alerting.faults import build_fault_from_error, notify_fault
 from flows.alerting.watchdog import redact_errors
+from flows.artifacts import build_report_page, find_site_address, publish_report
 from flows.clock import utc_now
 from flows.nightly.context import build_nightly_context, list_targets_to_grade, list_unfinished_runs
 from flows.nightly.format import format_nightly_briefly
@@ -31,6 +32,7 @@ from monitors.config.file import Config, load_config
 from monitors.errors import AlreadyRuns, ConfigError
 from monitors.records.incidents import Capability
 from monitors.records.nightly import NightlyReport
+from monitors.reports.write import build_report_paths
 
 
 @flow(name="grade-traffic", description=__doc__)
@@ -75,10 +77,16 @@ async def grade_traffic(
 async def grade_target(config: Config, target: str, due_at: datetime | None) -> NightlyReport:
     """Run one nightly run of one target."""
     context = await asyncio.to_thread(build_nightly_context, config, target, utc_now(), due_at=due_at)
-    return await NightlyRun(context).run()
+    report = await NightlyRun(context).run()
+    await publish_report(
+        f"night-{target}",
+        build_report_paths(context.folder),
+        link=find_site_address(config, build_report_page(report.run_id)),
+        description=format_nightly_briefly(report),
+    )
+    return report
 
 
 def _select_state_name(reports: Sequence[NightlyReport]) -> str:
-    if any(report.shortfalls for report in reports):
-        return "Partial"
-    return "Graded" if any(report.read for report in reports) else "Empty"
+    states = {report.state for report in reports}
+    return next((state for state in ("Partial", "Graded") if state in states), "Empty")

@@ -8,12 +8,16 @@ from typing import Final, Protocol
 from monitors.alerts.traffic_census import CENSUS_WORDS, format_rate
 from monitors.plural import plural
 from monitors.records.estimates import RateEstimate
-from monitors.records.nightly import CensusRate, NightlyReport, QuestionsAsked, Rate, ReportsRated
+from monitors.records.nightly import CensusExample, CensusRate, NightlyReport, QuestionsAsked, Rate, ReportsRated
 from monitors.records.traffic import SourceWarning, SourceWarningKind, UnusableReason
+from monitors.reports.night import CensusText, NightText, RateText
 from monitors.sources.sampling.plan import format_sample_limit
 
 SOURCE_WARNING_KINDS: Final = frozenset({SourceWarningKind.PAGES_MAY_FOLLOW})
 """Warnings about a whole source and not about one of its items."""
+
+
+NOT_WHOLE: Final = "NOT WHOLE"
 
 
 class IntakeSummary(Protocol):
@@ -50,43 +54,80 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
     yield f"{report.target}: the night until {report.until:%Y-%m-%d %H:%M} UTC"
     known_text = f", {report.known:,} known from earlier nights" if report.known else ""
     yield f"  {plural(report.read, 'conversation')}{known_text}; {report.sampled:,} sampled"
-    for row in report.strata:
-        counts = f"{row.sampled:,} of {row.conversations:,} sampled, {row.failures:,} of severity 3"
-        yield f"    {row.stratum}: {counts}"
+    yield from (f"    {line}" for line in _format_strata(report))
     yield f"  severity-3 rate  {format_rate_text(report.severe, report.reviews)}"
     yield f"  any failure      {format_rate_text(report.failed, report.reviews)}"
+    yield from _format_census(report)
+    yield from (f"  {line}" for line in format_nightly_findings(report))
+
+
+def _format_strata(report: NightlyReport) -> Iterator[str]:
+    for row in report.strata:
+        counts = f"{row.sampled:,} of {row.conversations:,} sampled, {row.failures:,} of severity 3"
+        yield f"{row.stratum}: {counts}"
+
+
+def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
+    """Yield the results of a nightly run beside its counts, its two rates and its census, one line for each."""
+    counted = {row.kind.failure_kind for row in report.census}
+    for kind in (row for row in report.kinds if row.kind not in counted):
+        yield f"  {kind.kind.value}: {kind.failures:,} found, {format_rate_text(kind.rate)}"
+    yield _format_facts(report)
     yield from (
-        f"  citations not checked in {name}: its log has no field for them and hardly an answer names a source; "
+        f"citations not checked in {name}: its log has no field for them and hardly an answer names a source; "
         f"traffic.sources.{name}.fields.citations maps one"
         for name, is_checked in report.citations_checked.items()
         if not is_checked
     )
-    yield from _format_census(report)
-    counted = {row.kind.failure_kind for row in report.census}
-    for kind in (row for row in report.kinds if row.kind not in counted):
-        yield f"    {kind.kind.value}: {kind.failures:,} found, {format_rate_text(kind.rate)}"
-    yield f"  {_format_facts(report)}"
     if small := format_sample_limit(report.sampled, report.read):
-        yield f"  {small}"
+        yield small
     if report.known_questions is not None:
         asked = report.known_questions
-        yield (
-            f"  {asked.conversations:,} asked a question of the gold set; rules found {asked.failed:,} of these "
-            "answers wrong"
-        )
+        yield f"{asked.conversations:,} asked what the gold set asks: {asked.failed:,} answered wrongly, by rule"
     if report.reports is not None:
-        yield f"  {format_reports(report.reports)}"
-    yield f"  graded by {report.graded_by}{_format_judge_silence(report)}"
-    yield from (f"  NOT WHOLE: {row}" for row in report.shortfalls)
-    yield f"  {_format_drift(report)}"
+        yield format_reports(report.reports)
+    yield f"graded by {report.graded_by}{_format_judge_silence(report)}"
+    yield from (f"{NOT_WHOLE}: {row}" for row in report.shortfalls)
+    yield _format_drift(report)
     if report.questions.questions:
-        yield f"  {format_questions(report.questions)}"
+        yield format_questions(report.questions)
     if report.judging.calls:
         estimated = report.judging.estimated_calls
         note = f" (the tokens of {estimated:,} estimated: the provider did not count them)" if estimated else ""
-        yield f"  judge: {plural(report.judging.calls, 'call')}, ${report.judging.cost_usd:.2f}{note}"
-    yield from (f"  not in a batch, at the full price: {row}" for row in report.judging.not_by_batch)
-    yield from (f"  {line}" for line in format_intake(report))
+        yield f"judge: {plural(report.judging.calls, 'call')}, ${report.judging.cost_usd:.2f}{note}"
+    yield from (f"asked one by one, at the full price: {row}" for row in report.judging.not_by_batch)
+    yield from format_intake(report)
+
+
+def list_night_lines(report: NightlyReport) -> tuple[str, ...]:
+    """Return the findings of a nightly run for a page that shows counts, rates and what is missing itself."""
+    return tuple(line.strip() for line in format_nightly_findings(report) if not line.startswith(NOT_WHOLE))
+
+
+def build_night_text(report: NightlyReport, examples: Sequence[CensusExample]) -> NightText:
+    """Build the sentences of the night's report; ``examples`` are conversations of the census, redacted."""
+    shown = {example.kind: example for example in examples}
+    rates = (("severity-3 rate", report.severe), ("any failure", report.failed))
+    return NightText(
+        rates=tuple(_split_rate(name, rate, report.reviews) for name, rate in rates),
+        census=tuple(
+            CensusText(
+                name=CENSUS_WORDS[rate.kind],
+                found=format_rate(rate),
+                period=_format_period(rate).removeprefix(", "),
+                asked=shown[rate.kind].asked if rate.kind in shown else "",
+                answered=shown[rate.kind].answered if rate.kind in shown else "",
+            )
+            for rate in report.census
+        ),
+        shortfalls=report.shortfalls,
+        lines=(*_format_strata(report), *list_night_lines(report)),
+    )
+
+
+def _split_rate(name: str, rate: Rate, reviews: int) -> RateText:
+    share = rate.without_interval if isinstance(rate, RateEstimate) else "unknown"
+    return RateText(name, share, format_rate_text(rate, reviews).removeprefix(share))
 
 
 def _format_census(report: NightlyReport) -> Iterator[str]:

@@ -92,11 +92,10 @@ class TrafficGrader:
         self.panel, self._severity = panel, severity
         self.gold_cases, self._gold_panel = tuple(gold_cases), tuple(gold_panel)
         self._gold = AskedQuestions(gold_cases)
-
-    @property
-    def grades_citations(self) -> bool:
+        self.grades_citations = panel.settings.citation_required or any(
+            case.expected_citation for case in gold_cases
+        )
         """Whether a grade may depend on the sources that an answer names."""
-        return self.panel.settings.citation_required or any(case.expected_citation for case in self.gold_cases)
 
     def grade_turns(
         self, conversation: Conversation, stored: Conversation, run_id: Identifier, *, checks_citations: bool = True

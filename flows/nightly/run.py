@@ -45,21 +45,26 @@ from flows.nightly.estimate import (
     update_drift,
 )
 from flows.nightly.feedback import write_scores
+from flows.nightly.format import build_night_text
 from flows.nightly.grading import GradedTurn, explain_facts_without_check, identify_graders, judge_traffic
 from flows.nightly.read import NightlyRead, build_window, collect_watermarks, read_traffic
 from flows.nightly.state import IntakeCheckpoint, NightlyState
 from flows.process_lock import refuse_second_run
 from flows.waiting import update_waiting
+from monitors.alerts.message import NIGHT_LABEL
 from monitors.alerts.observe import ObservationContext, fingerprint
+from monitors.alerts.redact import build_redactor
 from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.traffic_census import Ending
 from monitors.judge.calibration import MIN_REVIEWS
 from monitors.records.estimates import DriftReading, DriftState, NightlyPlan, RateEstimate
 from monitors.records.grades import Assessment
-from monitors.records.incidents import IncidentKind
+from monitors.records.incidents import IncidentKind, Link, RunSummary
 from monitors.records.nightly import CensusKind, CensusRate, NightlyReport, SeenConversation
 from monitors.records.runs import Judging
 from monitors.records.traffic import Conversation, SampledConversation
+from monitors.reports.night import write_night_reports
+from monitors.reports.write import build_report_paths
 from monitors.sources.privacy import protect_conversation
 from monitors.sources.sampling.plan import plan_nightly
 from monitors.sources.sampling.sample import Candidates, Sample, compute_expected_rates
@@ -103,6 +108,7 @@ class NightlyRun:
             update_waiting(f"{self._context.target}: estimating, recording, notifying")
             estimates = await asyncio.to_thread(self._build_estimates, state)
             report = await asyncio.to_thread(self._build_report, state, estimates)
+            await asyncio.to_thread(self._write_reports, report, state)
             await self._notify(report, state)
             await self._write_back(report, state, estimates)
             await asyncio.to_thread(self._checkpoint.finish, report)
@@ -146,7 +152,8 @@ class NightlyRun:
     def _estimate_by_rules(self, read: NightlyRead, sampled: Sample) -> NightlyEstimates:
         """Grade a sample by rules and build its estimates, without storing anything."""
         assessments: dict[str, list[Assessment]] = {}
-        unseen = [read.tallies[name].intake for name, cites in self._find_citing_sources(read).items() if not cites]
+        census = self._build_census(read)
+        unseen = [read.tallies[name].intake for name, cites in census.citing.items() if not cites]
         for sampled_conversation in sampled.sampled:
             conversation = sampled_conversation.conversation
             graded = self._context.grader.grade_turns(
@@ -160,11 +167,18 @@ class NightlyRun:
             sampled.strata,
             sampled.sampled,
             assessments,
-            disclosing=_count_disclosing(self._build_census(read).rates, read.count),
+            disclosing=_count_disclosing(census.rates, read.count),
         )
 
     def _build_census(self, read: NightlyRead) -> Census:
-        return build_census(tuple(read.tallies.values()), self._to_stored, self._context.facts.account_patterns)
+        context = self._context
+        census = build_census(tuple(read.tallies.values()), self._to_stored, context.facts.account_patterns)
+        if not context.grader.grades_citations:
+            return census
+        cited = {name for nightly in self._earlier for name, cites in nightly.citations_checked.items() if cites}
+        return census._replace(
+            citing={name: tally.shows_citations or name in cited for name, tally in read.tallies.items()}
+        )
 
     # --- reading, sampling, grading by rule: one step -------------------------------------------------------
 
@@ -195,8 +209,8 @@ class NightlyRun:
     def _grade(self, read: NightlyRead) -> NightlyState:
         """Draw the sample, grade it by rule, and save the state."""
         context, sample = self._context, self._draw_sample(read)
-        citing = self._find_citing_sources(read)
-        unseen = [read.tallies[name].intake for name, cites in citing.items() if not cites]
+        census = self._build_census(read)
+        unseen = [read.tallies[name].intake for name, cites in census.citing.items() if not cites]
         stored_samples, turns = dict[str, SampledConversation](), list[GradedTurn]()
         for sampled in sample.sampled:
             stored = self._to_stored(sampled.conversation)
@@ -208,9 +222,7 @@ class NightlyRun:
                 checks_citations=not any(sampled.conversation.id in intake for intake in unseen),
             )
         state = NightlyState(
-            reading=build_intake_checkpoint(
-                read, self._build_census(read), sample.strata, citations_checked=citing
-            ),
+            reading=build_intake_checkpoint(read, census, sample.strata),
             sample=tuple(
                 row for row in self._iterate_conversations(read, stored_samples) if row.sampled is not None
             ),
@@ -219,15 +231,6 @@ class NightlyRun:
         counted = (row for row in self._iterate_conversations(read, stored_samples) if row.sampled is None)
         self._checkpoint.save_reading(state, counted)
         return state
-
-    def _find_citing_sources(self, read: NightlyRead) -> dict[str, bool]:
-        """Find the sources that hold what answers cite, in this night or an earlier one; empty if nobody asks."""
-        if not self._context.grader.grades_citations:
-            return {}
-        return {
-            name: tally.shows_citations or any(nightly.citations_checked.get(name) for nightly in self._earlier)
-            for name, tally in read.tallies.items()
-        }
 
     def _to_stored(self, conversation: Conversation) -> Conversation:
         """Return the version of a conversation that may be stored, by the privacy settings."""
@@ -337,6 +340,12 @@ class NightlyRun:
             judging=judging,
         )
 
+    def _write_reports(self, report: NightlyReport, state: NightlyState) -> None:
+        """Write the night's report for people, before they are notified of it."""
+        context, text = self._context, build_night_text(report, state.reading.examples)
+        redact = build_redactor(context.facts.account_patterns, context.grader.gold_cases)
+        write_night_reports(context.folder, report, state.results, text, redact=redact, settings=context.reports)
+
     def _update_drift(
         self, judging: Judging, estimates: NightlyEstimates, graders: str
     ) -> tuple[DriftState | None, DriftReading | None]:
@@ -395,13 +404,16 @@ class NightlyRun:
             ended_at=now,
             cleared=find_cleared_kinds(report),
         )
-        await notify(notifier, observations, scope=scope)
+        summary = RunSummary(
+            links=(Link(label=NIGHT_LABEL, href=str(build_report_paths(self._context.folder).html)),)
+        )
+        await notify(notifier, observations, summary=summary, scope=scope)
         endings = [
             *find_resolved_by_census(report, self._earlier, open_incidents),
             *(Ending(case, RESOLVED_TEXT) for case in sorted(resolved)),
         ]
         for case, text in endings:
-            await notify(notifier, [], scope=scope.narrow_to(cases={case}, text=text))
+            await notify(notifier, [], summary=summary, scope=scope.narrow_to(cases={case}, text=text))
         await self._end_drift(report, scope)
         open_names = {SCORES_UNWRITTEN, *(fault.name for fault in faults)}
         if not (report.judging.judged or report.judging.void_grades):  # what is void was an answer too

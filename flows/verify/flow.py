@@ -27,6 +27,7 @@ from flows.alerting.faults import build_fault_from_error
 from flows.alerting.pipeline import notify
 from flows.alerting.run_summary import build_run_summary, format_alert_recheck
 from flows.alerting.watchdog import redact_errors, run_under_watchdog
+from flows.artifacts import build_report_page, find_site_address
 from flows.deploys.pull_requests import list_pull_requests, post_results, report_status_to_pull_requests
 from flows.goldset.mutation_testing import compute_severe_mutation_score
 from flows.runtime.run import stop_process
@@ -292,7 +293,8 @@ async def write_experiment(run: LiveRun, report: RunReport, experiment: Experime
 @redact_errors
 async def publish(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
     """Publish the run in Prefect's UI."""
-    await publish_artifacts(report, run.results, paths)
+    link = find_site_address(run.context.config, build_report_page(report.run_id))
+    await publish_artifacts(report, run.results, paths, link)
 
 
 def _build_links(report: RunReport, paths: ReportPaths) -> tuple[Link, ...]:

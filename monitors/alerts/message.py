@@ -435,14 +435,21 @@ def _shorten(text: str, limit: int | None = MAX_QUOTE_CHARACTERS) -> str:
     return flat if limit is None or len(flat) <= limit else flat[: limit - 1].rstrip() + ELLIPSIS
 
 
+NIGHT_LABEL: Final = "Night"
+"""The label of the link to a night's report, by which its messages are known."""
+
+
 def _format_site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
     """Links to the incident (or the target's incidents) and the run on the site, and to other web addresses."""
     base, first = site_url.rstrip("/"), alert.items[0].incident
     is_alone = len(set(alert.fingerprints)) == 1
     incidents = f"/{first.fingerprint}" if is_alone else f"?{urlencode({'target': alert.target})}"
     pages = [Link(label="Incident" if is_alone else "Incidents", href=f"{base}/incidents{incidents}")]
-    if alert.kind in KINDS_WITH_SCORES and first.owner is Capability.VERIFY:
-        pages.append(Link(label="Run", href=f"{base}/runs/{quote(alert.run_id, safe='')}"))
+    run_page = f"{base}/runs/{quote(alert.run_id, safe='')}"
+    if any(link.label == NIGHT_LABEL for link in alert.links):
+        pages.append(Link(label=NIGHT_LABEL, href=f"{run_page}/report"))
+    elif alert.kind in KINDS_WITH_SCORES and first.owner is Capability.VERIFY:
+        pages.append(Link(label="Run", href=run_page))
     return (*pages, *(link for link in alert.links if link.href.startswith(("http://", "https://"))))
 
 

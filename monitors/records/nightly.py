@@ -226,6 +226,13 @@ class NightlyReport(NightlyIntake):
     judging: Judging
 
     @property
+    def state(self) -> str:
+        """``Partial`` if something is missing, ``Empty`` without a new conversation, else ``Graded``."""
+        if self.shortfalls:
+            return "Partial"
+        return "Graded" if self.read else "Empty"
+
+    @property
     def shortfalls(self) -> tuple[str, ...]:
         """What is missing in the nightly run, one text each; empty for a complete run."""
         judging = self.judging

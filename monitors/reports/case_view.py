@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from monitors.plural import plural
 from monitors.records.base import Blame
-from monitors.records.exchanges import Channel, Exchange, NoAnswer
+from monitors.records.exchanges import Channel, Exchange, NoAnswer, Origin
 from monitors.records.grades import (
     FAILURE_WORDS,
     Abstained,
@@ -393,7 +393,10 @@ def _describe_answer(response: Exchange | NoAnswer) -> tuple[str, ...]:
     concurrency = f"{response.concurrency} at once"
     if isinstance(response, NoAnswer):
         return (asked, concurrency)
-    took = f"answered in {format_seconds(response.timings.total_ms)}"
+    if response.origin is Origin.TRAFFIC:  # a user asked, and not every log says how long that took
+        concurrency = ""
+    is_timed = response.origin is not Origin.TRAFFIC or response.timings.total_ms > 0
+    took = f"answered in {format_seconds(response.timings.total_ms)}" if is_timed else ""
     first, opening, settling = (
         response.timings.first_token_ms,
         response.timings.opening_ms,

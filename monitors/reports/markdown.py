@@ -10,7 +10,7 @@ from typing import Final
 
 from monitors.plural import plural
 from monitors.records.base import Finding
-from monitors.records.comparisons import Comparison, ParityGap
+from monitors.records.comparisons import Comparison, FlakyCase, ParityGap
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.incidents import Incident
@@ -185,7 +185,9 @@ def build_markdown_report(
         _format_verdict(report, previous, redact, (len(failed), len(unanswered), len(ungraded))),
         _format_calculation(report),
         format_comparison(report),
-        _format_failures(failed, redact, open_incidents, report, max_failures),
+        format_failures(
+            failed, redact, max_failures, incidents=open_incidents, commit=report.commit, flaky=report.flaky
+        ),
         _format_recheck(report, redact),
         _format_causes(report, redact),
         _format_changes(report, redact),
@@ -288,13 +290,16 @@ def _format_calculation(report: RunReport) -> Iterator[str]:
     )
 
 
-def _format_failures(
+def format_failures(
     failed: Sequence[CaseResult],
     redact: Redact,
-    open_incidents: Mapping[str, Incident],
-    report: RunReport,
     limit: int,
+    *,
+    incidents: Mapping[str, Incident],
+    commit: str | None,
+    flaky: Sequence[FlakyCase] = (),
 ) -> Iterator[str]:
+    """Format the failed cases as a table, at most ``limit``; the others are counted."""
     if not failed:
         return
     yield f"## What broke: {len(failed)}"
@@ -302,12 +307,12 @@ def _format_failures(
     labels = choose_labels(failed)
     yield f"| sev | what | case | {labels.asked} | {labels.answered} | why |"
     yield "| --- | --- | --- | --- | --- | --- |"
-    flaky = {case.case_id: f"flaky, {case.text}" for case in report.flaky}
+    notes_of = {case.case_id: f"flaky, {case.text}" for case in flaky}
     for result in failed[:limit]:
         assessment, safe = result.assessment, build_redaction(result, redact)
         kinds = ", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds)
-        since = format_since(open_incidents.get(result.case.id), report.commit)
-        notes = [since, "unconfirmed" if assessment.unconfirmed else "", flaky.get(result.case.id, "")]
+        since = format_since(incidents.get(result.case.id), commit)
+        notes = [since, "unconfirmed" if assessment.unconfirmed else "", notes_of.get(result.case.id, "")]
         row = (
             f" (raised from severity {assessment.case_severity})"
             if assessment.severity != assessment.case_severity

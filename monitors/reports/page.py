@@ -5,17 +5,13 @@ The template reads the records below, in the order of the page.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment
 from markupsafe import Markup
 
 from monitors.records.base import Blame
@@ -75,7 +71,7 @@ from monitors.reports.proof_rows import (
 )
 from monitors.reports.rechecks import RECHECK_HEADING, format_recheck
 from monitors.reports.settings import ReportsSettings
-from monitors.reports.templating import build_template_environment, load_style_sheet
+from monitors.reports.templating import render_document
 from monitors.reports.triage_summary import Dimension, build_dimensions
 from monitors.reports.triage_view import (
     CaseLabels,
@@ -330,10 +326,12 @@ def build_page(
             [item_outcome for item_outcome in report.metrics if item_outcome.total or not has_only_issues(cases)]
         ),
         failed=tuple(
-            _build_failed_row(item_outcome, open_incidents, report, redact, shown=place < limit)
+            build_failed_row(
+                item_outcome, redact, open_incidents, commit=report.commit, flaky=report.flaky, shown=place < limit
+            )
             for place, item_outcome in enumerate(failed)
         ),
-        kinds=_count_kinds(failed),
+        kinds=count_kinds(failed),
         explained=_build_explained(report, redact),
         transcripts=tuple(viewer.build_view(result) for result in failed[:limit]),
         no_answers=tuple(viewer.build_view(result) for result in silent[:limit]),
@@ -395,9 +393,16 @@ def _build_reason_view(reason: VerdictReason, anchors: Mapping[str, str], redact
     return ReasonView(kind, redact(reason.text), reason.decisive, links, len(reason.case_ids) - len(links))
 
 
-def _build_failed_row(
-    result: CaseResult, open_incidents: Mapping[str, Incident], report: RunReport, redact: Redact, *, shown: bool
+def build_failed_row(
+    result: CaseResult,
+    redact: Redact,
+    open_incidents: Mapping[str, Incident],
+    *,
+    commit: str | None,
+    flaky: Sequence[FlakyCase] = (),
+    shown: bool,
 ) -> FailedRow:
+    """Build the row of a failed case; ``shown`` says that the page has its transcript."""
     assessment, safe = result.assessment, build_redaction(result, redact)
     return FailedRow(
         id=result.case.id,
@@ -406,9 +411,9 @@ def _build_failed_row(
         kinds=", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds),
         reason=shorten(show_invisible(safe(assessment.reason)), _MAX_BRIEF_CHARACTERS),
         asked=shorten(show_invisible(safe(get_asked_text(result))), _MAX_BRIEF_CHARACTERS),
-        since=format_since(open_incidents.get(result.case.id), report.commit),
+        since=format_since(open_incidents.get(result.case.id), commit),
         unconfirmed=assessment.unconfirmed,
-        flaky=next((case.text for case in report.flaky if case.case_id == result.case.id), ""),
+        flaky=next((case.text for case in flaky if case.case_id == result.case.id), ""),
     )
 
 
@@ -436,7 +441,7 @@ def _build_report_rows(
             yield build_report_row(result, result.case.triage, viewer.redact, anchor=anchor, counted=counted)
 
 
-def _count_kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:
+def count_kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:
     """Count the failing cases by kind, in the order of the failures: the worst kind first."""
     counts = Counter(kind for result in failed for kind in result.assessment.failure_kinds)
     return tuple(KindCount(FAILURE_WORDS[kind], count) for kind, count in counts.items())
@@ -451,19 +456,5 @@ def _build_brief_row(result: CaseResult) -> BriefRow:
 
 
 def render_html(page: ReportPage) -> Iterator[str]:
-    """Render the page in pieces.
-
-    The template engine escapes everything. In addition, the page's content security policy allows only its style
-    sheet (by hash) and embedded pictures: no script, no request, no form, no frame.
-    """
-    style = load_style_sheet()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
-    policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    template = _load_templates().get_template("report.html.j2")
-    # The style sheet is our own file, not a value.
-    return template.generate(page=page, report=page.report, style=Markup(style), policy=policy)  # noqa: S704 - see above
-
-
-@cache
-def _load_templates() -> Environment:
-    return build_template_environment()
+    """Render the page in pieces."""
+    return render_document("report.html.j2", page=page, report=page.report)

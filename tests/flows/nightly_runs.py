@@ -16,12 +16,14 @@ from flows.nightly.format import format_nightly
 from flows.nightly.run import NightlyRun
 from flows.runtime.judge import NOT_CONFIGURED, JudgePlan, plan_judge
 from flows.runtime.secrets import generate_nonce
+from monitors.alerts.settings import AlertSettings
 from monitors.config.file import TargetConfig
 from monitors.judge.judge import FamilyPolicy
 from monitors.judge.settings import JudgeSettings
 from monitors.records.incidents import Capability
 from monitors.records.nightly import NightlyReport
 from monitors.records.targets import Target
+from monitors.reports.settings import ReportsSettings
 from monitors.sources.sampling.strata import TargetFacts
 from monitors.sources.settings import NightlySettings
 from monitors.sources.traffic.files import FileTrafficSource
@@ -36,6 +38,7 @@ from warehouse.database.parquet import read_parquet_rows
 PLAIN_REPLY = "You have thirty days to renew the policy."
 LEAK = "Write to asha.verma.1987@gmail.com about her claim."
 LEAKED = "asha.verma.1987"
+SITE = "https://lookout.example.com"
 KEY_OF_NAMES = b"sixteen bytes or more"
 
 
@@ -61,6 +64,8 @@ class Nights:
 
     def __init__(self, folder: Path, testbed: AlertingTestbed, **settings: Any) -> None:
         self.folder, self.testbed = folder, testbed
+        at_site = testbed.settings.model_dump() | {"site_url": SITE}
+        testbed.settings = AlertSettings.model_validate(at_site)
         self.log = folder / "talks.jsonl"
         self.sources: dict[str, TrafficSource] = {"log": file_source(self.log)}
         given = {"sources": {"log": {"kind": "file", "at": str(self.log)}}, "sampling": {"number": 100}}
@@ -96,6 +101,7 @@ class Nights:
             judge=self._judge(),
             notifier=replace(self.testbed.notifier(run_id), owner=Capability.NIGHTLY),
             folder=self.folder / "data" / "runs" / run_id,
+            reports=ReportsSettings(),
             key=KEY_OF_NAMES,
             facts=TargetFacts(self.settings.sampling),
             environment=os.environ,

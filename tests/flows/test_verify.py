@@ -93,7 +93,8 @@ def test_a_clean_page_passes_and_prefect_shows_the_run(tmp_path, lookout, prefec
     kinds = {artifact["key"]: artifact["type"] for artifact in found}
     assert kinds["verify-demo"] == "markdown"
     assert kinds["verify-demo-progress"] == "progress"
-    assert "verify-demo-report" in kinds
+    (link,) = (artifact["data"] for artifact in found if artifact["key"] == "verify-demo-report")
+    assert f"(http://127.0.0.1:8068/runs/{report['run_id']}/report)" in link
     progress = next(a for a in found if a["type"] == "progress")
     assert float(progress["data"]) == 100
 

@@ -96,6 +96,7 @@ base_url = "{judge}"
 slack_channel = "C0ALERTS"
 slack_monitor_channel = "C0MONITOR"
 slack_api_url = "{slack}"
+site_url = "https://lookout.example.com"
 
 [schedules]
 verify_cron = ""

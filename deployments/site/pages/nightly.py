@@ -8,12 +8,14 @@ from typing import Final
 from deployments.site.masking import mask_fields
 from deployments.site.page import Page, PageRequest, Paging, build_not_found_error
 from deployments.site.pages.now import TrendValue
-from flows.nightly.format import format_nightly, format_rate_text
+from flows.data_folder import RUNS_FOLDER
+from flows.nightly.format import format_rate_text, list_night_lines
 from monitors.records.base import Record, UtcTime
 from monitors.records.estimates import GradedStratum, RateEstimate
 from monitors.records.grades import FAILURE_WORDS
-from monitors.records.nightly import NightlyReport, Rate
+from monitors.records.nightly import Rate
 from monitors.reports.format import format_moment
+from monitors.reports.write import build_report_paths
 from warehouse.queries.site.nightly import (
     FailureExample,
     NightlyRow,
@@ -51,6 +53,8 @@ class ShownNightlyRun(Record):
     shortfalls: tuple[str, ...]
     facts: tuple[str, ...]
     examples: tuple[FailureExample, ...]
+    has_report: bool
+    """Whether the night's report file is on this machine."""
 
 
 class NightlyData(Record):
@@ -109,7 +113,9 @@ def _build_shown_night(request: PageRequest, run_id: str) -> ShownNightlyRun:
         _build_rate("with any failure", report.failed, report.reviews),
     )
     examples = list_failure_examples(request.site.store, run_id, each=EXAMPLES_EACH)
+    folder = request.site.config.data_folder / RUNS_FOLDER / run_id
     return ShownNightlyRun(
+        has_report=build_report_paths(folder).html.is_file(),
         run_id=run_id,
         target=report.target,
         since=report.since,
@@ -120,15 +126,9 @@ def _build_shown_night(request: PageRequest, run_id: str) -> ShownNightlyRun:
         rates=tuple(mask_fields(row, mask, "text", "method") for row in rates),
         strata=report.strata,
         shortfalls=tuple(map(mask, report.shortfalls)),
-        facts=tuple(mask(line.strip()) for line in _format_other_lines(report)),
+        facts=tuple(map(mask, list_night_lines(report))),
         examples=tuple(mask_fields(row, mask, "asked", "answered", "reason") for row in examples),
     )
-
-
-def _format_other_lines(report: NightlyReport) -> Sequence[str]:
-    """Return a night's lines as in the terminal, without the counts and rates that the page shows itself."""
-    lines = list(format_nightly(report))[4 + len(report.strata) :]
-    return [line for line in lines if "NOT WHOLE" not in line]
 
 
 def _build_rate(name: str, rate: Rate, reviews: int) -> ShownRate:

@@ -19,6 +19,7 @@ from monitors.records.grades import CaseOutcome
 from monitors.records.runs import RunReport, Verdict
 from monitors.reports.page import build_page
 from monitors.reports.write import build_report_paths
+from warehouse.queries.site.nightly import load_nightly_report
 from warehouse.queries.site.runs import (
     ListedCase,
     ListedRun,
@@ -133,10 +134,12 @@ def _build_live_page(request: PageRequest, run_id: str) -> Page:
 
 
 def serve_run_report(request: PageRequest) -> Response:
-    """Serve the run's report file unchanged: it runs no script and sends no request."""
+    """Serve the report file of a run or a night unchanged: it runs no script and sends no request."""
     run_id = request.path["run"]
     file = build_report_paths(request.site.config.data_folder / RUNS_FOLDER / run_id).html
-    if request.site.store.report(run_id) is None or not file.is_file():
+    store = request.site.store
+    is_known = store.report(run_id) is not None or load_nightly_report(store, run_id) is not None
+    if not is_known or not file.is_file():
         raise build_not_found_error(
             f"The report of {run_id[:80]} is not on this machine. To write it again, run `lookout report` on the "
             "machine of the run."

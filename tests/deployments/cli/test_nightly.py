@@ -7,6 +7,7 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 
 from deployments.demo.bot import TURNS, TurnLog
@@ -56,6 +57,22 @@ def test_the_plan_is_shown_before_anything_is_spent_then_the_night_is_graded(spa
     assert report["issue_count"] == 0
     assert report["severe"]["rate"] == 0
     assert json.loads(lookout("nightly", "--json", *UNTIL, cwd=space).stdout) == report
+
+
+@pytest.mark.prefect
+def test_prefect_shows_the_night_s_report_and_links_to_the_site(space, lookout, prefect_environment):
+    with (space / "lookout.toml").open("a") as config:
+        config.write('[alerts]\nsite_url = "https://lookout.example.com/watch"\n')
+    graded = lookout("nightly", "--json", *UNTIL, cwd=space)
+    assert graded.returncode == 0, graded.stderr
+    run_id = json.loads(graded.stdout)["run_id"]
+    with httpx.Client(base_url=prefect_environment["PREFECT_API_URL"], trust_env=False) as server:
+        found = server.post("/artifacts/filter", json={"sort": "CREATED_DESC"}).json()
+    night = {
+        artifact["key"]: artifact["data"] for artifact in reversed(found) if artifact["key"].startswith("night")
+    }
+    assert night["night-demo"] == (space / "data" / "runs" / run_id / "results.md").read_text(encoding="utf-8")
+    assert f"(https://lookout.example.com/watch/runs/{run_id}/report)" in night["night-demo-report"]
 
 
 @pytest.mark.prefect

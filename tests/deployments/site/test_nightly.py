@@ -120,3 +120,17 @@ def test_an_unknown_night_is_a_404_and_none_at_all_names_the_command(site, tmp_p
         page = httpx.get(f"{empty.address}/nightly", trust_env=False).text
     assert "no data" in page
     assert "lookout nightly" in page
+
+
+def test_a_night_links_to_its_report_and_the_site_serves_it(site):
+    folder = site.config.data_folder / "runs" / "night-1"
+    folder.mkdir(parents=True)
+    (folder / "report.html").write_text("<p>the night's report</p>", encoding="utf-8")
+    address = "/runs/night-1/report"
+    with httpx.Client(base_url=site.address, trust_env=False) as browser:
+        assert f'href="{address}"' in browser.get("/nightly", params={"night": "night-1"}).text
+        served = browser.get(address)
+        assert (served.status_code, "night's report" in served.text) == (200, True)
+        assert "sandbox" in served.headers["content-security-policy"]
+        assert "/runs/night-2/report" not in browser.get("/nightly", params={"night": "night-2"}).text
+        assert browser.get("/runs/night-2/report").status_code == 404

@@ -1,0 +1,69 @@
+"""Shows reports in Prefect's UI. A flow does not depend on this: without the server it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Final
+from urllib.parse import quote
+
+from prefect.artifacts import acreate_link_artifact, acreate_markdown_artifact
+
+from flows.server.prefect_server import is_server_gone
+from monitors.config.file import Config
+from monitors.config.sections import DEFAULT_SITE_PORT
+from monitors.reports.write import ReportPaths
+
+PAGE_TIMEOUT_S: Final = 10.0
+"""How long a flow waits for one request; Prefect's client would try for a minute."""
+_ANY_ADDRESS: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not listened on
+
+
+@asynccontextmanager
+async def ignore_lost_server() -> AsyncGenerator[None]:
+    """Go on after ``PAGE_TIMEOUT_S``, or when the server does not answer."""
+    try:
+        async with asyncio.timeout(PAGE_TIMEOUT_S):
+            yield
+    except Exception as error:  # Prefect raises its own, httpx's and sqlite's errors; all others are raised again
+        if not is_server_gone(error):
+            raise
+
+
+def build_artifact_key(name: str) -> str:
+    """Build an artifact's key, which may hold lower-case letters, digits and hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+async def publish_report(name: str, paths: ReportPaths, *, link: str | None, description: str) -> None:
+    """Publish a report's Markdown, and a link to its page on the site. Needs a flow run."""
+    key = build_artifact_key(name)
+    async with ignore_lost_server():
+        await acreate_markdown_artifact(
+            key=key, markdown=paths.markdown.read_text(encoding="utf-8"), description=description
+        )
+        if link is not None:
+            await acreate_link_artifact(
+                key=f"{key}-report", link=link, link_text="Report", description="the whole report, on the site"
+            )
+
+
+def find_site_address(config: Config, page: str) -> str | None:
+    """Find the address of a page of the site: where people reach it, else on this machine; ``None`` without one.
+
+    ``page`` is a path with its query.
+    """
+    if config.alerts.site_url is not None:
+        return f"{str(config.alerts.site_url).rstrip('/')}{page}"
+    if not config.site.enabled:
+        return None
+    host = "127.0.0.1" if config.site.host in _ANY_ADDRESS else config.site.host
+    port = config.site.port or DEFAULT_SITE_PORT
+    return f"http://{host}:{port}{config.site.path_prefix}{page}"
+
+
+def build_report_page(run_id: str) -> str:
+    """Build the path of a run's report on the site, a night's too."""
+    return f"/runs/{quote(run_id, safe='')}/report"
