@@ -414,7 +414,7 @@ class NightlyRun:
         ]
         for case, text in endings:
             await notify(notifier, [], summary=summary, scope=scope.narrow_to(cases={case}, text=text))
-        await self._end_drift(report, scope)
+        await self._end_drift(report, scope, summary)
         open_names = {SCORES_UNWRITTEN, *(fault.name for fault in faults)}
         if not (report.judging.judged or report.judging.void_grades):  # what is void was an answer too
             open_names.add(JUDGE_SILENT)
@@ -424,11 +424,12 @@ class NightlyRun:
             notifier, except_names=NIGHT_FAULTS, ending=GRADED_AGAIN_TEXT, began_at=self._began_at
         )
 
-    async def _end_drift(self, report: NightlyReport, scope: ResolutionScope) -> None:
+    async def _end_drift(self, report: NightlyReport, scope: ResolutionScope, summary: RunSummary) -> None:
         """Resolve the drift incident: with an alert if the rate is back, without one if it is the new reference."""
         text = format_drift_end(report)
         if text:
-            await notify(self._notifier, [], scope=scope.narrow_to(cleared={IncidentKind.DRIFT}, text=text))
+            ended = scope.narrow_to(cleared={IncidentKind.DRIFT}, text=text)
+            await notify(self._notifier, [], summary=summary, scope=ended)
         elif report.drift_reading is not None and report.drift_reading.reason == NEW_REFERENCE_REASON:
             drift = fingerprint(self._notifier.target, IncidentKind.DRIFT, METRIC)
             await resolve_incidents(self._notifier, {drift: None}, began_at=self._notifier.now())

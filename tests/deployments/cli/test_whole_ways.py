@@ -129,7 +129,11 @@ def test_an_accepted_translation_joins_the_bilingual_set_and_is_compared_with_it
         watched(tmp_path, chat)
         suite.write_text(accepted, encoding="utf-8")
         said = {case.question: case.gold for case in TRIPLES.values() if case.language is not Language.HINDI}
-        chat.by_question = said | {TRIPLES[f"{KEYS[0]}-hi"].question: TRIPLES[f"{KEYS[0]}-hi"].gold}
+        right, wrong = (TRIPLES[f"{key}-hi"] for key in KEYS[:2])
+        chat.by_question = said | {
+            right.question: right.gold,
+            wrong.question: "सुरक्षा गोल्ड में हर क्लेम-मुक्त साल का नो क्लेम बोनस 30% है।",
+        }
         done = lookout("verify", "demo", cwd=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
     (results,) = tmp_path.glob("data/runs/*/results.json")
