@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from flows.alerting.faults import Fault
 from monitors.config.file import Config
 from monitors.errors import ConfigError
 from monitors.plural import plural
-from monitors.probes.evidence_age import RemovedEvidence, remove_old_evidence
+from monitors.probes.evidence_age import RemovedEvidence, remove_old_evidence, remove_old_night_reports
 from monitors.records.grades import CaseOutcome
 from monitors.reports.results_json import read_results
 from warehouse.database.check import CheckProblemKind, CheckReport
@@ -26,8 +26,12 @@ from warehouse.database.retention import AgeReport, CompactReport
 
 
 def age_evidence(config: Config, *, now: datetime) -> RemovedEvidence:
-    """Remove screenshots and traces that are older than ``[evidence]`` allows."""
-    return remove_old_evidence(config.data_folder, config.evidence, now=now, failed_cases=find_failed_cases)
+    """Remove screenshots and traces that are older than ``[evidence]`` allows, and nights' reports with their texts."""
+    removed = remove_old_evidence(config.data_folder, config.evidence, now=now, failed_cases=find_failed_cases)
+    days = config.warehouse.personal_data_days
+    if days is not None:
+        removed += remove_old_night_reports(config.data_folder, now - timedelta(days=days))
+    return removed
 
 
 def find_failed_cases(run: Path) -> frozenset[str] | None:

@@ -28,6 +28,7 @@ from monitors.goldset.load import load_suite
 from monitors.graders.panel import build_default_panel
 from monitors.graders.traffic_panel import TrafficPanel
 from monitors.probes.browser.page_reader import PageReader
+from monitors.probes.evidence_age import NIGHT_MARK
 from monitors.probes.settings import BROWSER_VARIABLE
 from monitors.records.incidents import Capability
 from monitors.reports.settings import ReportsSettings
@@ -43,7 +44,6 @@ from monitors.sources.traffic.source import ScoreKeeper, TrafficSource
 from warehouse.database.parquet import read_parquet_rows
 
 _STAMP: Final = "%Y%m%dT%H%MZ"
-_NIGHT_MARK: Final = "-night-"
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def build_nightly_context(
     if settings is None:
         raise ConfigError(f"targets.{target}.traffic is not configured, so there is no live traffic to read")
     ended = due_at or compute_previous_due_at(now, settings)
-    run_id = f"{ended.astimezone(UTC):{_STAMP}}{_NIGHT_MARK}{target}"
+    run_id = f"{ended.astimezone(UTC):{_STAMP}}{NIGHT_MARK}{target}"
     graders, sender = configured.graders, build_alert_sender(config, get_environment())
     sources = build_traffic_sources(configured, settings)
     if settings.write_back and not any(isinstance(source, ScoreKeeper) for source in sources.values()):
@@ -167,8 +167,8 @@ def list_unfinished_runs(config: Config, target: str) -> tuple[datetime, ...]:
     Such a run must be resumed: later runs skip its conversations, so that they would be in no report.
     """
     due_times: list[datetime] = []
-    for note in get_runs_folder(config).glob(f"*{_NIGHT_MARK}*/{READING_FILE}"):
-        stamp, _, name = note.parent.name.partition(_NIGHT_MARK)
+    for note in get_runs_folder(config).glob(f"*{NIGHT_MARK}*/{READING_FILE}"):
+        stamp, _, name = note.parent.name.partition(NIGHT_MARK)
         if name == target:
             due_times.append(datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC))
     return tuple(sorted(due_times))

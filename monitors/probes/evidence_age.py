@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from pydantic import Field, model_validator
 
@@ -41,6 +41,11 @@ class EvidenceSettings(Record):
         return self
 
 
+NIGHT_MARK: Final = "-night-"
+"""Between the time and the target in the name of a night's folder."""
+NIGHT_REPORTS: Final = frozenset({"report.html", "results.md"})
+
+
 class RemovedEvidence(Record):
     """The number of removed files and their bytes."""
 
@@ -64,6 +69,16 @@ def remove_old_evidence(
         removed += _remove_old_evidence_of_run(run, settings, now, failed_cases)
     for picture in _find_old_files(data_folder / "doctor", now - timedelta(days=settings.days)):
         removed += _remove_file(picture)
+    return removed
+
+
+def remove_old_night_reports(data_folder: Path, before: datetime) -> RemovedEvidence:
+    """Remove the reports of nights that were written ``before``: they quote real users, even if redacted."""
+    removed = RemovedEvidence()
+    for run in _list_folders(data_folder / "runs"):
+        if NIGHT_MARK in run.name:
+            for file in _find_old_files(run, before):
+                removed += _remove_file(file) if file.name in NIGHT_REPORTS else RemovedEvidence()
     return removed
 
 

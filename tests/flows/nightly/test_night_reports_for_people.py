@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
 from flows.digest.flow import build_digest, select_digest_target
+from flows.maintenance.findings import age_evidence
 from flows.nightly.context import build_nightly_context
 from flows.nightly.run import NightlyRun
 from monitors.config.file import parse_config
@@ -74,3 +76,13 @@ async def test_without_a_site_messages_name_the_report_s_file(tmp_path, slack):
     file = str(context.folder / "report.html")
     assert all(file in json.dumps(message.blocks) for message in slack.messages)
     assert [(link.label, link.href) for link in build_digest_of(config, context).links] == [("Night", file)]
+
+
+async def test_a_night_s_report_ages_with_the_texts_of_users(tmp_path, slack):
+    config, context, report = await grade_night(tmp_path, slack)
+    aging = config.model_copy(update={"warehouse": config.warehouse.model_copy(update={"personal_data_days": 30})})
+    month = timedelta(days=31)
+    assert age_evidence(config, now=report.finished_at + month).files == 0, "nothing is ever removed by default"
+    assert age_evidence(aging, now=report.finished_at + month / 2).files == 0
+    assert age_evidence(aging, now=report.finished_at + month).files == 2
+    assert not (context.folder / "report.html").exists()
