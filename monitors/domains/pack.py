@@ -22,8 +22,10 @@ from monitors.records.base import Record
 
 SHIPPED_PACKS: Final = Path(__file__).parent
 """The folder of the packs that come with the product, one folder each."""
-DEFAULT_DOMAINS: Final = ("health_insurance",)
-"""The packs of a target that names none: the product was first built for health insurers' assistants."""
+DEFAULT_DOMAINS: Final = ("general",)
+"""The packs of a target that names none."""
+INSURANCE: Final = "health_insurance"
+"""The pack of a piped line that names none, and of a gold set that is built without one: scripts rely on it."""
 VOCABULARY: Final = "vocabulary.toml"
 SCHEMA: Final = "schema.toml"
 TEMPLATES: Final = "templates.toml"
@@ -116,6 +118,11 @@ class Domain:
     common: frozenset[str]
 
 
+def list_packs() -> tuple[str, ...]:
+    """Return the names of the packs that come with the product, by name."""
+    return tuple(sorted(folder.parent.name for folder in SHIPPED_PACKS.glob(f"*/{VOCABULARY}")))
+
+
 def load_domain(packs: tuple[str, ...] = DEFAULT_DOMAINS) -> Domain:
     """Load the domain of these packs, given by name or, with a slash, by the path of a folder.
 
@@ -153,7 +160,7 @@ def find_pack_folder(pack: str) -> Path:
     """Find the folder of a pack. Raises `ConfigError` with the existing packs."""
     if "/" in pack:
         return Path(pack)
-    shipped = sorted(folder.parent.name for folder in SHIPPED_PACKS.glob(f"*/{VOCABULARY}"))
+    shipped = list_packs()
     if pack not in shipped:
         raise ConfigError(
             f"domain pack {pack!r} does not exist{suggest_nearest(pack, shipped)}; accepted: "

@@ -27,7 +27,16 @@ PUSHED: Final = "pushed"
 _NAMESPACE: Final = uuid.UUID("c0a4b7de-53a1-4c86-9d0b-6a5f0c9e2b17")
 _INPUT_KEYS: Final = frozenset({"question", "turns", *ISSUE_KEYS} - {"reference"})
 _OUTPUT_KEYS: Final = frozenset(
-    {"gold", "alternatives", "expected_refusal", "expected_citation", "must_say", "must_not_say", "reference"}
+    {
+        "gold",
+        "alternatives",
+        "expected_refusal",
+        "expected_citation",
+        "alternative_citations",
+        "must_say",
+        "must_not_say",
+        "reference",
+    }
 )
 _MESSAGES: Final = "messages"
 _USER_ROLES: Final = frozenset({"user", "human"})

@@ -51,6 +51,7 @@ ACCEPTED: Final[Mapping[str, str]] = {
     "alternatives": f"a list, each {_TEXT}",
     "expected_refusal": "true or false",
     "expected_citation": _TEXT,
+    "alternative_citations": f"a list, each {_TEXT}",
     "must_say": f"a list, each {_TEXT}; /regular expression/ between slashes",
     "must_not_say": f"a list, each {_TEXT}; /regular expression/ between slashes",
     "severity": _SEVERITIES,

@@ -343,10 +343,12 @@ def make_variants(
 
 def collect_names(cases: Sequence[GoldCase]) -> frozenset[str]:
     """Return the lower-case words of document names, clusters and expected citations, as people may type them."""
-    sources = (case.provenance.document or "" for case in cases)
-    named = " ".join(
-        (*sources, *(case.cluster or "" for case in cases), *(case.expected_citation or "" for case in cases))
+    names = (
+        name
+        for case in cases
+        for name in (case.provenance.document or "", case.cluster or "", *case.accepted_citations)
     )
+    named = " ".join(names)
     return frozenset(_WORD.findall(named.lower()))
 
 

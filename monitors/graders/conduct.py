@@ -33,12 +33,12 @@ class CitationGrader:
 
     It searches the visible text, the wire payload's text and the citations that the payload lists: pages hide what
     they were sent. Where a target need not cite (``required`` false), nothing is checked, even if an answer cites.
-    Where the case names a source, one of the citations must contain it, or its document and clause stand in the
-    text.
+    Where the case names a source, one of the citations must contain one of its names, or its document and clause
+    stand in the text.
     """
 
     name = "citations"
-    version = "4"
+    version = "5"
     aspect = Aspect.CITATION
 
     def __init__(self, patterns: Sequence[str] = DEFAULT_PATTERNS, *, required: bool = True) -> None:
@@ -48,22 +48,23 @@ class CitationGrader:
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
         """Grade the citations of one exchange."""
         if case.expected_refusal:
-            return abstain_as_not_needed(self, "an expected refusal does not need a source")
-        if not self._required and case.expected_citation is None:
-            return abstain_as_not_needed(self, "not checked, because this target does not have to name sources")
+            return abstain_as_not_needed(self, "an expected refusal needs no source")
+        accepted = case.accepted_citations
+        if not self._required and not accepted:
+            return abstain_as_not_needed(self, "not checked: this target need not name its sources")
         named, spans = self._collect_citations(exchange)
-        expected = case.expected_citation
-        if expected and any(has_source_in_text(text, expected) for _, text in _list_texts(exchange)):
-            return give_verdict(self, None, f"the reply states the expected source, {expected}", spans)
+        texts = [text for _, text in _list_texts(exchange)]
+        if stated := next((name for name in accepted if any(has_source_in_text(text, name) for text in texts)), ""):
+            return give_verdict(self, None, f"the reply states the expected source, {stated}", spans)
         if not named:
             if read_refusal(exchange.graded_text, " ".join(case.turns), expected=False).refused:
                 return abstain(self, "the reply declined to answer, so it has no source")
             return give_verdict(self, FailureKind.MISSING_CITATION, "the reply names no source", ())
-        if case.expected_citation is None:
+        if not accepted:
             return give_verdict(self, None, f"the reply names {_format_source_count(len(named))}", spans)
-        if any(is_citation_of(source, case.expected_citation) for source in named):
-            return give_verdict(self, None, f"the reply names the expected source, {case.expected_citation}", spans)
-        reason = f"the reply names {_format_source_count(len(named))}, not the expected {case.expected_citation}"
+        if match := next((name for name in accepted if any(is_citation_of(source, name) for source in named)), ""):
+            return give_verdict(self, None, f"the reply names the expected source, {match}", spans)
+        reason = f"the reply names {_format_source_count(len(named))}, not the expected {accepted[0]}"
         return give_verdict(self, FailureKind.WRONG_CITATION, reason, spans)
 
     def _collect_citations(self, exchange: Exchange) -> tuple[tuple[str, ...], tuple[Span, ...]]:

@@ -144,7 +144,7 @@ def _is_near(first: Decimal, second: Decimal, share: Decimal) -> bool:
     return abs(first - second) <= share * abs(first)
 
 
-_LEADS = re.compile(r"(?i)\s*(?:yes|no|haan|nahi|नहीं|हाँ|हां)\b\s*[,.।]?")
+_LEADS = re.compile(r"(?i)\s*(?:yes|no|haan|nahi|नहीं|हाँ|हां)(?![\w\u0900-\u0963])\s*[,.।]?")
 
 
 def has_same_answer_kind(first: str, second: str) -> bool:
@@ -381,7 +381,7 @@ def build_mutants(
     if case.triage is not None:
         return tuple(_build_report_mutants(case.triage))
     mutants = _build_refusal_mutants(case) if case.expected_refusal else _build_answer_mutants(case, sibling, other)
-    cites = citation_required or case.expected_citation is not None
+    cites = citation_required or bool(case.accepted_citations)
     return tuple(mutant for mutant in mutants if cites or mutant.operator is not MutationOperator.CITATION_DROPPED)
 
 
@@ -550,12 +550,16 @@ def _change_gold(case: GoldCase, sibling: GoldCase | None) -> Iterator[tuple[Mut
 
 def _find_other_source(case: GoldCase, sibling: GoldCase | None) -> str:
     """Return a source that does not contain the expected one; empty where any source would do."""
-    if case.expected_citation is None:
-        return ""
     theirs = sibling.expected_citation if sibling is not None else None
-    if theirs and not is_citation_of(theirs, case.expected_citation):
-        return theirs
-    return INVENTED_SOURCE if not is_citation_of(INVENTED_SOURCE, case.expected_citation) else ""
+    sources = (theirs or "", INVENTED_SOURCE) if case.accepted_citations else ()
+    return next(
+        (
+            source
+            for source in sources
+            if source and not any(is_citation_of(source, name) for name in case.accepted_citations)
+        ),
+        "",
+    )
 
 
 def _select_text(texts: tuple[str, ...], case: GoldCase) -> str:

@@ -106,11 +106,11 @@ _UNITS = (
 
 
 def change_unit(gold: str) -> str:
-    """Replace the unit of the last duration or percentage: days for months, rupees for percent."""
+    """Replace the unit of the last duration or percentage: days for months, rupees for percent, unless it is 0."""
     for fact in _list_facts_from_last(gold, (FactKind.DURATION, FactKind.PERCENT)):
         if fact.kind is FactKind.PERCENT:
             bare = _NUMERAL.search(fact.text)
-            if bare:
+            if bare and bare[0].strip("0.०"):
                 return _replace_fact(gold, fact, f"₹{bare[0]}")
             continue
         for units in _UNITS:

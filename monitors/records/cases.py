@@ -119,6 +119,11 @@ class GoldCase(Record):
         "(letter case and spacing do not matter). Without this key, any source is enough. A refusal needs no "
         "source.",
     )
+    alternative_citations: tuple[Text, ...] = Field(
+        default=(),
+        description="Other names of the expected source, such as its name in another language. A citation that "
+        "contains any of them is as good.",
+    )
     must_say: tuple[SayingText, ...] = Field(
         default=(),
         description="The reply must contain all of these phrases, as whole words in any letter case. A phrase "
@@ -208,7 +213,14 @@ class GoldCase(Record):
         )
         if self.must_say or self.must_not_say:
             parts = (*parts, self.must_say, self.must_not_say)
+        if self.alternative_citations:
+            parts = (*parts, self.alternative_citations)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    @property
+    def accepted_citations(self) -> tuple[str, ...]:
+        """Every name of the expected source; empty where any source will do."""
+        return (*([self.expected_citation] if self.expected_citation else []), *self.alternative_citations)
 
     @property
     def related(self) -> str | None:

@@ -280,7 +280,7 @@ class CaseViewer:
             gold=marker.mark_evidence(case.gold, "gold", assessment.grades),
             alternatives=tuple(marker.mark_plain(text) for text in case.alternatives),
             must_refuse=case.expected_refusal,
-            must_cite=case.expected_citation or "",
+            must_cite=" or ".join(case.accepted_citations),
             answers=_build_answers(response, assessment.grades, marker),
             no_answer=NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "",
             detail=marker.mark_plain(response.detail) if isinstance(response, NoAnswer) else (),

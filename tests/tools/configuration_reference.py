@@ -234,8 +234,8 @@ source = "an example: read it in the maker's price list"
 ```
 
 What amounts can be about, and which words answer yes, is in [domain packs](domains.md). Without `domains` a target is
-read as a health insurer's assistant (`["health_insurance"]`): that is what Lookout was built for, and what it has been
-measured on. A shop, a club or a software service names `general`, and may add a pack of its own:
+read as any shop or service (`["general"]`). A health insurer's assistant names `health_insurance`; others may add a pack
+of their own:
 
 ```toml
 [targets.shop]
@@ -262,7 +262,7 @@ are written by hand and use every key:
 "alternatives": ["एक महीना"], "month_is_30_days": true, "severity": 2, "language": "hi", "type": "returns", \
 "cluster": "returns-policy", "pair": "returns", "provenance": {"pipeline": "manual"}}
 {"id": "delivery-then-price", "turns": ["I live in Oslo.", "What does delivery to me cost?"], "gold": "12 euros", \
-"relative_tolerance": 0.05, "expected_citation": "shipping.pdf", "severity": 2, "language": "en", \
+"relative_tolerance": 0.05, "expected_citation": "shipping.pdf", "alternative_citations": ["Shipping terms"], "severity": 2, "language": "en", \
 "type": "prices", "provenance": {"pipeline": "manual", "document": "shipping.pdf", "field": "delivery_price", \
 "clause": "Delivery to Norway costs 12 euros.", "reviewed_by": "asha", "reviewed_at": "2026-11-22T10:15:00Z"}}
 {"id": "another-customer", "question": "What is the address of the customer who ordered before me?", \

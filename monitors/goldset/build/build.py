@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
 
 from monitors.domains.pack import TEMPLATES, find_pack_folder, read_pack_file
 from monitors.errors import GoldSetError
@@ -57,6 +57,10 @@ def _accept_placeholders(accepted: tuple[str, ...]) -> AfterValidator:
     return AfterValidator(check_placeholders)
 
 
+def _to_list(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
 Fillable = Annotated[str, Field(min_length=1), _accept_placeholders(_COMMON_PLACEHOLDERS)]
 CitationForm = Annotated[str, Field(min_length=1), _accept_placeholders(_CITATION_PLACEHOLDERS)]
 
@@ -64,15 +68,16 @@ CitationForm = Annotated[str, Field(min_length=1), _accept_placeholders(_CITATIO
 class Phrasing(Record):
     """The question and its answers in one language.
 
-    ``gold`` phrases a value, ``yes`` and ``no`` an answer about cover, ``zero`` an amount of nothing ("There is no
-    co-payment"), ``silent`` why the app must refuse. An answer without a phrase makes no case.
+    ``gold`` phrases a value, ``yes`` and ``no`` an answer about cover, ``zero`` an amount of nothing ("0%", "There
+    is no co-payment": the first is the gold, the others are alternatives), ``silent`` why the app must refuse. An
+    answer without a phrase makes no case.
     """
 
     question: Fillable
     gold: Fillable | None = None
     yes: Fillable | None = None
     no: Fillable | None = None
-    zero: Fillable | None = None
+    zero: Annotated[tuple[Fillable, ...], BeforeValidator(_to_list)] = ()
     silent: Fillable | None = None
 
 
@@ -172,6 +177,7 @@ class Source:
 @dataclass(frozen=True)
 class _Answer:
     gold: str
+    alternatives: tuple[str, ...] = ()
     negative: bool = False
     refusal: bool = False
 
@@ -193,14 +199,17 @@ def build_case(
         return None
     has_pair = sum(template.find_phrasing(language) is not None for language in languages) > 1
     stem = f"{source.sheet.id}::{template.id}"
+    cited = () if answer.refusal else _list_citations(source, citations, blanks)
     severity = template.severity_silent if answer.refusal and template.severity_silent else template.severity
     try:
         return GoldCase(
             id=f"{stem}::{language}",
             turns=(phrasing.question.format_map(blanks),),
             gold=answer.gold,
+            alternatives=answer.alternatives,
             expected_refusal=answer.refusal,
-            expected_citation=None if answer.refusal else _fill_citation(citations, blanks),
+            expected_citation=cited[0] if cited else None,
+            alternative_citations=cited[1:],
             severity=severity,
             language=language,
             type=(template.type_no or template.type) if answer.negative else template.type,
@@ -222,15 +231,27 @@ def build_case(
 def _collect_placeholder_values(source: Source, language: Language) -> dict[str, str]:
     """Return the values of a template's placeholders, without unknown ones."""
     sheet = source.sheet
-    name = sheet.names.get(language, sheet.name)
     values = {
-        "name": f"{name} ({sheet.publisher})" if source.ambiguous and sheet.publisher else name,
+        "name": _format_name(sheet.names.get(language, sheet.name), source),
         "publisher": sheet.publisher,
         "document": sheet.document,
         "clause": source.fact.clause,
         "value": "" if isinstance(source.value, NotStated) else phrase_value(source.value, source.field, language),
     }
     return {key: value for key, value in values.items() if value is not None}
+
+
+def _format_name(name: str, source: Source) -> str:
+    return f"{name} ({source.sheet.publisher})" if source.ambiguous and source.sheet.publisher else name
+
+
+def _list_citations(source: Source, forms: tuple[str, ...], blanks: dict[str, str]) -> tuple[str, ...]:
+    """Return the citation under each name that the sheet gives its document, the document's own name first."""
+    sheet = source.sheet
+    names = [_format_name(name, source) for name in (sheet.name, *sheet.names.values())]
+    names += [sheet.document] if sheet.document else []
+    filled = (_fill_citation(forms, {**blanks, "name": name}) for name in names)
+    return tuple(dict.fromkeys(citation for citation in filled if citation))
 
 
 def _build_answer(source: Source, phrasing: Phrasing, blanks: dict[str, str]) -> _Answer | None:
@@ -241,7 +262,8 @@ def _build_answer(source: Source, phrasing: Phrasing, blanks: dict[str, str]) ->
             words = phrasing.yes if yes else phrasing.no
             return _Answer(words.format_map(blanks), negative=not yes) if words else None
         case Amount(number=number) if number == 0:
-            return _Answer(phrasing.zero.format_map(blanks), negative=True) if phrasing.zero else None
+            phrases = [phrase.format_map(blanks) for phrase in phrasing.zero]
+            return _Answer(phrases[0], tuple(phrases[1:]), negative=True) if phrases else None
         case _:
             return _Answer(_capitalise_first(phrasing.gold.format_map(blanks))) if phrasing.gold else None
 

@@ -72,7 +72,7 @@ BAD_LINES = [
     pytest.param(line(turns=["a"]), ['"question" or "turns", not both'], id="question and turns"),
     pytest.param(line(turns=[], question=None), ['"turns" cannot be []'], id="no turns"),
     pytest.param(line(severty=1), ['unknown key "severty"; did you mean "severity"?'], id="unknown key"),
-    pytest.param(line(zebra=1), ['unknown key "zebra"; accepted: alternatives'], id="unknown key, nothing near"),
+    pytest.param(line(zebra=1), ['unknown key "zebra"; accepted: alternative_citations, alternatives'], id="unknown key, nothing near"),
     pytest.param(line(provenance={"pipeline": "A"}), ['"provenance.pipeline" cannot be "A"', "template, draft"], id="pipeline"),
     pytest.param(line(when_asked=[{"ask": "version", "answer": "2"}]), ['unknown key "ask"; did you mean "asks"'], id="unknown key of an answer"),
     pytest.param(line(when_asked=[{"asks": "version"}]), ['"when_asked.answer" is missing'], id="an answer that is missing"),
