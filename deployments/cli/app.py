@@ -81,7 +81,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "gate": ("cli.gate.gate",
             "Verify a staging deploy, or evaluate the results of a run again; the exit code is the verdict."),
         "init": ("cli.init.command",
-            "Ask four questions, and write a lookout.toml, a first suite and the webhook settings for deploys."),
+            "Ask five questions; write a lookout.toml, a first suite, and what to enter where deploys are reported."),
         "doctor": ("cli.doctor.command",
             (
                 "Show what Lookout reads on a chat page, with a picture; without an address, check everything "

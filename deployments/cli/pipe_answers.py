@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from deployments.cli.pipes import Fields, Unreadable
 from monitors.alerts.redact import redact_with_findings
-from monitors.domains.pack import DEFAULT_DOMAINS, Domain, load_domain
+from monitors.domains.pack import INSURANCE, Domain, load_domain
 from monitors.errors import ConfigError
 from monitors.explain.first_look import find_shared_causes
 from monitors.facts.citations import find_citations
@@ -108,8 +108,8 @@ def read_currency(fields: Fields) -> str | None:
 
 
 def read_domain(fields: Fields) -> Domain:
-    """Load the domain of the packs that the line names, or of the default packs."""
-    packs = read_texts(fields, "domains") if fields.get("domains") is not None else DEFAULT_DOMAINS
+    """Load the domain of the packs that the line names, or of the insurance pack."""
+    packs = read_texts(fields, "domains") if fields.get("domains") is not None else (INSURANCE,)
     if any("/" in pack for pack in packs):
         raise Unreadable("domains: expected names of packs that come with Lookout; a line cannot name a folder")
     try:

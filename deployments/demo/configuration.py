@@ -40,6 +40,7 @@ data_folder = "."
 url = "http://127.0.0.1:{port}"
 environment = "staging"
 suite = {suite}
+domains = ["health_insurance"]
 
 # Its bot names the clause for each answer; an answer without a clause is wrong.
 [targets.demo.graders]

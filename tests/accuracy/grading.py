@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
 from monitors.records.base import Language, Severity
@@ -14,7 +14,7 @@ from monitors.records.exchanges import Exchange, Timings
 from monitors.records.grades import Abstained, Judged
 from tests.accuracy.figure import Verdicts
 
-_GRADER = FactualGrader(GraderSettings(), load_domain())
+_GRADER = FactualGrader(GraderSettings(), load_domain((INSURANCE,)))
 _SOMETIME = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 from flows.nightly.grading import GradedTurn, TrafficGrader, judge_traffic
 from flows.runtime.judge import JudgePlan, open_judge
 from flows.verify.judging import JudgeQueue, PendingAnswer
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
@@ -331,7 +331,7 @@ def format_deploy(scope: JudgeScope) -> str:
 
 def count_open_demo_cases() -> tuple[int, int]:
     """How many answers of the demo without faults the rules leave open, of how many."""
-    panel = build_default_panel(GraderSettings(), load_domain())
+    panel = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
     exchanges = [(case, exchange(case, replies()[case.turns[-1]].text)) for case in suite()]
     return sum(is_open(assess(c, e, grade_exchange(panel, c, e))) for c, e in exchanges), len(exchanges)
 

@@ -26,7 +26,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders import golds
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
@@ -121,7 +121,7 @@ def variants(text: str) -> tuple[str, str]:
 
 
 def build_panel_work() -> Callable[[str], object]:
-    panel, case = build_default_panel(GraderSettings(), load_domain()), build_case()
+    panel, case = build_default_panel(GraderSettings(), load_domain((INSURANCE,))), build_case()
     return lambda text: grade_exchange(panel, case, build_exchange(text))
 
 

@@ -21,7 +21,7 @@ import time
 from collections.abc import Sequence
 from decimal import Decimal
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.gate.assess import assess
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
@@ -79,7 +79,7 @@ def build_pair(number: int) -> tuple[GoldCase, Exchange]:
 
 def count_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
     """What the plain graders do not settle."""
-    panel = build_default_panel(GraderSettings(), load_domain())
+    panel = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
     return [
         build_judge_case(case, came)
         for case, came in pairs

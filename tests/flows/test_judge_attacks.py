@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.gate.assess import assess
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
@@ -27,7 +27,7 @@ from tests.servers.anthropic_verdicts import RuleJudge
 from tests.tools.fences import unfenced
 
 ATTACKS = Path(__file__).parents[3] / "shared" / "data" / "judge" / "attacks.jsonl"
-PANEL = build_default_panel(GraderSettings(), load_domain())
+PANEL = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
 SHOWN_AT_LEAST = 12
 """Characters: shorter lines ("Yes", "Answer:") may stand in our own words too."""
 

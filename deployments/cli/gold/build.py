@@ -14,7 +14,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import JsonOption
 from flows.terminal import print_text, write_json
 from flows.waiting import show_waiting
-from monitors.domains.pack import DEFAULT_DOMAINS
+from monitors.domains.pack import INSURANCE
 from monitors.errors import GoldSetError
 from monitors.goldset.build.build import (
     BuildResult,
@@ -54,7 +54,7 @@ def build_command(
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Make cases of facts: each template asks each policy, the gold traces to field and clause."""
-    pack = domain or DEFAULT_DOMAINS[0]
+    pack = domain or INSURANCE
     schema = load_schema(pack)
     book = load_templates(schema, pack)
     with show_waiting(f"Building cases from {facts}"):

@@ -1,4 +1,4 @@
-"""Ask for, check and parse the four answers that ``lookout init`` needs.
+"""Ask for, check and parse the five answers that ``lookout init`` needs.
 
 An answer that is not accepted is refused with what would be; then the question is asked again. Secrets are refused
 without being repeated.
@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import ValidationError
 
+from monitors.domains.pack import DEFAULT_DOMAINS, list_packs
 from monitors.errors import ConfigError
 from monitors.judge.families import list_families, resolve_family
 from monitors.problems import URL_CREDENTIALS
@@ -37,6 +38,7 @@ class Answers(Record):
     """The answers. ``target`` holds the first three; without a ``channel`` a webhook's is taken, if any."""
 
     target: Target
+    domains: tuple[str, ...] = DEFAULT_DOMAINS
     channel: str | None = None
     by_webhook: bool = False
 
@@ -112,6 +114,16 @@ def parse_family(answer: str) -> str | None:
     return answer
 
 
+def parse_domains(answer: str) -> tuple[str, ...]:
+    """Parse the names of domain packs, with commas between them; empty for none. Raises `ConfigError`."""
+    if answer.lower() == NOWHERE:
+        return ()
+    packs = tuple(dict.fromkeys(name.strip() for name in answer.split(",")))
+    if unknown := [name for name in packs if name not in list_packs()]:
+        raise ConfigError(f"{unknown[0]!r} is not a domain pack: {', '.join(list_packs())}")
+    return packs
+
+
 def parse_channel(answer: str) -> str | None:
     """Parse a channel's id or name (with ``#``); ``None`` for no channel or a webhook's. Raises `ConfigError`."""
     if answer.lower() in {NOWHERE, WEBHOOK}:
@@ -157,6 +169,14 @@ FAMILY: Final = InitQuestion(
     parse_family,
     UNKNOWN,
 )
+DOMAINS: Final = InitQuestion(
+    "--domains",
+    "What does it talk about?",
+    "general (any shop or service) or health_insurance, several with a comma between them, or none; graders read "
+    "an answer's figures in the words of this trade",
+    parse_domains,
+    ",".join(DEFAULT_DOMAINS),
+)
 CHANNEL: Final = InitQuestion(
     "--slack-channel",
     "Where do you want to receive alerts?",
@@ -165,11 +185,11 @@ CHANNEL: Final = InitQuestion(
     parse_channel,
     NOWHERE,
 )
-QUESTIONS: Final = (TARGET, ENVIRONMENT, FAMILY, CHANNEL)
+QUESTIONS: Final = (TARGET, ENVIRONMENT, FAMILY, DOMAINS, CHANNEL)
 
 
-OPENING: Final = "Press Enter to accept the value in brackets. Press Ctrl-C to change nothing."
-_COUNTED: Final = ("", "One question.", "Two questions.", "Three questions.", "Four questions.")
+OPENING: Final = "Enter takes what is in brackets, Ctrl-C leaves everything as it is."
+_COUNTED: Final = ("", "One question.", "Two questions.", "Three questions.", "Four questions.", "Five questions.")
 
 
 class Prompter:
@@ -195,7 +215,7 @@ class Prompter:
         self._is_typed = is_typed
 
     def answers(self) -> Answers:
-        """Ask for all four answers. Raises `ConfigError` for a wrong flag before asking, or when input ends."""
+        """Ask for all answers. Raises `ConfigError` for a wrong flag before asking, or when input ends."""
         for question in QUESTIONS:
             self._check_given(question)
         open_questions = [question for question in QUESTIONS if question.flag not in self._given]
@@ -209,7 +229,12 @@ class Prompter:
         }
         target = parse_target(answers[TARGET.flag]).model_copy(update=updates)
         channel = answers[CHANNEL.flag]
-        return Answers(target=target, channel=parse_channel(channel), by_webhook=channel.lower() == WEBHOOK)
+        return Answers(
+            target=target,
+            domains=parse_domains(answers[DOMAINS.flag]),
+            channel=parse_channel(channel),
+            by_webhook=channel.lower() == WEBHOOK,
+        )
 
     def _check_given(self, question: InitQuestion) -> None:
         if (answer := self._given.get(question.flag)) is not None:

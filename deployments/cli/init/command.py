@@ -1,4 +1,4 @@
-"""``lookout init``: ask four questions, and write the files to start with."""
+"""``lookout init``: ask five questions, and write the files to start with."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from flows.terminal import write_json, write_note
 from flows.terminal_console import make_terminal_console, print_wrapped
 from flows.waiting import show_waiting
 from monitors.config.file import load_config
+from monitors.domains.pack import list_packs
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
 from monitors.records.base import Record
@@ -69,6 +70,9 @@ def init_command(
     model_family: Annotated[
         str | None, typer.Option(help="the family or name of the model that answers, or unknown")
     ] = None,
+    domains: Annotated[
+        str | None, typer.Option(help="what it talks about: general, health_insurance, or none")
+    ] = None,
     slack_channel: Annotated[
         str | None, typer.Option(help="the channel for alerts: #name, a channel id, webhook, or none")
     ] = None,
@@ -82,7 +86,7 @@ def init_command(
     force: Annotated[bool, typer.Option("--force", help="rename existing files to FILE.old")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the written files as JSON")] = False,
 ) -> ExitCode:
-    """Ask four questions; write a lookout.toml, a first suite, and what to enter where deploys are reported."""
+    """Ask five questions; write a lookout.toml, a first suite, and what to enter where deploys are reported."""
     from flows.runtime.secrets import get_environment as variables  # duckdb
 
     check_driver(driver)
@@ -92,6 +96,7 @@ def init_command(
         "--target": target,
         "--environment": environment,
         "--model-family": model_family,
+        "--domains": domains,
         "--slack-channel": slack_channel,
     }
     options = {flag: answer for flag, answer in flags.items() if answer is not None}
@@ -127,9 +132,11 @@ def read_stored_answers(config_path: Path, address: str) -> dict[str, str]:
     target = next((target for target in config.targets.values() if address in {target.url, target.space}), None)
     if target is None:
         return {}
+    own_packs = set(target.domains) - set(list_packs())
     return {
         "--environment": target.environment.value,
         "--model-family": target.model_family or UNKNOWN,
+        **({} if own_packs else {"--domains": ",".join(target.domains) or NOWHERE}),
         "--slack-channel": config.alerts.slack_channel or NOWHERE,
     }
 

@@ -30,7 +30,8 @@ _CONFIG: Final = """\
 {where}
 environment = "{environment}"
 {family}
-suite = "suite.jsonl"  # examples for any chat: replace them with questions whose right answer you know
+domains = {domains}  # what it talks about: docs/domains.md
+suite = "suite.jsonl"  # examples that fit any chat: replace them with questions whose right answer you know
 
 [targets.{name}.graders]
 citation_required = false  # true: an answer that does not name its source is wrong
@@ -149,6 +150,7 @@ def format_files(answers: Answers, probe: str = "") -> Mapping[str, str]:
         where=f"space = {space}" if target.space else f"url = {_quote_toml(target.url or '')}",
         environment=target.environment.value,
         family=f"model_family = {_quote_toml(target.model_family)}" if target.model_family else _NO_FAMILY,
+        domains=json.dumps(answers.domains),
         probe=f"[targets.{name}.probe]\n{probe}\n" if probe else "",
         judge=_format_judge(target.model_family),
         channel=_format_channel(answers),

@@ -259,7 +259,7 @@ lookout: {folder}/mine.jsonl holds no case; write one JSON object a line, or nam
             typed="lookout nightly",
             seen="lookout: lookout.toml: there is no such file; `lookout init` makes one, --config names another",
             code=2,
-            to_do="`lookout init` asks four questions. `lookout demo` and `lookout doctor URL` need no file.",
+            to_do="`lookout init` asks five questions. `lookout demo` and `lookout doctor URL` need no file.",
         ),
         Mistake(
             title="A key is misspelt",

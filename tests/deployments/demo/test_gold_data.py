@@ -9,7 +9,7 @@ import pytest
 from deployments.demo.bot import Bot
 from deployments.demo.policies import HERE, load_policies, load_vocabulary
 from flows.goldset.mutation_testing import explain_gold_failure
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify_language
 from monitors.facts.similarity import find_missing_quantities, list_quantity_differences
@@ -25,7 +25,7 @@ from tests.builders import exchange
 ADVERSARIAL = load_suite(HERE / "gold" / "adversarial.jsonl").cases
 TRIPLES = load_suite(HERE / "gold" / "triples.jsonl").cases
 DEMO = load_suite(HERE / "suraksha.jsonl").cases
-PANEL = build_default_panel(GraderSettings(), load_domain())
+PANEL = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
 BOOK = load_policies()
 CLASSES = {"out_of_corpus", "out_of_policy_type", "comparison", "hinglish", "code_switched"}
 

@@ -8,7 +8,7 @@ from functools import cache
 from deployments.demo.bot import Bot
 from deployments.demo.faults import NoFaults, PlantedFaults
 from deployments.demo.policies import HERE, load_policies, load_vocabulary
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.explain.first_look import find_shared_causes
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
@@ -20,7 +20,7 @@ from monitors.records.exchanges import Exchange, Timings
 from monitors.records.grades import Assessment, CaseOutcome, FailureKind
 
 SUITE = load_suite(HERE / "suraksha.jsonl")
-PANEL = build_default_panel(GraderSettings(), load_domain())
+PANEL = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
 
 OLDER_EDITION = (
     "suraksha-family-shield::ped-waiting::en",

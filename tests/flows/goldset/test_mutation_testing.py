@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from flows.goldset.mutation_testing import count_mutants, find_siblings, grade_mutants, grade_right_reply
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.goldset.build.build import build_cases, load_templates
 from monitors.goldset.build.sheets import load_schema, read_sheets
 from monitors.goldset.load import load_suite
@@ -18,7 +18,7 @@ from monitors.mutations.mutants import MutationOperator
 from monitors.records.base import Language, Severity
 from tests.monitors.goldset.gold_cases import case_of
 
-PANEL = build_default_panel(GraderSettings(), load_domain())
+PANEL = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
 PACK = "health_insurance"
 DEMO = load_suite(Path(__file__).parents[3] / "deployments" / "demo" / "suraksha.jsonl").cases
 REAL = Path(__file__).parents[4] / "shared" / "data" / "seed_app" / "policy_facts.jsonl"

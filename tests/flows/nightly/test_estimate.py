@@ -9,7 +9,7 @@ import pytest
 from flows.nightly.estimate import NightlyEstimates, update_drift
 from flows.nightly.grading import TrafficGrader, build_turn_id, judge_traffic
 from flows.runtime.judge import JudgePlan
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel
 from monitors.graders.traffic_panel import TrafficPanel
@@ -76,7 +76,7 @@ def grader_of(severity: Severity, gold: tuple[GoldCase, ...] = ()) -> TrafficGra
         TrafficPanel(settings),
         severity=severity,
         gold_cases=gold,
-        gold_panel=build_default_panel(settings, load_domain()),
+        gold_panel=build_default_panel(settings, load_domain((INSURANCE,))),
     )
 
 

@@ -43,8 +43,8 @@ def test_the_page_names_every_pack_and_every_key():
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE.split("## Write your own")[0], re.MULTILINE)) == set(PACKS)
     keys = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", PAGE.split("## Write your own")[1], re.MULTILINE)
     assert {key.strip("`") for row in keys for key in row.split(", ")} == set(DomainVocabulary.model_fields)
-    assert "`health_insurance`" in PAGE.split("Without `domains`")[1][:60]
-    assert DEFAULT_DOMAINS == ("health_insurance",)
+    assert "`general`" in PAGE.split("Without `domains`")[1][:60]
+    assert DEFAULT_DOMAINS == ("general",)
 
 
 def test_the_vocabulary_of_the_page_loads(tmp_path):

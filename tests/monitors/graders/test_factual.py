@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
 from monitors.records.base import Language, Severity
@@ -29,7 +29,7 @@ def grade(question: str, gold: str, reply: str, **more: object) -> Judged | Abst
         asked_at=datetime(2026, 1, 1, tzinfo=UTC),
         timings=Timings(total_ms=1),
     )
-    return FactualGrader(GraderSettings(), load_domain()).grade(case, exchange)
+    return FactualGrader(GraderSettings(), load_domain((INSURANCE,))).grade(case, exchange)
 
 
 def name_outcome(verdict: Judged | Abstained) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.errors import JudgeUnavailable
 from monitors.gate.assess import assess
 from monitors.graders.base import GraderSettings
@@ -23,7 +23,7 @@ from tests.builders import exchange, gold_case
 from tests.monitors.gate.runs import report
 from tests.tiers import scale_examples
 
-PANEL = build_default_panel(GraderSettings(), load_domain())
+PANEL = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
 
 
 class Breaking:
@@ -62,7 +62,7 @@ def test_answers_without_a_citation_duty_are_not_checked(required, text, passed,
     """An answer without a source is right where none is asked for, and no metric says that sources were checked."""
     case = gold_case()
     came = exchange(case, f"The waiting period is {text} from the start.")
-    panel = build_default_panel(GraderSettings(citation_required=required), load_domain())
+    panel = build_default_panel(GraderSettings(citation_required=required), load_domain((INSURANCE,)))
     found = assess(case, came, grade_exchange(panel, case, came))
     assert (found.outcome is CaseOutcome.CORRECT) is (not required)
     run_report = report([CaseResult(case=case, result=came, assessment=found)])
@@ -110,7 +110,7 @@ def test_a_pattern_that_cannot_work_is_refused_with_its_text(pattern: str) -> No
 
 def test_settings_reach_their_graders() -> None:
     panel = build_default_panel(
-        GraderSettings(account_patterns=(r"ZQ-\d+",), citation_required=False), load_domain()
+        GraderSettings(account_patterns=(r"ZQ-\d+",), citation_required=False), load_domain((INSURANCE,))
     )
     case = gold_case()
     failed = [

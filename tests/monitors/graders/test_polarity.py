@@ -2,7 +2,7 @@
 
 import pytest
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.facts.text import normalise, tokenise
 from monitors.graders.polarity import (
     Polarity,
@@ -13,7 +13,7 @@ from monitors.graders.polarity import (
     read_question,
 )
 
-INSURANCE = load_domain()
+INSURANCE = load_domain((INSURANCE,))
 COSMETIC = "Is cosmetic surgery covered?"
 
 

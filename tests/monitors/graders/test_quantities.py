@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
 from monitors.records.base import Language, Severity
@@ -35,7 +35,9 @@ def an_exchange(text: str, **more: object) -> Exchange:
 
 
 def graded(question: str, gold: str, reply: str, **more: object) -> Judged | Abstained:
-    return FactualGrader(GraderSettings(), load_domain()).grade(a_case(question, gold, **more), an_exchange(reply))
+    return FactualGrader(GraderSettings(), load_domain((INSURANCE,))).grade(
+        a_case(question, gold, **more), an_exchange(reply)
+    )
 
 
 def name_outcome(grade: Judged | Abstained) -> str:
@@ -305,7 +307,9 @@ def test_evidence_points_at_the_figure():
     """The span leads to the words in the reply, here the wire's."""
     wire = WirePayload(url="http://localhost/answer", text="It is two years.")
     exchange = an_exchange("hidden", wire=wire, graded_channel=Channel.WIRE)
-    grade = FactualGrader(GraderSettings(), load_domain()).grade(a_case(WAITING, "a wait of 24 months"), exchange)
+    grade = FactualGrader(GraderSettings(), load_domain((INSURANCE,))).grade(
+        a_case(WAITING, "a wait of 24 months"), exchange
+    )
     assert isinstance(grade, Judged)
     (span,) = grade.evidence
     assert span.where == Channel.WIRE
@@ -315,7 +319,7 @@ def test_evidence_points_at_the_figure():
 @given(st.text(), st.text(min_size=1))
 def test_it_never_raises(reply: str, gold: str):
     grade = (
-        FactualGrader(GraderSettings(), load_domain()).grade(a_case(WAITING, gold), an_exchange(reply))
+        FactualGrader(GraderSettings(), load_domain((INSURANCE,))).grade(a_case(WAITING, gold), an_exchange(reply))
         if _is_valid(gold, reply)
         else None
     )

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.facts.text import normalise
 from monitors.goldset.lines import Unusable, parse_case_object
 from monitors.graders.base import GraderSettings
@@ -74,7 +74,7 @@ def test_the_evidence_stands_where_the_phrase_does() -> None:
 
 
 def test_only_a_case_that_has_sayings_is_graded_by_them() -> None:
-    panel = build_default_panel(GraderSettings(), load_domain())
+    panel = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
     for case, graded in ((gold_case(), False), (gold_case(must_say=("24",)), True)):
         names = [one.grader for one in grade_exchange(panel, case, exchange(case))]
         assert ("sayings" in names) is graded

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.gate.assess import assess
 from monitors.goldset.lines import parse_case_object
 from monitors.graders.base import GraderSettings, TriageSettings
@@ -51,7 +51,7 @@ def graded(
         run_id="r", case_id=about.id, turns=about.turns, visible_text=report, asked_at=datetime(2026, 1, 2, tzinfo=UTC),
         timings=Timings(total_ms=1), evidence=Evidence(steps=taken),
     )  # fmt: skip
-    panel = build_default_panel(GraderSettings(triage=settings or TriageSettings()), load_domain())
+    panel = build_default_panel(GraderSettings(triage=settings or TriageSettings()), load_domain((INSURANCE,)))
     return assess(about, said, grade_exchange(panel, about, said))
 
 
@@ -66,7 +66,9 @@ def asked(*questions: tuple[str, str | None]) -> Assessment:
         run_id="r", case_id=about.id, turns=about.turns, visible_text=GOOD, asked_at=datetime(2026, 1, 2, tzinfo=UTC),
         timings=Timings(total_ms=1), evidence=Evidence(questions=stopped),
     )  # fmt: skip
-    return assess(about, said, grade_exchange(build_default_panel(GraderSettings(), load_domain()), about, said))
+    return assess(
+        about, said, grade_exchange(build_default_panel(GraderSettings(), load_domain((INSURANCE,))), about, said)
+    )
 
 
 def test_a_question_that_the_issue_answers_is_a_wasted_step():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.graders.base import GraderSettings
 from monitors.graders.conduct import RefusalGrader
 from monitors.graders.factual import FactualGrader
@@ -12,7 +12,7 @@ from monitors.records.base import Language
 from monitors.records.grades import Judged
 from tests.builders import exchange, gold_case
 
-FACTUAL = FactualGrader(GraderSettings(), load_domain())
+FACTUAL = FactualGrader(GraderSettings(), load_domain((INSURANCE,)))
 
 
 @pytest.mark.parametrize(

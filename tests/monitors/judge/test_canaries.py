@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.factual import FactualGrader
@@ -78,7 +78,7 @@ def test_our_own_steering_is_steering_to_the_precheck_and_never_reaches_a_right_
 def test_every_case_of_the_demo_gives_both_and_the_plain_graders_agree_where_they_can_read():
     """A second opinion without a model: no right canary fails, no wrong one passes, and most are judged."""
     suite = load_suite(Path(__file__).parents[3] / "deployments" / "demo" / "suraksha.jsonl")
-    grader, judged = FactualGrader(GraderSettings(), load_domain()), 0
+    grader, judged = FactualGrader(GraderSettings(), load_domain((INSURANCE,))), 0
     for case in suite.cases:
         for canary in make_canaries([case], count=2, seed="s"):
             if canary.operator in MISPLACED:

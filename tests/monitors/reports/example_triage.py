@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from monitors.domains.pack import load_domain
+from monitors.domains.pack import INSURANCE, load_domain
 from monitors.gate.assess import assess
 from monitors.gate.compare import build_baseline
 from monitors.gate.evaluate import RunFacts, evaluate
@@ -271,7 +271,7 @@ def result_of(one: Written) -> CaseResult:
         app_path=None,
         app_version="2026.11.3",
     )
-    grades = grade_exchange(build_default_panel(GraderSettings(), load_domain()), one.case, came)
+    grades = grade_exchange(build_default_panel(GraderSettings(), load_domain((INSURANCE,))), one.case, came)
     if one.rating:
         grades = (*grades, rated(one))
     return CaseResult(case=one.case, result=came, assessment=assess(one.case, came, grades))

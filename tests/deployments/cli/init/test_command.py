@@ -14,6 +14,7 @@ import pytest
 
 from monitors.config.file import load_config
 from tests import fork_server
+from tests.flows.chat import Chat
 from tests.flows.few_cases import BY_API
 from tests.in_process import run_in_process
 from tests.servers.api_key_check import Keyed
@@ -58,8 +59,10 @@ def _read(screen):
         return b""
 
 
-def test_in_a_terminal_four_answers_make_a_beginning_and_a_bad_one_is_asked_again(tmp_path, snapshot):
-    code, shown = in_a_terminal(tmp_path, "example.com/chat", "https://example.com/chat", "", "llama", "#alerts")
+def test_in_a_terminal_five_answers_make_a_beginning_and_a_bad_one_is_asked_again(tmp_path, snapshot):
+    code, shown = in_a_terminal(
+        tmp_path, "example.com/chat", "https://example.com/chat", "", "llama", "", "#alerts"
+    )
     assert code == 0, shown
     assert without_paths(shown, tmp_path) == snapshot
     assert names(tmp_path) == sorted(WRITTEN)
@@ -69,12 +72,45 @@ def test_in_a_terminal_four_answers_make_a_beginning_and_a_bad_one_is_asked_agai
 
 
 def test_answers_come_from_a_pipe_too_and_json_stands_alone_on_standard_output(tmp_path):
-    done = init(tmp_path, "--json", stdin="acme/bot\n\n\n\n")
+    done = init(tmp_path, "--json", stdin="acme/bot\n\n\n\n\n")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert (report["target"], report["moved_aside"]) == ("bot", [])
     assert report["questions"] == len((tmp_path / "suite.jsonl").read_text(encoding="utf-8").splitlines())
     assert "1. " in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("answer", "domains"),
+    [("", ("general",)), ("health_insurance, general", ("health_insurance", "general")), ("none", ())],
+)
+def test_what_the_application_talks_about_is_asked_and_written(tmp_path, answer, domains):
+    done = init(tmp_path, stdin=f"acme/bot\n\n\nparcels\n{answer}\n\n")
+    assert done.returncode == 0, done.stderr
+    assert "'parcels' is not a domain pack: general, health_insurance" in done.stderr
+    assert load_config(tmp_path / "lookout.toml").target("bot").domains == domains
+
+
+@pytest.mark.prefect
+def test_a_parcel_service_is_not_read_as_a_health_insurer(tmp_path, lookout):
+    """Three days for a return are no answer about a delivery, and "deliver" answers yes or no."""
+    asked = {
+        "How long does delivery take?": ("3 days", "You can return items within 3 days."),
+        "Do you deliver on Sundays?": ("No", "We do not deliver on Sundays."),
+    }
+    with Chat() as chat:
+        assert lookout("init", "--yes", "--target", f"{chat.url}/chat", cwd=tmp_path).returncode == 0
+        rows = [
+            {"id": question[-5:-1], "question": question, "gold": gold, "severity": 2}
+            for question, (gold, _) in asked.items()
+        ]
+        (tmp_path / "suite.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        chat.by_question = {question: answer for question, (_, answer) in asked.items()}
+        done = lookout("verify", "bot", cwd=tmp_path)
+    (path,) = tmp_path.glob(".lookout/**/results.json")
+    cases = json.loads(path.read_text(encoding="utf-8"))["cases"]
+    outcomes = {result["case"]["id"]: result["assessment"]["outcome"] for result in cases}
+    assert outcomes == {"take": "ungraded", "days": "correct"}, done.stdout
 
 
 def test_when_the_input_ends_nothing_is_written(tmp_path, snapshot):
@@ -87,7 +123,7 @@ def test_when_the_input_ends_nothing_is_written(tmp_path, snapshot):
 @pytest.mark.parametrize("there", WRITTEN)
 def test_a_file_that_exists_is_an_error_before_anything_is_asked(tmp_path, there):
     (tmp_path / there).write_text("mine", encoding="utf-8")
-    done = init(tmp_path, stdin="acme/bot\n\n\n\n")
+    done = init(tmp_path, stdin="acme/bot\n\n\n\n\n")
     assert (done.returncode, done.stdout) == (2, "")
     assert there in done.stderr
     assert "1. What" not in done.stderr
@@ -153,7 +189,7 @@ def test_doctor_and_verify_work_with_what_it_wrote(tmp_path, lookout, clean_spac
 
 
 def test_given_options_are_not_counted_and_a_webhook_is_an_answer(tmp_path, snapshot):
-    done = init(tmp_path, "--target", "acme/bot", stdin="\n\nwebhook\n")
+    done = init(tmp_path, "--target", "acme/bot", stdin="\n\n\nwebhook\n")
     assert done.returncode == 0, done.stderr
     assert without_paths(done.stderr + done.stdout, tmp_path) == snapshot
     assert "SLACK_WEBHOOK_URL" in (tmp_path / "lookout.toml").read_text(encoding="utf-8")
@@ -163,6 +199,7 @@ def test_a_key_comes_first_the_judge_last_and_again_asks_nothing_that_is_known(t
     """An API that wants a key: the printed command, typed as it is, takes the rest from lookout.toml."""
     with Keyed("Authorization", "Bearer 1234567890abcdef") as server:
         options = ("--target", f"{server.url}/json", "--environment", "production", "--model-family", "llama")
+        options += ("--domains", "general")
         done = init(tmp_path, *options, "--slack-channel", "none", "--json")
         assert done.returncode == 0, done.stderr
         steps = [step["command"] for step in json.loads(done.stdout)["next"]]

@@ -176,7 +176,7 @@ def asked(*lines: str, take_defaults: bool = False, **given: str) -> tuple[Answe
 
 
 def test_a_wrong_answer_is_asked_again_with_what_is_accepted():
-    answers, said = asked("bot", "https://example.com", "", "PRODUCTION", "", "#x")
+    answers, said = asked("bot", "https://example.com", "", "PRODUCTION", "", "", "#x")
     assert answers.target.environment.value == "staging"  # the empty line: PRODUCTION answers the next question
     assert said.count("accepted: ") == 2  # for "bot", and for "PRODUCTION" as a model
     assert "names no family" in said
@@ -184,7 +184,9 @@ def test_a_wrong_answer_is_asked_again_with_what_is_accepted():
 
 
 def test_values_on_the_command_line_are_not_asked():
-    answers, said = asked("llama", target="acme/bot", environment="production", slack_channel="none")
+    answers, said = asked(
+        "llama", target="acme/bot", environment="production", domains="none", slack_channel="none"
+    )
     assert said.count("   > ") == 1
     assert answers.target.model_family == "llama"
 
@@ -203,4 +205,4 @@ def test_a_wrong_flag_is_an_error_before_anything_is_asked():
 
 def test_when_answers_run_out_it_says_which_is_missing():
     with pytest.raises(ConfigError, match="--slack-channel"):
-        asked("acme/bot", "staging", "llama")
+        asked("acme/bot", "staging", "llama", "general")
