@@ -25,13 +25,18 @@ from monitors.alerts.observe import ObservationContext, fingerprint, observe_mon
 from monitors.alerts.resolve import ResolutionScope
 from monitors.errors import WarehouseError
 from monitors.records.incidents import Alert, Capability, IncidentKind, Observation, RunSummary
-from warehouse.queries.incidents import find_alerts_to_send_again, find_latest_alerts
+from warehouse.queries.incidents import find_latest_alerts, find_printed, find_refused, is_waiting
 from warehouse.queries.outbox import open_incident_book
 
 ALERT_REFUSED: Final = "AlertRefused"
 """The name of the fault of a delivery path that refuses every message until a person fixes it."""
 REFUSAL_RETRY_AFTER: Final = timedelta(seconds=10)
 """The next run tries a refused message again, not the run whose message was refused."""
+REFUSAL_VISIT_INTERVAL: Final = timedelta(hours=1)
+"""How often jobs that run every minute try a refused message again: each try is one more message in the store."""
+MAX_REFUSED_AGE: Final = timedelta(days=30)
+"""What was refused earlier is not sent any more: nobody looks for it."""
+RETRY_AFTER: Final = timedelta(seconds=60)
 
 WAREHOUSE: Final = "warehouse"
 """The subject of messages about the warehouse, instead of a target's name."""
@@ -53,6 +58,13 @@ async def notify(
     the monitor. Open incidents that reached nobody are sent once more, unless the run is still under way.
     """
     alerts = await asyncio.to_thread(record_alerts, notifier, observations, summary, scope)
+    await _deliver(notifier)
+    await report_load_errors(notifier)
+    return alerts
+
+
+async def _deliver(notifier: Notifier) -> None:
+    """Send what waits in the outbox. A refusal is a fault of the monitor; the next message sent resolves it."""
     report = await send_outbox(notifier)
     if report.refusals:
         context = ObservationContext(
@@ -67,8 +79,6 @@ async def notify(
             await resolve_incidents(
                 notifier, {compute_refusal_fingerprint(notifier.target): None}, began_at=notifier.now()
             )
-    await report_load_errors(notifier)
-    return alerts
 
 
 async def report_load_errors(notifier: Notifier) -> None:
@@ -95,7 +105,7 @@ def record_alerts(
 ) -> tuple[Alert, ...]:
     """Run all stages except sending: apply actions, then decide, group, refer and record under one lock."""
     silences = apply_actions(notifier.actions).silences
-    undelivered = _read_alerts_to_send_again(notifier)
+    undelivered, refused = _read_printed(notifier), _read_refused(notifier)
     sent: Mapping[str, str] = {}
     if any(observation.cases_with_alerts for observation in observations):
         with suppress(WarehouseError):  # a gate's message then names its cases without their alerts
@@ -109,6 +119,7 @@ def record_alerts(
             scope=scope,
             silences=silences,
             undelivered=undelivered,
+            refused=refused,
             under_way=summary.under_way,
         )
         alerts = group_items(
@@ -119,7 +130,7 @@ def record_alerts(
             summary=summary.fill_from(RunSummary(production=notifier.production)),
         )
         evidence = f"{socket.gethostname()}:{notifier.store.database.file.parent}"
-        alerts = add_references(alerts, undelivered=undelivered, sent=sent, evidence=evidence)
+        alerts = add_references(alerts, undelivered={**undelivered, **refused}, sent=sent, evidence=evidence)
         book.record(decision.changed, alerts)
     return alerts
 
@@ -138,13 +149,14 @@ async def resolve_incidents(
         return ()
     alerts = await asyncio.to_thread(_record_endings, notifier, endings, began_at)
     if alerts:
-        await send_outbox(notifier)
+        await _deliver(notifier)
     return alerts
 
 
 def _record_endings(notifier: Notifier, endings: Mapping[str, str | None], began_at: datetime) -> tuple[Alert, ...]:
     """Decide, group and record each ending separately: together they would become one message."""
     alerts: list[Alert] = []
+    refused = _read_refused(notifier)
     with open_incident_book(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
         for key, text in endings.items():
             incident = book.incidents.get(key)
@@ -163,7 +175,9 @@ def _record_endings(notifier: Notifier, endings: Mapping[str, str | None], began
                 owner=incident.owner,
                 text=text,
             )
-            decision = decide({key: incident}, (), now=now, settings=notifier.settings, scope=scope)
+            decision = decide(
+                {key: incident}, (), now=now, settings=notifier.settings, scope=scope, refused=refused
+            )
             grouped = group_items(
                 decision.items,
                 target=notifier.target,
@@ -177,27 +191,59 @@ def _record_endings(notifier: Notifier, endings: Mapping[str, str | None], began
 
 
 async def send_alerts_again(notifier: Notifier) -> tuple[Alert, ...]:
-    """Send the alerts of open incidents that reached nobody, if a delivery path to people exists now."""
-    if not await asyncio.to_thread(_read_alerts_to_send_again, notifier):
-        return ()
-    return await notify(notifier, ())
+    """Send the alerts of incidents that reached nobody, if a delivery path to people exists now."""
+    is_any = await asyncio.to_thread(lambda: {**_read_printed(notifier), **_read_refused(notifier)})
+    return await notify(notifier, ()) if is_any else ()
 
 
-def _read_alerts_to_send_again(notifier: Notifier) -> Mapping[str, Alert]:
-    """Read the last alerts about open incidents that were only printed or refused, by fingerprint.
+async def send_waiting_alerts(notifier: Notifier) -> None:
+    """Send alerts that a killed run recorded but did not send; for jobs that run every minute.
 
-    The result is empty without a delivery path to people. It excludes the fault about a refusal itself, which ends
-    as soon as a message goes out.
+    It skips alerts that were tried a moment ago: while Slack is down, not every poll tries again. Every hour it
+    tries what Slack refused for good, about any target.
+    """
+    now = notifier.now()
+    if await asyncio.to_thread(is_waiting, notifier.store, now - RETRY_AFTER, now):
+        await _deliver(notifier)
+    if notifier.sender.notifies:
+        since, tried_before = now - MAX_REFUSED_AGE, now - REFUSAL_VISIT_INTERVAL
+        refused = await asyncio.to_thread(find_refused, notifier.store, since=since, tried_before=tried_before)
+        run_id = f"{notifier.run_id}-{now:%Y%m%dT%H%M}"  # a second try by this process is another message
+        for target in refused:
+            await send_alerts_again(replace(notifier, target=target, run_id=run_id))
+
+
+def _read_printed(notifier: Notifier) -> Mapping[str, Alert]:
+    """Read the last alerts about open incidents that were only printed, by fingerprint.
+
+    The result is empty without a delivery path to people.
     """
     if not notifier.sender.notifies:
         return {}
     try:
-        tried_before = notifier.now() - REFUSAL_RETRY_AFTER
-        undelivered = find_alerts_to_send_again(notifier.store, notifier.target, tried_before=tried_before)
+        return find_printed(notifier.store, notifier.target)
     except WarehouseError:
         return {}  # the next notification finds them
-    refusal = compute_refusal_fingerprint(notifier.target)
-    return {key: alert for key, alert in undelivered.items() if key != refusal}
+
+
+def _read_refused(notifier: Notifier) -> Mapping[str, Alert]:
+    """Read the last alerts about incidents that every delivery path refused, by fingerprint.
+
+    The fault about the refusals ends as soon as a message goes out. Its own message is only included when it is the
+    only one: it then shows whether messages go out again.
+    """
+    if not notifier.sender.notifies:
+        return {}
+    now, target = notifier.now(), notifier.target
+    since, tried_before = now - MAX_REFUSED_AGE, now - REFUSAL_RETRY_AFTER
+    try:
+        refused = find_refused(notifier.store, target, since=since, tried_before=tried_before).get(target, {})
+        unresolved = {incident.fingerprint for incident in notifier.store.open_incidents(target)}
+    except WarehouseError:
+        return {}  # as above
+    refusal = compute_refusal_fingerprint(target)
+    others = {key: alert for key, alert in refused.items() if key != refusal}
+    return others or {key: alert for key, alert in refused.items() if key in unresolved}
 
 
 def compute_refusal_fingerprint(target: str) -> str:

@@ -13,14 +13,12 @@ from monitors.alerts.sender import REFUSED_PREFIX
 from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
 from monitors.records.base import Record
 from monitors.records.incidents import THREAD_REASONS, Alert, DeliveryStatus, Receipt
-from warehouse.queries.incidents import is_waiting
 from warehouse.queries.outbox import claim_alerts, open_incident_book, record_receipt
 
 MAX_SENT_AT_ONCE = 20
 MAX_FAILURES_IN_A_ROW = 2
 """After so many failures Slack counts as down and the rest waits: a hung Slack costs a flow two sends, not twenty.
 A single failure may be the fault of its message and does not stop the others."""
-RETRY_AFTER = timedelta(seconds=60)
 LEASE = timedelta(seconds=90)
 """Longer than one send with its retries, so that no second worker sends the same message. Each message is claimed
 just before it is sent. The lease of a worker of this machine ends when the worker has ended."""
@@ -98,13 +96,3 @@ def _store_thread(notifier: Notifier, alert: Alert, receipt: Receipt) -> None:
             )
     except WarehouseBusy:
         return  # the next message about them begins a new thread: a nuisance, not a loss
-
-
-async def send_waiting_alerts(notifier: Notifier) -> None:
-    """Send alerts that a killed run recorded but did not send; for jobs that run every minute.
-
-    It skips alerts that were tried a moment ago: while Slack is down, not every poll tries again.
-    """
-    now = notifier.now()
-    if await asyncio.to_thread(is_waiting, notifier.store, now - RETRY_AFTER, now):
-        await send_outbox(notifier)

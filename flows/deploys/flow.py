@@ -31,8 +31,7 @@ from pydantic import Field, ValidationError
 
 from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_faults
 from flows.alerting.notifier import Notifier
-from flows.alerting.pipeline import report_load_errors
-from flows.alerting.send import send_waiting_alerts
+from flows.alerting.pipeline import report_load_errors, send_waiting_alerts
 from flows.clock import utc_now
 from flows.data_folder import open_store
 from flows.deploys.github_deployments import find_deployed_commit, select_polled_triggers

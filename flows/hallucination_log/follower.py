@@ -16,8 +16,7 @@ from typing import Final
 
 from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_faults, resolve_other_faults
 from flows.alerting.notifier import Notifier
-from flows.alerting.pipeline import notify, report_load_errors
-from flows.alerting.send import send_waiting_alerts
+from flows.alerting.pipeline import notify, report_load_errors, send_waiting_alerts
 from flows.clock import utc_now
 from flows.hallucination_log.encoder_pool import EncoderPool
 from flows.hallucination_log.line_encoder import MAX_ASIDE_SHOWN, EncodedLines, LineSettings

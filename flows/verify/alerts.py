@@ -354,6 +354,7 @@ REASON_WORDS: Final[dict[NotifyReason, str]] = {
     NotifyReason.REGRESSED: "back again",
     NotifyReason.WORSE: "worse",
     NotifyReason.OPEN_BEFORE: "open before Slack could be reached",
+    NotifyReason.MISSED: "missed while Slack refused messages",
     NotifyReason.REMINDER: "still failing",
     NotifyReason.RECOVERED: "recovered",
 }

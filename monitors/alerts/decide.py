@@ -7,8 +7,9 @@
 ``last_notified_at`` is ``None`` while an alert about the incident is withheld (silenced or inhibited). The next
 observation that may send an alert sends it. An alert that was only printed to a terminal reached nobody: once Slack
 is reachable, an alert with the reason `open_before` is sent, even if the fault is not seen again. No recovery is
-sent for an incident that was never reported. A decision counts as sent: the caller stores state and message in one
-transaction, and delivery starts from the stored message.
+sent for an incident that was only printed. What Slack refused is sent once it works: what is open at severity 3 as
+`open_before`, the rest, also what is over, in one summary with the reason `missed`. A decision counts as sent: the
+caller stores state and message in one transaction, and delivery starts from the stored message.
 
 Silences mute an incident at a person's request. Inhibition mutes what an outage explains, so that an outage is one
 alert and not fifty. The reason for an alert is a value that is shown in the message and stored with it. A run that
@@ -26,7 +27,7 @@ from monitors.alerts.redact import redact
 from monitors.alerts.resolve import ResolutionScope, build_recovery
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import GRAVE_KINDS, format_ids
-from monitors.records.base import Record
+from monitors.records.base import Record, Severity
 from monitors.records.incidents import (
     Alert,
     AlertItem,
@@ -64,6 +65,7 @@ def decide(
     scope: ResolutionScope | None = None,
     silences: Sequence[Silence] = (),
     undelivered: Mapping[str, Alert] = MappingProxyType({}),
+    refused: Mapping[str, Alert] = MappingProxyType({}),
     under_way: bool = False,
 ) -> AlertDecision:
     """Fold ``observations`` into the ``previous`` incidents, by fingerprint, and decide which alerts to send.
@@ -71,8 +73,8 @@ def decide(
     ``previous`` holds at least the target's unresolved incidents, and those with the observations' fingerprints in
     any state. Without ``scope`` (the run is not finished) nothing is resolved. Idempotent: deciding again after the
     result was stored changes and sends nothing, so a repeated task sends no alert twice. ``undelivered`` are the
-    last alerts about open incidents that reached nobody; while a run is ``under_way`` they wait for its end, which
-    may resolve them.
+    last alerts about open incidents that were only printed, ``refused`` those about any incident that Slack
+    refused; while a run is ``under_way`` they wait for its end, which may resolve them.
     """
     # Of several observations of one fault the worst counts, the first of equally severe ones.
     worst: dict[str, Observation] = {}
@@ -111,10 +113,10 @@ def decide(
     # Alerts that reached nobody, unless someone was notified or acknowledged the incident since.
     unreported = {
         key: alert
-        for key, alert in undelivered.items()
+        for key, alert in {**undelivered, **refused}.items()
         if not under_way
         and (before := previous.get(key)) is not None
-        and before.state is IncidentState.OPEN
+        and (before.state is IncidentState.OPEN or (before.is_resolved and key in refused and key not in worst))
         and before.last_notified_at is not None
         and before.last_notified_at <= alert.created_at
     }
@@ -125,7 +127,7 @@ def decide(
         before, incident = previous.get(key), after[key]
         reason = find_notify_reason(before, incident, observation, now=now, settings=settings)
         if key in unreported:
-            reason = NotifyReason.OPEN_BEFORE
+            reason = _choose_late_reason(incident, is_refused=key in refused)
         if reason is None:
             continue
         if key in muted:
@@ -133,7 +135,9 @@ def decide(
                 after[key] = incident.withhold()
             continue
         incident = incident.notify(now, observation.failed_cases)
-        if incident.thread is None and reason is not NotifyReason.OPEN_BEFORE:
+        if key in unreported:
+            incident = incident.place_in_thread(None, None)
+        elif incident.thread is None:
             incident = _place_below_first_alert(incident, previous)
         new_cases, severity_before = (), None
         if before is not None and reason is NotifyReason.WORSE:
@@ -149,12 +153,14 @@ def decide(
             )
         )
     for key, alert in unreported.items():
-        if key in worst or key in endings or key in muted:
+        if key in worst or key in muted or (key in endings and key not in refused):
             continue
-        observation = _drop_right_cases(alert.find_item(key).observation, scope)
-        if observation is not None:
-            incident = after[key].notify(now, observation.failed_cases)
-            items.append(AlertItem(incident=incident, observation=observation, reason=NotifyReason.OPEN_BEFORE))
+        incident, observation = after[key], alert.find_item(key).observation
+        still_failing = observation if incident.is_resolved else _drop_right_cases(observation, scope)
+        if still_failing is not None:
+            incident = incident.notify(now, still_failing.failed_cases).place_in_thread(None, None)
+            reason = _choose_late_reason(incident, is_refused=key in refused)
+            items.append(AlertItem(incident=incident, observation=still_failing, reason=reason))
     items += [
         item.notify(now)
         for key, item in endings.items()
@@ -198,6 +204,12 @@ def find_notify_reason(
     interval = timedelta(hours=settings.reminder_interval_h)
     due = abs(now - after.last_notified_at) >= interval and after.kind not in EVENT_KINDS
     return NotifyReason.REMINDER if due else None
+
+
+def _choose_late_reason(incident: Incident, *, is_refused: bool) -> NotifyReason:
+    """Choose the reason of an alert that reached nobody: what is open at severity 3 is not part of the summary."""
+    is_grave = incident.severity is Severity.CRITICAL and not incident.is_resolved
+    return NotifyReason.MISSED if is_refused and not is_grave else NotifyReason.OPEN_BEFORE
 
 
 def _place_below_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:

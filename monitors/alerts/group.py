@@ -43,7 +43,8 @@ def group_items(
 
     First observations and regressions of one kind share a message. Worse faults, reminders and recoveries go to
     their thread. Incidents that were open before Slack was reachable are one message about the application and one
-    about the monitor; those that this run did not see are separate. Recoveries in the same thread share a message.
+    about the monitor; those that this run did not see are separate. So are the summaries of what Slack refused.
+    Recoveries in the same thread share a message.
     The id is computed from run and content, so that two workers with the same items build the same message. Within
     a message the worst comes first, then what is new, then by case.
     """
@@ -54,6 +55,8 @@ def group_items(
         thread, channel = incident.thread or "", incident.channel or ""
         if reason is NotifyReason.OPEN_BEFORE:
             key = subject, reason, "", "", item.observation.run_id != run_id
+        elif reason is NotifyReason.MISSED:
+            key = subject, reason, "", "", False
         elif reason is NotifyReason.RECOVERED:
             key = subject, reason, thread, channel, False
         else:
@@ -74,7 +77,7 @@ def group_items(
             target=target,
             run_id=run_id,
             created_at=now,
-            severity=max(item.incident.severity for item in members),
+            severity=ordered[0].incident.severity,
             reason=choose_reason(members),
             items=tuple(ordered),
         )
@@ -95,8 +98,10 @@ def add_references(
     for alert in alerts:
         # A fault that an earlier run saw has the scores and links of that run; none if several runs saw it.
         runs = {item.observation.run_id: item.incident.fingerprint for item in alert.items}
-        if alert.reason is NotifyReason.OPEN_BEFORE and alert.run_id not in runs:
-            earlier = undelivered[next(iter(runs.values()))] if len(runs) == 1 else RunSummary()
+        is_missed = alert.reason is NotifyReason.MISSED
+        if is_missed or (alert.reason is NotifyReason.OPEN_BEFORE and alert.run_id not in runs):
+            is_of_one_run = len(runs) == 1 and not is_missed
+            earlier = undelivered[next(iter(runs.values()))] if is_of_one_run else RunSummary()
             summary = RunSummary(
                 commit=alert.commit,
                 flat=earlier.flat,

@@ -58,6 +58,7 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
     NotifyReason.REMINDER: "Still failing: ",
     NotifyReason.RECOVERED: "",
     NotifyReason.OPEN_BEFORE: "",
+    NotifyReason.MISSED: "While Slack refused messages: ",
 }
 
 
@@ -137,7 +138,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     items = sort_one_of_each_first(alert.items)
     shown, unshown = items[:group_limit], items[group_limit:]
     is_drill, is_test = alert.kind is IncidentKind.DRILL, alert.target == TEST_TARGET
-    is_over = alert.reason is NotifyReason.RECOVERED or is_drill or is_test
+    is_over = alert.is_over or is_drill or is_test
     title, since = format_headline(alert), _format_since(alert)
 
     # Why it was sent; if a gate fails with more cases, which those are.
@@ -154,10 +155,11 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     else:
         why_sent = REASON_WORDS[alert.items[0].reason if len(alert.items) == 1 else alert.reason]
 
-    # Advice for the most severe failure, which comes first.
-    to_do = format_to_do(items[0])
-    if len({format_to_do(item) for item in items}) > 1:
-        to_do = f"{format_fault(items[0].incident)} first: {to_do[:1].lower()}{to_do[1:]}"
+    # Advice for the most severe open failure, which comes first.
+    to_do_items = [item for item in items if not item.incident.is_resolved] or items
+    to_do = format_to_do(to_do_items[0])
+    if len({format_to_do(item) for item in to_do_items}) > 1:
+        to_do = f"{format_fault(to_do_items[0].incident)} first: {to_do[:1].lower()}{to_do[1:]}"
 
     # The run's figures, if the alert is about the same run.
     scores, is_scored = "", alert.kind in KINDS_WITH_SCORES
@@ -198,7 +200,7 @@ def format_headline(alert: Alert) -> str:
         return items[0].observation.title
 
     # The colour, or the mark of a recovery, and the severity.
-    if alert.reason is NotifyReason.RECOVERED:
+    if alert.is_over:
         mark, severity = RECOVERED_MARK, "Recovered"
     else:
         mark = MONITOR_MARK if alert.kind in ABOUT_THE_MONITOR else SEVERITY_MARKS[alert.severity]
@@ -209,6 +211,11 @@ def format_headline(alert: Alert) -> str:
     if alert.reason is NotifyReason.OPEN_BEFORE:
         count = plural(len(items), "was", "were")
         fault = f"{count} open before Slack could be reached: {_count_faults(items, MAX_KINDS_NAMED)}"
+    elif alert.reason is NotifyReason.MISSED:
+        over = sum(item.incident.is_resolved for item in items)
+        counts = (f"{len(items) - over:,} still open", f"{over:,} over")
+        shown = [text for text in counts if not text.startswith("0 ")]
+        fault = f"{', '.join(shown)}: {_count_faults(items, MAX_KINDS_NAMED)}"
     elif len(faults) == 1:
         fault = faults.pop() if len(items) == 1 else f"{len(items):,} × {faults.pop()}"
     elif all(item.reason is NotifyReason.RECOVERED for item in items):
@@ -246,16 +253,18 @@ def _count_faults(items: Sequence[AlertItem], named: int | None = None) -> str:
 
 
 def sort_one_of_each_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
-    """Sort for a message that cannot show all: grave failures, then one of every other kind, then the rest."""
+    """Sort for a message that cannot show all: what is open first.
+
+    Then grave failures, then one of every other kind, then the rest.
+    """
     before: Counter[str] = Counter()
-    places: list[tuple[bool, int, int]] = []
+    places: list[tuple[bool, bool, int, int]] = []
     for place, item in enumerate(items):
         fault = format_fault(item.incident)
-        places.append(
-            (not (item.incident.failure_kind in GRAVE_KINDS and before[fault] == 0), before[fault], place)
-        )
+        is_first_grave = item.incident.failure_kind in GRAVE_KINDS and before[fault] == 0
+        places.append((item.incident.is_resolved, not is_first_grave, before[fault], place))
         before[fault] += 1
-    return tuple(items[place] for _, _, place in sorted(places))
+    return tuple(items[place] for *_, place in sorted(places))
 
 
 def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
@@ -289,6 +298,11 @@ def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
             history.append(f"open since {format_utc(incident.opened_at)}")
         if incident.occurrences > 1:
             history.append(f"seen in {incident.occurrences:,} runs")
+
+    # When what Slack refused began and ended.
+    if item.reason is NotifyReason.MISSED:
+        began, ended = format_utc(incident.opened_at), incident.resolved_at if incident.is_resolved else None
+        history.append(f"open from {began} to {format_utc(ended)}" if ended else f"still open, since {began}")
 
     # Which failed cases of a gate are not shown here: counted, or in their own alerts with these ids.
     others = observation.others
@@ -335,6 +349,9 @@ def _format_since(alert: Alert) -> str:
     """Say since which deploy; for a single incident also since when, how often, and how long it lasted."""
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1
+
+    if alert.reason is NotifyReason.MISSED:
+        return ""  # each has its own times
 
     # The deploy with which all incidents began; empty if it is unknown or does not matter.
     commits = {incident.first_commit for incident in incidents}
@@ -384,7 +401,7 @@ def _format_deploy(commit: str | None) -> str:
 
 def _format_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> str:
     """The whole alert in one line, for a lock screen or a watch; the id at its end is never cut."""
-    is_over, ending = alert.reason is NotifyReason.RECOVERED, f" · {alert.id}"
+    is_over, ending = alert.is_over, f" · {alert.id}"
     observation = sort_one_of_each_first(alert.items)[0].observation
     if is_over and len(alert.items) > 1:  # what is over, and of which cases
         cases = list(dict.fromkeys(case for item in alert.items if (case := item.incident.case_id)))
@@ -497,7 +514,7 @@ def is_action_available(kind: ActionKind, item: AlertItem, marks: Sequence[Opera
         return False
     match kind:
         case ActionKind.ACKNOWLEDGE:
-            return not done & {ActionKind.FALSE_ALARM, ActionKind.RESOLVE}
+            return not item.incident.is_resolved and not done & {ActionKind.FALSE_ALARM, ActionKind.RESOLVE}
         case ActionKind.FALSE_ALARM:
             return item.incident.kind in ABOUT_AN_ANSWER
         case ActionKind.ADD_TO_GOLD:

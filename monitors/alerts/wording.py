@@ -55,7 +55,8 @@ REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.REGRESSED: "back again after it was resolved",
     NotifyReason.REMINDER: "reminder: still failing",
     NotifyReason.RECOVERED: "recovered",
-    NotifyReason.OPEN_BEFORE: "found while Slack was not configured or not reachable, so no message was sent",
+    NotifyReason.OPEN_BEFORE: "found when Slack was not set up or not reachable, so nobody was notified",
+    NotifyReason.MISSED: "Slack refused the messages about it until now",
 }
 
 SEVERITY_MARKS: dict[Severity, str] = {

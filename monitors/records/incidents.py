@@ -98,7 +98,9 @@ class NotifyReason(StrEnum):
     REMINDER = "reminder"
     RECOVERED = "recovered"
     OPEN_BEFORE = "open_before"
-    """It was open and had only been printed when a channel to people was set up."""
+    """It was open and nobody had been notified of it when a channel to people was set up, or worked again."""
+    MISSED = "missed"
+    """Slack refused its messages: in the summary of what opened, closed and recovered meanwhile."""
 
 
 class FailedCase(Record):
@@ -327,10 +329,10 @@ class AlertItem(Record):
     severity_before: Severity | None = None
 
     @property
-    def urgency(self) -> tuple[int, bool, str, str]:
-        """The sort key of items within a message: the worst first, then new ones, then by case."""
-        is_old = self.reason is not NotifyReason.FIRST_SEEN
-        return -self.incident.severity, is_old, self.incident.case_id or "", self.incident.fingerprint
+    def urgency(self) -> tuple[bool, int, bool, str, str]:
+        """The sort key of items within a message: what is open, then the worst, then new ones, then by case."""
+        incident, is_old = self.incident, self.reason is not NotifyReason.FIRST_SEEN
+        return incident.is_resolved, -incident.severity, is_old, incident.case_id or "", incident.fingerprint
 
     def place_in_thread(self, thread: str | None, channel: str | None) -> Self:
         """Return the item in another thread, or in none."""
@@ -384,7 +386,7 @@ class RunSummary(Record):
 OPENING_REASONS: Final = frozenset({NotifyReason.FIRST_SEEN, NotifyReason.REGRESSED})
 """Reasons that share a message. The message starts a thread unless this run has already started one."""
 
-THREAD_REASONS: Final = OPENING_REASONS | {NotifyReason.OPEN_BEFORE}
+THREAD_REASONS: Final = OPENING_REASONS | {NotifyReason.OPEN_BEFORE, NotifyReason.MISSED}
 """Reasons whose message starts a thread: later alerts of its incidents go below it."""
 
 
@@ -425,6 +427,11 @@ class Alert(RunSummary):
         return tuple(item.incident.fingerprint for item in self.items)
 
     @property
+    def is_over(self) -> bool:
+        """Whether none of its incidents is open any more; those that are come first."""
+        return self.reason is NotifyReason.RECOVERED or self.items[0].incident.is_resolved
+
+    @property
     def is_continuation(self) -> bool:
         """Whether its run has already sent an alert of this kind, so that it belongs in that first message."""
         return self.reason in OPENING_REASONS and self.thread is not None
@@ -440,8 +447,8 @@ class Alert(RunSummary):
     def with_items(self, items: Iterable[AlertItem]) -> Self:
         """Return the message about other ``items``, in their order of urgency."""
         ordered = tuple(sorted(items, key=lambda item: item.urgency))
-        severity = max(item.incident.severity for item in ordered)
-        return self.model_copy(update={"items": ordered, "severity": severity, "reason": choose_reason(ordered)})
+        severity, reason = ordered[0].incident.severity, choose_reason(ordered)
+        return self.model_copy(update={"items": ordered, "severity": severity, "reason": reason})
 
     def merge_alerts(self, later: Sequence[Alert]) -> Self:
         """Return the message with the items of ``later`` ones; its id and time do not change.

@@ -20,8 +20,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from flows.alerting.pipeline import notify
-from flows.alerting.send import send_waiting_alerts
+from flows.alerting.pipeline import notify, send_waiting_alerts
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.monitors.alerts.sample_observations import observation
 from tests.servers.slack import SlackServer

@@ -109,6 +109,11 @@ def examples() -> tuple[Example, ...]:
             "It was open, and only printed, when Slack was set up: once, in one message.",
             _open_before(),
         ),
+        Example(
+            "missed",
+            "Slack refused messages for a day: what opened, closed and recovered meanwhile, in one summary.",
+            _build_missed(),
+        ),
         Example("recovery", "A later run asked again; said in the thread.", _recovered()),
         Example("regression", "It was resolved and is back.", _regressed()),
         Example("judge-void", "The judge missed its canaries; to the monitor's channel.", _build_alert(VOID)),
@@ -549,6 +554,24 @@ def _open_before() -> Alert:
     later = NIGHT + timedelta(hours=20)
     made = decide(previous, (), now=later, settings=SETTINGS, undelivered=undelivered)
     return _composed(made.items, later, run_id="run-0302", commit="4f2a91c07be1")
+
+
+def _build_missed() -> Alert:
+    """Slack refused messages for a day: a rate still drifts, a leak was over before Slack worked."""
+    opened, first = _items((), (LEAK, DRIFT), NIGHT)
+    refused = {
+        key: alert
+        for alert in group_items(first, target=TARGET, run_id="run-0301", now=NIGHT)
+        for key in alert.fingerprints
+    }
+    previous = {
+        incident.fingerprint: incident.resolve(NIGHT + timedelta(hours=3)) if incident.case_id else incident
+        for incident in opened
+    }
+    later = NIGHT + timedelta(hours=20)
+    made = decide(previous, (), now=later, settings=SETTINGS, refused=refused)
+    (alert,) = group_items(made.items, target=TARGET, run_id="run-0302", now=later)
+    return alert
 
 
 def _recovered() -> Alert:

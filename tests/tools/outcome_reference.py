@@ -138,7 +138,8 @@ REASONS: Final = {
     NotifyReason.REGRESSED: "It was resolved, by a run or by a person, and a run has seen it again; a gate: the same case.",
     NotifyReason.REMINDER: "It still fails, and nobody has acknowledged it.",
     NotifyReason.RECOVERED: "A run asked again, graded it, and it was right.",
-    NotifyReason.OPEN_BEFORE: "It had only been printed, in a terminal or a CI log; said once, when Slack is set up.",
+    NotifyReason.OPEN_BEFORE: "It had only been printed, in a terminal or a CI log, or Slack refused it; said once, when Slack takes messages.",
+    NotifyReason.MISSED: "Slack refused its messages for good, and takes them again: one summary of what opened, closed and recovered meanwhile.",
 }
 
 BLAMED: Final = {

@@ -180,34 +180,59 @@ from incidents i
 join receipts r
   on r.thread = i.record->>'thread' and r.channel = i.record->>'channel' and r.status = 'sent'
 join alerts a on a.id = r.alert_id and a.target = i.target
-  and a.reason in ('first_seen', 'regressed', 'open_before')
+  and a.reason in ('first_seen', 'regressed', 'open_before', 'missed')
 where list_contains(string_split($about, ','), i.fingerprint)
 group by r.channel, r.thread order by all
 """
 
 
-_UNDELIVERED = """
-with sent_alerts as (
-  select a.id, a.created_at, a.reason, a.record,
+_ABOUT_INCIDENTS = """
+with about as (
+  select a.target, a.id, a.created_at, a.reason, a.record,
     unnest(json_extract_string(a.record, '$.items[*].incident.fingerprint')) as fingerprint
-  from alerts a where a.target = $target
+  from alerts a
 ), ends as (
   select alert_id, bool_or(status = 'sent') as sent, bool_or(status = 'printed') as printed,
-    bool_or(status in ('sent', 'printed', 'rejected')) as final, max(tried_at) as at
+    bool_or(status = 'rejected') as rejected, max(tried_at) as at
   from receipts group by alert_id
 )
+"""
+
+_PRINTED = (
+    _ABOUT_INCIDENTS
+    + """
 select t.fingerprint, arg_max(t.record, (t.created_at, t.id))
-from sent_alerts t
+from about t
 join incidents i on i.fingerprint = t.fingerprint and i.state = 'open' and t.created_at >= i.opened_at
 left join ends e on e.alert_id = t.id
+where t.target = $target
 group by t.fingerprint
 having not coalesce(bool_or(e.sent), false)
-  and bool_and(coalesce(e.final, false))
-  and case when bool_or(e.printed) then not bool_or(t.reason = 'open_before')
-    else max(e.at) < cast($tried_before as timestamptz) end
+  and bool_and(coalesce(e.sent or e.printed or e.rejected, false))
+  and bool_or(e.printed) and not bool_or(t.reason in ('open_before', 'missed'))
 """
-"""The newest message about each incident, where none has reached people since it was opened and none is waiting.
-What a channel refused is tried again by every run, since it may have been fixed meanwhile."""
+)
+"""The newest message about each open incident, where all since it was opened were only printed."""
+
+_REFUSED = (
+    _ABOUT_INCIDENTS  # noqa: S608 - a constant
+    + """, newest as (
+  select a.target, a.fingerprint, arg_max(a.id, (a.created_at, a.id)) as id,
+    arg_max(a.record, (a.created_at, a.id)) as record
+  from about a left join ends e on e.alert_id = a.id
+  where a.created_at >= $since::timestamptz and (a.reason <> 'reminder' or e.sent)
+  group by a.target, a.fingerprint
+)
+select n.target, n.fingerprint, n.record
+from newest n
+join ends e on e.alert_id = n.id
+join incidents i on i.fingerprint = n.fingerprint and i.state <> 'acknowledged'
+where e.rejected and not e.sent and not e.printed and e.at < $tried_before::timestamptz
+  and ($target is null or n.target = $target)
+"""
+)
+"""The newest message about each incident, open or over, where a channel refused it for good. A refused reminder
+only repeats what was sent. What was tried since ``$tried_before`` is left out: the channel was not fixed since."""
 
 
 _OF_RUN = """
@@ -254,13 +279,26 @@ def find_newest_alert(store: Store, target: str, kind: IncidentKind) -> FirstAle
     return None
 
 
-def find_alerts_to_send_again(store: Store, target: str, *, tried_before: datetime) -> Mapping[str, Alert]:
-    """The last message about each open incident of ``target`` of which nobody was notified, by fingerprint.
-
-    What a channel refused since ``tried_before`` is left out: it was tried just now.
-    """
-    table = store.query(_UNDELIVERED, {"target": target, "tried_before": tried_before.isoformat()})
+def find_printed(store: Store, target: str) -> Mapping[str, Alert]:
+    """Find the last message about each open incident of ``target`` that was only printed, by fingerprint."""
+    table = store.query(_PRINTED, {"target": target})
     return {str(key): Alert.model_validate_json(str(record)) for key, record in table.rows}
+
+
+def find_refused(
+    store: Store, target: str | None = None, *, since: datetime, tried_before: datetime
+) -> Mapping[str, Mapping[str, Alert]]:
+    """Find the last message about each incident that a channel refused, by what it is about and by fingerprint.
+
+    The messages were created after ``since`` and tried before ``tried_before``; ``target`` limits them to one.
+    """
+    table = store.query(
+        _REFUSED, {"target": target, "since": since.isoformat(), "tried_before": tried_before.isoformat()}
+    )
+    refused: dict[str, dict[str, Alert]] = {}
+    for about, key, record in table.rows:
+        refused.setdefault(str(about), {})[str(key)] = Alert.model_validate_json(str(record))
+    return refused
 
 
 class RunMessage(NamedTuple):

@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from flows.alerting.pipeline import notify
-from flows.alerting.send import send_waiting_alerts
+from flows.alerting.pipeline import notify, send_waiting_alerts
 from monitors.records.incidents import RunSummary
 from monitors.records.operator_actions import Silence
 from tests.flows.alerting_testbed import AlertingTestbed

@@ -8,11 +8,14 @@ import pytest
 
 from flows.alerting.edits import finish_first_alerts
 from flows.alerting.faults import Fault, notify_fault
-from flows.alerting.pipeline import notify
-from monitors.records.incidents import IncidentKind, IncidentState, Link, NotifyReason, RunSummary
+from flows.alerting.pipeline import notify, resolve_incidents, send_waiting_alerts
+from monitors.alerts.redact import redact
+from monitors.records.base import Severity
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import Alert, Incident, IncidentKind, IncidentState, Link, NotifyReason, RunSummary
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.messages import ALERT_ID, format_messages
-from tests.monitors.alerts.sample_observations import observation, scope
+from tests.monitors.alerts.sample_observations import observation, outage, scope
 from tests.servers.slack import SlackServer
 from tests.warehouse.decisions import OutboxDecision, decide
 from warehouse.database.retention import compact_segments, remove_personal_data
@@ -80,16 +83,115 @@ async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbe
     assert sent.reason is NotifyReason.OPEN_BEFORE
 
 
-async def test_f03_a_refused_alert_recovers_without_a_message(testbed, slack):
-    slack.always = "token_revoked"
-    await notify(testbed.notifier(), [observation()], summary=QUIET)
+def list_incidents(alert: Alert) -> list[Incident]:
+    return [alert.find_item(key).incident for key in alert.fingerprints]
+
+
+async def test_f92_what_slack_refused_comes_as_one_alert_and_one_summary_once_it_works(testbed, slack, snapshot):
+    """Known before: price-1, which recovers. Refused: leak-1 stays, leak-2 comes and goes, the gate fails."""
+    await notify(testbed.notifier("before"), [observation("price-1", FailureKind.WRONG_FACT)], summary=QUIET)
+    slack.always = "channel_not_found"
+    testbed.skip(hours=1)
+    gate = outage(IncidentKind.GATE_FAIL, run_id="refused", severity=Severity.MAJOR, title=redact("Gate FAIL"))
+    opened = [observation("leak-1", run_id="refused"), observation("leak-2", run_id="refused"), gate]
+    right = scope("refused", "price-1", began_at=testbed.now, ended_at=testbed.now)
+    await notify(testbed.notifier("refused"), opened, summary=QUIET, scope=right)
+    testbed.skip(hours=1)
+    right = scope("closed", "leak-2", began_at=testbed.now, ended_at=testbed.now)
+    await notify(testbed.notifier("closed"), [], summary=QUIET, scope=right)
+    slack.always = None
+    before = len(slack.messages)
+    testbed.skip(hours=1)
+    sent = await notify(testbed.notifier("works"), [], summary=QUIET)
+    assert [(alert.severity, alert.reason, len(alert.items)) for alert in sent] == [
+        (Severity.CRITICAL, NotifyReason.OPEN_BEFORE, 1),
+        (Severity.MAJOR, NotifyReason.MISSED, 3),
+    ]
+    ended = {incident.case_id: incident.state for incident in list_incidents(sent[1])}
+    assert ended == {None: IncidentState.OPEN, "leak-2": IncidentState.RESOLVED, "price-1": IncidentState.RESOLVED}
+    assert [message.thread_ts for message in slack.messages[before:]] == [None, None]
+    assert format_messages(slack.messages[before:]) == snapshot
+    assert IncidentKind.MONITOR_FAULT not in {incident.kind for incident in testbed.store.open_incidents("demo")}
+    testbed.skip(hours=1)
+    assert await notify(testbed.notifier("again"), [], summary=QUIET) == ()
+    assert len(slack.messages) == before + 2
+
+
+@pytest.mark.parametrize("closed_by", ["its run", "a later check"])
+async def test_f92_an_alert_that_slack_refused_is_in_a_summary_when_its_incident_is_over(testbed, slack, closed_by):
+    slack.always = "channel_not_found"
+    fault = observation() if closed_by == "its run" else outage()
+    await notify(testbed.notifier(), [fault], summary=QUIET)
     slack.always = None
     testbed.skip(minutes=1)
-    case = str(observation().case_id)
-    right = scope("run-2", case, began_at=testbed.now, ended_at=testbed.now)
-    await notify(testbed.notifier("run-2"), [], summary=QUIET, scope=right)
-    assert [m.text for m in slack.messages if "Recovered" in m.text] == []
-    assert not any(one.kind.value == "case_failure" for one in testbed.store.open_incidents("demo"))
+    if closed_by == "its run":
+        right = scope("run-2", "leak-1", began_at=testbed.now, ended_at=testbed.now)
+        await notify(testbed.notifier("run-2"), [], summary=QUIET, scope=right)
+    else:
+        ending = {fault.fingerprint: "It answers again."}
+        await resolve_incidents(testbed.notifier("run-2"), ending, began_at=testbed.now)
+    (message,) = slack.messages
+    (sent,) = [alert for alert in testbed.alerts() if alert.id in message.text]
+    assert (sent.reason, sent.items[0].incident.state) == (NotifyReason.MISSED, IncidentState.RESOLVED)
+    assert testbed.store.open_incidents("demo") == ()
+
+
+async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(testbed, slack):
+    """Nothing else is to be sent: a job that runs every minute tries again after an hour, and not every minute."""
+    await notify(testbed.notifier(), [outage()], summary=QUIET)
+    slack.always = "channel_not_found"
+    testbed.skip(hours=1)
+    await resolve_incidents(testbed.notifier("over"), {outage().fingerprint: "It answers."}, began_at=testbed.now)
+    assert [incident.kind for incident in testbed.store.open_incidents("demo")] == [IncidentKind.MONITOR_FAULT]
+    asked = len(slack.requests)
+    for _ in range(2):
+        testbed.skip(minutes=2)
+        await send_waiting_alerts(testbed.notifier("visit"))
+    assert len(slack.requests) == asked
+    slack.always = None
+    for visit in range(2):
+        testbed.skip(hours=2)
+        await send_waiting_alerts(testbed.notifier(f"visit-{visit}"))
+    _, summary = slack.messages
+    (sent,) = [alert for alert in testbed.alerts() if alert.id in summary.text]
+    assert (sent.reason, [incident.kind for incident in list_incidents(sent)]) == (
+        NotifyReason.MISSED,
+        [IncidentKind.APP_DOWN],
+    )
+    assert testbed.store.open_incidents("demo") == ()
+
+
+async def test_f92_the_fault_of_the_refusals_ends_when_nothing_else_was_missed(testbed, slack):
+    """Slack refused a reminder of a known incident: what shows that Slack works is a message about the fault."""
+    await notify(testbed.notifier(), [observation()], summary=QUIET)
+    slack.always = "channel_not_found"
+    testbed.skip(days=1)
+    await notify(testbed.notifier("day-2"), [observation(run_id="day-2")], summary=QUIET)
+    slack.always = None
+    for run_id in ("works", "again"):
+        testbed.skip(hours=1)
+        await notify(testbed.notifier(run_id), [observation(run_id=run_id)], summary=QUIET)
+    _, fault = slack.messages
+    assert "channel_not_found" in json.dumps(fault.blocks)
+    assert [incident.kind for incident in testbed.store.open_incidents("demo")] == [IncidentKind.CASE_FAILURE]
+
+
+async def test_f92_what_a_person_acknowledged_is_not_sent(testbed, slack):
+    slack.always = "channel_not_found"
+    await notify(testbed.notifier(), [observation()], summary=QUIET)
+    (incident,) = [i for i in testbed.store.open_incidents("demo") if i.kind is IncidentKind.CASE_FAILURE]
+    decide(
+        testbed.store,
+        testbed.store.journal,
+        "demo",
+        lambda _: OutboxDecision(incidents=(incident.acknowledge(),)),
+        wait_s=5,
+    )
+    slack.always = None
+    testbed.skip(hours=1)
+    await notify(testbed.notifier("works"), [], summary=QUIET)
+    assert "leak-1" not in said(slack)
+    assert IncidentKind.MONITOR_FAULT not in {incident.kind for incident in testbed.store.open_incidents("demo")}
 
 
 async def test_f03_a_refused_message_goes_to_the_fallback_once(testbed, slack):
