@@ -45,7 +45,7 @@ from flows.clock import utc_now
 from flows.data_folder import get_prefect_home, open_store
 from flows.deploys.queue import DeployQueue
 from flows.runtime.secrets import get_environment
-from flows.runtime.slack import TOKEN_VARIABLE
+from flows.runtime.slack import TOKEN_VARIABLE, build_notifier_without_run
 from flows.server import prefect_server
 from flows.terminal import log_to_terminal
 from flows.terminal_console import make_terminal_console
@@ -53,6 +53,7 @@ from monitors.alerts.slack.client import SlackBot, SlackReply
 from monitors.config.file import Config, load_config
 from monitors.config.sections import DeploySender, DeploySettings
 from monitors.errors import AlreadyRuns, ConfigError
+from monitors.records.incidents import Capability
 
 BACKLOG: Final = 2_048
 """Connections that the system queues in a burst until the server accepts them."""
@@ -162,6 +163,7 @@ def build_deploys_receiver(
         prefect_api=api,
         metrics=metrics,
         now=utc_now,
+        build_notifier=lambda target: build_notifier_without_run(config, target, Capability.VERIFY),
     )
     return build_application(build_parsers(secrets, settings), starter, metrics, readiness, now=utc_now)
 

@@ -38,8 +38,9 @@ from deployments.triggers.delivery import (
     RejectionReason,
     TriggerParser,
 )
+from flows.alerting.notifier import Notifier
 from flows.deploys.queue import DeployQueue, QueuedDeploy
-from flows.deploys.runs import RunNotMade, RunPlan, StartReport, start_waiting_deploys
+from flows.deploys.runs import RunNotMade, RunPlan, StartReport, restart_crashed_runs, start_waiting_deploys
 from monitors.config.sections import DeploySender
 from monitors.errors import MonitorError
 from warehouse.journal.journal import Journal
@@ -146,6 +147,8 @@ async def _read_bounded(request: Request) -> bytes:
 
 
 FIRST_PAUSE_S: Final = 1.0
+CRASH_CHECK_INTERVAL_S: Final = 15.0
+"""How often Prefect is asked whether the run of a deploy crashed: one request, while a run has not ended."""
 MAX_PAUSE_S: Final = 60.0
 """Longest pause between two attempts while Prefect is down: a restart of its server takes 15 s."""
 
@@ -153,9 +156,10 @@ log = logging.getLogger(__name__)
 
 
 class RunStarter(Worker):
-    """Starts the run of every deploy that waits for one.
+    """Starts the run of every deploy that waits for one, and again those that crashed.
 
     ``prefect_api`` returns the current address of Prefect's API, ``None`` if it is not running yet.
+    ``build_notifier`` builds the notifier of a target, for a run that is not started again.
     """
 
     def __init__(
@@ -167,15 +171,17 @@ class RunStarter(Worker):
         prefect_api: Callable[[], str | None],
         metrics: ReceiverMetrics,
         now: Callable[[], datetime],
+        build_notifier: Callable[[str], Notifier],
         first_pause_s: float = FIRST_PAUSE_S,
     ) -> None:
-        super().__init__(first_pause_s=first_pause_s, max_pause_s=MAX_PAUSE_S)
+        super().__init__(first_pause_s=first_pause_s, max_pause_s=MAX_PAUSE_S, interval_s=CRASH_CHECK_INTERVAL_S)
         self.deploys = deploys
         self.prefect_api = prefect_api
         self._journal = journal
         self._plan = plan
         self._metrics = metrics
         self._now = now
+        self._build_notifier = build_notifier
         self._logged_reasons: tuple[str, ...] = ()
 
     async def work(self) -> bool:
@@ -201,7 +207,8 @@ class RunStarter(Worker):
         self._logged_reasons = reasons
 
     async def _start_waiting_runs(self) -> StartReport:
-        if not await asyncio.to_thread(self.deploys.has_open_deploys):
+        has_open_deploys = await asyncio.to_thread(self.deploys.has_open_deploys)
+        if not has_open_deploys and not await asyncio.to_thread(self.deploys.has_attempts):
             return StartReport((), ())
         api = await asyncio.to_thread(self.prefect_api)
         if api is None:
@@ -209,7 +216,11 @@ class RunStarter(Worker):
                 "no Prefect server is running; to use your own, set `prefect.api_url` or PREFECT_API_URL"
             )
         async with PrefectClient(api) as client:
-            return await start_waiting_deploys(client, self.deploys, self._journal, self._plan, now=self._now)
+            restarted = await restart_crashed_runs(
+                client, self.deploys, self._plan, build_notifier=self._build_notifier
+            )
+            started = await start_waiting_deploys(client, self.deploys, self._journal, self._plan, now=self._now)
+        return StartReport((*restarted.runs, *started.runs), (*restarted.failed, *started.failed))
 
 
 PATH: Final = "/deploys"

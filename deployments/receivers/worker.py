@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -11,12 +12,14 @@ from typing import Self
 class Worker(ABC):
     """Runs from ``__aenter__`` on, and begins with the work that an earlier, killed process left.
 
-    A pause between two tries is ``first_pause_s`` at first, doubled each time up to ``max_pause_s``.
+    A pause between two tries is ``first_pause_s`` at first, doubled each time up to ``max_pause_s``. With
+    ``interval_s`` it also works when nothing has woken it for so long.
     """
 
-    def __init__(self, *, first_pause_s: float, max_pause_s: float) -> None:
+    def __init__(self, *, first_pause_s: float, max_pause_s: float, interval_s: float | None = None) -> None:
         self._first_pause_s = first_pause_s
         self._max_pause_s = max_pause_s
+        self._interval_s = interval_s
         self._news = asyncio.Event()
         self._idle = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -52,7 +55,9 @@ class Worker(ABC):
         """Work until cancelled."""
         pause_s = self._first_pause_s
         while True:
-            await self._news.wait()
+            with suppress(TimeoutError):  # the interval is over
+                async with asyncio.timeout(self._interval_s):
+                    await self._news.wait()
             self._news.clear()
             if not await self.work():
                 # Failed work is tried again after a growing pause.

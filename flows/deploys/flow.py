@@ -36,7 +36,7 @@ from flows.clock import utc_now
 from flows.data_folder import open_store
 from flows.deploys.github_deployments import find_deployed_commit, select_polled_triggers
 from flows.deploys.queue import FOLDER, DeployOutcome, DeployQueue, QueuedDeploy
-from flows.deploys.runs import RunPlan, start_waiting_deploys
+from flows.deploys.runs import RunPlan, restart_crashed_runs, start_waiting_deploys
 from flows.runtime.secrets import get_environment, get_hub_token
 from flows.runtime.slack import build_notifier_without_run
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
@@ -246,13 +246,19 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
     journal = open_store(config).journal
     async with get_client() as client:
         started = await start_waiting_deploys(client, poller.deploys, journal, plan, now=poller.now)
+        restarted = await restart_crashed_runs(
+            client,
+            poller.deploys,
+            plan,
+            build_notifier=lambda target: build_notifier_without_run(config, target, Capability.VERIFY),
+        )
     notifier = poller.notifier()
     await send_waiting_alerts(notifier)
     await report_load_errors(notifier)
-    if started.failed:
-        return Failed(name="Waiting", message=str(started.failed[0]))
+    if failed := (*started.failed, *restarted.failed):
+        return Failed(name="Waiting", message=str(failed[0]))
     silent = sum(result.error is not None for result in results)
-    polled, runs = plural(len(results), "target"), plural(len(started.runs), "run")
+    polled, runs = plural(len(results), "target"), plural(len(started.runs) + len(restarted.runs), "run")
     return Completed(name="Watched", message=f"{polled} polled, {silent} without an answer, {runs} started")
 
 

@@ -2,12 +2,13 @@
 
     deploys/TARGET/COMMIT.json    the report; written once, by the first process
     deploys/TARGET/COMMIT.run     the outcome: its run; the deploy no longer waits
+    deploys/TARGET/COMMIT.open    its newest run, until that has ended; the only one that is deleted
     deploys/TARGET/COMMIT.pull    its pull request, if a later report named it
     deploys/TARGET/first-poll     the poll has polled this target before
 
 Each is a file and not a segment of the journal: whether a commit is new must be decided at once, across processes
-and without the warehouse's lock, and only one process can create a hard link. The files are never deleted: neither
-the Hub nor GitHub dates a delivery, and one that is repeated after a year must still count as old.
+and without the warehouse's lock, and only one process can create a hard link. The reports are never deleted:
+neither the Hub nor GitHub dates a delivery, and one that is repeated after a year must still count as old.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from monitors.records.base import Identifier, Record, UtcTime
+from monitors.records.base import Identifier, Record, Sha256, UtcTime
 from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
 from monitors.storage import write_atomically, write_once
 
@@ -29,6 +30,7 @@ FOLDER: Final = "deploys"
 _REPORTED: Final = ".json"
 _OUTCOME: Final = ".run"
 _PULL: Final = ".pull"
+_OPEN: Final = ".open"
 _FIRST_POLL: Final = "first-poll"
 
 log = logging.getLogger(__name__)
@@ -46,6 +48,17 @@ class DeployOutcome(Record):
 
     run_id: Identifier | None
     at: UtcTime
+
+
+class DeployAttempt(Record):
+    """The run of a deploy that has not ended yet, and the settings with which it was started.
+
+    ``number`` is 1 for the first run. ``plan_sha256`` is the digest of configuration and version.
+    """
+
+    run_id: Identifier
+    number: Annotated[int, Field(ge=1)]
+    plan_sha256: Sha256
 
 
 class DeployQueue:
@@ -69,6 +82,38 @@ class DeployQueue:
     def store_outcome(self, event: DeployEvent, outcome: DeployOutcome) -> None:
         """Store the outcome of a deploy. Raises `WarehouseUnwritable`."""
         self._write(self._path(event, _OUTCOME), outcome.model_dump_json())
+
+    def store_attempt(self, event: DeployEvent, attempt: DeployAttempt) -> None:
+        """Store the newest run of a deploy. Raises `WarehouseUnwritable`."""
+        self._write(self._path(event, _OPEN), attempt.model_dump_json())
+
+    def end_attempt(self, event: DeployEvent) -> None:
+        """Store that the run has ended, or that nobody waits for it any more."""
+        self._path(event, _OPEN).unlink(missing_ok=True)
+
+    def has_attempts(self) -> bool:
+        """Whether `list_attempts` has any; reads names only."""
+        return next(self._root.glob(f"*/*{_OPEN}"), None) is not None
+
+    def list_attempts(self) -> tuple[tuple[QueuedDeploy, DeployAttempt], ...]:
+        """Return the deploys whose run has not ended, with that run."""
+        attempts: list[tuple[QueuedDeploy, DeployAttempt]] = []
+        for path in sorted(self._root.glob(f"*/*{_OPEN}")):
+            deploy = self._read_deploy(path.with_suffix(_REPORTED))
+            try:
+                attempt = DeployAttempt.model_validate_json(path.read_bytes())
+            except (OSError, ValidationError) as error:
+                log.error("%s cannot be read: %s", path, type(error).__name__)  # noqa: TRY400 - no trace helps
+                continue
+            if deploy is not None:
+                attempts.append((deploy, attempt))
+        return tuple(attempts)
+
+    def find_newest(self, target: str) -> QueuedDeploy | None:
+        """Find the deploy of ``target`` that was stored last; ``None`` without any."""
+        paths = (self._root / target).glob(f"*{_REPORTED}")
+        deploys = [deploy for path in paths if (deploy := self._read_deploy(path)) is not None]
+        return max(deploys, key=lambda deploy: deploy.stored_at, default=None)
 
     def pull_requests(self, target: str, commit: str) -> tuple[PullRequest, ...]:
         """Return the pull requests that the reports of this commit named."""

@@ -1,22 +1,29 @@
 """Creates the run of a deploy: one for each commit of a target, however often it is reported.
 
 Two things ensure that. The outcome is stored beside the queued deploy. And the run is created with an idempotency
-key: two processes at once, or one that is killed before it stores the outcome, get the same run.
+key: two processes at once, or one that is killed before it stores the outcome, get the same run. A run whose
+process was killed is started again, at most twice, with a key that carries the attempt; else people are notified.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Callable
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final, NamedTuple
+from uuid import UUID
 
 import httpx
 from prefect.client.orchestration import PrefectClient
-from prefect.exceptions import PrefectException
+from prefect.client.schemas.objects import StateType
+from prefect.exceptions import ObjectNotFound, PrefectException
 
-from flows.deploys.queue import DeployOutcome, DeployQueue
+from flows.alerting.faults import Fault, notify_fault
+from flows.alerting.notifier import Notifier
+from flows.deploys.queue import DeployAttempt, DeployOutcome, DeployQueue, QueuedDeploy
 from monitors.errors import MonitorError
 from monitors.records.base import Record
 from monitors.records.targets import DeployEvent, ReportedDeploy
@@ -26,6 +33,10 @@ from warehouse.journal.rows import DeployRow
 RUN_CREATION_TIMEOUT_S: Final = 30.0
 """For creating one run, including the client's own retries; it takes 0.05 s on an idle machine."""
 SHOWN_COMMIT_LENGTH: Final = 12
+MAX_ATTEMPTS: Final = 3
+"""A run that was killed three times is killed by what it does."""
+RUN_LOST: Final = "RunLost"
+"""The name of the fault of a deploy that is not verified; the next run of the target that works resolves it."""
 
 
 class RunNotMade(MonitorError):
@@ -40,6 +51,14 @@ class RunPlan(Record):
     deployment: str
     config_path: Path
 
+    def compute_digest(self) -> str:
+        """Compute the SHA-256 of the configuration file and the version of Lookout, in hexadecimal."""
+        try:
+            text = self.config_path.read_bytes()
+        except OSError:
+            text = b""  # the run itself will say so
+        return hashlib.sha256(version("lookout-monitor").encode() + b"\0" + text).hexdigest()
+
 
 class StartReport(NamedTuple):
     """The ids of the runs that were created, and the errors for those that were not."""
@@ -48,13 +67,14 @@ class StartReport(NamedTuple):
     failed: tuple[RunNotMade, ...]
 
 
-def build_run_key(event: DeployEvent) -> str:
-    """Build the idempotency key of a deploy's run. Neither part can hold a slash, so keys are unique."""
-    return f"lookout-deploy/{event.target}/{event.commit}"
+def build_run_key(event: DeployEvent, attempt: int = 1) -> str:
+    """Build the idempotency key of a deploy's run. No part can hold a slash, so keys are unique."""
+    again = f"/{attempt}" if attempt > 1 else ""
+    return f"lookout-deploy/{event.target}/{event.commit}{again}"
 
 
-async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPlan) -> str:
-    """Create the run that verifies ``deploy``, unless it exists; return its id.
+async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPlan, attempt: int = 1) -> str:
+    """Create the run number ``attempt`` that verifies ``deploy``, unless it exists; return its id.
 
     Raises `RunNotMade` when Prefect does not answer or has no such deployment.
     """
@@ -67,7 +87,7 @@ async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPla
                 parameters={"request": build_request_parameters(deploy, plan)},
                 name=f"{event.target} {event.commit[:SHOWN_COMMIT_LENGTH]}",
                 tags=build_run_tags(deploy),
-                idempotency_key=build_run_key(event),
+                idempotency_key=build_run_key(event, attempt),
             )
     except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
         raise RunNotMade(_format_reason(plan, error)) from error
@@ -109,9 +129,78 @@ async def start_waiting_deploys(
             failed.append(error)
             continue
         await asyncio.to_thread(journal.append, [DeployRow(row=queued.deploy.event)], run_id=None)
+        attempt = DeployAttempt(run_id=run_id, number=1, plan_sha256=plan.compute_digest())
+        await asyncio.to_thread(deploys.store_attempt, queued.deploy.event, attempt)
         await asyncio.to_thread(deploys.store_outcome, queued.deploy.event, DeployOutcome(run_id=run_id, at=now()))
         runs.append(run_id)
     return StartReport(tuple(runs), tuple(failed))
+
+
+async def restart_crashed_runs(
+    client: PrefectClient, deploys: DeployQueue, plan: RunPlan, *, build_notifier: Callable[[str], Notifier]
+) -> StartReport:
+    """Start the runs again whose process was killed; they continue with the answers that arrived.
+
+    A run that is not started again is an alert to the owners of the monitor, by the notifier of its target. Raises
+    `WarehouseUnwritable`.
+    """
+    runs: list[str] = []
+    failed: list[RunNotMade] = []
+    for queued, attempt in await asyncio.to_thread(deploys.list_attempts):
+        event = queued.deploy.event
+        try:
+            state = await _read_state(client, attempt.run_id, plan)
+            if state in RUNNING_STATES:
+                continue
+            obstacle = await asyncio.to_thread(_find_obstacle, deploys, queued, attempt, plan)
+            if state is StateType.CRASHED and obstacle is None:
+                run_id = await ensure_run(client, queued.deploy, plan, attempt.number + 1)
+                again = DeployAttempt(run_id=run_id, number=attempt.number + 1, plan_sha256=attempt.plan_sha256)
+                await asyncio.to_thread(deploys.store_attempt, event, again)
+                runs.append(run_id)
+                continue
+        except RunNotMade as error:
+            failed.append(error)
+            continue
+        if state is StateType.CRASHED:
+            detail = (
+                f"The run that verifies commit {event.commit} of {event.target} was killed, and is not started "
+                f"again: {obstacle}. Nothing is known of this commit. Verify it by hand: "
+                f"`lookout verify {event.target} --commit {event.commit}`."
+            )
+            notifier = await asyncio.to_thread(build_notifier, event.target)
+            await notify_fault(notifier, Fault(RUN_LOST, detail), commit=event.commit)
+        await asyncio.to_thread(deploys.end_attempt, event)
+    return StartReport(tuple(runs), tuple(failed))
+
+
+RUNNING_STATES: Final = frozenset(
+    {StateType.SCHEDULED, StateType.PENDING, StateType.RUNNING, StateType.PAUSED, StateType.CANCELLING}
+)
+
+
+async def _read_state(client: PrefectClient, run_id: str, plan: RunPlan) -> StateType:
+    """Read the state of a run; a run that Prefect does not know any more counts as crashed. Raises `RunNotMade`."""
+    try:
+        async with asyncio.timeout(RUN_CREATION_TIMEOUT_S):
+            run = await client.read_flow_run(UUID(run_id))
+    except ObjectNotFound:
+        return StateType.CRASHED
+    except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
+        raise RunNotMade(_format_reason(plan, error)) from error
+    return run.state_type or StateType.PENDING
+
+
+def _find_obstacle(deploys: DeployQueue, queued: QueuedDeploy, attempt: DeployAttempt, plan: RunPlan) -> str | None:
+    """Find why the run of a deploy may not be started again; ``None`` if it may."""
+    if attempt.number >= MAX_ATTEMPTS:
+        return f"that was attempt {attempt.number} of {MAX_ATTEMPTS}"
+    if attempt.plan_sha256 != plan.compute_digest():
+        return "lookout.toml or the version of Lookout is another one since"
+    newest = deploys.find_newest(queued.deploy.event.target)
+    if newest is not None and newest.deploy.event.commit != queued.deploy.event.commit:
+        return f"commit {newest.deploy.event.commit} was deployed since"
+    return None
 
 
 def _format_reason(plan: RunPlan, error: BaseException) -> str:

@@ -155,7 +155,8 @@ def build_crashed_run_automation(flows: Sequence[str], block: UUID, channel: str
         '"🛠️ Lookout itself has a fault · run ") ~ flow_run.name ~ " of " ~ flow.name ~ '
         f'(" was ended from outside: by Ctrl-C, or as its machine was shut down. " if flow_run.state.message in '
         f'{STOPPED_MESSAGES} else " crashed: its process is gone. ") ~ '
-        '"Answers that arrived are stored, and the next run within the hour continues from there. " '
+        '"Answers that arrived are stored, and the next run within the hour continues from there. The run of a '
+        'deploy is started again by itself. " '
         "~ (flow_run | ui_url))"
     )
     return _build_run_automation(

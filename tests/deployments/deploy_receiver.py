@@ -17,6 +17,7 @@ from deployments.receivers.connection_limits import BoundedProtocol
 from deployments.receivers.deploys import ReceiverMetrics, RunStarter, build_application
 from deployments.receivers.readiness import Readiness
 from deployments.triggers.delivery import TriggerParser
+from flows.alerting.notifier import Notifier
 from flows.deploys.queue import DeployQueue
 from flows.deploys.runs import RunPlan
 from tests.deployments.triggers.senders import (
@@ -68,6 +69,11 @@ class Receiver:
         return [one.deploy.event.commit for one in self.queue.list_open_deploys()]
 
 
+def refuse_notifier(target: str) -> Notifier:
+    """No run of these tests is killed, so nobody is notified."""
+    raise AssertionError(target)
+
+
 @asynccontextmanager
 async def receiver(
     folder: Path,
@@ -81,7 +87,16 @@ async def receiver(
     queue, metrics = DeployQueue(folder), ReceiverMetrics()
     plan = RunPlan(deployment=deployment, config_path=folder / "lookout.toml")
     journal = store_in(folder).journal
-    starter = RunStarter(queue, journal, plan, prefect_api=prefect_api, metrics=metrics, now=now, first_pause_s=0.2)
+    starter = RunStarter(
+        queue,
+        journal,
+        plan,
+        prefect_api=prefect_api,
+        metrics=metrics,
+        now=now,
+        build_notifier=refuse_notifier,
+        first_pause_s=0.2,
+    )
     known = parsers if parsers is not None else (github(), hub(), standard())
     app = build_application(known, starter, metrics, Readiness(queue, journal, prefect_api, deployment), now=now)
     server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", http=BoundedProtocol, backlog=2048))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -95,6 +96,36 @@ def followed(folder: Path, *options: str, suite: Path = SUITE) -> Way:
         *_legs(runs[0], messages, turns),
     )
     return Way(legs, (first, again), runs, [turn["user_text"] for turn in turns], messages, seen.found)
+
+
+class KilledWay(NamedTuple):
+    """A deploy whose run was killed: Prefect's runs of it, the questions that the Space was asked, the messages."""
+
+    runs: list[dict[str, Any]]
+    questions: list[str]
+    messages: list[dict[str, Any]]
+
+
+def follow_killed(folder: Path, suite: Path, answers: int) -> KilledWay:
+    """Deploy the demo, kill the engine of its run after ``answers``, and follow ``lookout up`` to the end."""
+    space, log = folder / "space", folder / "slack.jsonl"
+    space.mkdir()
+    with (
+        _slack(log) as slack,
+        serving(space, "--faults", "--commit", COMMIT, "--delay-s", "1") as page,
+        up(_configured(folder, page, slack, suite), SLACK_BOT_TOKEN=TOKEN) as running,
+    ):
+        running.until(running.receives, "the receiver answers")
+        running.until(running.serves, "the runner serves")
+        api = _api(folder)
+        running.until(lambda: _is_registered(api), "the deployment is registered")
+        running.deliver(COMMIT)
+        turns = space / TURNS
+        running.until(lambda: turns.exists() and len(_lines(turns)) >= answers, "the first answers", RUN_S)
+        os.kill(running.pid_of("prefect.engine"), signal.SIGKILL)
+        running.until(lambda: len(runs_of_deploys(api, TARGET)) == 2, "the run is started again", RUN_S)
+        running.until(lambda: _ended(api), "the second run ends", RUN_S)
+        return KilledWay(runs_of_deploys(api, TARGET), [turn["user_text"] for turn in _lines(turns)], _lines(log))
 
 
 class _Processes:

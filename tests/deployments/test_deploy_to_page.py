@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.deployments.deploy_to_page import first, followed, is_severe, is_verdict
+from tests.deployments.deploy_to_page import first, follow_killed, followed, is_severe, is_verdict
 from tests.deployments.triggers.senders import COMMIT
 from tests.deployments.up_process import plant_packages
 from tests.flows.few_cases import LEAK, few_cases
@@ -49,6 +49,21 @@ def test_a_signed_delivery_becomes_one_run_one_page_and_one_verdict_by_processes
     pids = [pid for found in way.processes.values() for pid in found]
     assert all(way.processes.values()), way.processes
     assert len(pids) == len(set(pids))
+
+
+@pytest.mark.prefect
+@pytest.mark.browser
+@pytest.mark.whole_only
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+def test_f98_a_run_whose_engine_is_killed_after_two_answers_is_taken_up_again_by_itself(tmp_path):
+    suite = few_cases(tmp_path, severe=3, others=9)
+    asked = [json.loads(line)["question"] for line in suite.read_text(encoding="utf-8").splitlines()]
+    way = follow_killed(tmp_path, suite, answers=2)
+    assert sorted(run["state_name"] for run in way.runs) == ["Crashed", "Fail"]
+    assert set(way.questions) == set(asked)
+    assert len(way.questions) < 2 * len(asked) - 2, "the answers that arrived are not asked for again"
+    assert len([message for message in way.messages if is_verdict(message)]) == 1
+    assert len([message for message in way.messages if is_severe(message)]) == 1
 
 
 def test_severe_alerts_and_verdicts_are_classified():

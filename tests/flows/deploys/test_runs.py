@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
+from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
-from flows.deploys.queue import DeployQueue
-from flows.deploys.runs import RunNotMade, RunPlan, build_run_key, ensure_run, start_waiting_deploys
+from flows.deploys.queue import DeployQueue, QueuedDeploy
+from flows.deploys.runs import (
+    RunNotMade,
+    RunPlan,
+    build_run_key,
+    ensure_run,
+    restart_crashed_runs,
+    start_waiting_deploys,
+)
 from monitors.records.targets import PullRequest
 from tests.deployments.triggers.senders import COMMIT, NOW
+from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.deploys.sample_deploys import commits, queued, registered, reported
+from tests.flows.messages import format_messages
+from tests.servers.slack import SlackServer
 from tests.warehouse.temporary_stores import count, store_in
 
 pytestmark = pytest.mark.prefect
@@ -112,3 +125,70 @@ async def test_an_unreachable_server_is_reported_and_the_deploy_waits(tmp_path):
         )
     assert len(started.failed) == 1
     assert deploys.list_open_deploys() == (queued(),)
+
+
+@pytest.fixture
+def slack():
+    with SlackServer() as server:
+        yield server
+
+
+async def crash_and_check(prefect, run_id, deploys, wanted, testbed):
+    """The process of a run is killed, as Prefect's runner reports it; then the receiver looks."""
+    from prefect.states import Crashed  # seconds to import
+
+    await prefect.client.set_flow_run_state(UUID(run_id), Crashed(message="killed"), force=True)
+    return await restart_crashed_runs(prefect.client, deploys, wanted, build_notifier=testbed.notifier)
+
+
+async def test_f98_a_crashed_run_is_started_again_twice_and_then_alerted_with_the_command(
+    prefect, tmp_path, slack, snapshot
+):
+    deploys, store, testbed = DeployQueue(tmp_path), store_in(tmp_path), AlertingTestbed(tmp_path, slack)
+    wanted = plan(prefect, tmp_path)
+    deploys.save(queued())
+    ((run_id,), _) = await start_waiting_deploys(prefect.client, deploys, store.journal, wanted, now=lambda: NOW)
+    for attempt in (2, 3):
+        started = await crash_and_check(prefect, run_id, deploys, wanted, testbed)
+        (run_id,) = started.runs
+        assert [(latest.number, latest.run_id) for _, latest in deploys.list_attempts()] == [(attempt, run_id)]
+    assert await crash_and_check(prefect, run_id, deploys, wanted, testbed) == ((), ())
+    keys = {run.idempotency_key for run in await prefect.runs()}
+    assert keys == {build_run_key(reported().event, number) for number in (1, 2, 3)}
+    assert format_messages(slack.messages) == snapshot
+    assert not deploys.has_attempts()
+
+
+@pytest.mark.parametrize("change", ["another configuration", "a newer deploy"])
+async def test_f98_a_crashed_run_is_not_started_again_when_it_would_ask_something_else(
+    prefect, tmp_path, slack, change
+):
+    deploys, store, testbed = DeployQueue(tmp_path), store_in(tmp_path), AlertingTestbed(tmp_path, slack)
+    wanted, (newer,) = plan(prefect, tmp_path), commits(1)
+    deploys.save(queued())
+    ((run_id,), _) = await start_waiting_deploys(prefect.client, deploys, store.journal, wanted, now=lambda: NOW)
+    if change == "a newer deploy":
+        deploys.save(QueuedDeploy(deploy=reported(newer), stored_at=NOW + timedelta(hours=1)))
+    else:
+        (tmp_path / "lookout.toml").write_text("# changed", encoding="utf-8")
+    assert await crash_and_check(prefect, run_id, deploys, wanted, testbed) == ((), ())
+    (message,) = slack.messages
+    assert f"--commit {COMMIT}" in json.dumps(message.blocks)
+    assert (newer in json.dumps(message.blocks)) is (change == "a newer deploy")
+    assert await prefect.commits() == [COMMIT]
+    assert not deploys.has_attempts()
+
+
+async def test_a_run_that_ended_is_not_looked_at_again(prefect, tmp_path, slack):
+    from prefect.states import Failed  # seconds to import
+
+    deploys, store, testbed = DeployQueue(tmp_path), store_in(tmp_path), AlertingTestbed(tmp_path, slack)
+    wanted = plan(prefect, tmp_path)
+    deploys.save(queued())
+    ((run_id,), _) = await start_waiting_deploys(prefect.client, deploys, store.journal, wanted, now=lambda: NOW)
+    for state, is_open in ((None, True), (Failed(), False)):
+        if state is not None:
+            await prefect.client.set_flow_run_state(UUID(run_id), state, force=True)
+        report = await restart_crashed_runs(prefect.client, deploys, wanted, build_notifier=testbed.notifier)
+        assert (report, deploys.has_attempts()) == (((), ()), is_open)
+    assert slack.messages == []
