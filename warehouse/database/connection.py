@@ -199,7 +199,9 @@ def _build_busy_error(file: Path) -> WarehouseBusy:
 
 
 def build_not_duckdb_error(file: Path) -> WarehouseDamaged:
-    """Build the error for a file that is not a DuckDB file."""
+    """Build the error for a file that is not a DuckDB file, or for a folder."""
+    if file.is_dir():
+        return WarehouseDamaged(f"{file} is a folder and was left untouched; move it away, or {REBUILD_HINT}")
     return WarehouseDamaged(
         f"{file} is not a DuckDB file, so Lookout did not change it; move it away if it is yours, or {REBUILD_HINT}"
     )
@@ -212,15 +214,17 @@ _STATEMENT_ERRORS = (duckdb.ProgrammingError, duckdb.NotSupportedError, duckdb.D
 def translate_error(error: duckdb.Error, file: Path) -> Exception:
     """Convert an error of DuckDB to one of ours; return an error of a statement unchanged."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if isinstance(error, duckdb.OutOfMemoryException) or any(sign in text for sign in _MEMORY_SIGNS):
+        return WarehouseError(
+            f"not enough memory for {file}; nothing is lost: end other programs, or give Lookout more memory"
+        )
     if isinstance(error, duckdb.IOException | duckdb.PermissionException):
         return _translate_disk_error(text, file)
     if isinstance(error, _COMMIT_ERRORS) and any(sign in text for sign in _UNWRITABLE_SIGNS):
         return _build_unwritable_error(text, file)
     if isinstance(error, _STATEMENT_ERRORS) and not _is_about_corruption(text):
         return error
-    if isinstance(error, duckdb.OutOfMemoryException):
-        return WarehouseError(f"not enough memory for {file}: {text}")
-    return WarehouseDamaged(f"{file} is damaged ({text}); {REBUILD_HINT}")
+    return WarehouseDamaged(f"{file} is damaged; {REBUILD_HINT}")
 
 
 _UNWRITABLE_SIGNS = (
@@ -232,6 +236,10 @@ _UNWRITABLE_SIGNS = (
     "File too large",
 )
 """Texts of errors about a place that cannot be written, while the file is not damaged."""
+
+
+_MEMORY_SIGNS = ("bad allocation", "bad_alloc", "Allocation failure", "Failed to allocate")
+"""Texts of errors of other types that come from too little memory."""
 
 
 _COMMIT_ERRORS = (duckdb.TransactionException, duckdb.FatalException)
@@ -251,7 +259,7 @@ def _translate_disk_error(text: str, file: Path) -> WarehouseError:
         return SchemaTooNew(f"{file} was written by a newer DuckDB; update Lookout")
     if any(sign in text for sign in _UNWRITABLE_SIGNS):
         return _build_unwritable_error(text, file)
-    return WarehouseDamaged(f"{file} cannot be read ({text}); {REBUILD_HINT}")
+    return WarehouseDamaged(f"{file} cannot be read: it is cut off or damaged; {REBUILD_HINT}")
 
 
 def _is_about_corruption(text: str) -> bool:

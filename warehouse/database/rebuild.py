@@ -236,10 +236,11 @@ class RebuildReport(Record):
 def rebuild_database(store: Store, *, wait_s: float, journal_only: bool = False) -> RebuildReport:
     """Rebuild the warehouse file from the journal.
 
-    Readers see the old file until the new one is whole. Works whatever the old file is: damaged, foreign, gone. It
-    is saved beside under a name with the time, to be deleted by a person. What only the old file still has, of
-    segments that are missing from the journal, is taken over from it, unless ``journal_only``. Leases are not taken
-    over. Raises `WarehouseBusy` after ``wait_s`` seconds and `WarehouseUnwritable`; then the old file is as it was.
+    Readers see the old file until the new one is whole. Works whatever the old file is: damaged, foreign, a folder,
+    gone. It is saved beside under a name with the time, in place of the copy of an earlier rebuild. What only the
+    old file still has, of segments that are missing from the journal, is taken over, unless ``journal_only``.
+    Leases are not. Raises `WarehouseBusy` after ``wait_s`` seconds and `WarehouseUnwritable`; then the
+    old file is as it was.
     """
     database = store.database
     with database.hold_lock(wait_s) as deadline:
@@ -286,15 +287,21 @@ def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:
     """Move the new file into place and return the path of the saved old file; the name always has a file.
 
     The old log is moved first: a new file with an old log would be wrong, while an old file without its log only
-    lacks rows that the journal has.
+    lacks rows that the journal has. The copies of earlier rebuilds are removed; a folder in the file's place stays.
     """
+    earlier = [path for path in file.parent.glob(f"{file.name}.before-*") if path.is_file()]
     backup = file.with_name(f"{file.name}.before-{now:%Y%m%dT%H%M%S.%fZ}") if file.exists() else None
     log = get_log_path(file)
-    if backup is not None:
+    if backup is not None and file.is_dir():
+        file.rename(backup)
+    elif backup is not None:
         os.link(file, backup)
         if log.exists():
             move(log, get_log_path(backup))
     log.unlink(missing_ok=True)
     get_ledger_path(file).unlink(missing_ok=True)
     move(beside, file)
+    if backup is not None and backup.is_file():
+        for path in earlier:
+            path.unlink(missing_ok=True)
     return backup

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,9 +173,7 @@ class Store:
             connection.execute("SET enable_external_access = false")
             try:
                 _check_is_query(connection, sql)
-                result = connection.execute(sql, parameters or None)
-                columns = tuple(str(column[0]) for column in result.description or ())
-                return Table(columns, tuple(result.fetchall()) if columns else ())
+                return _run_interruptible(connection, sql, parameters)
             except duckdb.FatalException:
                 raise
             except duckdb.InterruptException:
@@ -255,6 +255,27 @@ def read_incidents(connection: duckdb.DuckDBPyConnection, target: str) -> Mappin
     rows = connection.execute("select record from incidents where target = ?", [target]).fetchall()
     incidents = (Incident.model_validate_json(str(row[0])) for row in rows)
     return {incident.fingerprint: incident for incident in incidents}
+
+
+def _run_interruptible(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Parameter] | Mapping[str, Parameter]
+) -> Table:
+    """Run a query and fetch its rows; Ctrl-C in the main thread interrupts it, which DuckDB alone does not see."""
+
+    def run() -> Table:
+        result = connection.execute(sql, parameters or None)
+        columns = tuple(str(column[0]) for column in result.description or ())
+        return Table(columns, tuple(result.fetchall()) if columns else ())
+
+    if threading.current_thread() is not threading.main_thread():
+        return run()
+    with ThreadPoolExecutor(1) as executor:
+        running = executor.submit(run)
+        try:
+            return running.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
 
 
 def _count_segments(connection: duckdb.DuckDBPyConnection) -> int:

@@ -278,11 +278,12 @@ class LocalSegments:
         )
 
     def delete(self, name: str) -> None:
-        """Remove a file; one that is gone is no error."""
+        """Remove a file, and its folder with the last one of a run; one that is gone is no error."""
         path = self._root / name
         try:
             with self._hold_folder(path.parent) as folder:
                 os.unlink(path.name, dir_fd=folder)
+            self._remove_if_empty(path.parent.name)
         except FileNotFoundError:
             return
         except OSError as error:
@@ -318,7 +319,7 @@ class LocalSegments:
         return sorted(str(self._root / SET_ASIDE / file) for file in self._list_files(SET_ASIDE))
 
     def sweep(self, now: datetime) -> int:
-        """Remove temporary files older than an hour: their writers were killed."""
+        """Remove temporary files and empty folders of runs older than an hour: their writers were killed."""
         return sum(self._sweep_folder(name, now) for name in self._list_folders())
 
     def place(self, name: str) -> str:
@@ -349,7 +350,15 @@ class LocalSegments:
                 if file.startswith(".") and _compute_age(file, folder, now) > STALE_AFTER:
                     os.unlink(file, dir_fd=folder)
                     count += 1
+            if _compute_age(".", folder, now) > STALE_AFTER:
+                self._remove_if_empty(name)
         return count
+
+    def _remove_if_empty(self, folder: str) -> None:
+        """Remove a run's folder if it is empty; those with an underscore stay."""
+        if not folder.startswith("_"):
+            with suppress(OSError), self._hold_folder(self._root) as root:  # it is not empty, or gone
+                os.rmdir(folder, dir_fd=root)
 
 
 def parse_segment_id(name: str) -> str:

@@ -43,6 +43,9 @@ def test_old_segments_move_into_an_archive_and_everything_stays_the_same(store):
     assert (report.segments, report.archives) == (6, 1)
     assert report.bytes_after < report.bytes_before
     assert store.journal.segments.names() == []
+    assert not (store.database.file.parent / "journal" / "run-1").exists(), (
+        "the run's folder goes with its segments"
+    )
     assert check_database(store, wait_s=1).sound
     assert store.load_pending(1).segments == 0
     rebuild_database(store, wait_s=1)

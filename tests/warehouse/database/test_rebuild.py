@@ -13,14 +13,18 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import duckdb
 import pytest
 
+from deployments.cli.exit_codes import ExitCode
 from flows.data_folder import open_store_in
+from monitors.errors import WarehouseError
 from monitors.records.base import Severity
 from tests import fork_server
 from tests.builders import assessment, exchange, gold_case
 from tests.conftest import ROOT
 from tests.warehouse.sample_rows import run_report
+from warehouse.database.connection import translate_error
 from warehouse.journal.rows import AssessmentRow, ResultRow, RunRow
 
 CASES = 40
@@ -229,3 +233,45 @@ def test_a_row_that_a_lost_segment_had_replaced_stays_replaced(tmp_path):
     assert lookout("warehouse", "rebuild", data=data).returncode == 4
     assert ask(data, "select visible_text from results") == "second answer"
     assert (count(data, "runs"), count(data, "metrics")) == (1, metrics)
+
+
+def test_a_halved_warehouse_is_one_sentence_without_the_database_s_words(data):
+    file = data / "warehouse.duckdb"
+    os.truncate(file, file.stat().st_size // 2)
+    done = lookout("alerts", "list", data=data)
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == ExitCode.MONITOR
+    assert "lookout warehouse rebuild" in line
+    assert not [word for word in ("IO Error", "bytes", "Catalog") if word in done.stderr]
+
+
+def test_a_folder_in_the_warehouse_s_place_is_named_and_moved_aside_by_a_rebuild(data):
+    file = data / "warehouse.duckdb"
+    file.unlink()
+    file.mkdir()
+    (file / "notes.txt").write_text("mine", encoding="utf-8")
+    refused, rebuilt = (lookout("warehouse", command, data=data) for command in ("load", "rebuild"))
+    assert (refused.returncode, rebuilt.returncode) == (ExitCode.MONITOR, ExitCode.PASS)
+    assert "is a folder" in refused.stderr
+    (aside,) = data.glob("warehouse.duckdb.before-*")
+    assert (aside / "notes.txt").read_text(encoding="utf-8") == "mine"
+    assert count(data) == CASES
+
+
+def test_a_rebuild_stores_one_copy(data):
+    for _ in range(3):
+        assert lookout("warehouse", "rebuild", data=data).returncode == ExitCode.PASS
+    assert len(list(data.glob("warehouse.duckdb.before-*"))) == 1
+    assert count(data) == CASES
+
+
+def test_too_little_memory_is_one_sentence(data):
+    """The allocator's own errors of DuckDB have several types."""
+    file = data / "warehouse.duckdb"
+    texts = ("Failed to allocate block of 262144 bytes (bad allocation)", "Failed to commit: Allocation failure")
+    errors = [
+        translate_error(kind(text), file)
+        for kind, text in zip((duckdb.OutOfMemoryException, duckdb.TransactionException), texts, strict=True)
+    ]
+    assert {type(error) for error in errors} == {WarehouseError}
+    assert not [error for error in errors if "llocat" in str(error)]
