@@ -169,9 +169,11 @@ select a.id, a.target, a.severity, a.kind, a.reason, a.created_at, a.run_id, cou
 from alerts a
 left join receipts r on r.alert_id = a.id
 group by a.id, a.target, a.severity, a.kind, a.reason, a.created_at, a.run_id
-having count(*) filter (where r.status in ('sent', 'printed', 'rejected')) = 0
+having count(*) filter (where r.status <> 'failed') = 0
 order by a.severity desc, a.created_at;
 comment on view unsent_alerts is 'Messages that nobody has seen yet, worst first, with how often sending was tried.';
+comment on column receipts.status is
+  'sent, printed, failed (stored for the next try), rejected, or left (to the installation that the data folder was copied from).';
 
 create or replace view flaky_cases as
 with r as (  -- numbers instead of texts: millions of answers are grouped by them

@@ -10,6 +10,7 @@ from flows.waiting import show_waiting
 from monitors.errors import ConfigError, WarehouseError
 
 if TYPE_CHECKING:
+    from monitors.config.file import Config  # every model of the configuration
     from warehouse.database.store import Store  # duckdb, which --help can do without
 
 DEMO_FOLDER = Path(".lookout-demo")
@@ -33,6 +34,16 @@ def find_data_folder(config: Path, data_folder: Path | None) -> Path:
         f"there is no {config} and no {DEFAULT_FOLDER} here. `lookout verify` or `lookout demo` creates a data "
         "folder; for another place give --config or --data-folder"
     )
+
+
+def settle_folder(data_folder: Path, configured: Config | None, *, moved: bool, copied: bool) -> None:
+    """Claim the data folder for a command that sends; see `settle_identity`. Raises `ConfigError` for a copy."""
+    from flows.clock import utc_now
+    from flows.folder_identity import settle_identity  # duckdb
+    from flows.runtime.secrets import generate_nonce
+
+    journal_at = configured.warehouse.journal if configured is not None else None
+    settle_identity(data_folder, journal_at, new_id=generate_nonce(), at=utc_now(), moved=moved, copied=copied)
 
 
 def open_warehouse(config: Path, data_folder: Path | None) -> Store:

@@ -11,8 +11,9 @@ from typing import Annotated, cast
 
 import typer
 
+from deployments.cli.data_folder import settle_folder
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, JsonOption, MovedOption
 from flows.clock import utc_now
 from flows.nightly.context import NightlyContext, build_nightly_context, list_targets_to_grade
 from flows.nightly.format import format_intake, format_nightly
@@ -43,12 +44,15 @@ def nightly_command(
             "first minute) instead of the last night",
         ),
     ] = None,
+    moved: MovedOption = False,
+    copy: CopyOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Grade a night of live traffic: sample what real users got as answers, grade it, estimate the rate for all."""
     due_at = until.replace(tzinfo=until.tzinfo or UTC) if until is not None else None
     loaded = load_config(config)
     names = list_targets_to_grade(loaded, target)
+    settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
     if plan:  # it reports the reading as the run would: what is missing, what could not be used
         return _print_plans(loaded, names, due_at, as_json=as_json)
     with show_waiting("Checking the prerequisites of the nightly run"):

@@ -21,7 +21,19 @@ VerboseOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="print the result as JSON on standard output")]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="start a new run; do not continue a stopped run")]
+MovedOption = Annotated[
+    bool,
+    typer.Option(
+        "--moved", help="the data folder was moved here and its original is gone: go on with its incidents"
+    ),
+]
+CopyOption = Annotated[
+    bool,
+    typer.Option(
+        "--copy", help="the data folder is a copy and its original remains: send nothing that that one sent"
+    ),
+]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="do not go on with a run that was stopped")]
 
 
 def check_commit(commit: str | None) -> str | None:

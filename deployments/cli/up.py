@@ -15,9 +15,9 @@ from typing import Annotated, Final
 
 import typer
 
-from deployments.cli.data_folder import find_data_folder
+from deployments.cli.data_folder import find_data_folder, settle_folder
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, FolderOption, JsonOption, MovedOption
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.up.one_installation import LOCK_NAME, hold_data_folder, is_locked
 from deployments.up.parts import MAX_RECEIVER_PORT, build_parts, check_deploys, check_installation, choose_site_port
@@ -36,6 +36,7 @@ from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, WarehouseUnwritable
 from monitors.records.base import Record
 from monitors.records.incidents import Capability
+from warehouse.folder_identity import read_identity
 
 CONFIGURATION_EVERY_S: Final = 5.0
 SUBJECT: Final = "up"
@@ -54,6 +55,8 @@ def up_command(
             help="port for deploys; Slack's buttons use the next port, and the site the port after that",
         ),
     ] = 8066,
+    moved: MovedOption = False,
+    copy: CopyOption = False,
 ) -> ExitCode:
     """Run the whole monitor on this machine: server, schedules, receivers, pages; until SIGTERM or Ctrl-C."""
     absolute = config.resolve()
@@ -63,6 +66,7 @@ def up_command(
             stack.enter_context(
                 hold_data_folder(loaded.data_folder, utc_now)
             )  # before the ports: the other installation uses them
+            settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
         except WarehouseUnwritable:
             check_installation(
                 loaded, host=host, port=port, environment=get_environment()
@@ -216,19 +220,24 @@ def down_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
-    force: Annotated[bool, typer.Option("--force", help="even if a run needs the server")] = False,
+    force: Annotated[bool, typer.Option("--force", help="also while a run needs it")] = False,
+    moved: MovedOption = False,
+    copy: CopyOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """End the local Prefect server that runs have left running, and list those of other data folders."""
     folder = find_data_folder(config, data_folder).resolve()
+    if moved or copy:
+        settle_folder(folder, load_config(config) if config.exists() else None, moved=moved, copied=copy)
+    read_identity(folder)  # refuses a copy
     home = folder / PREFECT_FOLDER
     own_process = next(
         (server for server in prefect_server.list_servers_on_machine() if server.home.resolve() == home), None
     )
     if not force:
         _refuse_while_used(folder)
-    noted = prefect_server.read_noted_server(home)
-    with show_waiting("Stopping the Prefect server"):
+    noted = prefect_server.find_server_process(home)
+    with show_waiting("Ending the Prefect server"):
         ended = noted if prefect_server.stop_server(home) else None
     report = ShutdownReport(data_folder=folder, ended=ended, running=prefect_server.list_servers_on_machine())
     if as_json:

@@ -29,6 +29,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Column
 from rich.text import Text
 
+from deployments.cli.data_folder import settle_folder
 from deployments.cli.exit_codes import ExitCode, exit_code_from_verdict
 from deployments.cli.gate.verdict import print_verdict
 from deployments.cli.options import (
@@ -36,8 +37,10 @@ from deployments.cli.options import (
     AllowProductionOption,
     CommitOption,
     ConfigOption,
+    CopyOption,
     FreshOption,
     JsonOption,
+    MovedOption,
     SuiteOption,
     VerboseOption,
 )
@@ -429,6 +432,8 @@ def verify_command(
     concurrency: Annotated[int | None, typer.Option(min=1, help="the number of parallel questions")] = None,
     fresh: FreshOption = False,
     allow_production: AllowProductionOption = None,
+    moved: MovedOption = False,
+    copy: CopyOption = False,
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
@@ -440,6 +445,7 @@ def verify_command(
     note = refuse_production_in_ci(loaded, name, get_environment(), allowed=allow_production)
     if note:
         write_note(f"{note}\n")
+    settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
     loaded = complete_address(target, name, loaded, get_environment())
     if concurrency is not None:
         loaded = _set_concurrency(loaded, name, concurrency=concurrency)

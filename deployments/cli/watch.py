@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from deployments.cli.data_folder import settle_folder
 from deployments.cli.exit_codes import ExitCode
-from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, JsonOption
+from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, JsonOption, MovedOption
 from flows.hallucination_log.follower import LogFollower, LogPoll, build_follower, format_poll, list_logs_to_follow
 from flows.terminal import write_json
 from flows.terminal_console import make_terminal_console
@@ -21,11 +22,14 @@ def watch_command(
     target: Annotated[str | None, typer.Argument(help="a target with a hallucination_log; default: all")] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
-    once: Annotated[bool, typer.Option("--once", help="poll once and exit")] = False,
+    once: Annotated[bool, typer.Option("--once", help="poll once and end")] = False,
+    moved: MovedOption = False,
+    copy: CopyOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
     """Follow the applications' hallucination logs; store new entries and send alerts about them."""
     loaded = load_config(config)
+    settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
     followers = [build_follower(loaded, name) for name in list_logs_to_follow(loaded, target)]
     console = make_terminal_console(stderr=True)
     for log_follower in followers:

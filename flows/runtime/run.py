@@ -47,6 +47,7 @@ from monitors.probes.runner import order_questions
 from monitors.records.cases import Suite
 from monitors.records.targets import Target
 from warehouse.database.store import Store
+from warehouse.folder_identity import read_identity
 from warehouse.journal.journal import Journal
 
 DISTRIBUTION: Final = "lookout-monitor"
@@ -182,7 +183,13 @@ def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, su
     )
 
     def is_same_build(stopped: RunStart) -> bool:
-        """A run of a given commit waits until that is served; otherwise the target must name the same commit."""
+        """A run of a given commit waits until that is served; otherwise the target must name the same commit.
+
+        What began before the data folder was copied belongs to the original.
+        """
+        identity = read_identity(config.data_folder)
+        if identity is not None and identity.copied_at is not None and stopped.started_at < identity.copied_at:
+            return False
         if request.commit is not None or not has_source_of_commit(target, configured.probe.readiness):
             return True
         token = os.environ.get(HUB_VARIABLE)

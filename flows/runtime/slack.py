@@ -13,7 +13,7 @@ from pydantic import SecretStr, ValidationError
 from flows.alerting.notifier import Notifier, build_operator_actions
 from flows.clock import utc_now
 from flows.data_folder import open_store
-from flows.runtime.secrets import generate_run_id
+from flows.runtime.secrets import generate_nonce, generate_run_id
 from flows.terminal import write_note
 from flows.terminal_console import make_terminal_console
 from monitors.alerts.liveness import Beat, Heartbeat, LastPing, build_heartbeat
@@ -27,6 +27,7 @@ from monitors.records.incidents import Capability
 from monitors.records.targets import Environment
 from monitors.storage import write_atomically
 from warehouse.database.store import Store
+from warehouse.folder_identity import claim_folder, read_identity
 
 
 class SlackEndpoint(Record):
@@ -124,7 +125,13 @@ def build_notifier(
     run_id: str,
     owner: Capability = Capability.VERIFY,
 ) -> Notifier:
-    """Build the notifier that decides and sends the alerts of one run about one target."""
+    """Build the notifier that decides and sends the alerts of one run about one target.
+
+    Raises `ConfigError` for a copied data folder: the original sends its alerts.
+    """
+    if read_identity(config.data_folder) is None:
+        with suppress(WarehouseError):  # what is wrong with the disk is reported by what is stored next
+            claim_folder(config.data_folder, new_id=generate_nonce(), at=utc_now())
     configured = config.targets.get(target)
     return Notifier(
         target=target,

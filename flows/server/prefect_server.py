@@ -105,6 +105,7 @@ def connect(
     that does not answer is an error: a second, empty one would hide it. ``write_line`` gets a line when the start
     takes time, and one for every further half minute. ``stays`` is false if the caller stops the server itself.
     """
+    home = home.absolute()
     url = configured_url or environment.get("PREFECT_API_URL")
     local = None
     if url is None:
@@ -127,8 +128,8 @@ def connect(
 
 def find_running_server(home: Path) -> LocalServer | None:
     """Find the local server of ``home``; ``None`` if it does not run or another server listens on its port."""
-    server = read_noted_server(home)
-    return server if server and _is_alive(server) and _is_serving(server, home) else None
+    server = find_server_process(home)
+    return server if server and _is_serving(server, home) else None
 
 
 def is_server_gone(error: BaseException) -> bool:
@@ -167,7 +168,7 @@ def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
             None,
         )
         server = read_noted_server(home) if home else None
-        if home and server and str(server.pid) == process.name and _is_own(home) and _is_alive(server):
+        if home and server and str(server.pid) == process.name and _is_own(home) and _is_alive(server, home):
             servers.append(ServerOnMachine(home=home, server=server, memory_mb=measure_memory_mb(server)))
     return tuple(sorted(servers, key=lambda variable: variable.home))
 
@@ -200,17 +201,25 @@ def read_noted_server(home: Path) -> LocalServer | None:
         return None
 
 
-def _is_alive(server: LocalServer) -> bool:
-    """Whether the process with this pid is still that server; after a reboot it may be another process."""
+def find_server_process(home: Path) -> LocalServer | None:
+    """Find the local server of ``home``, also one that does not answer; ``None`` if its process does not run."""
+    server = read_noted_server(home)
+    return server if server and _is_alive(server, home) else None
+
+
+def _is_alive(server: LocalServer, home: Path) -> bool:
+    """Whether the process with this pid is the server of ``home``, and not of the folder that it was copied from.
+
+    The note may be a copy, and after a reboot the pid may be another process's: the process itself decides.
+    """
     pid = server.pid
-    try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        pass
-    else:
-        return b"prefect\0server\0" in command and f"--port\0{server.port}\0".encode() in command
     if _has_proc():
-        return False
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            is_server = b"prefect\0server\0" in command and f"--port\0{server.port}\0".encode() in command
+            return is_server and _has_home(Path(f"/proc/{pid}"), home)
+        except OSError:
+            return False
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -218,6 +227,16 @@ def _is_alive(server: LocalServer) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _has_home(process: Path, home: Path) -> bool:
+    """Whether a server's process works in ``home``: by the folder itself, which keeps its inode when renamed."""
+    if (process / "cwd").samefile(home):
+        return True
+    if _build_note_path(process / "cwd").exists():
+        return False
+    # Earlier versions started it in the folder of the command.
+    return os.fsencode(f"PREFECT_HOME={home.absolute()}") in (process / "environ").read_bytes().split(b"\0")
 
 
 def _has_proc() -> bool:
@@ -230,27 +249,27 @@ def stop_server(home: Path) -> bool:
 
     A server that does not answer is stopped too, and one that does not end within 30 s is killed.
     """
-    server = read_noted_server(home)
-    if server is None or not _is_alive(server) or not (_has_proc() or _answers(server.api_url)):
+    server = find_server_process(home)
+    if server is None or not (_has_proc() or _is_serving(server, home)):
         return False
     if "prefect" in sys.modules and _answers(server.api_url):
         from prefect.logging.handlers import APILogHandler  # loaded already, or there is nothing to send
 
         APILogHandler().flush()
     os.killpg(server.pid, signal.SIGTERM)
-    if not _wait_for_end(server, STOP_TIMEOUT_S):
+    if not _wait_for_end(server, home, STOP_TIMEOUT_S):
         os.killpg(server.pid, signal.SIGKILL)
-        _wait_for_end(server, STOP_TIMEOUT_S)
+        _wait_for_end(server, home, STOP_TIMEOUT_S)
     _build_note_path(home).unlink(missing_ok=True)
     return True
 
 
-def _wait_for_end(server: LocalServer, within_s: float) -> bool:
+def _wait_for_end(server: LocalServer, home: Path, within_s: float) -> bool:
     """Wait for the server's end and return whether it ended in time; reap a child of this process."""
     child = _children.get(server.pid)
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
-        if child.poll() is not None if child is not None else not _is_alive(server):
+        if child.poll() is not None if child is not None else not _is_alive(server, home):
             _children.pop(server.pid, None)
             return True
         # A process that is not a child sends no event when it ends.
@@ -271,13 +290,14 @@ def _ensure_local_server(
         running = find_running_server(home)
         if running is not None:
             return running
-        coming = read_noted_server(home)
-        if coming is not None and _is_alive(coming):
-            write_line("Waiting for the local Prefect server that another run was starting …")
-            if _wait_until_serving(coming, home, start_timeout_s, write_line):
-                return coming
-            stop_server(home)
-        use = "; later runs also use it; `lookout down` stops it" if stays else ""
+        coming = find_server_process(home)
+        if coming is not None:
+            if not _answers(coming.api_url):
+                write_line("Waiting for the local Prefect server that another run was starting …")
+                if _wait_until_serving(coming, home, start_timeout_s, write_line):
+                    return coming
+            stop_server(home)  # it hangs, or the folder was renamed and it has its database by the old path
+        use = "; later runs use it too; `lookout down` ends it" if stays else ""
         write_line(f"Starting a local Prefect server (about 15 s{use}) …")
         with _lock_port_choice(start_timeout_s):
             return _start_server(home, environment, start_timeout_s, write_line)
@@ -322,7 +342,13 @@ def _spawn_server(
     }
     with os.fdopen(open_without_links(home / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter
-            command, env=variables, stdout=output, stderr=output, stdin=subprocess.PIPE, start_new_session=True
+            command,
+            env=variables,
+            cwd=home,  # by this folder it is known as the server of this home, see `_has_home`
+            stdout=output,
+            stderr=output,
+            stdin=subprocess.PIPE,
+            start_new_session=True,
         )
     _children[process.pid] = process
     server = LocalServer(pid=process.pid, port=port)
@@ -343,7 +369,7 @@ def _wait_until_serving(
     child = _children.get(server.pid)
     began, lines_written = time.monotonic(), 0
     while not _is_serving(server, home):
-        ended = child.poll() is not None if child is not None else not _is_alive(server)
+        ended = child.poll() is not None if child is not None else not _is_alive(server, home)
         so_far_s = time.monotonic() - began
         if ended or so_far_s > within_s:
             return False

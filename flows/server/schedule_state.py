@@ -9,7 +9,7 @@ from typing import Any, Final
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from flows.server.prefect_server import read_noted_server
+from flows.server.prefect_server import find_server_process
 from flows.server.schedules import TAG
 from monitors.records.base import Record, UtcTime
 
@@ -34,7 +34,7 @@ class ScheduleState(Record):
 
 def find_api_url(configured: str | None, home: Path, environment: Mapping[str, str]) -> str | None:
     """Find the URL of the Prefect API that this installation uses; ``None`` if none is configured or running."""
-    local = read_noted_server(home)
+    local = find_server_process(home)
     return configured or environment.get("PREFECT_API_URL") or (local.api_url if local else None)
 
 

@@ -299,6 +299,11 @@ class Incident(FaultIdentity):
         """Acknowledge it: no reminder until it is worse."""
         return self.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
 
+    def leave_to_original(self) -> Self:
+        """Leave its alerts to the installation that this folder was copied from: none until it is worse."""
+        quiet = {"state": IncidentState.ACKNOWLEDGED, "last_notified_at": None, "thread": None, "channel": None}
+        return self.model_copy(update=quiet)
+
     def resolve(self, at: datetime) -> Self:
         """Resolve it. ``resolved_at`` is never before the fault was last seen."""
         return self.model_copy(update={"state": IncidentState.RESOLVED, "resolved_at": max(at, self.last_seen_at)})
@@ -502,6 +507,8 @@ class DeliveryStatus(StrEnum):
     """Stored for the next attempt."""
     REJECTED = "rejected"
     """The service refuses it permanently."""
+    LEFT = "left"
+    """Left to the installation that the data folder was copied from."""
 
 
 class Receipt(Record):

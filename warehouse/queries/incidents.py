@@ -193,7 +193,7 @@ with about as (
   from alerts a
 ), ends as (
   select alert_id, bool_or(status = 'sent') as sent, bool_or(status = 'printed') as printed,
-    bool_or(status = 'rejected') as rejected, max(tried_at) as at
+    bool_or(status <> 'failed') as final, max(tried_at) as at
   from receipts group by alert_id
 )
 """
@@ -236,7 +236,7 @@ only repeats what was sent. What was tried since ``$tried_before`` is left out: 
 
 
 _OF_RUN = """
-select a.record, coalesce(max(r.status) filter (where r.status in ('sent', 'printed', 'rejected')), 'waiting')
+select a.record, coalesce(max(r.status) filter (where r.status <> 'failed'), 'waiting')
 from alerts a left join receipts r on r.alert_id = a.id
 where a.run_id = $run group by a.id, a.created_at, a.record order by a.created_at, a.id
 """
@@ -246,7 +246,7 @@ select a.record, case when bool_or(r.status = 'sent') then 'sent' else 'waiting'
 from alerts a left join receipts r on r.alert_id = a.id
 where a.target = $target and a.run_id <> $run and a.created_at < $since::timestamptz
 group by a.id, a.created_at, a.record
-having not coalesce(bool_or(r.status in ('sent', 'printed', 'rejected')), false)
+having not coalesce(bool_or(r.status <> 'failed'), false)
   or max(r.tried_at) filter (where r.status = 'sent') >= $since::timestamptz
 order by a.created_at, a.id
 """

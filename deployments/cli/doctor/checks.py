@@ -40,6 +40,7 @@ from monitors.http_client import describe_http_error
 from monitors.plural import plural
 from monitors.probes.readiness import fetch_head
 from warehouse.data_folder import refuse_links
+from warehouse.folder_identity import read_identity
 
 if TYPE_CHECKING:
     from flows.maintenance.self_test import PathOutcome
@@ -219,11 +220,12 @@ def check_clock(context: DoctorContext) -> list[HealthCheck]:
 
 
 def check_rights(context: DoctorContext) -> list[HealthCheck]:
-    """Check whether other users of this machine can read the data folder."""
+    """Check whether other users of this machine can read the data folder, and whether it is a copy."""
     name, folder = "rights", context.data_folder
     if not folder.is_dir():
         return []
     refuse_links(folder)
+    read_identity(folder)  # refuses a copy
     mode = stat.S_IMODE(folder.stat().st_mode)
     if not mode & OTHERS:
         return [HealthCheck(name=name, health=Health.GOOD, found=f"only the owner can read {folder}")]

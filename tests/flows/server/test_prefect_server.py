@@ -76,9 +76,9 @@ def test_a_start_that_takes_longer_than_announced_is_reported_again_and_again(tm
     port = find_free_port("127.0.0.1", 0)
     pretends = ("-c", "import time; time.sleep(600)", "prefect", "server", "start", "--port", str(port), "")
     said: list[str] = []
-    with subprocess.Popen([sys.executable, *pretends], start_new_session=True) as silent:
-        home = tmp_path / "home"
-        home.mkdir()
+    home = tmp_path / "home"
+    home.mkdir()
+    with subprocess.Popen([sys.executable, *pretends], cwd=home, start_new_session=True) as silent:
         note = prefect_server.LocalServer(pid=silent.pid, port=port)
         (home / "server.json").write_text(note.model_dump_json(), encoding="utf-8")
         # Linux shows the arguments of a new process a moment after `Popen` returns.

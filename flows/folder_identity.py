@@ -1,0 +1,58 @@
+"""Claim a data folder for this installation, and separate a copied one from its original."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from flows.alerting.notifier import LOCK_WAIT_S
+from flows.data_folder import RUNS_FOLDER, open_store_in
+from flows.deploys.queue import DeployOutcome, DeployQueue
+from monitors.errors import ConfigError
+from warehouse.folder_identity import CopiedFolder, claim_folder, read_identity, separate_copy
+from warehouse.queries.copied_folder import leave_messages_to_original
+
+
+def settle_identity(
+    data_folder: Path,
+    journal_at: str | None,
+    *,
+    new_id: str,
+    at: datetime,
+    moved: bool = False,
+    copied: bool = False,
+) -> None:
+    """Claim the data folder: give a new one the identity ``new_id``, and refuse a copy without an answer.
+
+    ``moved``: the original is gone, and the folder continues with its identity and incidents. ``copied``: both
+    remain; this one gets the identity ``new_id`` and leaves to the original what that began. Both change nothing in
+    a folder that is no copy, so that a service may start with them each time. ``journal_at`` is `open_store_in`'s.
+    Raises `ConfigError`, and `WarehouseBusy` for a copy whose warehouse is in use.
+    """
+    if moved and copied:
+        raise ConfigError("--moved and --copy contradict each other: say --moved if the original is gone")
+    if copied:
+        try:
+            read_identity(data_folder)
+        except CopiedFolder:
+            _leave_to_original(data_folder, journal_at, at)
+            separate_copy(data_folder, new_id=new_id, at=at)
+    claim_folder(data_folder, new_id=new_id, at=at, moved=moved)
+
+
+def _leave_to_original(data_folder: Path, journal_at: str | None, at: datetime) -> None:
+    """Leave messages, reported deploys and unfinished nights to the original; runs go by the time they began."""
+    if journal_at is not None:
+        raise ConfigError(
+            f"warehouse.journal = {journal_at!r}: a copy would share this journal with the original; set another "
+            "one, and start with an empty data folder"
+        )
+    from flows.nightly.checkpoint import READING_FILE  # the graders: seconds, for a copy alone
+
+    store = open_store_in(data_folder)
+    leave_messages_to_original(store, store.journal, at, wait_s=LOCK_WAIT_S)
+    for note in (data_folder / RUNS_FOLDER).glob(f"*/{READING_FILE}"):
+        note.unlink(missing_ok=True)
+    deploys = DeployQueue(data_folder)
+    for queued in deploys.list_open_deploys():
+        deploys.store_outcome(queued.deploy.event, DeployOutcome(run_id=None, at=at))

@@ -1,0 +1,166 @@
+"""The identity of a data folder, which tells a renamed folder from a copy.
+
+``identity.json`` holds its own inode and creation time. A rename of the folder keeps both, and so does a container
+that is created again on the same volume. Each copy (``cp -a``, ``rsync``, a restored backup) has others. A copy of
+a whole disk has the same ones and is not recognised.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import platform
+import struct
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TextIO
+
+from pydantic import ValidationError
+
+from monitors.errors import ConfigError
+from monitors.records.base import Record, UtcTime
+from monitors.storage import build_unwritable_error, make_private_folder
+from warehouse.data_folder import lock_file
+
+IDENTITY_FILE: Final = "identity.json"
+
+_AT_EMPTY_PATH: Final = 0x1000
+_STATX_BTIME: Final = 0x800
+_STATX_SIZE: Final = 256
+_BTIME_OFFSET: Final = 80
+"""The layout of Linux's ``struct statx`` (man 2 statx); Python 3.11 has no creation time on Linux."""
+
+
+class FolderIdentity(Record):
+    """Which data folder this is. ``inode`` and ``born_ns`` are those of its own file; host and path only inform.
+
+    ``born_ns`` is ``None`` on a file system without creation times. ``copied_at`` is the time when a person said
+    that the folder is a copy: what began earlier belongs to the original.
+    """
+
+    id: str
+    inode: int
+    born_ns: int | None
+    created_at: UtcTime
+    host: str
+    path: Path
+    copied_at: UtcTime | None = None
+
+    def is_in_file(self, handle: int) -> bool:
+        """Whether the open file is the one that this identity was first written to, and no copy of it."""
+        born_ns = _read_birth_ns(handle)
+        is_born_then = self.born_ns is None or born_ns is None or self.born_ns == born_ns
+        return self.inode == os.fstat(handle).st_ino and is_born_then
+
+
+def read_identity(data_folder: Path) -> FolderIdentity | None:
+    """Read the identity of a folder; ``None`` without one. Raises `ConfigError` for a copy and a damaged file."""
+    try:
+        with (data_folder / IDENTITY_FILE).open(encoding="utf-8") as file:
+            text = file.read()
+            identity = _parse(data_folder, text) if text else None
+            is_copy = identity is not None and not identity.is_in_file(file.fileno())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if identity is not None and is_copy:
+        raise CopiedFolder(_describe_copy(data_folder, identity))
+    return identity
+
+
+class CopiedFolder(ConfigError):
+    """The data folder is a copy of another one, and nobody has said yet whether the original is gone."""
+
+
+def claim_folder(data_folder: Path, *, new_id: str, at: UtcTime, moved: bool = False) -> None:
+    """Give a new folder the identity ``new_id``, and check that of an older one.
+
+    With ``moved`` a copy keeps its identity, because the original is gone. Raises `CopiedFolder`, `ConfigError` for
+    a damaged file, and `WarehouseUnwritable`.
+    """
+    with _lock_identity(data_folder) as file:
+        text = file.read()
+        before = _parse(data_folder, text) if text else None
+        if before is None:
+            _write(file, data_folder, new_id, at)
+        elif not before.is_in_file(file.fileno()):
+            if not moved:
+                raise CopiedFolder(_describe_copy(data_folder, before))
+            _write(file, data_folder, before.id, before.created_at, before.copied_at)
+
+
+def separate_copy(data_folder: Path, *, new_id: str, at: UtcTime) -> None:
+    """Give a copy the identity ``new_id``. Raises `WarehouseUnwritable`."""
+    with _lock_identity(data_folder) as file:
+        _write(file, data_folder, new_id, at, at)
+
+
+@contextmanager
+def _lock_identity(data_folder: Path) -> Generator[TextIO]:
+    """Open the file, created if missing, and lock it against other processes that start now."""
+    make_private_folder(data_folder)
+    with lock_file(data_folder / IDENTITY_FILE) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        yield file
+
+
+def _write(
+    file: TextIO, data_folder: Path, folder_id: str, created_at: UtcTime, copied_at: UtcTime | None = None
+) -> None:
+    """Write in place: a file that replaces this one would have another inode."""
+    identity = FolderIdentity(
+        id=folder_id,
+        inode=os.fstat(file.fileno()).st_ino,
+        born_ns=_read_birth_ns(file.fileno()),
+        created_at=created_at,
+        host=platform.node(),
+        path=data_folder.absolute(),
+        copied_at=copied_at,
+    )
+    try:
+        os.ftruncate(file.fileno(), 0)
+        os.write(file.fileno(), f"{identity.model_dump_json()}\n".encode())
+        os.fsync(file.fileno())
+    except OSError as error:
+        raise build_unwritable_error(data_folder / IDENTITY_FILE, error) from error
+
+
+def _parse(data_folder: Path, text: str) -> FolderIdentity:
+    try:
+        return FolderIdentity.model_validate_json(text)
+    except ValidationError:
+        raise ConfigError(
+            f"{data_folder / IDENTITY_FILE} cannot be read: it is not the JSON that Lookout wrote. If this folder "
+            "is not a copy, delete the file: the next command writes a new one"
+        ) from None
+
+
+def _describe_copy(data_folder: Path, identity: FolderIdentity) -> str:
+    return (
+        f"{data_folder} is a copy of the data folder that was created as {identity.path} on {identity.host}. "
+        "If that one is gone, add --moved: this one continues with its incidents. If both remain, add --copy: this "
+        "one sends nothing that the other one sent. Use them with `lookout up`, `verify`, `nightly`, `watch` or "
+        "`down`"
+    )
+
+
+def _read_birth_ns(handle: int) -> int | None:
+    """Read the creation time of an open file in ns since 1970; ``None`` where the system does not give it."""
+    born = getattr(os.fstat(handle), "st_birthtime", None)
+    if born is not None:
+        return int(born * 1e9)
+    if sys.platform != "linux":
+        return None
+    buffer = ctypes.create_string_buffer(_STATX_SIZE)
+    try:
+        failed = ctypes.CDLL(None).statx(handle, b"", _AT_EMPTY_PATH, _STATX_BTIME, buffer)
+    except AttributeError:  # a C library without statx
+        return None
+    (mask,) = struct.unpack_from("=I", buffer)
+    if failed or not mask & _STATX_BTIME:
+        return None
+    seconds, nanoseconds = struct.unpack_from("=qI", buffer, _BTIME_OFFSET)
+    return seconds * 1_000_000_000 + nanoseconds

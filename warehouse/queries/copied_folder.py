@@ -1,0 +1,42 @@
+"""What a copied data folder leaves to the installation that it was copied from: its messages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from monitors.records.incidents import Alert, DeliveryStatus, Incident, Receipt
+from warehouse.database.connection import transaction
+from warehouse.database.store import Store
+from warehouse.journal.journal import OUTBOX, Journal
+from warehouse.journal.rows import IncidentRow, IncidentVersion, OutboxRow, ReceiptRow
+from warehouse.queries.outbox import compute_next_sequence, save_rows
+
+LEFT_DETAIL: Final = "left to the installation that this data folder was copied from"
+
+
+def leave_messages_to_original(store: Store, journal: Journal, at: datetime, *, wait_s: float) -> None:
+    """Mark all waiting messages as left to the original, and send nothing more about open incidents unless worse.
+
+    Idempotent. Raises `WarehouseBusy` after ``wait_s`` seconds; then nothing was changed.
+    """
+    with store.database.open_for_writing(wait_s) as connection:
+        store.load_into(connection, OUTBOX)
+        with transaction(connection):
+            waiting = connection.execute("select record from alerts where id in (select id from unsent_alerts)")
+            alerts = [Alert.model_validate_json(str(record)) for (record,) in waiting.fetchall()]
+            current = connection.execute("select record from incidents where state <> 'resolved'").fetchall()
+            incidents = [Incident.model_validate_json(str(record)).leave_to_original() for (record,) in current]
+            versions = enumerate(incidents, start=compute_next_sequence(connection))
+            rows: list[OutboxRow] = [
+                *(IncidentRow(row=IncidentVersion(sequence=n, incident=incident)) for n, incident in versions),
+                *(
+                    ReceiptRow(
+                        row=Receipt(alert_id=alert.id, status=DeliveryStatus.LEFT, at=at, detail=LEFT_DETAIL)
+                    )
+                    for alert in alerts
+                ),
+            ]
+            if rows:
+                save_rows(connection, journal, rows)
+        store.save_ledger(connection)
