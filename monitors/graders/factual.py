@@ -998,10 +998,11 @@ def _decide_list(
     strange = words - asked
     if strange:
         return ClaimDecision(
-            None, (
+            None,
+            (
                 "the reply contains all items, and words that may be further items: "
                 f"{', '.join(sorted(strange)[:3])}"
-            )
+            ),
         )
     return ClaimDecision(True, "the reply has all items of the gold", span=_find_span(reply, low, high))
 

@@ -38,9 +38,9 @@ class SayingsGrader:
         places = {written: find_saying(written, reply) for written in case.must_say}
         missing = [written for written, place in places.items() if place is None]
         if missing:
-            return give_verdict(self, FailureKind.MISSING_FACT, (
-                f"phrases of must_say are missing: {_quote_all(missing)}"
-            ))
+            return give_verdict(
+                self, FailureKind.MISSING_FACT, (f"phrases of must_say are missing: {_quote_all(missing)}")
+            )
         if case.expected_refusal or not case.must_say:
             return abstain_as_not_needed(self, "it contains no phrase of must_not_say")
         spans = _build_spans(exchange, [place for place in places.values() if place])

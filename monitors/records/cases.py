@@ -66,8 +66,8 @@ class Provenance(Record):
         "contradict each other.",
     )
     clause: str | None = Field(
-        default=None, description="The exact words of the document that prove the gold, or the number of the "
-        "clause."
+        default=None,
+        description="The exact words of the document that prove the gold, or the number of the clause.",
     )
     reviewed_by: str | None = Field(
         default=None,
@@ -105,8 +105,9 @@ class GoldCase(Record):
         description="The user's messages in order, sent in one conversation. Lookout grades the answer to the "
         "last one.",
     )
-    gold: Text = Field(description="The right answer. For an expected refusal: the reason why the application "
-    "must decline.")
+    gold: Text = Field(
+        description="The right answer. For an expected refusal: the reason why the application must decline."
+    )
     alternatives: tuple[Text, ...] = Field(
         default=(), description="Other right answers. A reply that agrees with one of them is also right."
     )
