@@ -301,7 +301,7 @@ class Hour:
             )
         end = time.monotonic() + END_S
         try:
-            while "one message to prove the way" not in (shown := log.read_text(encoding="utf-8")):
+            while "one message to test the alert path" not in (shown := log.read_text(encoding="utf-8")):
                 assert process.poll() is None, shown
                 assert time.monotonic() < end, shown
                 time.sleep(0.3)  # another process; there is nothing else to wait on

@@ -56,4 +56,4 @@ def test_the_exit_code_says_whether_the_judge_was_down_void_or_well(installed, s
     for done in (down, void, well):
         assert varying.sub("…", replace_volatile(done.stdout, installed.folder)) == snapshot
     assert {channel for channel, _ in sent} == {"C0MONITOR"}
-    assert [any(words in text for _, text in sent) for words in ("HTTP 500", "cannot be believed")] == [True, True]
+    assert [any(words in text for _, text in sent) for words in ("HTTP 500", "is not reliable")] == [True, True]

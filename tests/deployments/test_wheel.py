@@ -123,7 +123,7 @@ def test_the_first_commands_find_their_files(installed: Environment, elsewhere: 
     """Also in a folder where another project has packages of the same names."""
     for command, said in (
         (("--version",), f"lookout {VERSION}"),
-        (("--help",), "Watch a deployed LLM application"),
+        (("--help",), "Monitor a deployed LLM application"),
         (("init", "--target", "https://bot.example.com/", "--environment", "staging", "--no-ask", "--yes"), ""),
         (("gold", "check", "suite.jsonl"), ""),
         (("gold", "starter", "adversarial", "--out", "attacks.jsonl"), ""),

@@ -261,7 +261,7 @@ async def test_f54_an_answer_of_100_000_tokens_is_bounded(tmp_path, server):
     judged_run = await judged(tmp_path, server, flood)
     assert judged_run.of("teeth").outcome is not CaseOutcome.CORRECT
     assert max(len(prompt) for prompt in prompts(server)) < LIMIT_CHARACTERS + 3_000
-    assert "too many to show" in judged_run.of("teeth").reason
+    assert "too long to show" in judged_run.of("teeth").reason
 
 
 def test_kinds_that_page_by_themselves_are_not_a_judge_s_to_find():

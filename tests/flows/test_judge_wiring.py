@@ -43,7 +43,7 @@ def test_all_keys_that_are_missing_are_named():
 
 
 @pytest.mark.parametrize(
-    ("family", "error"), [("claude", "of one family"), (None, "does not say which model answers")]
+    ("family", "error"), [("claude", "of the same model family"), (None, "does not name the model that answers")]
 )
 @pytest.mark.parametrize("keys", [KEYS, {}], ids=["with keys", "without"])
 def test_the_family_is_looked_at_even_without_a_key(family, error, keys):
@@ -63,7 +63,7 @@ def test_a_model_without_a_price_is_refused_because_no_budget_could_hold():
 
 
 def test_two_judges_are_refused():
-    with pytest.raises(ValidationError, match="one or three are accepted"):
+    with pytest.raises(ValidationError, match="accepted: one or three"):
         settings({}, QWEN)
 
 

@@ -268,15 +268,15 @@ FAULT: Final = observe_monitor_fault(
 DRILL_AT: Final = ObservationContext(target=DRILL_TARGET, run_id="drill-0301", seen_at=NIGHT)
 DRILL: Final = observe_drill(
     DRILL_AT,
-    title="Drill, no action needed: a planted wrong answer was reported here 11 s after it was given",
+    title="Drill, no action needed: Lookout reported a planted wrong answer here after 11 s",
     detail=format_passed_message("a limit from an outdated index, twice what it should be", judged=True),
     failed=False,
 )
 BLOCKED: Final = observe_drill(
     DRILL_AT,
-    title="Drill failed at the browser: a real fault might go unreported",
-    detail="No answer came back: CHROMIUM_PATH leads nowhere. To do: lookout browser install; lookout doctor tells more. "
-    "What worked before that: data folder, suite, schedule, network, clock, shadow page. To try again: lookout drill.",
+    title="Drill failed at the browser: Lookout may not report a real fault",
+    detail="There was no answer: CHROMIUM_PATH does not exist. To do: run lookout browser install; lookout doctor shows details. "
+    "Passed before that: data folder, suite, schedule, network, clock, shadow page. To repeat the drill: lookout drill.",
     failed=True,
 )
 GATE: Final = Observation(
@@ -290,7 +290,7 @@ GATE: Final = Observation(
     commit="4f2a91c07be1",
     title=make_excerpt(KIND_WORDS[IncidentKind.GATE_FAIL], limit=200),
     reason=make_excerpt(
-        "2 severity-3 failures fail the run whatever the score; weighted score 0.871 (1226/1408) is below 0.98",
+        "2 severity-3 failures fail the run, whatever the score; weighted score 0.871 (1226/1408) is below 0.98",
         limit=400,
     ),
     examples=(

@@ -250,8 +250,8 @@ The tables below are made from the code that checks the file.
 SUITE_INTRODUCTION = """\
 # A suite's keys
 
-A suite is a file of JSON lines: one JSON object a line is one case. Blank lines are skipped; any other line that is
-not a case is named with its number, its key and what would be accepted, and the suite does not load. These lines
+A suite is a file of JSON lines: each line is one JSON object and one case. Blank lines are skipped. If another line is
+not a valid case, the suite does not load, and the error names the line, the key and the accepted values. These lines
 are written by hand and use every key:
 
 ```json
@@ -275,30 +275,30 @@ are written by hand and use every key:
 {"issue_url": "https://github.com/acme/lamps/issues/7", "issue_title": "Orders hang after a failed payment", "issue_body": "One payment was refused. Every order after it waits until the worker is started again.", "repository_files": ["shop/orders.py", "shop/payments.py", "shop/queue.py"], "severity": 2, "reference": {"severity": "high", "root_cause": "charge() raises before the order lock is released", "relevant_files": ["shop/payments.py"], "relevant_functions": ["shop/payments.py::charge"], "expected_keywords": ["lock", "finally"], "shortest_path": 4, "max_steps": 10}, "when_asked": [{"asks": "version", "answer": "2.4"}]}
 ```
 
-The last line is an issue for an [agent that triages issues](triage.md): of the keys of a case it needs `severity`
-alone.
+The last line is an issue for an [agent that triages issues](triage.md). An issue must have only one of the keys of a
+case, `severity`.
 
-`lookout gold check suite.jsonl` reads a suite as a run does and names what to correct. There are no other keys. The
-tables below are made from the code that reads the file.
+`lookout gold check suite.jsonl` reads a suite like a run and lists the faults to correct. There are no other keys. The
+tables below are generated from the code that reads the file.
 
 ## What a reply must and must not say
 
-Rules compare figures, dates, names and yes or no. For what they cannot read, `must_say` and `must_not_say` say in your
-words what decides. They are searched for in the reply:
+Rules compare figures, dates, names, and yes or no. For other text, write `must_say` and `must_not_say` phrases. Lookout
+searches for them in the reply:
 
-- A **phrase** stands there as whole words and whole numbers: `24` is not found in 240 or 24.5. Letter case, the kind of
-  space, hyphen and apostrophe, and the digits' script do not count.
-- A **regular expression** stands between two slashes, as `/(?:14|fourteen) days/`; a part of a word is enough for it.
-  `*` and `+` reach 60 repeats, and so does `{2,}`. Two of them beside each other are the most; for more, write how long
-  each may be, as in `.{0,20}`. A group that repeats may hold neither `|` nor a repeat of open length.
+- A **phrase** must match whole words and whole numbers: `24` does not match 240 or 24.5. Letter case, the kind of
+  space, hyphen and apostrophe, and the script of digits do not matter.
+- A **regular expression** is written between two slashes, as `/(?:14|fourteen) days/`. It can match a part of a word.
+  `*`, `+` and `{2,}` match at most 60 repeats. At most two of them may follow each other; for more, write the maximum
+  length of each, as in `.{0,20}`. A group that repeats must not contain `|` or a repeat of open length.
 
-A reply with all of `must_say` is right, whatever else the rules leave open; a contradiction that they see still fails it.
-A reply that lacks one fails with `missing_fact`. One with a phrase of `must_not_say` fails with `wrong_fact`; where a
-refusal is expected, with `should_have_refused`, also when it declines first. There `must_say` settles nothing alone:
-the reply must also decline. A pattern that cannot work is named with its file, line and key.
+A reply with all phrases of `must_say` is right, even if rules cannot decide the rest. If rules find a contradiction, it
+still fails. A reply without one of the phrases fails with `missing_fact`. A reply with a phrase of `must_not_say` fails
+with `wrong_fact`. If a refusal is expected, it fails with `should_have_refused`, even if it declines first. An expected
+refusal must also decline: `must_say` alone is not enough. If a pattern is not valid, the error names file, line and key.
 """
 
-QUESTION = FieldInfo(annotation=str, description="The user's message, when there is only one: short for `turns`.")
+QUESTION = FieldInfo(annotation=str, description="The user's message, if there is only one: short for `turns`.")
 """A key of a line alone: a case that was read has `turns`."""
 
 

@@ -143,7 +143,7 @@ def build_silence(matchers: SilenceMatchers, fingerprint: str | None, now: datet
 def _format_validation_error(error: ValidationError) -> str:
     first: Sequence[str] = [str(part) for part in error.errors(include_url=False)[0]["loc"]]
     message = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
-    if "never everything" in message:
+    if "cannot silence everything" in message:
         return "a silence must name an id, --target, --case, --failure or --kind; it cannot silence everything"
     return f"{'.'.join(first)}: {message}"
 

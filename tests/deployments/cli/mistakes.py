@@ -66,21 +66,21 @@ GROUPS: Final[Mapping[str, tuple[Mistake, ...]]] = {
             title="The host has a typo",
             typed="lookout doctor https://bot.example.invalid",
             seen="""\
-https://bot.example.invalid: its name cannot be resolved
-What to do: open the address on this machine: spelling, network, proxy, or the
-  app is down""",
+https://bot.example.invalid: the host name cannot be resolved
+What to do: open the address on this machine; check its spelling, the network
+  and the proxy, and whether the app is up""",
             code=1,
-            to_do="Copy the address out of a browser that shows the chat.",
+            to_do="Copy the address from a browser that shows the chat.",
             part=True,
         ),
         Mistake(
-            title="Nothing listens at the address",
+            title="The port is closed",
             typed=f"lookout doctor http://{NOBODY}",
             seen=f"""\
-http://{NOBODY}: nothing listens there (ERR_CONNECTION_REFUSED): is the app
-  running, and on this port?""",
+http://{NOBODY}: the port is closed (ERR_CONNECTION_REFUSED): check that the
+  app is running, and on this port""",
             code=1,
-            to_do="Start the application, or take the port from the line that it prints when it starts.",
+            to_do="Start the application, or copy the port from its first lines of output.",
             part=True,
         ),
         Mistake(
@@ -91,7 +91,7 @@ http://{NOBODY}: nothing listens there (ERR_CONNECTION_REFUSED): is the app
 Why       the app did not serve: unreachable: http://{PAGE}/chat answered
           HTTP 404""",
             code=3,
-            to_do="Copy the address out of a browser that shows the chat. The line `Next` says how to look closer.",
+            to_do="Copy the address from a browser that shows the chat. The line `Next` shows the command for details.",
             part=True,
             set_up="prefect",
         ),
@@ -99,30 +99,31 @@ Why       the app did not serve: unreachable: http://{PAGE}/chat answered
             title="https instead of http",
             typed=f"lookout doctor https://{PAGE}/docs",
             seen=f"""\
-https://{PAGE}/docs: nothing speaks https there (ERR_SSL_PROTOCOL_ERROR);
-  is its address http://…?""",
+https://{PAGE}/docs: the server does not use https (ERR_SSL_PROTOCOL_ERROR);
+  try http://…""",
             code=1,
-            to_do="Local applications mostly speak plain http.",
+            to_do="Most local applications use plain http.",
             part=True,
         ),
         Mistake(
             title="The scheme is missing",
             typed=f"lookout verify {PAGE} --suite suite.jsonl",
-            seen=f"lookout: no target {PAGE!r}; if it is an address, write it whole: http://{PAGE}",
+            seen=f"lookout: target {PAGE!r} does not exist; if it is an address, write http://{PAGE}",
             code=2,
-            to_do="Without `http://` or `https://` a name is taken for a target of `lookout.toml`.",
+            to_do="Without `http://` or `https://`, Lookout reads a name as a target of `lookout.toml`.",
             files={"lookout.toml": TOML},
         ),
         Mistake(
-            title="The page is no chat",
+            title="The page is not a chat",
             typed=f"lookout doctor http://{PAGE}/docs",
             seen="""\
 no usable message box: page titled 'API docs', no text box, text 'Nothing to ask
   here.'
-What to do: is there a chat at this very address? If so, see the picture and pin
-  what was missed under [targets.NAME.probe.selectors]: message_box, send, answer""",
+What to do: check that the chat is at this address. If it is, open the picture and
+  write the missed selectors under [targets.NAME.probe.selectors]: message_box,
+  send, answer""",
             code=3,
-            to_do="Many applications show their chat one click further: give that page's address.",
+            to_do="Many applications show their chat on another page: give the address of that page.",
             part=True,
         ),
         Mistake(
@@ -130,10 +131,10 @@ What to do: is there a chat at this very address? If so, see the picture and pin
             typed=f"lookout doctor http://{PAGE}/login",
             seen="""\
 a login wall is in front of the chat: page titled 'Sign in', no text box, text 'Go'
-What to do: where it asks to sign in, tell Lookout how by [targets.NAME.login]
-  in lookout.toml (docs/login.md)""",
+What to do: if the page asks for a login, configure [targets.NAME.login] in
+  lookout.toml (docs/login.md)""",
             code=3,
-            to_do="[Pages behind a login](login.md) has the lines to copy.",
+            to_do="For the lines to copy, see [pages behind a login](login.md).",
             part=True,
         ),
         Mistake(
@@ -141,7 +142,7 @@ What to do: where it asks to sign in, tell Lookout how by [targets.NAME.login]
             typed="lookout doctor --no-alert",
             seen="Space of bot  acme/bot: SLEEPING",
             code=0,
-            to_do="Nothing: `lookout verify` wakes it by opening its page, and waits.",
+            to_do="Nothing. `lookout verify` opens the page, which wakes the Space, and waits.",
             files={"lookout.toml": SPACE},
             part=True,
             set_up="SLEEPING",
@@ -150,11 +151,11 @@ What to do: where it asks to sign in, tell Lookout how by [targets.NAME.login]
             title="The Space is private, or its name is wrong",
             typed="lookout doctor --no-alert",
             seen="""\
-broken  Space of bot  the Hub answered HTTP 401 for acme/bot: is its name right,
-  and does the token (HF_TOKEN) see it?
+broken  Space of bot  the Hub answered HTTP 401 for acme/bot: check the name, and
+  that the token (HF_TOKEN) may read the Space
 → fix targets.bot.space, or set HF_TOKEN to a token that may read it""",
             code=4,
-            to_do="`export HF_TOKEN=…` with a token of Hugging Face that may read the Space.",
+            to_do="Set `export HF_TOKEN=…` to a token of Hugging Face that may read the Space.",
             files={"lookout.toml": SPACE},
             part=True,
             set_up="hidden",
@@ -164,9 +165,9 @@ broken  Space of bot  the Hub answered HTTP 401 for acme/bot: is its name right,
             typed="lookout doctor --no-alert",
             seen="""\
 Space of bot  acme/bot: RUNNING_BUILDING
-→ wait until it runs; a run waits for it itself""",
+→ wait until it runs; a run itself waits""",
             code=0,
-            to_do="A run waits as long as `probe.readiness.deadline_s` says.",
+            to_do="A run waits up to `probe.readiness.deadline_s` seconds.",
             files={"lookout.toml": SPACE},
             part=True,
             set_up="RUNNING_BUILDING",
@@ -177,27 +178,26 @@ Space of bot  acme/bot: RUNNING_BUILDING
             title="No suite is given",
             typed=f"lookout verify http://{PAGE}/docs",
             seen="""\
-lookout: an address needs gold questions: --suite FILE. `lookout init` writes a
-  first suite; docs/suite.md explains one""",
+lookout: an address needs a file with gold questions: --suite FILE. To create a
+  first one, run `lookout init`; docs/suite.md explains the format""",
             code=2,
-            to_do="Ten questions whose right answers you know are a good first suite.",
+            to_do="A good first suite has ten questions whose right answers you know.",
         ),
         Mistake(
             title="The path of the suite is wrong",
             typed=f"lookout verify http://{PAGE}/docs --suite sute.jsonl",
             seen="lookout: {folder}/sute.jsonl cannot be read: no such file (did you mean 'suite.jsonl'?)",
             code=2,
-            to_do="Paths in `lookout.toml` are relative to that file, paths on the command line to where you are.",
+            to_do="Paths in `lookout.toml` are relative to that file, paths on the command line to the present folder.",
         ),
         Mistake(
             title="A case has no severity",
             typed=f"lookout verify http://{PAGE}/docs --suite mine.jsonl",
             seen="""\
 lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
-  line 2: "severity" is missing; every case has one from the day it is written;
-    accepted: 1 (minor), 2 (major) or 3 (critical: alerts at once)""",
+  line 2: "severity" is missing; every case must have one; accepted: 1 (minor), 2 (major) or 3 (critical: alerts at once)""",
             code=2,
-            to_do="Ask of each case: who must hear of it, and when, if the bot gets it wrong?",
+            to_do="Decide for each case how bad a wrong answer is: 3 sends an alert at once.",
             files={"mine.jsonl": SUITE.replace(', "severity": 2', "")},
         ),
         Mistake(
@@ -207,7 +207,7 @@ lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
 lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
   line 2: broken JSON at column 94: Expecting ',' delimiter""",
             code=2,
-            to_do="Each line is one whole JSON object. `lookout gold check mine.jsonl` shows all that is wrong at once.",
+            to_do="Each line must be one complete JSON object. `lookout gold check mine.jsonl` shows all faults at once.",
             files={"mine.jsonl": SUITE.replace('"severity": 2}', '"severity": 2')},
         ),
         Mistake(
@@ -215,49 +215,49 @@ lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
             typed=f"lookout verify http://{PAGE}/docs --suite mine.jsonl",
             seen="""\
 lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
-  line 2: id "wait" stands in line 1 already; ids are given once""",
+  line 2: line 1 already has the id "wait"; use each id once""",
             code=2,
-            to_do="Ids carry a case's history from run to run: give the new case a new one.",
+            to_do="An id links the results of a case over all runs. Give the new case a new id.",
             files={"mine.jsonl": SUITE.replace('"grace"', '"wait"')},
         ),
         Mistake(
             title="The suite is a table",
             typed=f"lookout verify http://{PAGE}/docs --suite mine.csv",
             seen="""\
-lookout: {folder}/mine.csv is a table, and a suite is JSON lines: `lookout gold import
-  {folder}/mine.csv --out mine.jsonl` writes them from its columns question,
-  gold, id and severity""",
+lookout: {folder}/mine.csv is a table, but a suite must be JSON lines. To convert the
+  columns question, gold, id and severity: `lookout gold import {folder}/mine.csv
+  --out mine.jsonl`""",
             code=2,
-            to_do="Run that command; `--severity 2` stands for rows that have none.",
+            to_do="Run that command. `--severity 2` is for rows without a severity.",
             files={"mine.csv": "question,gold\nHow long is it?,30 days\n"},
         ),
         Mistake(
             title="The suite is a JSON array",
             typed=f"lookout verify http://{PAGE}/docs --suite mine.json",
             seen="""\
-lookout: {folder}/mine.json is a JSON array; a suite is JSON lines, one object a
-  line: `jq -c '.[]'` writes them, and `lookout gold import` takes another
-  project's array""",
+lookout: {folder}/mine.json is a JSON array, but a suite must be JSON lines (one
+  object on each line). `jq -c '.[]'` converts it; for an array of another
+  project, use `lookout gold import`""",
             code=2,
-            to_do="`jq -c '.[]' mine.json > mine.jsonl`, where the objects have a suite's keys already.",
+            to_do="If the objects already have the keys of a suite: `jq -c '.[]' mine.json > mine.jsonl`.",
             files={"mine.json": json.dumps([WAIT, GRACE])},
         ),
         Mistake(
             title="The suite is empty",
             typed=f"lookout verify http://{PAGE}/docs --suite mine.jsonl",
             seen="""\
-lookout: {folder}/mine.jsonl holds no case; write one JSON object a line, or name
-  another suite""",
+lookout: {folder}/mine.jsonl has no cases; write one JSON object on each line, or
+  choose another suite""",
             code=2,
-            to_do="[A suite's keys](suite.md) shows the smallest case.",
+            to_do="For the smallest case, see [the keys of a suite](suite.md).",
             files={"mine.jsonl": "\n"},
         ),
     ),
     "lookout.toml": (
         Mistake(
-            title="There is none",
+            title="The file does not exist",
             typed="lookout nightly",
-            seen="lookout: lookout.toml: there is no such file; `lookout init` makes one, --config names another",
+            seen="lookout: lookout.toml does not exist; `lookout init` creates it; for another file, use --config",
             code=2,
             to_do="`lookout init` asks five questions. `lookout demo` and `lookout doctor URL` need no file.",
         ),
@@ -266,15 +266,15 @@ lookout: {folder}/mine.jsonl holds no case; write one JSON object a line, or nam
             typed="lookout verify bot",
             seen="lookout: lookout.toml: targets.bot.siute: unknown key (did you mean 'suite'?)",
             code=2,
-            to_do="[Configuration](configuration.md) has every key.",
+            to_do="For all keys, see [configuration](configuration.md).",
             files={"lookout.toml": TOML.replace("suite =", "siute =")},
         ),
         Mistake(
             title="A target is misspelt",
             typed="lookout verify bto",
-            seen="lookout: no target 'bto' (did you mean 'bot'?); there are: bot",
+            seen="lookout: target 'bto' does not exist (did you mean 'bot'?); accepted: bot",
             code=2,
-            to_do="A target is called as its table is: `[targets.bot]`.",
+            to_do="The name of a target is in its table: `[targets.bot]`.",
             files={"lookout.toml": TOML},
         ),
         Mistake(
@@ -284,7 +284,7 @@ lookout: {folder}/mine.jsonl holds no case; write one JSON object a line, or nam
 lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); fix
   that line, or see docs/configuration.md""",
             code=2,
-            to_do="Texts stand between quotes, tables between brackets.",
+            to_do="Write texts in quotes and names of tables in brackets.",
             files={"lookout.toml": TOML.replace('"', "")},
         ),
     ),
@@ -294,10 +294,10 @@ lookout: lookout.toml: not valid TOML: Invalid value (at line 2, column 7); fix
             typed="lookout doctor --no-alert",
             seen="""\
 optional  judge  claude-sonnet-5-5: off, as ANTHROPIC_API_KEY is not set
-→ set it where runs are started; until then what the plain graders leave open
-  stays open""",
+→ set the key where runs start. Until then, answers that rules cannot grade stay
+  ungraded""",
             code=0,
-            to_do="`export ANTHROPIC_API_KEY=…` in the shell, the service or the workflow that starts runs.",
+            to_do="Set `export ANTHROPIC_API_KEY=…` in the shell, the service or the workflow that starts runs.",
             files={
                 "lookout.toml": TOML.replace("[targets.bot]", '[targets.bot]\nmodel_family = "llama"')
                 + '[[judge.models]]\nmodel = "claude-sonnet-5-5"\n'
@@ -308,22 +308,22 @@ optional  judge  claude-sonnet-5-5: off, as ANTHROPIC_API_KEY is not set
             title="The Slack token is not there",
             typed="lookout up",
             seen="""\
-lookout: SLACK_SIGNING_SECRET is not set: without it nobody can tell Slack's
-  requests from anybody's. It is in the Slack app's settings under Basic
-  Information, Signing Secret
-SLACK_BOT_TOKEN is not set: alerts.slack_buttons needs a bot: a webhook has no
-  buttons""",
+lookout: SLACK_SIGNING_SECRET is not set. Lookout needs it to check that a request
+  comes from Slack. Find it in the Slack app's settings: Basic Information,
+  Signing Secret
+SLACK_BOT_TOKEN is not set: alerts.slack_buttons needs a bot token, because a
+  webhook has no buttons""",
             code=2,
-            to_do="[Alerts](alerts.md) says where each is found. Without Slack, alerts are printed and stored.",
+            to_do="[Alerts](alerts.md) shows where to find each. Without Slack, alerts are printed and stored.",
             files={"lookout.toml": f'{TOML}[alerts]\nslack_channel = "#oncall"\nslack_buttons = true\n'},
         ),
         Mistake(
             title="The Slack channel does not exist",
             typed="lookout doctor --no-judge",
             seen="""\
-broken  alerts, bot  the test did not arrive
+broken  alerts, bot  the test message did not arrive
 → Slack refuses the message (HTTP 200, channel_not_found): check `slack_channel`
-  in lookout.toml (a private channel is only found once the bot is in it)""",
+  in lookout.toml (the bot can find a private channel only if it is a member)""",
             code=4,
             to_do="Fix `alerts.slack_channel`, and type `/invite @lookout` in the channel.",
             files={"lookout.toml": ON_SLACK},
@@ -334,7 +334,7 @@ broken  alerts, bot  the test did not arrive
             title="The Slack token is of another kind",
             typed="lookout doctor --no-judge",
             seen="""\
-broken  alerts, bot  the test did not arrive
+broken  alerts, bot  the test message did not arrive
 → Slack refuses the message (HTTP 200, not_allowed_token_type): use a bot token
   (it begins with xoxb)""",
             code=4,
@@ -348,8 +348,8 @@ broken  alerts, bot  the test did not arrive
             title="The Slack token was revoked",
             typed="lookout doctor --no-judge",
             seen="""\
-broken  alerts, bot  the test did not arrive
-→ Slack refuses the message (HTTP 200, token_revoked): make a new bot token in
+broken  alerts, bot  the test message did not arrive
+→ Slack refuses the message (HTTP 200, token_revoked): create a new bot token in
   the Slack app's settings and set SLACK_BOT_TOKEN""",
             code=4,
             to_do="Install the app again under OAuth & Permissions, and set SLACK_BOT_TOKEN to its new token.",
@@ -369,7 +369,7 @@ broken  browser  no Chromium found: install one with `lookout browser install`,
   CHROMIUM_PATH (probe.browser_path) to its executable
 → lookout browser install""",
             code=4,
-            to_do="`lookout doctor --fix` does it too, and whatever else is safe.",
+            to_do="`lookout doctor --fix` also installs a browser, and applies other safe fixes.",
             files={"lookout.toml": TOML},
             part=True,
             set_up="no browser",
@@ -378,10 +378,10 @@ broken  browser  no Chromium found: install one with `lookout browser install`,
             title="The browser does not start, or is of another version",
             typed="lookout doctor --no-alert",
             seen="""\
-It may be of a version that does not fit, or damaged: `lookout browser install`
-  fetches one that fits, or set CHROMIUM_PATH (probe.browser_path) to another""",
+It may be the wrong version, or damaged. Run `lookout browser install` to install
+  the right version, or set CHROMIUM_PATH (probe.browser_path) to another browser""",
             code=4,
-            to_do="Where `CHROMIUM_PATH` is set, it comes first: unset it to use the browser that was installed.",
+            to_do="`CHROMIUM_PATH` overrides the installed browser. To use the installed browser, unset it.",
             files={"lookout.toml": TOML},
             part=True,
             set_up="old browser",
@@ -390,10 +390,10 @@ It may be of a version that does not fit, or damaged: `lookout browser install`
             title="Two installations share a data folder",
             typed="lookout up",
             seen="""\
-lookout: another `lookout up` or `lookout receive` runs over {folder}/data; stop it
+lookout: another `lookout up` or `lookout receive` already uses {folder}/data; stop it
   first, or set another data_folder""",
             code=2,
-            to_do="One machine watches one data folder; a second installation needs its own `data_folder`.",
+            to_do="Only one installation can use a data folder. Set another `data_folder` for the second.",
             files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
             set_up="lock",
         ),
@@ -401,10 +401,10 @@ lookout: another `lookout up` or `lookout receive` runs over {folder}/data; stop
             title="The port is taken",
             typed="lookout site --port 7860",
             seen="""\
-lookout: the site cannot listen on port 7860 (address already in use); stop what
-  holds it, or name another one: --port""",
+lookout: the site cannot listen on port 7860 (address already in use); stop the
+  program that uses it, or choose another port with --port""",
             code=2,
-            to_do="`ss -ltnp` shows who holds a port. `lookout up` takes three in a row, from `--port` on.",
+            to_do="`ss -ltnp` shows the program on a port. `lookout up` uses three ports, from `--port` on.",
             files={"lookout.toml": TOML},
         ),
         Mistake(
@@ -422,7 +422,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop what
             typed="lookout verify bot",
             seen="No space left on device; the disk is full: free some space",
             code=4,
-            to_do="`lookout warehouse pictures` removes old pictures; `[evidence]` says how long they are stored.",
+            to_do="`lookout warehouse pictures` removes old pictures; `[evidence]` sets how long they are stored.",
             files={"lookout.toml": f'data_folder = "data"\n{TOML}'},
             part=True,
             set_up="full",
@@ -430,9 +430,10 @@ lookout: the site cannot listen on port 7860 (address already in use); stop what
         Mistake(
             title="The clock is wrong",
             typed="lookout doctor --no-alert",
-            seen="→ set it by NTP: signatures are refused beyond 300 s",
+            seen="→ set the clock by NTP: Slack and webhook signatures are refused if it is wrong by
+  more than 300 s",
             code=4,
-            to_do="`timedatectl set-ntp true` on most systems.",
+            to_do="On most systems, run `timedatectl set-ntp true`.",
             files={"lookout.toml": TOML.replace("/docs", "/late")},
             part=True,
         ),
@@ -443,7 +444,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop what
 lookout: the library duckdb is not as Lookout needs it (No module named
   'duckdb') in {prefix}. To install it:""",
             code=2,
-            to_do="Run the line that follows. It names the Python that `lookout` ran in: often not the one you meant.",
+            to_do="Run the next printed line. It names the Python of `lookout`, which may be another one than you expect.",
             part=True,
             files={"lookout.toml": TOML, "data.txt": ""},
             set_up="no duckdb",
@@ -452,11 +453,11 @@ lookout: the library duckdb is not as Lookout needs it (No module named
             title="PREFECT_API_URL names a server that is gone",
             typed="lookout verify bot",
             seen="""\
-lookout: no Prefect server answers at http://localhost:9/api, which
-  PREFECT_API_URL or prefect.api_url names; start it, or leave the address out: a
-  local one is started then""",
+lookout: no Prefect server answers at http://localhost:9/api (from PREFECT_API_URL or
+  prefect.api_url). Start that server, or remove the address: then Lookout starts a
+  local server""",
             code=4,
-            to_do="`unset PREFECT_API_URL`, or start that server.",
+            to_do="Run `unset PREFECT_API_URL`, or start that server.",
             files={"lookout.toml": TOML},
             variables={"PREFECT_API_URL": "http://localhost:9/api"},
             part=True,
@@ -465,10 +466,10 @@ lookout: no Prefect server answers at http://localhost:9/api, which
             title="Nothing has run yet",
             typed="lookout report",
             seen="""\
-lookout: there is no lookout.toml and no .lookout here: `lookout verify` or
-  `lookout demo` makes one, --config or --data-folder names one elsewhere""",
+lookout: there is no lookout.toml and no .lookout here. `lookout verify` or `lookout
+  demo` creates a data folder; for another place give --config or --data-folder""",
             code=2,
-            to_do="First `lookout doctor` on your page, then `lookout verify`, then its report.",
+            to_do="First run `lookout doctor` on your page, then `lookout verify`, then its report.",
         ),
     ),
 }
@@ -477,14 +478,15 @@ lookout: there is no lookout.toml and no .lookout here: `lookout verify` or
 INTRODUCTION: Final = """\
 # When something does not work
 
-What you typed, what you see, what to do. Each message says what happened, why, and what helps. The last line of a
-report and of `lookout doctor` says what to do next; `LOOKOUT_DEBUG=1` before a command shows where an error happened.
+For each problem, this page shows the command, the message, and what to do. Each message has the fault, its cause and
+the next step. The last line of a report and of `lookout doctor` has the next step. Set `LOOKOUT_DEBUG=1` before a
+command to see the traceback of an error.
 
 | exit code | means |
 | --- | --- |
-| 2 | the command or the configuration is wrong; nothing was asked |
-| 3 | no verdict was possible: the app was down, or too little could be graded |
-| 4 | Lookout itself, or something that it needs on this machine, does not work |
+| 2 | the command or the configuration is wrong; Lookout asked nothing |
+| 3 | no verdict was possible: the app was down, or too few answers could be graded |
+| 4 | Lookout itself, or a program that it needs on this machine, does not work |
 """
 
 

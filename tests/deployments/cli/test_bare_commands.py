@@ -174,13 +174,13 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
         3,
         "The first bad build is not known: no build gave an answer",
     ),
-    "shrink": (("room",), 0, "Nothing could be left out"),
+    "shrink": (("room",), 0, "No word of the question could be removed"),
     "watch": (("bot", "--once"), 0, "bot"),
     "review": (("--figures",), 0, "(facts) on bot"),
     "doctor": (("--no-alert", "--no-judge"), 0, "lookout.toml: bot"),
     "init": (("--target", "https://example.com/", "--yes", "--config", "new/lookout.toml"), 0, "suite.jsonl"),
     "prefect-yaml": ((), 0, "verify-deploy"),
-    "automations": ((), 0, "nobody is notified"),
+    "automations": ((), 0, "no message is sent"),
     "drill": (("--config", "drilled/lookout.toml"), 4, "Drill failed at the "),
     "browser": ((), 0, "It starts and opens a page"),
     "browser install": ((), 0, "It starts and opens a page"),
@@ -371,7 +371,7 @@ def test_down_ends_the_server_and_says_what_else_runs(installation, prefect_envi
     server = prefect_server.find_running_server(data / "prefect")
     assert server is not None
     run = next((data / "runs").glob("*/run.lock"))
-    for lock, said in ((data / "up.lock", "`lookout up` runs over"), (run, f"{run.parent.name} is going on")):
+    for lock, said in ((data / "up.lock", "`lookout up` uses"), (run, f"{run.parent.name} is running")):
         with lock.open("a", encoding="utf-8") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             refused = installation.run("down")

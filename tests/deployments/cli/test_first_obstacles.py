@@ -155,6 +155,6 @@ def test_a_bot_without_small_talk_is_no_fault_of_the_page(tmp_path: Path) -> Non
     said = " ".join(done.stdout.split())
     assert done.returncode == 0, done.stdout + done.stderr
     assert "all three questions" in said
-    assert "cannot be relied on" not in said
+    assert "are doubtful" not in said
     assert "[targets.bot.probe.selectors]" in said, "as `lookout init` will name it"
     assert (tmp_path / ".lookout").stat().st_mode & 0o777 == 0o700

@@ -214,7 +214,7 @@ def test_from_a_leak_in_live_traffic_to_a_case_as_a_person_does_it(tmp_path, sna
     assert "50100234417788" not in done.stdout + listed.stdout
     (case,) = load_suite(tmp_path / "suite.jsonl").cases
     assert (case.severity, case.expected_refusal) == (Severity.CRITICAL, True)
-    assert "No draft waits" in gold("grow", *data, cwd=tmp_path).stdout
+    assert "No drafts" in gold("grow", *data, cwd=tmp_path).stdout
 
 
 def traces(folder: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_trace_becomes_a_draft_in_one_step_redacted(tmp_path, grow):
     assert (wrong.bad_reply, wrong.gold) == (redacted, None)
     assert wrong.suggested_severity is Severity.CRITICAL
     assert (right.bad_reply, right.gold) == (None, redacted)
-    with pytest.raises(ConfigError, match="a case already"):
+    with pytest.raises(ConfigError, match="already a case"):
         grow(tmp_path, take="run-1/case-1")
     with pytest.raises(ConfigError, match="RUN/CASE"):
         grow(tmp_path, take="run-1/nobody")

@@ -118,5 +118,5 @@ def test_a_target_or_a_warehouse_that_is_not_there_is_said(config, tmp_path):
         reconcile_command("nobody", config=config)
     (tmp_path / "warehouse.duckdb").unlink()
     shutil.rmtree(tmp_path / "journal")
-    with pytest.raises(ConfigError, match="no warehouse here yet"):
+    with pytest.raises(ConfigError, match="no warehouse yet"):
         reconcile_command("helpdesk", config=config)

@@ -95,9 +95,9 @@ def test_the_judges_word_is_shown_only_after_the_persons(folder, review):
 def test_a_second_reviewer_reads_who_answered_before(folder, review):
     """Both verdicts are stored; only the second person sees that there is a first one."""
     first = review(folder, share=1, by="asha", keys="r\nq\n")
-    assert "Already answered" not in first
+    assert "Already reviewed" not in first
     second = review(folder, share=1, by="ben", keys="u\nq\n")
-    assert "Already answered by asha; your verdict is stored as the second." in second
+    assert "Already reviewed by asha; your verdict is stored as the second." in second
     assert [row[1:3] for row in labels(folder)] == [("right", "asha"), ("unsure", "ben")]
 
 

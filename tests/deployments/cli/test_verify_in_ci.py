@@ -33,7 +33,7 @@ ONLY_STAGING = config(staging=STAGING)
         (BOTH, "live", {}, ["targets.live.environment", "staging target"]),
         (SAME_HOST, "preview", {}, ["bot.acme.example", "targets.live"]),
         (SPACES, "page", {}, ["acme-help-desk.hf.space"]),
-        (BOTH, "staging", {"SLACK_BOT_TOKEN": "xoxb-1"}, ["SLACK_BOT_TOKEN", "leave it out"]),
+        (BOTH, "staging", {"SLACK_BOT_TOKEN": "xoxb-1"}, ["SLACK_BOT_TOKEN", "remove it"]),
         (BOTH, "staging", {"SLACK_FALLBACK_WEBHOOK_URL": "https://h"}, ["SLACK_FALLBACK_WEBHOOK_URL"]),
         (ONLY_STAGING, "staging", {"LOOKOUT_HEARTBEAT_URL": "https://h"}, ["LOOKOUT_HEARTBEAT_URL", "watchdog"]),
     ],
@@ -65,5 +65,5 @@ def test_staging_with_its_own_things_goes_on(settings, more):
 
 @pytest.mark.parametrize("reason", ["", "   ", "because"])
 def test_a_reason_is_one(reason):
-    with pytest.raises(ConfigError, match="give the reason"):
+    with pytest.raises(ConfigError, match="needs a reason"):
         refuse_production_in_ci(BOTH, "live", IN_CI, allowed=reason)

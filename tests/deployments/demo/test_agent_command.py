@@ -113,8 +113,8 @@ def test_a_healthy_agent_passes_and_is_rated_four_or_better(lookout: Lookout, tm
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--judge"], "--judge goes with --agent"),
-        (["--agent", "--judge-url", "http://127.0.0.1:9"], "goes with --judge"),
+        (["--judge"], "--judge only with --agent"),
+        (["--agent", "--judge-url", "http://127.0.0.1:9"], "needs --judge"),
     ],
 )
 def test_options_that_do_not_go_together_are_named(lookout: Lookout, tmp_path: Path, options: list[str], said: str):

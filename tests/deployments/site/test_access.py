@@ -123,7 +123,7 @@ def test_tokens_are_stored_as_hashes_for_their_owner_alone(tmp_path):
     file = tmp_path / "site" / "tokens.json"
     assert token not in file.read_text()
     assert file.stat().st_mode & 0o077 == 0
-    with pytest.raises(ConfigError, match="has a token already"):
+    with pytest.raises(ConfigError, match="already has a token"):
         tokens.add("asha", Role.READ, sees_personal_data=False, at=datetime(2026, 3, 1, tzinfo=UTC))
 
 

@@ -343,10 +343,10 @@ def test_a_second_reviewer_reads_who_answered_before(site, asha):
     """Both verdicts are stored, under the two names."""
     answer = data(site, "/review")["item"]["answer_id"]
     key = f"{answer['run_id']}/{answer['case_id']}/{answer['repeat']}"
-    assert "Already answered" not in asha.post("/review/answer", answer=key, verdict="right").json()["done"]
+    assert "Already reviewed" not in asha.post("/review/answer", answer=key, verdict="right").json()["done"]
     asha.post("/review/name", name="ben")
     second = asha.post("/review/answer", answer=key, verdict="unsure").json()["done"]
-    assert "Already answered by asha; your verdict is stored as the second." in second
+    assert "Already reviewed by asha; your verdict is stored as the second." in second
     assert site.store.query("select done_by from labels order by given_at").rows == (("asha",), ("ben",))
 
 
@@ -415,7 +415,7 @@ def test_a_yes_makes_a_draft_gold(site, asha, tmp_path):
 @pytest.mark.parametrize(
     ("fields", "refused"),
     [
-        ({"word": "yes", "gold": "₹80,000 per eye"}, "which the clause does not"),
+        ({"word": "yes", "gold": "₹80,000 per eye"}, "but the clause does not"),
         ({"word": "yes", "question": f"What may {PERSONAL} claim for a cataract?"}, "personal data"),
         ({"word": "yes", "type": "no type!"}, "not a valid case"),
         ({"word": "perhaps"}, "yes or no"),

@@ -66,7 +66,7 @@ async def test_each_decision_is_one_press(chromium, site, width, button, state):
 async def test_a_silence_is_made_and_ended(chromium, site, width):
     """Both without leaving the incident."""
     async with opened(chromium, site.address + INCIDENT, width=width) as (page, _):
-        await page.get_by_text("Silence it for a time").click()
+        await page.get_by_text("Silence it").click()
         await page.get_by_label("Send no alerts about it for").select_option("7d")
         await page.get_by_role("button", name="Silence", exact=True).click()
         await page.get_by_role("button", name="End this silence").click()
@@ -204,7 +204,7 @@ async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tm
         await page.keyboard.press("n")
         await page.get_by_text("Your decision: no").wait_for()
         await page.keyboard.press("Enter")
-        await page.get_by_text("No draft is waiting").wait_for()
+        await page.get_by_text("No drafts").wait_for()
         assert [line for line in heard if "409" not in line] == []
     (case,) = read_cases(tmp_path / "suite.jsonl")
     assert (int(case.severity), case.gold, case.provenance.reviewed_by) == (3, right, "asha")

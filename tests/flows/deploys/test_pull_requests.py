@@ -107,8 +107,8 @@ def test_production_and_runs_of_no_pull_request_post_nothing(tmp_path, prefect_e
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [("", "names the repository acme/helpdesk"), (TRIGGER, "pull-requests: write")],
-    ids=["a repository of nobody's", "a token that only reads"],
+    [("", "has the repository acme/helpdesk"), (TRIGGER, "pull-requests: write")],
+    ids=["a repository of nobody's", "can only read"],
 )
 @pytest.mark.whole_only
 def test_a_failed_post_is_reported_and_the_verdict_stands(tmp_path, prefect_environment, github, more, said):

@@ -163,7 +163,7 @@ async def test_faults_of_the_monitor_are_the_business_of_its_owners(nights, slac
     nights.testbed.skip(hours=5)
     apart = AlertSettings(slack_channel="C0ALERTS", slack_monitor_channel="C0MONITOR")
     said = morning(nights, tmp_path, alerts=apart)
-    assert "Nothing open" in said
+    assert "No open incidents" in said
     assert "onitor" not in said
     assert morning(nights, tmp_path) == snapshot
 
@@ -207,7 +207,7 @@ from monitors.records.incidents import Capability
 
 path = pathlib.Path({path!r})
 notifier = build_notifier_without_run(load_config(path), "one", Capability.DIGEST)
-asyncio.run(notify_fault(notifier, Fault("WarehouseBusy", "held by another process")))
+asyncio.run(notify_fault(notifier, Fault("WarehouseBusy", "another process uses")))
 print(asyncio.run(digest(path)))
 """
 
@@ -236,7 +236,7 @@ def test_the_flow_sends_one_for_each_target_and_ends_what_stopped_it(
     assert done.returncode == 0, done.stderr
     assert digest.name == "digest"
     fault, *_, ended = [
-        message for message in slack.messages if "held by another process" in str(message) or message.thread_ts
+        message for message in slack.messages if "another process uses" in str(message) or message.thread_ts
     ]
     assert ended.thread_ts == fault.ts
     assert format_stable_messages([fault, ended]) == snapshot

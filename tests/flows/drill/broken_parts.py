@@ -31,9 +31,9 @@ class BrokenPart(NamedTuple):
 
 
 PARTS: Final = (
-    BrokenPart("browser missing", "`CHROMIUM_PATH` leads nowhere", "browser", "no answer came back", SLACK),
+    BrokenPart("browser missing", "`CHROMIUM_PATH` leads nowhere", "browser", "there was no answer", SLACK),
     BrokenPart("wrong Chromium", "`CHROMIUM_PATH` is a program that is no browser", "browser", "", SLACK),
-    BrokenPart("worker dead", "the runner is stopped under `lookout up`", "worker", "no worker took the drill up", SLACK),
+    BrokenPart("worker dead", "the runner is stopped under `lookout up`", "worker", "no worker started the drill", SLACK),
     BrokenPart("schedule paused", "the nightly verification is paused at Prefect", "schedule", "is paused", SLACK),
     BrokenPart("Slack token revoked", "Slack answers `token_revoked`", "Slack", "token_revoked", OTHER_WAY),
     BrokenPart("channel archived", "Slack answers `is_archived` for the channel", "Slack", "is_archived", SLACK),
@@ -53,7 +53,7 @@ PARTS: Final = (
     ),
     BrokenPart("suite file gone", "the target's suite is deleted", "suite", "suite.jsonl", SLACK),
     BrokenPart("proxy in the way", "`HTTP_PROXY` answers 403 to all", "network", "the proxy that HTTP_PROXY names", SILENCE),
-    BrokenPart("heartbeat address wrong", "the check answers 404", "heartbeat", "did not take the ping", SLACK),
+    BrokenPart("heartbeat address wrong", "the check answers 404", "heartbeat", "did not accept the ping", SLACK),
     BrokenPart("journal bucket gone", "`warehouse.journal` names a bucket that is not there", "journal", "s3://nowhere/journal", SLACK),
 )  # fmt: skip
 

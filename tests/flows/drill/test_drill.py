@@ -123,7 +123,7 @@ DAYS = timedelta(days=1)
 @pytest.mark.parametrize(
     ("report", "settings", "after", "state", "text"),
     [
-        (None, WEEKLY, DAYS, DrillState.NEVER, "none was done yet"),
+        (None, WEEKLY, DAYS, DrillState.NEVER, "there was no drill yet"),
         (
             drill(),
             WEEKLY,
@@ -133,8 +133,8 @@ DAYS = timedelta(days=1)
         ),
         (drill(), WEEKLY, 9 * DAYS, DrillState.OVERDUE, "the last one was 9 days ago"),
         (drill(), NEVER, 9 * DAYS, DrillState.PROVED, "passed"),
-        (drill(finished=False), WEEKLY, DAYS, DrillState.FAILED, "did not come to its end"),
-        (drill(finished=False), WEEKLY, DAYS / 100, DrillState.NEVER, "one is under way since"),
+        (drill(finished=False), WEEKLY, DAYS, DrillState.FAILED, "did not finish"),
+        (drill(finished=False), WEEKLY, DAYS / 100, DrillState.NEVER, "a drill has been active since"),
         (FAILED, WEEKLY, 9 * DAYS, DrillState.FAILED, "failed at Slack, 2026-11-23 03:12 UTC: the token"),
     ],
 )

@@ -93,7 +93,9 @@ async def test_a_follower_fault_recovers_once_it_follows_again_and_others_stay(f
     (left,) = testbed.store.open_incidents("demo")
     assert left.owner is Capability.VERIFY
     assert left.title in stopped
-    (ended,) = [one for one in about_the_monitor(slack) if "The log is followed again" in json.dumps(one.blocks)]
+    (ended,) = [
+        one for one in about_the_monitor(slack) if "Lookout follows the log again" in json.dumps(one.blocks)
+    ]
     assert ended.thread_ts is not None
 
 

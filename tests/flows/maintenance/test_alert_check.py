@@ -48,12 +48,12 @@ async def test_every_way_is_tried_and_nothing_is_stored(tmp_path, slack):
         ("heartbeat", True),
     ]
     assert sorted(m.channel for m in slack.messages) == ["C0ALERTS", "C0ALERTS", "C0MONITOR", "C0SECOND"]
-    first_line = "✅ Test · Lookout can reach this channel · nothing is wrong"
+    first_line = "✅ Test · Lookout can reach this channel · no fault"
     for message in slack.messages:
         shown = json.dumps(message.blocks, ensure_ascii=False)
         assert message.text.startswith(first_line)
         assert message.blocks[0]["text"]["text"] == first_line
-        assert "Nothing is wrong" in shown
+        assert "There is no fault" in shown
         assert not any(word in shown + message.text for word in ("SEV", "first seen", "Monitor fault"))
     assert not (tmp_path / "data").exists()
 
@@ -107,8 +107,8 @@ def test_doctor_sends_no_second_test_within_a_day_unless_asked_or_the_way_is_ano
     assert len(slack.messages) == 1
     assert proof in again
     assert "lookout doctor --alert" in again
-    assert "a test went out" in look(alert_now=True)
-    assert "a test went out" in look(slack_channel="C0SECOND")
+    assert "test sent" in look(alert_now=True)
+    assert "test sent" in look(slack_channel="C0SECOND")
     assert [one.channel for one in slack.messages] == ["C0ALERTS", "C0ALERTS", "C0SECOND"]
 
 

@@ -100,13 +100,16 @@ async def test_unwritable_scores_alert_and_recover_without_losing_the_run(nights
     assert report.sampled == 3
     assert nights.loaded("select count(*) from nightly_runs") == [(1,)]
     (fault_message,) = [message for message in slack.messages if message.channel == "C0MONITOR"]
-    assert "could be written back" in json.dumps(fault_message.blocks)
+    assert "could not write back" in json.dumps(fault_message.blocks)
     assert KEY not in json.dumps(fault_message.blocks)
     langsmith.faults.clear()
     langsmith.runs.append(run(4 * 3600, PLAIN_REPLY))
     await nights.grade(1)
     over = [message for message in slack.messages if message.channel == "C0MONITOR"][-1]
-    assert (over.thread_ts, "could be written back." in json.dumps(over.blocks)) == (fault_message.ts, True)
+    assert (over.thread_ts, "could write the night's scores back." in json.dumps(over.blocks)) == (
+        fault_message.ts,
+        True,
+    )
 
 
 async def test_nothing_is_written_unless_that_is_wished(nights, langsmith):

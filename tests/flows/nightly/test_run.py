@@ -75,7 +75,7 @@ async def test_a_failed_night_recovers_once_a_later_one_is_graded(nights, slack)
     (stopped,) = nights.testbed.store.open_incidents("demo")
     await nights.grade(1)
     assert stopped.fingerprint not in {one.fingerprint for one in nights.testbed.store.open_incidents("demo")}
-    (ended,) = [one for one in about_the_monitor(slack) if "could be graded again" in shown(one)]
+    (ended,) = [one for one in about_the_monitor(slack) if "could grade the night's traffic again" in shown(one)]
     assert ended.thread_ts == about_the_monitor(slack)[0].ts
 
 

@@ -115,7 +115,7 @@ def test_the_time_that_is_up_ends_the_session_between_pairs(tmp_path, snapshot):
     ("more", "said"),
     [
         ("[targets.demo.repeatability]\ncases = 0\n", "targets.demo.repeatability.cases is 0"),
-        ("", "is asked by jobs"),
+        ("", "uses jobs"),
     ],
 )
 def test_a_target_that_is_not_to_be_asked_twice_is_not(tmp_path, more, said):

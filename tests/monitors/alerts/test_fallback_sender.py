@@ -82,5 +82,5 @@ def test_outside_its_threads_a_message_is_the_same_otherwise():
 
 
 def test_no_way_at_all_is_a_mistake():
-    with pytest.raises(ValueError, match="at least one path"):
+    with pytest.raises(ValueError, match="at least one channel"):
         FallbackSender([])

@@ -73,7 +73,7 @@ def test_a_silence_covers_what_it_names_while_it_lasts(other):
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"case_id": None}, "never everything"),
+        ({"case_id": None}, "cannot silence everything"),
         ({"ends_at": NIGHT - 2 * timedelta(hours=1)}, "must end after"),
         ({"author": ""}, "at least 1 character"),
     ],

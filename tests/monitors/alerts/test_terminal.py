@@ -66,7 +66,7 @@ def test_a_recovered_alert_leaves_nothing_to_do():
     assert "To do" not in format_plain_text(alert().model_copy(update={"reason": NotifyReason.RECOVERED}), SETTINGS)
 
 
-@pytest.mark.parametrize(("title", "says"), [("", True), ("No answers since lookout.toml changed", False)])
+@pytest.mark.parametrize(("title", "says"), [("", True), ("No answers since a change of lookout.toml", False)])
 def test_a_message_with_a_title_of_its_own_says_the_next_step_itself(title, says):
     at = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
     shown = format_plain_text(

@@ -48,18 +48,18 @@ def test_the_smallest_configuration_is_a_target_with_a_page_and_a_suite(write, t
         (GOOD + "[targets.bot.langsmith]", ["targets.bot.langsmith.project: missing", "or in [langsmith]"]),
         (GOOD + '[langsmith]\nprodction_project = "p"', ["langsmith.prodction_project: unknown", "'production_project'"]),
         (GOOD + 'experiments = "langsmth:gold"', ["targets.bot.experiments", "did you mean 'langsmith'", "langsmith:DATASET"]),
-        (GOOD + 'experiments = "langsmith:"', ["targets.bot.experiments", "the dataset's name is missing"]),
+        (GOOD + 'experiments = "langsmith:"', ["targets.bot.experiments", "write the dataset's name"]),
         (GOOD + "[targets.bot.probe]\nisolaton = 1", ["targets.bot.probe.isolaton", "did you mean 'isolation'"]),
         ('[targets.bot]\nurl = "http://x"', ["targets.bot.suite", "missing", "gold questions"]),
-        (GOOD + 'previous_url = "https://{sha}.example.org"', ["targets.bot.previous_url", "{commit} and nothing else in braces", "{sha}"]),
-        (GOOD + 'previous_url = "https://example.org:{commit}"', ["targets.bot.previous_url", "whose port is written out"]),
+        (GOOD + 'previous_url = "https://{sha}.example.org"', ["targets.bot.previous_url", "only {commit} in braces", "{sha}"]),
+        (GOOD + 'previous_url = "https://example.org:{commit}"', ["targets.bot.previous_url", "write the port as a number"]),
         (GOOD + 'previous_url = "https://me:secret@example.org"', ["targets.bot.previous_url", "without user and password"]),
         (GOOD + "[recheck]\ntimes = -1", ["recheck.times", "-1"]),
         ('[targets.bot]\nurl = "ftp://x"\nsuite = "s"', ["targets.bot.url", "'ftp://x'"]),
         ('[targets."../bot"]\nurl = "http://x"\nsuite = "s"', ["targets.../bot"]),
-        ("", ["targets", "missing", "the watched applications"]),
+        ("", ["targets", "missing", "the monitored applications"]),
         ("[targets\n", ["not valid TOML", "line 1", "fix that line"]),
-        ("# mine\ntargets:\n  bot:\n", ["not valid TOML", "it looks like YAML"]),
+        ("# mine\ntargets:\n  bot:\n", ["not valid TOML", "looks like YAML"]),
         (GOOD + "[gate]\nmin_weighted_score = 98", ["gate.min_weighted_score: 98", "(0.98 for 98 %)"]),
         (GOOD + "[gate]\nmin_weighted_score = nan", ["gate.min_weighted_score"]),
     ],
@@ -95,7 +95,7 @@ def test_a_byte_order_mark_before_the_first_table_is_read_over(tmp_path):
 
 
 def test_a_missing_file_says_so(tmp_path):
-    with pytest.raises(ConfigError, match="there is no such file"):
+    with pytest.raises(ConfigError, match="does not exist"):
         load_config(tmp_path / "lookout.toml")
 
 

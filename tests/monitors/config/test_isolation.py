@@ -38,7 +38,7 @@ SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
     (
         config(project="agent-prod"),
         {},
-        ["langsmith.project is production_project, 'agent-prod'", "traffic.sources.jobs"],
+        ["langsmith.project 'agent-prod' is also production_project", "traffic.sources.jobs"],
     ),
     (config({"url": "https://AGENT.acme.example/v2"}), {}, ["agent.acme.example:443 is where targets.live runs"]),
     (

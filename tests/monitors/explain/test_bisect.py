@@ -120,5 +120,5 @@ def test_a_failure_never_speaks_for_a_later_break(given_answers, build, case):
 def test_a_search_needs_builds_and_cases():
     """One build, or no case, is no search."""
     for builds, cases in ((1, 1), (2, 0)):
-        with pytest.raises(ValueError, match="two builds and a case"):
+        with pytest.raises(ValueError, match="two builds and one case"):
             BuildSearch(builds, cases)

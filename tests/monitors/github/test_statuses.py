@@ -84,7 +84,7 @@ async def test_a_read_only_token_names_the_missing_permission(github):
 
 
 async def test_a_commit_of_another_repository_is_reported(github):
-    with pytest.raises(NotifyRejected, match="is the commit in that repository"):
+    with pytest.raises(NotifyRejected, match="Check that the commit"):
         await say(github, status(commit="abc1234"))
 
 

@@ -93,8 +93,8 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"outputs": {"gold": ""}}, '"gold" cannot be ""'),
     ({"outputs": {"gold": "24 months", "severity": 3}}, '"severity" stands in outputs and in metadata.lookout'),
     ({"outputs": {"gold": "24 months", "golden": True}}, 'unknown key "golden"; did you mean "gold"?'),
-    ({"inputs": {"messages": [{"role": "assistant", "content": "Hi"}]}}, '"messages" cannot hold'),
-    ({"inputs": {"messages": "How long?"}}, '"messages" cannot hold "How long?"'),
+    ({"inputs": {"messages": [{"role": "assistant", "content": "Hi"}]}}, '"messages" cannot contain'),
+    ({"inputs": {"messages": "How long?"}}, '"messages" cannot contain "How long?"'),
 ]
 
 
@@ -180,9 +180,9 @@ def test_all_groups_are_listed_with_both_values() -> None:
         'case-1: gold is "36 months" in the suite, "12 months" in the dataset',
         "Only in the suite (1)",
         "Only in the dataset (1)",
-        "Not a valid case after an edit in the dataset (1)",
+        "Not valid after an edit in the dataset (1)",
         "Added by people in the dataset (1)",
-        f"Copies of cases, made in the dataset: delete them there (1)\n  {copy.id}",
+        f"Copies of cases in the dataset: delete them there (1)\n  {copy.id}",
     ):
         assert line in text
 

@@ -58,7 +58,7 @@ def test_a_sound_issue_has_no_finding():
 @pytest.mark.parametrize(
     ("written", "wrong", "do"),
     [
-        ("the lock in jobs/lock.py, probably", "is a text and no path", "write jobs/lock.py"),
+        ("the lock in jobs/lock.py, probably", "is not a path", "write jobs/lock.py"),
         ("jobs.export", "is a module or a name in the code", "write jobs/export.py"),
         ("Lock.release", "is a module or a name in the code", "write a path from the repository's root"),
         ("jobs/", "is a folder", "write a path from the repository's root"),
@@ -66,9 +66,9 @@ def test_a_sound_issue_has_no_finding():
         ("../jobs/lock.py", "is a path on a local machine", "write jobs/lock.py"),
         ("https://example.org/jobs/lock.py", "is a link that leads to no file", "write jobs/lock.py"),
         ("  ", "names no file", "write a path from the repository's root"),
-        ("jobs/lokc.py", "is relevant and not among the `repository_files`", "write jobs/lock.py"),
-        ("src/lock.py", "is relevant and not among the `repository_files`", "write jobs/lock.py"),
-        ("setup.cfg", "is relevant and not among the `repository_files`", "add it to `repository_files`"),
+        ("jobs/lokc.py", "is in `relevant_files` but not in `repository_files`", "write jobs/lock.py"),
+        ("src/lock.py", "is in `relevant_files` but not in `repository_files`", "write jobs/lock.py"),
+        ("setup.cfg", "is in `relevant_files` but not in `repository_files`", "add it to `repository_files`"),
     ],
 )
 def test_a_file_that_no_report_can_name_comes_with_what_was_meant(written, wrong, do):

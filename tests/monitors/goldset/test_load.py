@@ -82,7 +82,7 @@ BAD_LINES = [
     pytest.param(line().replace("2", "NaN"), ["NaN is not a value"], id="NaN"),
     pytest.param(line().replace("2", "-Infinity"), ["-Infinity is not a value"], id="Infinity"),
     pytest.param('{"id": "x", "id": "y"}', ['the key "id" is given twice'], id="key twice"),
-    pytest.param("[1, 2]", ["a case is a JSON object", "[1, 2]"], id="array"),
+    pytest.param("[1, 2]", ["a case as a JSON object", "[1, 2]"], id="array"),
     pytest.param("[" * 100_000, ["nested too deeply"], id="bottomless"),
     pytest.param(line(question="\ud800"), ['"turns" cannot be', "\\ud800"], id="lone surrogate"),
     pytest.param(line(relative_tolerance=2), ['"relative_tolerance" cannot be 2', "from 0 to below 1"], id="tolerance"),

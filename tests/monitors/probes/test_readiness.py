@@ -93,7 +93,7 @@ async def test_f58_the_old_commit_is_never_taken_for_the_new_one() -> None:
 
 
 async def test_f58_an_old_commit_that_stays_is_not_ready() -> None:
-    with hub(stage("RUNNING", OLD)) as server, pytest.raises(NotReady, match=rf"{NEW}.*{OLD} still does"):
+    with hub(stage("RUNNING", OLD)) as server, pytest.raises(NotReady, match=rf"{NEW}.*{OLD} still serves"):
         await ready(server, deadline_s=0.05)
 
 

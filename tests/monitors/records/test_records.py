@@ -90,7 +90,7 @@ def test_ids_that_people_use_are_accepted(good):
 def test_times_are_turned_into_utc_and_need_a_zone():
     times = TypeAdapter(UtcTime)
     assert times.validate_python("2026-03-01T05:30:00+05:30") == datetime(2026, 3, 1, tzinfo=UTC)
-    with pytest.raises(ValidationError, match="a time needs a zone"):
+    with pytest.raises(ValidationError, match="a time must have a zone"):
         times.validate_python("2026-03-01T05:30:00")
 
 
@@ -103,7 +103,7 @@ def test_numbers_are_finite(number):
 
 
 def test_a_target_needs_an_address_and_a_space_has_one():
-    with pytest.raises(ValidationError, match="needs `url`"):
+    with pytest.raises(ValidationError, match="must have `url`"):
         Target(name="bot")
     assert Target(name="bot", space="Owner/My_Bot.v2").address == "https://owner-my-bot-v2.hf.space"
     assert Target(name="bot", space="o/n", url="http://x").address == "http://x"

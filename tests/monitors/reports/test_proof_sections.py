@@ -32,7 +32,7 @@ def shown(report, how: str) -> str:
 @pytest.mark.parametrize("how", ["markdown", "html"])
 def test_all_three_sections_are_there(how):
     text = shown(run().report, how)
-    for title in ("Against the baseline", "Smallest drop this suite can detect", "Balance of the suite"):
+    for title in ("Comparison with the baseline", "Smallest drop this suite can detect", "Balance of the suite"):
         assert title in text
     assert format_outcome(COMPARISON) in text
     assert "2 of 3 asks" in text
@@ -59,7 +59,7 @@ def test_a_failure_of_a_flaky_case_is_marked_where_it_is_listed(how):
 @pytest.mark.parametrize("how", ["markdown", "html"])
 def test_without_a_baseline_it_is_said(how):
     text = shown(run().report.model_copy(update={"comparison": None}), how)
-    assert "Against the baseline" not in text
+    assert "Comparison with the baseline" not in text
     assert "no accepted run" in text
 
 
@@ -67,7 +67,7 @@ def test_without_a_baseline_it_is_said(how):
 def test_a_report_of_before_has_none_of_them(how):
     old = run().report.model_copy(update={"comparison": None, "sights": (), "flaky": (), "balance": None})
     text = shown(old, how)
-    for title in ("Against the baseline", "Smallest drop this suite can detect", "Balance of the suite"):
+    for title in ("Comparison with the baseline", "Smallest drop this suite can detect", "Balance of the suite"):
         assert title not in text
 
 

@@ -60,7 +60,7 @@ def drop(*keys):
     ("change", "said"),
     [
         pytest.param(set_in("format", value=2), ("`format` is 2", "newer", "accepted: 1"), id="newer format"),
-        pytest.param(set_in("format", value=0), ("`format` is 0", "accepted: 1"), id="no such format"),
+        pytest.param(set_in("format", value=0), ("`format` is 0", "accepted: 1"), id="format does not exist"),
         pytest.param(drop("format"), ("`format`", "required"), id="another JSON file"),
         pytest.param(drop("report", "verdict"), ("`report.verdict`", "required"), id="missing key"),
         pytest.param(
@@ -77,7 +77,7 @@ def drop(*keys):
         pytest.param(
             set_in("cases", 0, "assessment", "run_id", value="other"), ("`cases.0`", "another run"), id="other run"
         ),
-        pytest.param(lambda c: c["cases"].append(c["cases"][0]), ("there twice", "once per repeat"), id="twice"),
+        pytest.param(lambda c: c["cases"].append(c["cases"][0]), ("occurs twice", "once per repeat"), id="twice"),
     ],
 )
 def test_a_fault_names_file_key_and_what_is_accepted(path, change, said):

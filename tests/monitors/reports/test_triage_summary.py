@@ -169,6 +169,6 @@ def test_a_mixed_suite_has_both(tmp_path):
         "Failing transcripts and reports",
         "<th>asked, or issue</th>",
         "Correct reports",
-        "refused when it must (refusal precision)",
+        "expected refusals that were refused (refusal precision)",
     ):
         assert part in page

@@ -136,7 +136,7 @@ def test_the_targets_own_numbers_are_masked() -> None:
 
 @pytest.mark.parametrize("key", [b"", b"short", b"x" * 15])
 def test_a_key_that_hides_nothing_is_refused(key: bytes) -> None:
-    with pytest.raises(ConfigError, match="at least 16 random ones are needed"):
+    with pytest.raises(ConfigError, match="at least 16 random bytes"):
         protect_conversation(conversation(), REDACT, key)
 
 

@@ -174,7 +174,7 @@ def test_a_stratum_without_grades_may_have_failed_wholly():
         ((), "no conversation"),
         (graded_strata((0, 0, 0)), "no conversation"),
         (graded_strata((9, 0, 0)), "sampled"),
-        (graded_strata((9, 3, 0, 0)), "nothing could be graded"),
+        (graded_strata((9, 3, 0, 0)), "no conversation could be graded"),
     ],
 )
 def test_without_grades_there_is_no_rate(strata, why):

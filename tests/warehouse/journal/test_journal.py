@@ -71,7 +71,7 @@ def test_f85_a_run_id_cannot_leave_the_journal(tmp_path, run_id):
     journal = journal_in(tmp_path / "journal")
     with pytest.raises(ValueError, match="run_id"):
         journal.append([DeployRow(row=deploy())], run_id=run_id)
-    with pytest.raises(ConfigError, match="not a run id"):
+    with pytest.raises(ConfigError, match="not a valid run id"):
         list(journal.read_run(run_id))
     assert list(tmp_path.iterdir()) == []
 

@@ -65,7 +65,7 @@ def test_the_list_names_each_incident_with_its_severity_and_state(place):
     shown = place.run("list")
     for words in ("leak-1 · demo", "limit-3 · demo", "SEV 3", "open"):
         assert words in shown
-    assert place.run("list", "--target", "other").startswith("Nothing is broken")
+    assert place.run("list", "--target", "other").startswith("No open incidents")
 
 
 @pytest.mark.whole_only
@@ -136,12 +136,12 @@ def test_f18_a_silence_that_ends_by_itself_lets_the_failure_out(place):
 
 
 REFUSED = (
-    (("--case", "leak-1"), "needs an end"),
-    (("--case", "leak-1", "--for", "2d", "--until", "2030-01-01"), "needs an end"),
+    (("--case", "leak-1"), "must have an end"),
+    (("--case", "leak-1", "--for", "2d", "--until", "2030-01-01"), "must have an end"),
     (("--case", "leak-1", "--for", "soon"), "90m, 4h, 2d"),
     (("--case", "leak-1", "--until", "2020-01-01T00:00"), "in the future"),
     (("--case", "leak-1", "--for", "91d"), "too long"),
-    (("--for", "2d"), "never everything"),
+    (("--for", "2d"), "cannot silence everything"),
     (("zz", "--for", "2d"), "is not a valid id"),
 )
 

@@ -68,7 +68,7 @@ def test_a_judge_that_gives_no_verdict_is_broken_and_it_says_why(provider, fault
     provider.always = fault
     check = checked(provider)[f"judge {MODEL}"]
     assert check.health is Health.BROKEN, check
-    assert "its key, its name" in check.to_do
+    assert "judge's key, the model's name" in check.to_do
     assert KEY not in check.found
 
 
@@ -95,4 +95,4 @@ def test_the_same_family_or_an_unknown_one_is_broken_for_that_target_alone(provi
 
 def test_without_a_judge_that_is_said():
     assert checked()["judge"].health is Health.GOOD
-    assert "stays open" in checked()["judge"].found
+    assert "stay ungraded" in checked()["judge"].found

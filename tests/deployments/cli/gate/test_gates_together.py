@@ -100,7 +100,7 @@ def test_a_comment_s_job_sets_the_status_of_the_pull_request_s_head(tmp_path, lo
     assert unknown.returncode == 0
     assert github.statuses == []
     assert "acme/helpdesk#12 (HTTP 404)" in unknown.stderr
-    assert "so none is set" in unknown.stderr
+    assert "so Lookout sets no status" in unknown.stderr
     assert len(github.by(BOT)) == 1
 
 
@@ -132,6 +132,6 @@ def test_the_baseline_of_a_pull_request_is_of_its_target_branch(tmp_path, lookou
     del event["pull_request"]["base"]
     github.wrong.faults = [broken(404)]
     unknown = run_gate(event, pull, RIGHT, WRONG)
-    assert any("target branch of this change is not known" in reason["text"] for reason in unknown["reasons"])
+    assert any("target branch of this change is unknown" in reason["text"] for reason in unknown["reasons"])
     released = run_gate(pull_event(base="release"), pull, RIGHT, WRONG)
     assert released["comparison"] is None

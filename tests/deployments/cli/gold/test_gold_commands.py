@@ -141,7 +141,7 @@ def test_an_array_of_another_project_is_taken_over_with_severities_that_are_give
     assert "a::2" in capsys.readouterr().out
     assert [case.id for case in load_suite(out).cases] == ["a", "a::2"]
     assert [int(case.severity) for case in load_suite(out).cases] == [1, 3]
-    with pytest.raises(GoldSetError, match="is there already"):
+    with pytest.raises(GoldSetError, match="already exists"):
         import_command(array, out=out, severity=["1"])
     with pytest.raises(GoldSetError, match="TYPE=1, 2 or 3"):
         import_command(array, out=tmp_path / "new.jsonl", severity=["severe"])

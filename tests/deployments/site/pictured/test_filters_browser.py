@@ -91,7 +91,7 @@ FILTERS: dict[str, dict[str, Filtered]] = {
         "target": Filtered(TARGET, "Yes, it is gold", "Choose above the target"),
         "kind": Filtered("translation", "मोतियाबिंद", "number 1 under"),
     },
-    "/review/incidents": {"target": Filtered("claims-chat", "No draft is waiting", "neighbour")},
+    "/review/incidents": {"target": Filtered("claims-chat", "No drafts", "neighbour")},
 }
 """Each page with each filter of its form. A page, or a filter, that is not here fails a test."""
 

@@ -197,7 +197,7 @@ async def test_f04_when_nothing_was_sent_the_next_delivery_posts_once(slack):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         nobody = f"http://127.0.0.1:{taken.getsockname()[1]}/api/"
-        with pytest.raises(NotifyTransient, match="cannot be connected") as caught:
+        with pytest.raises(NotifyTransient, match="cannot connect") as caught:
             await bot(slack, slack_api_url=nobody, send_retries=0).send(alert())
     assert not isinstance(caught.value, NotifyUnsure)
     await bot(slack).send(alert(), again=True)
@@ -253,7 +253,7 @@ async def test_f05_an_unfindable_message_is_duplicated_with_the_same_id(slack, m
 
 
 async def test_f06_a_name_that_does_not_resolve_is_left_to_the_next_delivery(slack):
-    with pytest.raises(NotifyTransient, match="cannot be connected"):
+    with pytest.raises(NotifyTransient, match="cannot connect"):
         await bot(slack, slack_api_url="http://slack.invalid/api/", send_retries=0).send(alert())
     await bot(slack).send(alert(), again=True)
     assert len(slack.messages) == 1

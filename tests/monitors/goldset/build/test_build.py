@@ -140,14 +140,14 @@ def test_a_name_that_two_publishers_use_is_asked_with_the_publisher():
         ("pre_existing_disease_waiting_months", {"value": 48, "quote": "four years"},
          Amount(FieldKind.DURATION, Decimal(48), DurationUnit.MONTH, Bound.EXACT)),
         ("maternity_coverage", {"value": True, "quote": "Maternity is payable"}, YesNo(True)),
-        ("co_payment_pct", {"value": 20, "quote": "as in the schedule"}, UnusableFact("its quote does not state the value")),
-        ("co_payment_pct", {"quote": None}, UnusableFact("it has no quote, so it cannot be traced")),
+        ("co_payment_pct", {"value": 20, "quote": "as in the schedule"}, UnusableFact("the quote does not contain the value")),
+        ("co_payment_pct", {"quote": None}, UnusableFact("the fact has no quote, so its source cannot be checked")),
         ("co_payment_pct", {"confidence": "low"}, UnusableFact("its confidence is low, below unrated")),
         ("co_payment_pct", {"value": "a fifth"}, UnusableFact('a percent cannot be read from "a fifth"')),
         ("co_payment_pct", {"value": True}, UnusableFact("a percent cannot be read from true")),
         ("co_payment_pct", {"value": -5}, UnusableFact("a percent cannot be read from -5")),
         ("maternity_coverage", {"value": "partly"}, UnusableFact('a cover cannot be read from "partly"')),
-        ("co_payment_pct", {"value": [10, 20]}, UnusableFact("a list stands where one value is accepted")),
+        ("co_payment_pct", {"value": [10, 20]}, UnusableFact("the value is a list; give one value")),
     ],
 )  # fmt: skip
 def test_a_fact_is_read_by_its_fields_kind(field, given, found):
@@ -218,7 +218,7 @@ def test_an_amount_is_in_the_currency_of_its_quote(quote, currency, gold):
     built = build_cases([FactSheet.model_validate(given)], schema, BOOK)
     assert [case.gold for case in built.cases] == ([gold] if gold else [])
     if gold is None:
-        assert "nothing says its currency" in built.not_asked[0].reason
+        assert "the currency is unknown" in built.not_asked[0].reason
 
 
 def test_lists_are_joined_in_the_language():

@@ -102,7 +102,7 @@ def test_a_bad_row_is_named_with_its_line(tmp_path, line):
 
 def test_an_empty_folder_says_what_would_be_accepted(tmp_path):
     """A wrong path is the likeliest reason."""
-    with pytest.raises(GoldSetError, match=r"holds no \*\.json"):
+    with pytest.raises(GoldSetError, match=r"has no \*\.json"):
         read_sheets(tmp_path, SCHEMA)
 
 

@@ -69,7 +69,7 @@ async def test_keys_that_are_not_the_projects_own_are_refused_first(
 
 def test_one_project_cannot_be_both() -> None:
     """Settings that call the evaluations' project production's are refused when they are read."""
-    with pytest.raises(ValueError, match="name the one for evaluations"):
+    with pytest.raises(ValueError, match="the one for evaluations"):
         LangfuseSettings(project="live", production_project="live")
 
 
@@ -140,7 +140,7 @@ async def test_a_dataset_that_changes_while_it_is_read_is_an_error(langfuse: Lan
     async with langfuse.connect() as platform:
         dataset = await platform.datasets.create(NAME, "", {})
         await platform.datasets.push(dataset, [case(number) for number in range(150)])
-        with pytest.raises(SourceUnavailable, match="it changed while it was read: read it again"):
+        with pytest.raises(SourceUnavailable, match="it changed during reading; run the command again"):
             await read_while_it_grows(platform, dataset)
 
 

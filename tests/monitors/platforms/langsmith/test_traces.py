@@ -148,7 +148,7 @@ async def test_a_trace_in_production_is_found_by_its_address(server: LangSmithSe
     async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         await traces.check(PAGE.format(PROJECT, TRACE))
         await traces.check(TRACE)  # it does not say where it lies
-        words = "langsmith.production_project" if seen else "a project that is not langsmith.project"
+        words = "langsmith.production_project" if seen else "in another project than langsmith.project"
         with pytest.raises(ConfigError, match=f"lies in {words}"):
             await traces.check(PAGE.format(PRODUCTION, TRACE))
 
@@ -167,7 +167,7 @@ REFUSED = [
     (
         {"project": "nowhere"},
         {"LANGSMITH_API_KEY": KEY},
-        "'nowhere': finding the project: there is none of that name",
+        "'nowhere': finding the project: no project has that name",
     ),
 ]
 
@@ -183,6 +183,6 @@ async def test_unverifiable_input_is_refused(
 
 async def test_two_names_of_one_project_are_refused(server: LangSmithServer) -> None:
     server.projects["agent-prod"] = str(PROJECT)
-    with pytest.raises(ConfigError, match="lead to one project"):
+    with pytest.raises(ConfigError, match="are the same project"):
         async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause):
             pass

@@ -62,7 +62,7 @@ async def test_json_gives_text_citations_path_and_latency(zoo: str) -> None:
 async def test_earlier_turns_go_along_in_one_conversation(zoo: str) -> None:
     api = {**JSON, "text": "asked.before.*.content", "joins": False}
     async with asking(f"{zoo}/chat", "json", api) as driver:
-        with pytest.raises(PageNotUnderstood, match="leads nowhere"):
+        with pytest.raises(PageNotUnderstood, match="matches nothing"):
             await driver.ask(("first",))  # nothing was said before the first turn
     api = {**JSON, "text": "asked.session"}
     async with asking(f"{zoo}/chat", "json", api) as driver:
@@ -123,7 +123,7 @@ async def test_a_stream_is_cut_off_only_where_another_ended_as_it_is_configured(
 
 async def test_a_path_that_takes_no_question_is_named_and_no_outage(zoo: str) -> None:
     async with asking(f"{zoo}/elsewhere?key=1", "json", JSON) as driver:
-        with pytest.raises(NoSuchPath, match=r"^HTTP 404 at /elsewhere: no such path there$") as raised:
+        with pytest.raises(NoSuchPath, match=r"^HTTP 404 at /elsewhere: the path does not exist$") as raised:
             await driver.ask(("eye",))
     assert raised.value.blame is Blame.MONITOR
 

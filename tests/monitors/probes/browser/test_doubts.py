@@ -70,7 +70,7 @@ async def test_one_line_for_different_questions_that_nothing_proves_an_answer_is
 ) -> None:
     async with driver_for(f"{zoo}/parrot.html?same", patience_s=1) as driver:
         await driver.ask(("what of eyes?",))
-        with pytest.raises(CaptureUnsure, match="the same for another question"):
+        with pytest.raises(CaptureUnsure, match="the answer to another question"):
             await driver.ask(("what of ears?",))
 
 

@@ -119,7 +119,7 @@ async def test_an_expired_user_session_names_the_command_that_renews_it(
 ) -> None:
     address = f"{site.url}/chat"
     async with driver_to(address, settings, tmp_path, login_to(address, tmp_path, {})) as driver:
-        with pytest.raises(LoginFailed, match=r"nobody has signed in to bot yet: run `lookout login bot`"):
+        with pytest.raises(LoginFailed, match=r"not signed in to bot yet: run `lookout login bot`"):
             await driver.ask(("one",))
     made = login_to(address, tmp_path, {})
     site.sessions["a" * 32] = 0

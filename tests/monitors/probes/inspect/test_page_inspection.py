@@ -121,7 +121,7 @@ async def test_gradio_tells_where_answers_stand_and_is_asked_nothing(
 ) -> None:
     look = await looked(gradio, settings, tmp_path)
     assert (look.profile, look.asked, look.problem) == ("gradio", None, None)
-    assert "none was needed" in look.why_asked
+    assert "no test question was necessary" in look.why_asked
     assert look.answer is not None
     assert look.answer.selector == "[data-testid=bot]"
 
@@ -155,7 +155,7 @@ PINS = [
         r"probe\.selectors\.message_box = '#gone' matches nothing.*; another box to type in",
     ),
     ({"send": "#gone"}, r"probe\.selectors\.send = '#gone' matches nothing"),
-    ({"answer": "#gone"}, r"probe\.selectors\.answer = '#gone' matches nothing, though the page shows \d+ new"),
+    ({"answer": "#gone"}, r"probe\.selectors\.answer = '#gone' matches nothing, but the page shows \d+ new"),
     ({"busy": "p::"}, r"probe\.selectors\.busy = 'p::' is not a CSS selector"),
 ]
 

@@ -147,11 +147,11 @@ async def test_more_than_ten_active_jobs_are_refused(agent: TriageAgent, tmp_pat
 async def test_the_same_issue_again_measures_nothing_new(agent: TriageAgent, tmp_path: Path) -> None:
     async with asking(agent, tmp_path / "one") as driver:
         await driver.ask((ISSUE.format(1),), name="c.r0.t0")
-        with pytest.raises(OldJob, match="had been started before: nothing new was measured") as raised:
+        with pytest.raises(OldJob, match="an earlier question started: nothing new was measured") as raised:
             await driver.ask((ISSUE.format(1),), name="c.r1.t0")
     assert (raised.value.blame, raised.value.retryable) == (Blame.MONITOR, False)
     async with asking(agent, tmp_path / "two", created_at="nowhere") as driver:
-        with pytest.raises(OldJob, match="had been started before"):  # the notes of the earlier run know it
+        with pytest.raises(OldJob, match="an earlier question started"):  # the notes of the earlier run know it
             await driver.ask((ISSUE.format(1),), name="c.r0.t0")
 
 
@@ -167,7 +167,7 @@ async def test_a_job_that_is_older_than_its_start_is_found_by_its_time(agent: Tr
 
 
 REFUSED = [
-    ({"report_request": QUERY}, "`report_url` beside `report_request`"),
+    ({"report_request": QUERY}, "`report_url` together with `report_request`"),
     ({"report_request": "{", "report_url": "/graphql"}, "not JSON"),
     ({"report_request": '{"query": "{ jobs { id } }"}', "report_url": "/graphql"}, "every job would get the same"),
 ]

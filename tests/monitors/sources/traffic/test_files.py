@@ -65,8 +65,8 @@ BAD_LINES: list[tuple[bytes, str]] = [
     (b'{"id": 1', "not JSON: EOF"),
     (b"[" * 200_000, "not JSON"),
     (b"12", "expected an object"),
-    (json.dumps(stored(5) | {"completed_at": None}).encode(), "no time when it was completed"),
-    (b'{"question": "my PIN is 4471"}', "no time when it was completed"),
+    (json.dumps(stored(5) | {"completed_at": None}).encode(), "no completion time"),
+    (b'{"question": "my PIN is 4471"}', "no completion time"),
 ]
 
 

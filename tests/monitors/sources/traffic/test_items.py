@@ -143,7 +143,7 @@ def test_an_unreadable_time_gives_way_to_the_next_one() -> None:
 NOTHING: list[tuple[Any, str]] = [
     (None, "expected an object"),
     ([], "expected an object"),
-    ({"ts": T}, "nothing that a user wrote"),
+    ({"ts": T}, "no text of a user"),
     ({"ts": T, "question": ASKED}, "no reply at reply_text"),
     (
         {"ts": T, "messages": [{"role": "user", "content": ASKED}, {"role": "Warehouse", "content": REPLIED}]},
@@ -152,8 +152,8 @@ NOTHING: list[tuple[Any, str]] = [
     ({"ts": T, "messages": [{"role": "user", "content": ASKED}, {"said": REPLIED, "content": ASKED}]}, "no reply"),
     ({"ts": T, "questions": [ASKED, ASKED, ASKED], "answers": [REPLIED]}, "3 questions and 1 answer"),
     ({"ts": T, "questions": [ASKED], "answers": [REPLIED, REPLIED]}, "1 question and 2 answers"),
-    ({"ts": T, "messages": [{"role": "assistant", "content": "Hello!"}]}, "nothing that a user wrote"),
-    ({"ts": T, "messages": [1, None, [], "x"]}, "nothing that a user wrote"),
+    ({"ts": T, "messages": [{"role": "assistant", "content": "Hello!"}]}, "no text of a user"),
+    ({"ts": T, "messages": [1, None, [], "x"]}, "no text of a user"),
 ]
 
 
