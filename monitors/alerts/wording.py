@@ -72,7 +72,7 @@ MONITOR_MARK = "🛠️"
 _KINDS_WITH_OWN_TITLE = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
 """Kinds whose title can say more than the kind: for example that Lookout cannot ask, not that the app is down."""
 
-_FORMER_KIND_WORDS = frozenset({"Lookout itself has a fault"})
+_FORMER_KIND_WORDS = frozenset({"Lookout itself is in trouble"})
 """Words for kinds in incidents that an earlier version opened: they say no more than the kind."""
 
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})

@@ -18,14 +18,15 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
 INTRODUCTION = """\
 # Commands
 
-Every command, by who uses it most. `lookout --help` lists the same, `lookout COMMAND --help` says what is below.
+All commands, grouped by their main user. `lookout --help` prints the same list, and `lookout COMMAND --help` the details.
 
-Most read `lookout.toml` in the current folder (`--config` names another) and print for people; with `--json` they print
-for programs on standard output, and notes go to standard error. Exit codes are the same for all: 0 PASS or done, 1 FAIL,
-2 usage or configuration, 3 INCONCLUSIVE, 4 the monitor itself failed. What each says and what to do then is in
-[exit codes, failure kinds and reasons](reference.md); where a command gives one a meaning of its own, it stands here.
+Most commands read `lookout.toml` in the current folder (for another file, use `--config`) and print text for people. With
+`--json`, they print JSON on standard output, and notes on standard error. All commands have the same exit codes: 0 PASS or
+success, 1 FAIL, 2 usage or configuration, 3 INCONCLUSIVE, 4 the monitor itself failed. For the meaning of each code and the
+next step, see [exit codes, failure kinds and reasons](reference.md). If a code has another meaning for a command, this page
+explains it.
 
-This page is made from the commands by `python -m tests.tools.command_reference`; the tests try each example.
+This page is generated from the commands by `python -m tests.tools.command_reference`; the tests try each example.
 """
 
 GROUP_LINES = {**GROUPS, "site": GROUP_OF_SITE, "site token": GROUP_OF_TOKENS, "browser": GROUP_OF_BROWSER}

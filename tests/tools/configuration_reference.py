@@ -29,7 +29,7 @@ SUITE_DOCUMENT = Path("docs/suite.md")
 INTRODUCTION = """\
 # Configuration
 
-Everything is in one file, `lookout.toml`; `--config` names another. The smallest one that works:
+All settings are in one file, `lookout.toml`; for another file, use `--config`. The smallest working file:
 
 ```toml
 [targets.bot]
@@ -37,31 +37,31 @@ url = "https://owner-name.hf.space"
 suite = "suite.jsonl"
 ```
 
-A wrong key or value is named with what would be accepted, all of them at once. Secrets are never in this file:
+Lookout reports all wrong keys and values at once, each with the accepted values. Secrets are never in this file:
 
-| environment variable | is |
+| environment variable | meaning |
 | --- | --- |
 | `SLACK_BOT_TOKEN` | a bot token with `chat:write`; alerts go to `alerts.slack_channel` |
 | `SLACK_WEBHOOK_URL` | an incoming webhook instead; without either, alerts are printed and stored |
-| `SLACK_FALLBACK_WEBHOOK_URL` | an incoming webhook for what the main way refuses for good |
-| `LOOKOUT_HEARTBEAT_URL` | healthchecks address, pinged when a run starts, ends, breaks; `{target}` is filled in |
-| `PREFECT_API_URL`, `PREFECT_API_AUTH_STRING` | a Prefect server of yours; without one, a local server is started |
-| `HF_TOKEN` | opens a private Space and its state on the Hub |
-| `LOOKOUT_API_TOKEN` | sent as a bearer token to a target that is asked through an API; other headers: \
+| `SLACK_FALLBACK_WEBHOOK_URL` | an incoming webhook for messages that the main channel permanently refuses |
+| `LOOKOUT_HEARTBEAT_URL` | healthchecks address, pinged when a run starts, ends or breaks; `{target}` is replaced with the target's name |
+| `PREFECT_API_URL`, `PREFECT_API_AUTH_STRING` | your own Prefect server; without it, Lookout starts a local server |
+| `HF_TOKEN` | gives access to a private Space and its state on the Hub |
+| `LOOKOUT_API_TOKEN` | bearer token for a target with an API; for other headers, see \
 `probe.headers` |
 | `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` | keys of the judges in `[judge]`; without one the judge is off |
 | `LANGFUSE_PUBLIC_KEY`, `LANGFUSE_SECRET_KEY` | the keys of the project in `[langfuse]` |
-| `CHROMIUM_PATH` | the browser to drive, where it should not be looked for |
-| `LOOKOUT_AGE_KEY` | what pseudonyms are made with, when data ages and in live traffic; the same every time |
+| `CHROMIUM_PATH` | the browser for the probes; default: detected |
+| `LOOKOUT_AGE_KEY` | key for the pseudonyms in old records and in live traffic; never change it |
 | `LOOKOUT_LOG_TOKEN` | bearer token of a hallucination log at an address; the Hub's is `HF_TOKEN` |
 | `LOOKOUT_GITHUB_WEBHOOK_SECRET`, `LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET`, `LOOKOUT_STANDARD_WEBHOOK_SECRET` | \
-what senders of deploys prove themselves with; two with a comma while one is changed |
+secrets of the senders of deploys; during a change, set the new and the old secret with a comma between them |
 | `GITHUB_TOKEN`, `GITHUB_API_URL` | posts results on pull requests (`pull-requests: write`, `statuses: write`), \
-and where GitHub is, when it is not github.com |
-| `LOOKOUT_DEBUG` | set to 1, errors come with their traceback |
+and the address of GitHub, if it is not github.com |
+| `LOOKOUT_DEBUG` | 1: show errors with their traceback |
 
-A page that hides its sources is graded by what was sent, when the response, event stream or web socket that carries
-the answer is named; `lookout doctor URL --ask` proposes these lines:
+If a page hides its sources, configure the response, event stream or web socket with the answer. Lookout then grades
+the payload instead of the page. `lookout doctor URL --ask` proposes these lines:
 
 ```toml
 [targets.bot]
@@ -75,15 +75,14 @@ citations = "sources.*.title"
 app_path = "model"
 ```
 
-A path that leads to a list means its items, so `sources` and `sources.*` are the same. A source that is an object
-is named by its `title`, `name`, `source`, file or id, with its `url` behind it in brackets. An empty list, null,
-false, an empty text and an object that names nothing are no source: where a citation is required, the case fails.
+A path to a list means its items, so `sources` and `sources.*` are the same. The name of a source object is its `title`,
+`name`, `source`, file or id, with its `url` after it in brackets. An empty list, null, false, an empty text and an
+object without a name are not sources: if a citation is required, the case fails.
 
-A target that is asked through its API gets the headers that it wants. A secret is never written down: the file
-names the environment variable that holds it, and a header that carries one (Authorization, Cookie, names that end
-in key, token, secret or password) is refused as plain text. No secret goes to another host than the configured
-one, and none gets into messages, results or logs, even where the app repeats it. `lookout doctor bot` asks one
-question:
+For a target with an API, configure its headers. Never write a secret into the file: name the environment variable with
+the secret. Lookout refuses plain text for headers with secrets (Authorization, Cookie, names that end in key, token,
+secret or password). Lookout sends secrets only to the configured host, and removes them from messages, results and
+logs, even if the app repeats them. `lookout doctor bot` asks one question:
 
 ```toml
 [targets.bot]
@@ -100,7 +99,7 @@ url = "https://bot.example.com/api/conversations"
 headers = { Authorization = { env = "EXPORT_TOKEN", prefix = "Token " } }
 ```
 
-A page behind a login is opened by a form, a person, headers, cookies or HTTP authentication; [how](login.md):
+Lookout can open a page behind a login with a form, a person, headers, cookies or HTTP authentication ([how](login.md)):
 
 ```toml
 [targets.bot]
@@ -113,8 +112,8 @@ user = { env = "BOT_USER" }
 password = { env = "BOT_PASSWORD" }
 ```
 
-An agent that works on a job is started, followed, and its report fetched. What it did on the way is stored as
-evidence, and a run that was killed takes its jobs up again instead of starting new ones:
+For an agent that works on a job, Lookout starts the job, follows it and fetches the report. It stores the agent's steps
+as evidence. After a killed run, the next run continues its jobs instead of starting new ones:
 
 ```toml
 [targets.triage]
@@ -133,10 +132,10 @@ steps = "result.tool_calls.*"
 deadline_s = 1800
 ```
 
-Where the report has an address of its own that is posted to, as GraphQL's, `report_request` is what is posted. The report
-may be an object: its fields are read in any spelling. Where the application has too many jobs under way (HTTP 429), the
-start is tried again for `busy_patience_s`. One that answers the start with a job from before (for the same issue within a
-day, say) measures nothing new: that case has no answer, and says so.
+If the report has its own address with POST, for example with GraphQL, set `report_request` to the request. The report may
+be an object; Lookout reads its fields in any spelling. If the application has too many active jobs (HTTP 429), Lookout
+retries the start for `busy_patience_s`. If the application answers the start with an old job (for example for the same
+issue within a day), there is no new result: the case has no answer, with this reason.
 
 ```toml
 [targets.triage]
@@ -155,11 +154,11 @@ report_request = '{"query": "query Report($id: ID!) { job(jobId: $id) { severity
 text = "data.job"
 ```
 
-What the agent did on the way is read from its events (`agent.spawned`, `agent.tool_call`, …, without any setting), from a
-list that `steps` leads to (of steps, LangGraph messages, node updates or LangSmith runs), or from the job's trace in
-LangSmith. With the table `langsmith` the suite is asked of staging alone: project, address and key are compared with
-production's before the first request, and the first job goes alone until it shows where it is traced. Either way exit code
-2 says what is production's.
+Lookout reads the agent's steps from its events (`agent.spawned`, `agent.tool_call`, …, without any setting), from the list
+at `steps` (of steps, LangGraph messages, node updates or LangSmith runs), or from the job's trace in LangSmith. With the
+table `langsmith`, Lookout asks only staging: before the first request, it compares project, address and key with those of
+production. It runs the first job alone until the place of its trace is known. If a value belongs to production, the
+exit code is 2 and the message names the value.
 
 ```toml
 [targets.triage]
@@ -177,8 +176,8 @@ production_key_env = "LANGSMITH_API_KEY"
 production_url = "https://agent.example.com"
 ```
 
-What all targets share there stands once, in a table of its own; a target's table says what differs. With `experiments`,
-each run of the suite appears there as an [experiment](langsmith.md) on that dataset:
+Write settings for all targets once, in a table `[langsmith]`; a target's table overrides them. With `experiments`, each
+run of the suite appears in LangSmith as an [experiment](langsmith.md) on that dataset:
 
 ```toml
 [langsmith]
@@ -193,8 +192,8 @@ suite = "triage.jsonl"
 experiments = "langsmith:triage-gold"
 ```
 
-What the plain graders leave open is judged by a model of another family than the one that answers. Two more judges
-are asked where the first is unsure or severity is 3:
+A judge grades the answers that rules cannot grade. It must be of another family than the model that answers. Lookout
+asks two more judges if the first is unsure or the severity is 3:
 
 ```toml
 [targets.bot]
@@ -233,9 +232,9 @@ as_of = 2026-11-22
 source = "an example: read it in the maker's price list"
 ```
 
-What amounts can be about, and which words answer yes, is in [domain packs](domains.md). Without `domains` a target is
-read as any shop or service (`["general"]`). A health insurer's assistant names `health_insurance`; others may add a pack
-of their own:
+[Domain packs](domains.md) define the roles of amounts and the words that answer yes. Without `domains`, Lookout reads a
+target as the assistant of a health insurer (`["health_insurance"]`), because Lookout was built for this domain and
+measured on it. For a shop, a club or a software service, set `general`, and add your own pack if necessary:
 
 ```toml
 [targets.shop]
@@ -244,7 +243,7 @@ suite = "shop.jsonl"
 domains = ["general", "./my_domain"]
 ```
 
-The tables below are made from the code that checks the file.
+The tables below are generated from the code that checks the file.
 """
 
 SUITE_INTRODUCTION = """\

@@ -37,11 +37,11 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "reference.md"
 INTRODUCTION = """\
 # Exit codes, failure kinds and reasons
 
-What Lookout's short words mean, whose fault each is, and what to do. Commands are in [commands](commands.md), keys in
-[configuration](configuration.md) and [a suite's keys](suite.md), views and columns in [warehouse](warehouse.md), and each
-message as it looks in [alerts](alerts.md).
+The meaning of Lookout's codes, the cause of each, and what to do. For commands, see [commands](commands.md); for keys,
+[configuration](configuration.md) and [a suite's keys](suite.md); for views and columns, [warehouse](warehouse.md); for
+messages, [alerts](alerts.md).
 
-This page is made from the code by `python -m tests.tools.outcome_reference`.
+This page is generated from the code by `python -m tests.tools.outcome_reference`.
 """
 
 Row = tuple[str, ...]
@@ -49,34 +49,34 @@ Row = tuple[str, ...]
 OUTCOMES: Final = {
     CaseOutcome.CORRECT: "Right, and nothing was disclosed or leaked.",
     CaseOutcome.FAILED: "A grader can show that the answer is wrong.",
-    CaseOutcome.NO_ANSWER: "Nothing came that could be graded: a reason and whose fault it is.",
-    CaseOutcome.UNGRADED: "An answer came, and nothing could grade it: neither pass nor fail.",
+    CaseOutcome.NO_ANSWER: "There is no gradable answer; with a reason and a blame.",
+    CaseOutcome.UNGRADED: "There is an answer, but no grader could decide: neither pass nor fail.",
 }
 
 SEVERITIES: Final = {
-    Severity.MINOR: "Wrong, and nobody is worse off: a clumsy or needless answer.",
+    Severity.MINOR: "Wrong, but without harm for the user: a clumsy or needless answer.",
     Severity.MAJOR: "A user would act on a wrong answer.",
     Severity.CRITICAL: "Personal data is disclosed, something irreversible is done, or the claim can cost money. One failure "
-    "sends an alert while the run goes on, and fails the run.",
+    "sends an alert during the run, and fails the run.",
 }
 
 NO_ANSWERS: Final = {
     NoAnswerReason.UNREACHABLE: "No connection to the address.",
-    NoAnswerReason.NOT_READY: "The application is there and does not serve yet, or its build failed.",
+    NoAnswerReason.NOT_READY: "The application exists but does not serve yet, or its build failed.",
     NoAnswerReason.ANSWER_TIMEOUT: "No answer before the deadline (`probe.answer_deadline_s`).",
-    NoAnswerReason.INCOMPLETE: "An answer began and never ended.",
-    NoAnswerReason.APP_ERROR_SHOWN: "The page showed an error in place of an answer.",
-    NoAnswerReason.LEFT_TARGET: "The page went to an address that is not the application's.",
-    NoAnswerReason.ACCESS_DENIED: "A login, a quota or a missing key stands before the application.",
+    NoAnswerReason.INCOMPLETE: "An answer began but did not end.",
+    NoAnswerReason.APP_ERROR_SHOWN: "The page showed an error instead of an answer.",
+    NoAnswerReason.LEFT_TARGET: "The page went to an address outside the application.",
+    NoAnswerReason.ACCESS_DENIED: "A login, a quota or a missing key blocks the application.",
     NoAnswerReason.RATE_LIMITED: "The application limits requests (HTTP 429), for longer than the run lasts.",
-    NoAnswerReason.LOGIN_FAILED: "The session has ended, or the login's form let nobody in.",
-    NoAnswerReason.NO_SUCH_PATH: "An API answered HTTP 404 or 405: it takes no question at the configured path.",
-    NoAnswerReason.END_NOT_FOUND: "An API's stream ended without `probe.api.done`, as all of the run before it.",
-    NoAnswerReason.ANSWER_NOT_FOUND: "An API answered, and `probe.api.text` leads to no text in what it sent.",
-    NoAnswerReason.PAGE_NOT_UNDERSTOOD: "No message box or no answer was recognised.",
-    NoAnswerReason.CAPTURE_UNSURE: "Something was read that may not be the whole answer.",
+    NoAnswerReason.LOGIN_FAILED: "The session has ended, or the login form refused the login.",
+    NoAnswerReason.NO_SUCH_PATH: "An API answered HTTP 404 or 405: it does not accept questions at the configured path.",
+    NoAnswerReason.END_NOT_FOUND: "An API's stream ended without `probe.api.done`, like all earlier streams of the run.",
+    NoAnswerReason.ANSWER_NOT_FOUND: "An API answered, but `probe.api.text` matches no text in its response.",
+    NoAnswerReason.PAGE_NOT_UNDERSTOOD: "Lookout found no message box or no answer on the page.",
+    NoAnswerReason.CAPTURE_UNSURE: "The text that Lookout read may not be the complete answer.",
     NoAnswerReason.BROWSER_LOST: "The browser crashed or could not be started.",
-    NoAnswerReason.OLD_JOB: "An agent answered with a job from before.",
+    NoAnswerReason.OLD_JOB: "An agent answered with an old job.",
     NoAnswerReason.CIRCUIT_OPEN: "Not asked, because several in a row had no answer. Counts as ungraded.",
 }
 
@@ -84,20 +84,16 @@ VERDICT_REASONS: Final = {
     ReasonKind.VETO: ("A severity-3 case failed.", "FAIL, whatever the score"),
     ReasonKind.WEIGHTED_SCORE: (
         "The weighted score is below `gate.min_weighted_score`.",
-        "FAIL where it is proved",
+        "FAIL if it is proved",
     ),
-    ReasonKind.METRIC_TARGET: ("A share is below its target in `[gate.targets]`.", "FAIL where enough was graded"),
-    ReasonKind.LANGUAGE: (
-        "Replies are in another language than expected, with an example.",
-        "FAIL where most English questions got them; else said",
+    ReasonKind.METRIC_TARGET: (
+        "A share is below its target in `[gate.targets]`.",
+        "FAIL if enough cases were graded",
     ),
-    ReasonKind.RUBRIC: (
-        "Reports are rated too low, or lower than before.",
-        "FAIL; INCONCLUSIVE without ratings, or where `gate.rubric_bound_needed` does not hold",
-    ),
+    ReasonKind.RUBRIC: ("Reports are rated too low, or lower than before.", "FAIL if proved, else INCONCLUSIVE"),
     ReasonKind.REGRESSION: (
         "More cases broke against the baseline than chance explains.",
-        "said; FAIL with `gate.fail_on_regression`",
+        "reported; FAIL with `gate.fail_on_regression`",
     ),
     ReasonKind.DEPLOY: ("The deploy did not serve, or another commit did.", "INCONCLUSIVE"),
     ReasonKind.DISPUTED: (
@@ -105,45 +101,44 @@ VERDICT_REASONS: Final = {
         "INCONCLUSIVE, whatever was graded",
     ),
     ReasonKind.COVERAGE: ("Too few cases could be graded (`gate.coverage_floor`).", "INCONCLUSIVE"),
-    ReasonKind.BALANCE: ("The suite asks too little where it hurts.", "said; INCONCLUSIVE with `gate.strict`"),
+    ReasonKind.BALANCE: ("The suite has too few severe cases.", "reported; INCONCLUSIVE with `gate.strict`"),
     ReasonKind.UNCOVERED: (
         "Severity-3 cases, or cases that the baseline had right, were not graded: the verdict does not cover them.",
-        "said",
+        "reported",
     ),
-    ReasonKind.FLAKY: ("A case is right only at some times.", "said"),
-    ReasonKind.BLIND_SPOT: ("A loss that matters is smaller than what this suite can detect.", "said"),
-    ReasonKind.NOTE: ("Something else that a reader must know.", "said"),
+    ReasonKind.FLAKY: ("A case is right only sometimes.", "reported"),
+    ReasonKind.BLIND_SPOT: ("A loss that matters is smaller than what this suite can detect.", "reported"),
+    ReasonKind.NOTE: ("Further information.", "reported"),
 }
 
 INCIDENTS: Final = {
     IncidentKind.CASE_FAILURE: "A case, or a conversation of live traffic, failed; or rules pass its answer and the judge fails it.",
-    IncidentKind.HALLUCINATION: "The application's own guard held an answer back and logged it.",
-    IncidentKind.DEPLOY_FAILURE: "The new build does not come up.",
+    IncidentKind.HALLUCINATION: "The application's own guard held back an answer and logged it.",
+    IncidentKind.DEPLOY_FAILURE: "The new build does not start.",
     IncidentKind.APP_DOWN: "Several questions in a row had no answer.",
     IncidentKind.GATE_FAIL: "A run's verdict is FAIL.",
-    IncidentKind.DRIFT: "The failure rate of live traffic has changed for good.",
+    IncidentKind.DRIFT: "The failure rate of live traffic has changed permanently.",
     IncidentKind.JUDGE_VOID: "The judge missed known answers: its grades of that batch do not count.",
-    IncidentKind.MONITOR_FAULT: "The monitor itself has a fault; the message says which part.",
-    IncidentKind.DRILL: "What came of a fire drill: about no application, in no score.",
+    IncidentKind.MONITOR_FAULT: "The monitor itself has a fault; the message names the part.",
+    IncidentKind.DRILL: "The result of a drill. It is not about an application, and changes no score.",
 }
 
 SAID_IN_THE_MESSAGE: Final = {
     IncidentKind.MONITOR_FAULT: "`lookout doctor`; then [operations](operations.md).",
-    IncidentKind.DRILL: "Passed: nothing. Failed: fix the named station.",
+    IncidentKind.DRILL: "Passed: no action. Failed: fix the named station.",
 }
 
 REASONS: Final = {
     NotifyReason.FIRST_SEEN: "No run has seen this fault before.",
-    NotifyReason.WORSE: "A known fault reaches further than it did, or a failed gate has a case that no message named.",
-    NotifyReason.REGRESSED: "It was resolved, by a run or by a person, and a run has seen it again; a gate: the same case.",
-    NotifyReason.REMINDER: "It still fails, and nobody has acknowledged it.",
-    NotifyReason.RECOVERED: "A run asked again, graded it, and it was right.",
-    NotifyReason.OPEN_BEFORE: "It had only been printed, in a terminal or a CI log, or Slack refused it; said once, when Slack takes messages.",
-    NotifyReason.MISSED: "Slack refused its messages for good, and takes them again: one summary of what opened, closed and recovered meanwhile.",
+    NotifyReason.WORSE: "A known fault is more severe than before, or a failed gate has a case that is in no earlier message.",
+    NotifyReason.REGRESSED: "A run or a person resolved it, and a run found it again; for a gate: the same case.",
+    NotifyReason.REMINDER: "It still fails and is not acknowledged.",
+    NotifyReason.RECOVERED: "A run asked the case again, and the answer was right.",
+    NotifyReason.OPEN_BEFORE: "It was only printed in a terminal or a CI log; sent once, after Slack is configured.",
 }
 
 BLAMED: Final = {
-    Blame.APP: "counts against the application, and alone raises an alert about it",
+    Blame.APP: "counts against the application; only this blame raises an alert about it",
     Blame.PROVIDER: "a model's provider: lowers coverage",
     Blame.MONITOR: "Lookout, its machine or its settings: lowers coverage, and goes to the monitor's owners",
 }
@@ -157,10 +152,10 @@ def reference() -> str:
 def _of_a_run() -> Iterator[str]:
     codes = ((f"{int(code)}", *MEANINGS[code]) for code in MEANINGS)
     yield _section("Exit codes", ("code", "says", "what to do"), codes)
-    yield "\nA command that gives a code a meaning of its own says so in its help and in [commands](commands.md).\n"
+    yield "\nIf a code has another meaning for a command, its help and [commands](commands.md) explain it.\n"
     reasons = ((_code(kind), *VERDICT_REASONS[kind]) for kind in ReasonKind)
     yield _section("Reasons of a verdict, in order of weight", ("reason", "what it is", "decides"), reasons)
-    yield "\nThe arithmetic behind them is in [the gate](gate.md).\n"
+    yield "\nFor the calculation, see [the gate](gate.md).\n"
 
 
 def _of_a_case() -> Iterator[str]:
@@ -184,9 +179,9 @@ def _of_a_case() -> Iterator[str]:
     columns = ("kind", "message", "what it is", "least severity", "what to do")
     yield _section("Failure kinds", columns, kinds)
     yield (
-        "\nA failure is as severe as its case, or as its kind's least severity where that is higher; the alert says "
-        'which of the two: "the suite gives this question severity 3", or the reason above. Every failure is the fault of the application: '
-        "what is another's is no failure, but no answer or ungraded.\n"
+        "\nA failure has the severity of its case, or the minimum severity of its kind if that is higher. The alert names "
+        'the reason: "the suite gives this question severity 3", or the reason above. Every failure is the fault of the application; '
+        "other faults are not failures, but no answer or ungraded.\n"
     )
     reasons = (
         (_code(member), NO_ANSWER_WORDS[member], NO_ANSWERS[member], _blamed(member), ADVICE[member])

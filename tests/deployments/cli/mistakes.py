@@ -430,8 +430,7 @@ lookout: the site cannot listen on port 7860 (address already in use); stop the
         Mistake(
             title="The clock is wrong",
             typed="lookout doctor --no-alert",
-            seen="→ set the clock by NTP: Slack and webhook signatures are refused if it is wrong by
-  more than 300 s",
+            seen="→ set the clock by NTP: Slack and webhook signatures are refused if it is wrong by\n  more than 300 s",
             code=4,
             to_do="On most systems, run `timedatectl set-ntp true`.",
             files={"lookout.toml": TOML.replace("/docs", "/late")},

@@ -59,7 +59,7 @@ def test_a_fault_of_the_monitor_is_ended_only_by_the_part_that_opened_it():
 
 
 @pytest.mark.parametrize(
-    "title", ["Lookout itself has a fault", "Lookout itself has a fault"], ids=["now", "before"]
+    "title", ["Lookout itself has a fault", "Lookout itself is in trouble"], ids=["now", "before"]
 )
 def test_a_fault_that_an_earlier_version_opened_ends_like_one_of_this_version(title: str):
     at = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
