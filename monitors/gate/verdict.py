@@ -203,7 +203,7 @@ def check_proven_ratings(run: GateInputs) -> list[VerdictReason]:
 def check_unproven_ratings(run: GateInputs) -> list[VerdictReason]:
     """Return the rating failures that cases without a rating could disprove: INCONCLUSIVE."""
     return [
-        reason.add_remark("too few were rated to prove it")
+        reason.add_remark("these ratings do not prove it")
         for reason, proven in _find_failing_ratings(run)
         if not proven
     ]

@@ -110,7 +110,7 @@ def format_headline(report: RunReport) -> str:
     if report.verdict is not Verdict.PASS:
         return graded_of
     left_out = format_uncovered(report.reasons)
-    return f"{graded_of}; {f'not covered: {left_out}' if left_out else 'no reason against it'}"
+    return f"{graded_of}; {f'not covered: {left_out}' if left_out else 'the verdict covers all severe cases'}"
 
 
 def format_elapsed(report: RunReport) -> str:

@@ -79,7 +79,7 @@ def test_without_a_browser_it_says_how_to_get_one(tmp_path, machine, mirror):
 
 @pytest.mark.parametrize(
     ("made", "said"),
-    [(None, "no such file"), ("#!/bin/sh\nexit 1\n", "did not start")],
+    [(None, "does not exist"), ("#!/bin/sh\nexit 1\n", "did not start")],
     ids=["not there", "not a browser"],
 )
 def test_a_browser_that_was_named_is_never_replaced(tmp_path, machine, mirror, made, said):

@@ -108,7 +108,7 @@ def test_the_targets_own_numbers_are_personal_data(tmp_path, drafts, review):
     target = '[targets.one]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
     patterns = "graders = { account_patterns = ['SRK-\\d{6}'] }\n"
     (tmp_path / "lookout.toml").write_text(target + patterns, encoding="utf-8")
-    assert "holds personal data" in review(drafts, typed)
+    assert "contains personal data" in review(drafts, typed)
     assert not (tmp_path / "suite.jsonl").exists()
 
 

@@ -24,7 +24,7 @@ SERVERS = {
 VALUES = ("", "x" * 301, "-1", "../../nowhere/x", "\u202e\U0001f600ñ", "a\0b", "a b")
 CONFIGURATION = 'data_folder = "data"\n[targets.demo]\nurl = "http://127.0.0.1:9/"\nsuite = "suite.jsonl"\n'
 CASE = '{"id": "a", "question": "How long?", "gold": "30 days", "severity": 2}\n'
-NOT_A_FAULT = "fault of Lookout"
+NOT_A_FAULT = "internal error of Lookout"
 
 
 @pytest.fixture

@@ -134,7 +134,7 @@ def test_production_s_project_or_key_is_refused_before_the_first_request(service
     assert (done.returncode, "in PRODUCTION_KEY" in done.stderr) == (2, True), done.stderr
     service.configure(project="agent-prod")
     done = verify(LANGSMITH_API_KEY=KEY)
-    assert (done.returncode, "nothing was asked" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "Lookout asked nothing" in done.stderr) == (2, True), done.stderr
     service.configure()
     done = verify()
     assert (done.returncode, "no LANGSMITH_API_KEY" in done.stderr) == (2, True), done.stderr

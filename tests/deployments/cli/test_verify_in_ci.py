@@ -35,14 +35,14 @@ ONLY_STAGING = config(staging=STAGING)
         (SPACES, "page", {}, ["acme-help-desk.hf.space"]),
         (BOTH, "staging", {"SLACK_BOT_TOKEN": "xoxb-1"}, ["SLACK_BOT_TOKEN", "remove it"]),
         (BOTH, "staging", {"SLACK_FALLBACK_WEBHOOK_URL": "https://h"}, ["SLACK_FALLBACK_WEBHOOK_URL"]),
-        (ONLY_STAGING, "staging", {"LOOKOUT_HEARTBEAT_URL": "https://h"}, ["LOOKOUT_HEARTBEAT_URL", "watchdog"]),
+        (ONLY_STAGING, "staging", {"LOOKOUT_HEARTBEAT_URL": "https://h"}, ["LOOKOUT_HEARTBEAT_URL", "heartbeat"]),
     ],
     ids=["target", "same host", "a Space's page", "Slack", "Slack's fallback", "heartbeat"],
 )
 def test_a_production_target_is_named_and_nothing_is_asked(settings, target, more, said):
     with pytest.raises(ConfigError) as refusal:
         refuse_production_in_ci(settings, target, IN_CI | more, allowed=None)
-    assert all(words in str(refusal.value) for words in [*said, "nothing was asked", "--allow-production"])
+    assert all(words in str(refusal.value) for words in [*said, "Lookout asked nothing", "--allow-production"])
     assert "xoxb-1" not in str(refusal.value)
     assert refuse_production_in_ci(settings, target, more, allowed=None) is None, "outside CI nothing is looked at"
     assert REASON in refuse_production_in_ci(settings, target, IN_CI | more, allowed=REASON)

@@ -417,7 +417,7 @@ def test_a_yes_makes_a_draft_gold(site, asha, tmp_path):
     [
         ({"word": "yes", "gold": "₹80,000 per eye"}, "but the clause does not"),
         ({"word": "yes", "question": f"What may {PERSONAL} claim for a cataract?"}, "personal data"),
-        ({"word": "yes", "type": "no type!"}, "not a valid case"),
+        ({"word": "yes", "type": "no type!"}, "Not a valid case"),
         ({"word": "perhaps"}, "yes or no"),
     ],
 )

@@ -42,9 +42,9 @@ PARTS: Final = (
     BrokenPart("warehouse locked", "another process holds the DuckDB file", "warehouse", "cannot be loaded", SLACK),
     BrokenPart("clock a day off", "Slack's clock says another day", "clock", "24.0 hours ahead", SLACK),
     BrokenPart(
-        "outbox stuck", "two worse messages fail again and again", "outbox", "2 wait before it", SLACK
+        "outbox stuck", "two worse messages fail again and again", "outbox", "2 messages are before it", SLACK
     ),
-    BrokenPart("receiver port taken", "another program answers there", "receiver", "something else", SLACK),
+    BrokenPart("receiver port taken", "another program answers there", "receiver", "another program answers", SLACK),
     BrokenPart("log unreadable", "a folder stands in the log's place", "hallucination log", "cannot be read", SLACK),
     BrokenPart("DNS dead", "Slack's name does not resolve", "network", "DNS: the name slack.invalid", OUTSIDE),
     BrokenPart("Prefect server dead", "no server runs", "Prefect server", "no Prefect server runs", SLACK),
@@ -52,7 +52,7 @@ PARTS: Final = (
         "data folder read-only", "its file system is mounted read-only", "data folder", "Read-only file system", SLACK
     ),
     BrokenPart("suite file gone", "the target's suite is deleted", "suite", "suite.jsonl", SLACK),
-    BrokenPart("proxy in the way", "`HTTP_PROXY` answers 403 to all", "network", "the proxy that HTTP_PROXY names", SILENCE),
+    BrokenPart("proxy in the way", "`HTTP_PROXY` answers 403 to all", "network", "the proxy in HTTP_PROXY", SILENCE),
     BrokenPart("heartbeat address wrong", "the check answers 404", "heartbeat", "did not accept the ping", SLACK),
     BrokenPart("journal bucket gone", "`warehouse.journal` names a bucket that is not there", "journal", "s3://nowhere/journal", SLACK),
 )  # fmt: skip

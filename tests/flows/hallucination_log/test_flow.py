@@ -145,7 +145,7 @@ def test_lines_without_a_text_are_put_aside_and_end_with_code_4(lookout, config,
     assert (aside.returncode, looked["entries"], looked["aside_count"]) == (4, 0, 1)
     assert looked["aside"][0]["reason"] == "no_text"
     assert count_alerted(config) == 1
-    assert "could not be read as an entry" in str(slack.messages)
+    assert "that Lookout could not read" in str(slack.messages)
 
 
 @pytest.mark.a_slice(1)  # always in the quick tier, whatever slice of the file it takes

@@ -93,12 +93,12 @@ def test_settings_that_changed_are_named_first_and_an_app_that_runs_is_not_down(
 
         app.gone = True
         gone = installation.verify(f"{app.url}{PATH}")
-        assert "lookout.toml changed" not in gone.text
+        assert "change of lookout.toml" not in gone.text
         app.gone = False
         assert installation.verify(f"{app.url}{PATH}").code == 0
 
         away = installation.verify(f"http://127.0.0.1:9{PATH}")
-        assert "lookout.toml changed" in away.text
+        assert "change of lookout.toml" in away.text
         assert f"`http://127.0.0.1:9`{PATH}" in away.text
     assert [(one.kind, one.severity, one.reason) for one in installation.alerts()] == [
         (IncidentKind.MONITOR_FAULT, Severity.MAJOR, NotifyReason.FIRST_SEEN),
@@ -121,7 +121,7 @@ def test_unrelated_requests_are_not_blamed(installation):
     (message,) = gone.messages
     assert "HTTP 404" in message.text
     assert " · demo (production): " in message.text
-    assert "lookout.toml changed" not in gone.text
+    assert "change of lookout.toml" not in gone.text
 
 
 WRONG_PROBES = {

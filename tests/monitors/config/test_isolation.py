@@ -66,7 +66,7 @@ SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
 def test_shared_resources_are_named_without_keys(settings: Config, more: dict[str, str], words: list[str]) -> None:
     with pytest.raises(ConfigError) as refusal:
         refuse_production(settings, "agent", KEYS | more)
-    assert all(word in str(refusal.value) for word in [*words, "nothing was asked"])
+    assert all(word in str(refusal.value) for word in [*words, "Lookout asked nothing"])
     assert "hush" not in str(refusal.value)
 
 

@@ -214,5 +214,5 @@ def test_one_hard_canary_is_in_every_batch_and_voids_a_judge_that_flatters(seed)
 
 
 def test_without_cases_there_are_no_canaries():
-    with pytest.raises(ValueError, match="there are none"):
+    with pytest.raises(ValueError, match="there are no cases"):
         make_canaries([], count=2, seed="s")

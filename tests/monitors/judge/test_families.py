@@ -131,10 +131,10 @@ def test_a_judge_of_another_family_is_accepted():
         ("claude-haiku-5-5", "claude", None, "of one family, claude"),
         ("claude-haiku-5-5", "Anthropic", None, "of one family, claude"),
         ("claude-haiku-5-5", "llama", "claude-sonnet-5-5", "of one family, claude"),
-        ("deepseek-r1-distill-llama-70b", "llama", None, "of one family, llama"),
+        ("deepseek-r1-distill-llama-70b", "llama", None, "of the same model family"),
         ("house-model", "llama", None, 'house = ["house-model"]'),
         ("claude-haiku-5-5", "house", None, "to one of"),
-        ("claude-haiku-5-5", None, "primary", "no known family"),
+        ("claude-haiku-5-5", None, "primary", "unknown"),
         ("claude-haiku-5-5", None, None, "set model_family of targets.bot"),
     ],
 )

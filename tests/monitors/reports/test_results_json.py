@@ -75,7 +75,9 @@ def drop(*keys):
             set_in("cases", 0, "assessment", "case_id", value="other"), ("`cases.0`", "different cases"), id="mixed"
         ),
         pytest.param(
-            set_in("cases", 0, "assessment", "run_id", value="other"), ("`cases.0`", "another run"), id="other run"
+            set_in("cases", 0, "assessment", "run_id", value="other"),
+            ("`cases.0`", "different runs"),
+            id="other run",
         ),
         pytest.param(lambda c: c["cases"].append(c["cases"][0]), ("occurs twice", "once per repeat"), id="twice"),
     ],

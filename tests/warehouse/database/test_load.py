@@ -60,7 +60,7 @@ def test_a_damaged_segment_is_set_aside_and_reported_and_the_rest_loaded(tmp_pat
     assert count(store, "grades") == 6
     (error,) = report.errors()
     assert isinstance(error, WarehouseDamaged)
-    assert "set aside" in str(error)
+    assert "was moved to" in str(error)
     assert Path(report.damaged[0].stored_at).read_bytes() == damaged
     assert store.load_pending(1).damaged == (), "reported once"
     assert [problem.kind for problem in check_database(store, wait_s=1).problems] == [CheckProblemKind.SET_ASIDE]

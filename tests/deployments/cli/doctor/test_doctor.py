@@ -148,7 +148,7 @@ def test_a_machine_that_is_well(pages: str, tmp_path: Path) -> None:
     well = {name for name, check in found.items() if check.health is Health.GOOD}
     assert {"configuration", "page of bot", "clock", "warehouse", "Prefect", "alerts"} <= well
     assert found["browser"].health is Health.BROKEN
-    assert "no such file" in found["browser"].found
+    assert "does not exist" in found["browser"].found
     assert not (tmp_path / "data").exists()  # to look changes nothing
 
 

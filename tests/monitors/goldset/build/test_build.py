@@ -235,7 +235,7 @@ def test_lists_are_joined_in_the_language():
         ('field = "ayush_coverage"', 'field = "ayush"', "ayush"),
         ("under {name}?", "under {policy}?", "{policy}"),
         ("under {name}?", "under it?", "needs {name}"),
-        ('id = "ayush"', 'id = "maternity"', "given twice"),
+        ('id = "ayush"', 'id = "maternity"', "two templates"),
         ('field = "ayush_coverage"', 'field = "grace_period"', "en.gold is missing"),
         ("severity = 2", "severity = 4", "severity"),
         ("version = 1", "version = ", "TOML"),

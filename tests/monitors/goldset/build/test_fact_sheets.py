@@ -75,7 +75,7 @@ def test_an_alias_is_the_schema_field(tmp_path):
     ("content", "wanted"),
     [
         ([sheet(facts=[fact("co_pay")])], ["tara-basic", '"co_pay"', "alias"]),
-        ([sheet(facts=[fact(), fact()])], ["tara-basic", "given twice"]),
+        ([sheet(facts=[fact(), fact()])], ["tara-basic", "occurs twice"]),
         ([sheet(id="has space")], ["has space", "id"]),
         ([sheet(facts=[fact(certainty="high")])], ["certainty"]),
         ([sheet(), sheet()], ["tara-basic", "twice"]),
