@@ -239,7 +239,7 @@ def _report_push(
         f"{plural(len(suite.cases), 'case')} of {request.suite}, tagged {build_dataset_tag(suite)}\n{dataset.url}"
     )
     if diff.removed and not plan.deleted:
-        print_text(f"Kept {plural(len(diff.removed), 'case')} that only the dataset has; --prune deletes them")
+        print_text(f"{plural(len(diff.removed), 'case')} that only the dataset has stayed; --prune deletes them")
     if diff.people:
         print_text(f"To make drafts from people's new entries: lookout gold pull {request.address}")
     return ExitCode.PASS
@@ -369,7 +369,7 @@ def _report_pull(
         )
     if plan.conflicts:
         print_text(
-            f"{plural(plan.conflicts, 'conflict')}: the suite's case is kept; --overwrite uses the dataset's case"
+            f"{plural(plan.conflicts, 'conflict')}: the suite's case stays; --overwrite uses the dataset's case"
         )
     if drafts:
         print_text(

@@ -120,7 +120,7 @@ async def test_reports_are_rated_and_the_night_says_how_useful_they_are(
     sent = json.dumps(batch.requests)
     assert "export waits for" in sent
     assert "the retry counter" in sent, "known reports ride along"
-    assert "there is no gold" not in sent
+    assert "live traffic: there" not in sent
     kinds = {case: one.assessment.failure_kinds for case, one in results(nights, run).items()}
     assert kinds.pop("job-9:1") == (FailureKind.FORMAT,)
     assert set(kinds.values()) == {()}
