@@ -26,7 +26,7 @@ from warehouse.database.retention import AgeReport, CompactReport
 
 
 def age_evidence(config: Config, *, now: datetime) -> RemovedEvidence:
-    """Remove screenshots and traces that are older than ``[evidence]`` allows, and old nights' reports."""
+    """Remove screenshots and traces that are older than ``[evidence]`` allows, and old reports of nights."""
     removed = remove_old_evidence(config.data_folder, config.evidence, now=now, failed_cases=find_failed_cases)
     days = config.warehouse.personal_data_days
     if days is not None:

@@ -113,7 +113,7 @@ def build_night_text(report: NightlyReport, examples: Sequence[CensusExample]) -
         census=tuple(
             CensusText(
                 name=CENSUS_WORDS[rate.kind],
-                found=format_rate(rate),
+                count=format_rate(rate),
                 period=_format_period(rate).removeprefix(", "),
                 asked=shown[rate.kind].asked if rate.kind in shown else "",
                 answered=shown[rate.kind].answered if rate.kind in shown else "",

@@ -41,7 +41,7 @@ class CensusText:
     """What rules found of one kind in all conversations; ``asked`` and ``answered`` are a redacted example."""
 
     name: str
-    found: str
+    count: str
     period: str = ""
     asked: str = ""
     answered: str = ""
@@ -100,13 +100,11 @@ def _build_page(
         report=report,
         state=report.state,
         text=text,
-        failed=tuple(
-            build_failed_row(result, viewer.redact, {}, commit=None, shown=True) for result in failed[:limit]
-        ),
+        failed=tuple(build_failed_row(case, viewer.redact, {}, commit=None, shown=True) for case in failed[:limit]),
         failed_total=len(failed),
         kinds=count_kinds(failed),
         labels=choose_labels(failed),
-        transcripts=tuple(viewer.build_view(result) for result in failed[:limit]),
+        transcripts=tuple(viewer.build_view(case) for case in failed[:limit]),
     )
 
 
@@ -139,6 +137,6 @@ def _format_census(text: NightText) -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for row in text.census:
         example = " → ".join(
-            format_code_span(part, _MAX_EXAMPLE_CHARACTERS) for part in (row.asked, row.answered) if row.asked
+            format_code_span(excerpt, _MAX_EXAMPLE_CHARACTERS) for excerpt in (row.asked, row.answered) if row.asked
         )
-        yield f"| {row.name} | {row.found} | {row.period} | {example} |"
+        yield f"| {row.name} | {row.count} | {row.period} | {example} |"

@@ -67,9 +67,9 @@ def test_prefect_shows_the_night_s_report_and_links_to_the_site(space, lookout, 
     assert graded.returncode == 0, graded.stderr
     run_id = json.loads(graded.stdout)["run_id"]
     with httpx.Client(base_url=prefect_environment["PREFECT_API_URL"], trust_env=False) as server:
-        found = server.post("/artifacts/filter", json={"sort": "CREATED_DESC"}).json()
+        artifacts = server.post("/artifacts/filter", json={"sort": "CREATED_DESC"}).json()
     night = {
-        artifact["key"]: artifact["data"] for artifact in reversed(found) if artifact["key"].startswith("night")
+        artifact["key"]: artifact["data"] for artifact in reversed(artifacts) if artifact["key"].startswith("night")
     }
     assert night["night-demo"] == (space / "data" / "runs" / run_id / "results.md").read_text(encoding="utf-8")
     assert f"(https://lookout.example.com/watch/runs/{run_id}/report)" in night["night-demo-report"]

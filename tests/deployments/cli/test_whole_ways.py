@@ -62,7 +62,7 @@ def test_a_night_is_graded_from_a_page_of_past_conversations(tmp_path, lookout):
 
 def test_thumbs_on_clarifying_questions_reach_the_night_s_report(tmp_path, lookout):
     """The log has the thumbs as an application stores them; those on answers do not count."""
-    asks = "Which lamp do you mean, the desk lamp or the floor lamp?"
+    asks = "Which lamp do you mean, the table lamp or the floor lamp?"
     thumbs = [("up", asks), ("up", asks), ("down", asks), (None, asks), ("down", "The guarantee lasts 24 months.")]
     rows = [
         {
@@ -89,13 +89,18 @@ def test_thumbs_on_clarifying_questions_reach_the_night_s_report(tmp_path, looko
 )
 def test_of_three_judges_the_majority_decides_and_a_tie_fails(tmp_path, lookout, third, exit_code, outcome):
     """The first passes an answer that the second fails; only then is the third asked."""
-    with Chat(TEETH_WRONG) as chat, AnthropicServer() as one, AnthropicServer() as two, AnthropicServer() as other:
-        one.judge.fooled_by = ("Smiles matter",)
-        other.judge.fooled_by = one.judge.fooled_by if third == "passes it" else ()
-        other.always = "500" if third == "is down" else None
+    with (
+        Chat(TEETH_WRONG) as chat,
+        AnthropicServer() as first,
+        AnthropicServer() as second,
+        AnthropicServer() as last,
+    ):
+        first.judge.fooled_by = ("Smiles matter",)
+        last.judge.fooled_by = first.judge.fooled_by if third == "passes it" else ()
+        last.always = "500" if third == "is down" else None
         models = "".join(
             f'[[judge.models]]\nmodel = "claude-sonnet-5-5"\nbase_url = "{judge.url}"\n'
-            for judge in (one, two, other)
+            for judge in (first, second, last)
         )
         path = watched(tmp_path, chat, cases=1, gold=TEETH, more=f"[judge]\ntries = 1\n{models}")
         text = path.read_text(encoding="utf-8").replace(
@@ -104,7 +109,7 @@ def test_of_three_judges_the_majority_decides_and_a_tie_fails(tmp_path, lookout,
         path.write_text(text, encoding="utf-8")
         done = lookout("verify", "demo", cwd=tmp_path, ANTHROPIC_API_KEY=KEY)
         assert done.returncode == exit_code, done.stdout + done.stderr
-        assert all(judge.asked for judge in (one, two, other))
+        assert all(judge.asked for judge in (first, second, last))
     (results,) = tmp_path.glob("data/runs/*/results.json")
     (case,) = json.loads(results.read_text(encoding="utf-8"))["cases"]
     assert case["assessment"]["outcome"] == outcome
@@ -128,9 +133,11 @@ def test_an_accepted_translation_joins_the_bilingual_set_and_is_compared_with_it
     with Chat() as chat:
         watched(tmp_path, chat)
         suite.write_text(accepted, encoding="utf-8")
-        said = {case.question: case.gold for case in TRIPLES.values() if case.language is not Language.HINDI}
+        english_answers = {
+            case.question: case.gold for case in TRIPLES.values() if case.language is not Language.HINDI
+        }
         right, wrong = (TRIPLES[f"{key}-hi"] for key in KEYS[:2])
-        chat.by_question = said | {
+        chat.by_question = english_answers | {
             right.question: right.gold,
             wrong.question: "सुरक्षा गोल्ड में हर क्लेम-मुक्त साल का नो क्लेम बोनस 30% है।",
         }
