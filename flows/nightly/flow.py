@@ -78,12 +78,14 @@ async def grade_target(config: Config, target: str, due_at: datetime | None) -> 
     """Run one nightly run of one target."""
     context = await asyncio.to_thread(build_nightly_context, config, target, utc_now(), due_at=due_at)
     report = await NightlyRun(context).run()
-    await publish_report(
-        f"night-{target}",
-        build_report_paths(context.folder),
-        link=find_site_address(config, build_report_page(report.run_id)),
-        description=format_nightly_briefly(report),
-    )
+    paths = build_report_paths(context.folder)
+    if paths.markdown.is_file():  # not for a night that was graded elsewhere, or whose report was removed by age
+        await publish_report(
+            f"night-{target}",
+            paths,
+            link=find_site_address(config, build_report_page(report.run_id)),
+            description=format_nightly_briefly(report),
+        )
     return report
 
 
