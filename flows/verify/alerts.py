@@ -30,6 +30,7 @@ from monitors.alerts.observe import (
     select_gate_examples,
 )
 from monitors.alerts.resolve import ResolutionScope, build_scope
+from monitors.alerts.wording import TRAFFIC_CASE
 from monitors.errors import ProbeError, WarehouseError
 from monitors.explain.what_changed import list_changed_settings
 from monitors.plural import plural
@@ -335,6 +336,22 @@ def build_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionScope:
     )
 
 
+def find_cases_outside_suite(run: LiveRun) -> tuple[str, ...]:
+    """Return the cases of open incidents that earlier runs of this suite asked, and that it no longer has."""
+    context = run.context
+    suite_ids = {case.id for case in context.suite.cases}
+    asked = (
+        (incident.case_id, context.store.report(incident.last_run_id))
+        for incident in context.store.open_incidents(context.target.name)
+        if incident.kind is IncidentKind.CASE_FAILURE
+        and incident.case_id not in suite_ids
+        and not (incident.case_id or "").startswith(TRAFFIC_CASE)
+    )
+    return tuple(
+        case_id for case_id, report in asked if case_id and report and report.suite_name == context.suite.name
+    )
+
+
 def build_observation_context(run: LiveRun) -> ObservationContext:
     """Build the context of the run's observations: target, time, commit and address."""
     context = run.context
@@ -357,6 +374,7 @@ REASON_WORDS: Final[dict[NotifyReason, str]] = {
     NotifyReason.MISSED: "missed while Slack refused messages",
     NotifyReason.REMINDER: "still failing",
     NotifyReason.RECOVERED: "recovered",
+    NotifyReason.CLOSED: "closed",
 }
 """Short words, in the order in which they are printed."""
 

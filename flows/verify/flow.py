@@ -32,7 +32,13 @@ from flows.deploys.pull_requests import list_pull_requests, post_results, report
 from flows.goldset.mutation_testing import compute_severe_mutation_score
 from flows.runtime.run import stop_process
 from flows.runtime.slack import build_recorded_heartbeat, log_line
-from flows.verify.alerts import build_resolution_scope, describe_notifications, format_flaky_notes, observe_run
+from flows.verify.alerts import (
+    build_resolution_scope,
+    describe_notifications,
+    find_cases_outside_suite,
+    format_flaky_notes,
+    observe_run,
+)
 from flows.verify.asking import ask_in_time, prepare_run
 from flows.verify.experiments import ExperimentWriter, open_experiment
 from flows.verify.progress import NO_LISTENER, RunLog
@@ -43,11 +49,12 @@ from flows.verify.run_state import LiveRun, find_baseline, find_judge_change
 from flows.verify.snapshot import build_run_snapshot, find_last_pass, is_report_of_changes_useful
 from monitors.alerts.liveness import choose_final_beat
 from monitors.alerts.redact import build_redactor, redact
+from monitors.alerts.resolve import LEFT_SUITE
 from monitors.errors import ConfigError, WarehouseBusy, WarehouseDamaged, WarehouseError
 from monitors.explain.run_attributes import find_run_causes
 from monitors.explain.what_changed import find_run_changes
 from monitors.gate.evaluate import evaluate
-from monitors.records.incidents import Incident, Link
+from monitors.records.incidents import Incident, Link, NotifyReason
 from monitors.records.runs import RunReport, format_uncovered
 from monitors.reports.write import ReportPaths, write_reports
 from warehouse.database.rebuild import rebuild_database
@@ -239,7 +246,10 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
     notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns
     summary = build_run_summary(report, _build_links(report, paths), account_patterns=patterns)
     observations = observe_run(run, report)
-    await notify(notifier, observations, summary=summary, scope=build_resolution_scope(run, report))
+    scope = build_resolution_scope(run, report)
+    await notify(notifier, observations, summary=summary, scope=scope)
+    if gone := await asyncio.to_thread(find_cases_outside_suite, run):
+        await notify(notifier, [], scope=scope.narrow_to(text=LEFT_SUITE, cases=gone, reason=NotifyReason.CLOSED))
     await _complete_alerts(run, report, paths)
     notifications = await asyncio.to_thread(
         describe_notifications, notifier, observations, run.context.start.started_at

@@ -55,9 +55,7 @@ def group_items(
         thread, channel = incident.thread or "", incident.channel or ""
         if reason is NotifyReason.OPEN_BEFORE:
             key = subject, reason, "", "", item.observation.run_id != run_id
-        elif reason is NotifyReason.MISSED:
-            key = subject, reason, "", "", False
-        elif reason is NotifyReason.RECOVERED:
+        elif reason.is_ending:
             key = subject, reason, thread, channel, False
         else:
             shared = NotifyReason.FIRST_SEEN if reason in OPENING_REASONS else reason

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import quote, urlencode
 
 from monitors.alerts.operator_actions import is_wanted_as_gold
-from monitors.alerts.redact import ELLIPSIS, make_inert, remove_invisible
+from monitors.alerts.redact import ELLIPSIS, make_inert, make_inert_except, remove_invisible
 from monitors.alerts.wording import (
     ABOUT_AN_ANSWER,
     ABOUT_THE_MONITOR,
@@ -24,6 +24,7 @@ from monitors.alerts.wording import (
     RECOVERED_MARK,
     SEVERITY_MARKS,
     TRAFFIC_CASE,
+    UNKNOWN_MARK,
     format_doubt,
     format_fault,
     format_ids,
@@ -57,6 +58,7 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
     NotifyReason.REGRESSED: "Back again: ",
     NotifyReason.REMINDER: "Still failing: ",
     NotifyReason.RECOVERED: "",
+    NotifyReason.CLOSED: "",
     NotifyReason.OPEN_BEFORE: "",
     NotifyReason.MISSED: "While Slack refused messages: ",
 }
@@ -66,6 +68,7 @@ COMMIT_CHARACTERS: Final = 10
 MAX_ONE_LINE_CHARACTERS: Final = 400
 MAX_QUOTE_CHARACTERS: Final = 90
 """Limit of the question and of the answer in the one-line text: both fit on a watch with the headline."""
+MAX_REASON_IN_LINE: Final = 2 * MAX_QUOTE_CHARACTERS
 MAX_BRIEF_CHARACTERS: Final = 50
 """The same limit when a gate's first failed case is quoted and the others are listed."""
 MAX_GROUPED_CHARACTERS: Final = 140
@@ -123,6 +126,8 @@ class Message(Record):
     marks: tuple[str, ...] = ()
     is_over: bool = False
     address: str = ""
+    case_ids: tuple[str, ...] = ()
+    """Every case that the message may name."""
 
     @property
     def is_alone(self) -> bool:
@@ -138,7 +143,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     items = sort_one_of_each_first(alert.items)
     shown, unshown = items[:group_limit], items[group_limit:]
     is_drill, is_test = alert.kind is IncidentKind.DRILL, alert.target == TEST_TARGET
-    is_over = alert.is_over or is_drill or is_test
+    is_over = alert.reason.is_ending or is_drill or is_test
     title, since = format_headline(alert), _format_since(alert)
 
     # Why it was sent; if a gate fails with more cases, which those are.
@@ -187,8 +192,16 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
         links=_format_site_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
         marks=tuple(format_mark(mark, alert, slack=False) for mark in alert.marks),
         is_over=is_over,
+        case_ids=tuple(_list_case_ids(alert)),
         address=alert.items[0].observation.address,
     )
+
+
+def _list_case_ids(alert: Alert) -> Iterator[str]:
+    for item in alert.items:
+        incident, observation = item.incident, item.observation
+        yield from (case_id for case_id in (incident.case_id, observation.case_id) if case_id)
+        yield from (*incident.notified_cases, *incident.failed_cases, *observation.failed_cases, *item.new_cases)
 
 
 def format_headline(alert: Alert) -> str:
@@ -200,8 +213,9 @@ def format_headline(alert: Alert) -> str:
         return items[0].observation.title
 
     # The colour, or the mark of a recovery, and the severity.
-    if alert.is_over:
-        mark, severity = RECOVERED_MARK, "Recovered"
+    if alert.reason.is_ending:
+        is_closed = alert.reason is NotifyReason.CLOSED
+        mark, severity = (UNKNOWN_MARK, "Closed") if is_closed else (RECOVERED_MARK, "Recovered")
     else:
         mark = MONITOR_MARK if alert.kind in ABOUT_THE_MONITOR else SEVERITY_MARKS[alert.severity]
         severity = f"SEV {int(alert.severity)}"
@@ -218,7 +232,7 @@ def format_headline(alert: Alert) -> str:
         fault = f"{', '.join(shown)}: {_count_faults(items, MAX_KINDS_NAMED)}"
     elif len(faults) == 1:
         fault = faults.pop() if len(items) == 1 else f"{len(items):,} × {faults.pop()}"
-    elif all(item.reason is NotifyReason.RECOVERED for item in items):
+    elif all(item.reason.is_ending for item in items):
         fault = _count_faults(items, MAX_KINDS_NAMED)
     else:
         fault = f"{plural(len(items), 'failure')}: {_count_faults(items, MAX_KINDS_NAMED)}"
@@ -280,8 +294,8 @@ def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
     # What is wrong. Only the owner can know that a number or an address belongs to the business itself.
     finding, finding_label = str(observation.reason), ""
     if observation.failure_kind is FailureKind.PII_DISCLOSURE and _CONTACT.search(finding):
-        finding += ". If this is your own contact, add it to public_contacts"
-    if observation.kind is IncidentKind.CASE_FAILURE and item.reason is not NotifyReason.RECOVERED:
+        finding += ". A contact of your own? List it in public_contacts"
+    if observation.kind is IncidentKind.CASE_FAILURE and not item.reason.is_ending:
         finding_label = "Found" if _is_traffic(item) else "Failed check"
         finding_label = "Verdicts" if is_disputed(observation) else finding_label
 
@@ -359,7 +373,7 @@ def _format_since(alert: Alert) -> str:
     if alert.kind in ABOUT_THE_MONITOR or commits == {None}:
         deploy = ""
 
-    if alert.reason is NotifyReason.RECOVERED:
+    if alert.reason.is_ending:
         if is_alone and _is_traffic(first):
             return f"found {format_utc(only.opened_at)}"
         durations = sorted(i.resolved_at - i.opened_at for i in incidents if i.resolved_at)
@@ -378,6 +392,11 @@ def _format_since(alert: Alert) -> str:
         first_at, last_at = format_utc(min(runs.values())), format_utc(max(runs.values()))
         return f"as of {plural(len(runs), 'run')} from {first_at} to {last_at}"
 
+    if (
+        not is_alone and alert.kind is IncidentKind.HALLUCINATION
+    ):  # a log's entries have times, mostly without a deploy
+        began = format_utc(min(incident.opened_at for incident in incidents))
+        return f"since {deploy} ({began})" if deploy else f"since {began}"
     if not is_alone:
         return f"since {deploy}" if deploy else ""
     if _is_traffic(first):
@@ -401,12 +420,14 @@ def _format_deploy(commit: str | None) -> str:
 
 def _format_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> str:
     """The whole alert in one line, for a lock screen or a watch; the id at its end is never cut."""
-    is_over, ending = alert.is_over, f" · {alert.id}"
+    is_over, ending = alert.reason.is_ending, f" · {alert.id}"
     observation = sort_one_of_each_first(alert.items)[0].observation
     if is_over and len(alert.items) > 1:  # what is over, and of which cases
         cases = list(dict.fromkeys(case for item in alert.items if (case := item.incident.case_id)))
-        text = f"{title}: {format_ids(cases)}" if cases and not _is_traffic(alert.items[0]) else title
         ending = f"{f' · {since}' if since else ''}{ending}"
+        room = MAX_ONE_LINE_CHARACTERS - len(title) - len(": ") - len(ending)
+        named = format_ids(cases, max_characters=room) if cases and not _is_traffic(alert.items[0]) else ""
+        text = f"{title}: {named}" if named else title
         return _shorten(text, MAX_ONE_LINE_CHARACTERS - len(ending)) + ending
 
     # For a gate: its failed cases, or the reason with the scores if no case failed.
@@ -418,7 +439,9 @@ def _format_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> 
             case for case in observation.failed_cases if case not in {example.case_id for example in examples}
         ]
         if unnamed:
-            brief.append(f"{'also failed' if examples else 'failed'}: {format_ids(unnamed)}")
+            label = "also failed: " if examples else "failed: "
+            room = MAX_REASON_IN_LINE - sum(len(part) + len("; ") for part in brief) - len(label)
+            brief.append(f"{label}{format_ids(unnamed, max_characters=room)}")
         reason = "; ".join(brief)
 
     asked, answered = observation.asked, observation.answered
@@ -426,7 +449,7 @@ def _format_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> 
         f"case {observation.case_id}" if observation.case_id and not _find_only_case_id(alert) else "",
         f"{'issue' if observation.is_report else 'asked'} “{_shorten(asked)}”" if asked else "",
         f"{'report' if observation.is_report else 'got'} “{_shorten(answered)}”" if answered else "",
-        "" if answered else _shorten(reason, MAX_QUOTE_CHARACTERS * 2).rstrip("."),
+        "" if answered else _shorten(reason, MAX_REASON_IN_LINE).rstrip("."),
         f"{len(alert.items) - 1:,} more" if len(alert.items) > 1 else "",
     ]
     text = f"{title}: {', '.join(piece for piece in pieces if piece)}"
@@ -492,7 +515,7 @@ def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
         by = make_inert(mark.by) if slack else remove_invisible(mark.by)
 
     # Which of several failures the action was about: by name if they are few.
-    about = ""
+    about, cases = "", list[str]()
     items = [item for item in alert.items if item.incident.fingerprint in mark.fingerprints]
     if len(items) < len(alert.items):
         cases = [item.incident.case_id for item in items if item.incident.case_id]
@@ -503,7 +526,7 @@ def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
     is_same_day = mark.at.date() == alert.created_at.date()
     at = mark.at.strftime("%H:%M UTC" if is_same_day else "%Y-%m-%d %H:%M UTC")
     done = f"*{DONE_WORDS[mark.kind]}*" if slack else DONE_WORDS[mark.kind]
-    pieces = [f"{done} by {by}", make_inert(about) if slack else remove_invisible(about), at]
+    pieces = [f"{done} by {by}", make_inert_except(about, ids=cases) if slack else remove_invisible(about), at]
     return " · ".join(piece for piece in pieces if piece)
 
 

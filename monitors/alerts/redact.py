@@ -71,13 +71,25 @@ def make_inert(text: str) -> str:
 _ADDRESS_MARK: Final = "⟦x⟧"
 """Placeholder for an address from our configuration while the rest of the text is made safe."""
 _PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
+_PLAIN_ID: Final = re.compile(r"[\w@:+.-]+")
 
 
-def make_inert_except(text: str, address: str) -> str:
-    """Make text inert, but show ``address``, from our configuration, as code, which links nowhere."""
-    if not _PLAIN_ADDRESS.fullmatch(address) or address not in text:
-        return make_inert(text)
-    return make_inert(text.replace(address, _ADDRESS_MARK)).replace(_ADDRESS_MARK, f"`{address}`")
+def make_inert_except(text: str, address: str = "", ids: Iterable[str] = ()) -> str:
+    """Make text inert, but show ``address`` and ``ids``, which are ours, as code, which links nowhere.
+
+    An id that Slack would show as it is stays plain.
+    """
+    ours = {case_id for case_id in ids if _PLAIN_ID.fullmatch(case_id) and make_inert(case_id) != case_id}
+    ours |= {address} if _PLAIN_ADDRESS.fullmatch(address) else set()
+    marks: dict[str, str] = {}
+    for number, words in enumerate(sorted(ours, key=len, reverse=True), start=1):
+        if words in text:
+            marks[f"⟦{'x' * number}⟧"] = words
+            text = text.replace(words, f"⟦{'x' * number}⟧")
+    shown = make_inert(text)
+    for mark, words in marks.items():
+        shown = shown.replace(mark, f"`{words}`")
+    return shown
 
 
 def truncate_escaped(escaped: str, limit: int) -> str:

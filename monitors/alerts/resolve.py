@@ -49,9 +49,15 @@ class ResolutionScope(Record):
     """The part of the monitor that ran: it cannot resolve faults of the monitor that another part opened."""
     text: str | None = None
     """The text of the recovery, if the words of the kind do not fit."""
+    reason: NotifyReason = NotifyReason.RECOVERED
 
     def narrow_to(
-        self, *, text: str, cases: Collection[str] = (), cleared: Collection[IncidentKind] = ()
+        self,
+        *,
+        text: str,
+        cases: Collection[str] = (),
+        cleared: Collection[IncidentKind] = (),
+        reason: NotifyReason = NotifyReason.RECOVERED,
     ) -> ResolutionScope:
         """Return a scope that resolves only these ``cases`` and kinds, with ``text`` for their messages."""
         return ResolutionScope(
@@ -66,6 +72,7 @@ class ResolutionScope(Record):
             cleared=frozenset(cleared),
             owner=self.owner,
             text=text,
+            reason=reason,
         )
 
     def can_resolve(self, incident: Incident) -> bool:
@@ -122,15 +129,16 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
     IncidentKind.HALLUCINATION: "Closed: the fault did not occur again.",
     IncidentKind.DEPLOY_FAILURE: "The deploy serves again.",
     IncidentKind.APP_DOWN: "The application answers again.",
-    IncidentKind.DRIFT: "The drift test finds no drift any more.",
-    IncidentKind.JUDGE_VOID: "The judge grades its known answers correctly again.",
-    IncidentKind.MONITOR_FAULT: "Lookout could ask its questions again.",
+    IncidentKind.DRIFT: "The test finds no drift any more.",
+    IncidentKind.JUDGE_VOID: "The judge grades its known answers right again.",
+    IncidentKind.MONITOR_FAULT: "A run ended without this fault.",
     IncidentKind.DRILL: "The drill is over.",
 }
 
 
-ANSWERS_AGAIN: Final = "The questions of this run have answers again."
-"""For a fault whose title names Lookout's settings: the application may not have been down."""
+ANSWERS_AGAIN: Final = "The questions of this run got answers."
+"""For an outage whose title names Lookout's settings: the application may not have been down."""
+LEFT_SUITE: Final = "The suite no longer has this case, so nothing asks it: whether the fault is gone is not known."
 
 
 def build_recovery(incident: Incident, scope: ResolutionScope) -> AlertItem:
@@ -150,7 +158,7 @@ def build_recovery(incident: Incident, scope: ResolutionScope) -> AlertItem:
         reason=redact(_format_ending(incident, scope)),
     )
     resolved = incident.resolve(scope.ended_at)
-    return AlertItem(incident=resolved, observation=observation, reason=NotifyReason.RECOVERED)
+    return AlertItem(incident=resolved, observation=observation, reason=scope.reason)
 
 
 def _format_ending(incident: Incident, scope: ResolutionScope) -> str:
@@ -162,7 +170,7 @@ def _format_ending(incident: Incident, scope: ResolutionScope) -> str:
         right_now = f" ({format_ids(right)} {'is' if len(right) == 1 else 'are'} right now)" if right else ""
         edited = [case for case in right if _has_another_gold(incident, case, scope)]
         return f"The gate passes again{right_now}.{_format_edited_gold(edited)}"
-    if has_own_title(incident):
+    if incident.kind is IncidentKind.APP_DOWN and has_own_title(incident):
         return ANSWERS_AGAIN
     if incident.kind is not IncidentKind.CASE_FAILURE:
         return CLEARED_WORDS[incident.kind]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.grades import FAILURE_TO_DO, FAILURE_WORDS, FailureKind
 from monitors.records.incidents import AlertItem, Incident, IncidentKind, NotifyReason, Observation
@@ -55,6 +56,7 @@ REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.REGRESSED: "back again after it was resolved",
     NotifyReason.REMINDER: "reminder: still failing",
     NotifyReason.RECOVERED: "recovered",
+    NotifyReason.CLOSED: "its case left the suite",
     NotifyReason.OPEN_BEFORE: "found when Slack was not set up or not reachable, so nobody was notified",
     NotifyReason.MISSED: "Slack refused the messages about it until now",
 }
@@ -133,7 +135,11 @@ def is_disputed(observation: Observation) -> bool:
 MAX_IDS_NAMED: Final = 6
 
 
-def format_ids(ids: Sequence[str], limit: int = MAX_IDS_NAMED) -> str:
-    """``a, b, c, d, e, f and 4 more``."""
-    more = f" and {len(ids) - limit:,} more" if len(ids) > limit else ""
-    return ", ".join(ids[:limit]) + more
+def format_ids(ids: Sequence[str], limit: int = MAX_IDS_NAMED, *, max_characters: int | None = None) -> str:
+    """``a, b, c, d, e, f and 4 more``; fewer ids, or only their number, where more do not fit."""
+    for named in range(min(limit, len(ids)), 0, -1):
+        more = f" and {len(ids) - named:,} more" if len(ids) > named else ""
+        text = ", ".join(ids[:named]) + more
+        if max_characters is None or len(text) <= max_characters:
+            return text
+    return plural(len(ids), "case")

@@ -8,6 +8,7 @@ its consequence.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import comb
 from statistics import median
@@ -15,7 +16,7 @@ from typing import Final, NamedTuple
 
 from monitors.explain.first_look import find_shared_causes
 from monitors.plural import plural
-from monitors.records.comparisons import Comparison
+from monitors.records.base import Language
 from monitors.records.explanations import Cause
 from monitors.records.grades import JudgeLineage
 from monitors.records.runs import RunReport
@@ -282,6 +283,16 @@ class _Pair(NamedTuple):
         return bool(before) != bool(now) or (bool(before - now) and bool(now - before))
 
     @property
+    def has_other_language(self) -> bool:
+        """Whether both answers show their language, and it is not the same."""
+        return None not in (self.before.language, self.now.language) and self.before.language != self.now.language
+
+    @property
+    def has_only_other_language(self) -> bool:
+        """Whether an answer came in another language, and else says the same as far as that can be compared."""
+        return self.has_other_language and self.before.refused == self.now.refused and not self.has_other_figures
+
+    @property
     def answered(self) -> bool:
         """Whether neither refused."""
         return not (self.before.refused or self.now.refused)
@@ -298,6 +309,8 @@ def _find_behaviour_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[R
     pairs = [_Pair(earlier[mark.case_id], mark) for mark in shared]
     if len(pairs) < MIN_PAIRS:
         return
+    yield from _find_language_change(pairs)
+    pairs = [pair for pair in pairs if not pair.has_only_other_language]
     causes = _find_changed_documents(pairs)
     yield from (_build_document_change(cause, now) for cause in causes)
     explained = {cause.conditions["document"] for cause in causes}
@@ -336,6 +349,28 @@ def _list_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
     if same >= REPEATED_SHARE * len(pairs):
         return [pair.before.text != pair.now.text for pair in pairs]
     return [pair.before.refused != pair.now.refused or pair.has_other_figures for pair in pairs]
+
+
+def _find_language_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
+    """Yield the language to which most answers went over, if more went there than back."""
+    moves = Counter((pair.before.language, pair.now.language) for pair in pairs if pair.has_other_language)
+    for (was, is_now), count in moves.most_common(1):
+        if was is None or is_now is None or compute_mcnemar_p_value(count, moves[is_now, was]) >= ALPHA:
+            return
+        total = sum(pair.before.language is was for pair in pairs)
+        yield _build_change(
+            ChangeKind.MODEL,
+            f"it answers in {_LANGUAGE_NAMES[is_now]}: {count:,} of {plural(total, 'answer')} that "
+            f"{'was' if total == 1 else 'were'} in {_LANGUAGE_NAMES[was]}",
+        )
+
+
+_LANGUAGE_NAMES: Final = {
+    Language.ENGLISH: "English",
+    Language.HINDI: "Hindi",
+    Language.HINGLISH: "Hinglish",
+    Language.OTHER: "another language",
+}
 
 
 def _find_refusal_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:

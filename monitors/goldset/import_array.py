@@ -197,6 +197,6 @@ def _find_free_id(row_id: str, taken_ids: set[str]) -> str:
     if row_id not in taken_ids:
         return row_id
     count = 2
-    while f"{row_id}::{count}" in taken_ids:
+    while f"{row_id}.{count}" in taken_ids:
         count += 1
-    return f"{row_id}::{count}"
+    return f"{row_id}.{count}"

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import Field, ValidationError
 
@@ -131,8 +131,8 @@ class RenewReport:
 def renew_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
     """Write ``cases`` first, then every other case of the file that was not made by a template, unchanged.
 
-    The same cases give the same bytes. Raises `GoldSetError` when the file does not load, or holds a case of
-    another pipeline under the id of a new one.
+    The same cases give the same bytes; a case of an earlier version keeps its id. Raises `GoldSetError` when
+    the file does not load, or holds a case of another pipeline under the id of a new one.
     """
     with lock_folder(path):
         text = read_text_or_empty(path)
@@ -141,6 +141,7 @@ def renew_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
         other_cases = [
             (case, line) for case, line in zip(old_cases, lines, strict=True) if not _is_of_template(case)
         ]
+        cases = _keep_stored_ids(cases, [case for case in old_cases if _is_of_template(case)])
         _require_new({case.id for case, _ in other_cases}, cases, path)
         new_lines = [*(format_case_line(case) for case in cases), *(line for _, line in other_cases)]
         replace_text(path, "".join(f"{line}\n" for line in new_lines))
@@ -155,6 +156,17 @@ def renew_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
         same=len(now.keys() & before.keys()) - changed,
         unchanged=len(other_cases),
     )
+
+
+_FORMER_SEPARATOR: Final = "::"
+"""What earlier versions wrote between the parts of an id, which are now separated by a dot."""
+
+
+def _keep_stored_ids(cases: Sequence[GoldCase], stored: Sequence[GoldCase]) -> list[GoldCase]:
+    """Return the cases under the ids and pairs that they have in the file, by which earlier runs know them."""
+    names = {name for case in stored for name in (case.id, case.pair) if name and _FORMER_SEPARATOR in name}
+    former = {name.replace(_FORMER_SEPARATOR, "."): name for name in names}
+    return [case.rename(former.get(case.id, case.id), former.get(case.pair or "", case.pair)) for case in cases]
 
 
 def _is_of_template(case: GoldCase) -> bool:

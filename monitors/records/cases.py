@@ -188,6 +188,10 @@ class GoldCase(Record):
         """Return the case as it was asked elsewhere, such as in a conversation: under that id, without its pair."""
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
+    def rename(self, case_id: str, pair: str | None) -> Self:
+        """Return the case under another id and pair."""
+        return self.model_copy(update={"id": case_id, "pair": pair})
+
     def set_language(self, language: Language) -> Self:
         """Return the case with another language for its reply."""
         return self.model_copy(update={"language": language})

@@ -98,9 +98,14 @@ class NotifyReason(StrEnum):
     REMINDER = "reminder"
     RECOVERED = "recovered"
     OPEN_BEFORE = "open_before"
-    """It was open and nobody had been notified of it when a channel to people was set up, or worked again."""
-    MISSED = "missed"
-    """Slack refused its messages: in the summary of what opened, closed and recovered meanwhile."""
+    """It was open and had only been printed when a channel to people was set up."""
+    CLOSED = "closed"
+    """Its case left the suite, so nothing asks it: whether the fault is gone is not known."""
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the message says that the incident is over."""
+        return self in {NotifyReason.RECOVERED, NotifyReason.CLOSED}
 
 
 class FailedCase(Record):

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field
 
-from monitors.records.base import Identifier, Record, Sha256, UtcTime
+from monitors.records.base import Identifier, Language, Record, Sha256, UtcTime
 from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
@@ -20,13 +20,15 @@ class AnswerMark(Record):
     """The properties of one answer that are compared between runs, without its text.
 
     ``text`` is the beginning of a SHA-256 of its words, ``figures`` are those of its numbers. ``document`` is the
-    case's document in the suite, else the first source that the answer names.
+    case's document in the suite, else the first source that the answer names. ``language`` is ``None`` where the
+    answer does not show it.
     """
 
     case_id: Identifier
     document: str | None = None
     cited: tuple[str, ...] = ()
     refused: bool = False
+    language: Language | None = None
     text: str
     figures: tuple[str, ...] = ()
     characters: Count

@@ -13,6 +13,7 @@ from tests.stable_text import replace_volatile
 pytestmark = pytest.mark.prefect
 
 WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
+HINDI = "इस योजना में पहले से मौजूद बीमारियों की प्रतीक्षा अवधि 24 महीने है। [Source: Gold, clause 4.2]"
 CASES = 10
 
 
@@ -50,6 +51,24 @@ def test_the_second_run_names_the_model_that_changed_between_them(tmp_path, look
     assert change["evidence"] == snapshot
     assert report["snapshot"]["fingerprints"] == {"fp_44": CASES}
     assert changed_lines(second.stdout + second.stderr, report) == snapshot
+
+
+@pytest.mark.whole_only
+def test_answers_in_another_language_are_named_by_it_and_by_nothing_else(tmp_path, lookout):
+    """All answers about one document come in Hindi, with the same figures; one about another is wrong."""
+    with Chat(RIGHT) as chat:
+        watched(tmp_path, chat, cases=2 * CASES)
+        suite = tmp_path / "suite.jsonl"
+        rows = [json.loads(line) for line in suite.read_text(encoding="utf-8").splitlines()]
+        for number, row in enumerate(rows):
+            row["provenance"]["document"] = "prices" if number < CASES else "terms"
+        suite.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        assert lookout("verify", "demo", cwd=tmp_path).returncode == 0
+        chat.by_question = {row["question"]: HINDI for row in rows[:CASES]} | {rows[-1]["question"]: WRONG}
+        assert lookout("verify", "demo", "--fresh", cwd=tmp_path).returncode == 1
+    changes = newest_report(tmp_path)["what_changed"]["changes"]
+    assert [change["kind"] for change in changes] == ["model"]
+    assert "Hindi: 10 of 20 answers" in changes[0]["evidence"]
 
 
 @pytest.mark.whole_only

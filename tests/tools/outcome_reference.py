@@ -130,11 +130,12 @@ SAID_IN_THE_MESSAGE: Final = {
 
 REASONS: Final = {
     NotifyReason.FIRST_SEEN: "No run has seen this fault before.",
-    NotifyReason.WORSE: "A known fault is more severe than before, or a failed gate has a case that is in no earlier message.",
-    NotifyReason.REGRESSED: "A run or a person resolved it, and a run found it again; for a gate: the same case.",
-    NotifyReason.REMINDER: "It still fails and is not acknowledged.",
-    NotifyReason.RECOVERED: "A run asked the case again, and the answer was right.",
-    NotifyReason.OPEN_BEFORE: "It was only printed in a terminal or a CI log; sent once, after Slack is configured.",
+    NotifyReason.WORSE: "A known fault reaches further than it did, or a failed gate has a case that no message named.",
+    NotifyReason.REGRESSED: "It was resolved, by a run or by a person, and a run has seen it again; a gate: the same case.",
+    NotifyReason.REMINDER: "It still fails, and nobody has acknowledged it.",
+    NotifyReason.RECOVERED: "A run asked again, graded it, and it was right.",
+    NotifyReason.CLOSED: "The suite no longer has its case, so nothing asks it; whether the fault is gone is not known.",
+    NotifyReason.OPEN_BEFORE: "It had only been printed, in a terminal or a CI log; said once, when Slack is set up.",
 }
 
 BLAMED: Final = {

@@ -56,6 +56,7 @@ class ShrinkPlan:
 
 def find_target_with_case(config: Config, case_id: str, target: str | None) -> tuple[str, GoldCase]:
     """Return the target whose suite has the case, and the case. Raises `ConfigError`."""
+    case_id = case_id.replace("꞉", ":")  # as earlier versions showed it in Slack
     names = [target] if target is not None else sorted(config.targets)
     matches: list[tuple[str, GoldCase]] = []
     for name in names:

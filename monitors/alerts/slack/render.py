@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from monitors.alerts.digest import Digest, format_digest_headline, format_digest_lines
@@ -171,8 +172,9 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
     offers_actions = settings.slack_buttons and not content.is_over
     texts = sum(1 + len(part.examples) for part in content.parts)
     limit = min(SECTION_CHARACTERS, PARTS_CHARACTERS // texts)
+    make_safe = partial(make_inert_except, ids=content.case_ids)
 
-    why_since_scores = [f"*{make_inert(content.why_sent)}*", make_inert(content.since), make_inert(content.scores)]
+    why_since_scores = [f"*{make_safe(content.why_sent)}*", make_inert(content.since), make_inert(content.scores)]
     blocks = [
         build_header(content.headline),
         build_context(" · ".join(piece for piece in why_since_scores if piece)),
@@ -183,20 +185,21 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
     if content.dimensions:
         blocks.append(build_section(make_inert(content.dimensions)))
     if content.explanations:
-        blocks.append(build_section("\n".join(map(make_inert, content.explanations))))
+        blocks.append(build_section("\n".join(map(make_safe, content.explanations))))
 
     shown = zip(
         content.parts, sort_one_of_each_first(alert.items), strict=False
     )  # items beyond the parts are counted
     for number, (part, item) in enumerate(shown, start=1):
         name = "" if content.is_alone else f"{number}."
-        block = build_section(_format_part(part, name, limit))
+        block = build_section(_format_part(part, name, limit, content.case_ids))
         # A menu for each of several failures: a false alarm is about one of them.
         if offers_actions and not content.is_alone and (accessory := build_menu(alert, item)):
             block |= {"accessory": accessory}
         blocks.append(block)
         blocks += [
-            build_section(_format_part(case, f"{name}{n}.", limit)) for n, case in enumerate(part.examples, start=1)
+            build_section(_format_part(case, f"{name}{n}.", limit, content.case_ids))
+            for n, case in enumerate(part.examples, start=1)
         ]
 
     if content.more:
@@ -208,7 +211,7 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
     if offers_actions and (row := build_buttons(alert)):
         blocks.append(row)
     blocks.append(build_context(f"`{content.id}` · run `{make_inert(content.run_id)}` · {content.at}"))
-    return SlackText(text=make_inert_except(content.one_line, content.address), blocks=tuple(blocks))
+    return SlackText(text=make_safe(content.one_line, content.address), blocks=tuple(blocks))
 
 
 def build_header(text: str) -> Block:
@@ -234,9 +237,10 @@ def build_context(text: str) -> Block:
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": shown, "verbatim": True}]}
 
 
-def _format_part(part: MessageSection, number: str, room: int) -> str:
+def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequence[str]) -> str:
     """One failure in at most ``room`` characters; without ``number`` an only one, whose name is the headline."""
-    case = f"`{make_inert(part.case_id)}`" if part.case_id else ""
+    case = make_inert_except(part.case_id, ids=[part.case_id])
+    case = f"`{case.strip('`')}`" if case else ""
     title = f"*Case* {case}" if case else ""
     if number:
         severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all
@@ -245,10 +249,10 @@ def _format_part(part: MessageSection, number: str, room: int) -> str:
     limit = room // 4
     label = f"*{part.finding_label}* " if part.finding_label else ""
     findings = [
-        f"{label}{truncate_escaped(make_inert_except(part.finding, part.address), limit)}",
+        f"{label}{truncate_escaped(make_inert_except(part.finding, part.address, case_ids), limit)}",
         f"*{part.severity}*: {truncate_escaped(make_inert(part.row), ROW_CHARACTERS)}" if part.row else "",
         f"_{make_inert(part.history)}_" if part.history else "",
-        f"_{truncate_escaped(make_inert(part.others), limit)}_" if part.others else "",
+        f"_{truncate_escaped(make_inert_except(part.others, ids=case_ids), limit)}_" if part.others else "",
         f"⚠️ {part.doubt}" if part.doubt else "",
         f"⚠️ flaky: {make_inert(part.flaky)}; a flaky case alone does not decide the verdict" if part.flaky else "",
     ]
@@ -285,7 +289,8 @@ def render_digest(digest: Digest) -> SlackText:
             build_section("\n".join(f"*{make_inert(label)}* {make_inert(value)}" for label, value in figures))
         )
     if lines := format_digest_lines(digest):
-        blocks.append(build_section("\n".join(make_inert(line) for line in lines)))
+        case_ids = [incident.case_id for incident in digest.open_incidents if incident.case_id]
+        blocks.append(build_section("\n".join(make_inert_except(line, ids=case_ids) for line in lines)))
     if digest.links:
         blocks.append(build_section(format_links(digest.links)))
     blocks.append(

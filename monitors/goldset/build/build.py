@@ -198,12 +198,12 @@ def build_case(
     if answer is None:
         return None
     has_pair = sum(template.find_phrasing(language) is not None for language in languages) > 1
-    stem = f"{source.sheet.id}::{template.id}"
+    stem = f"{source.sheet.id}.{template.id}"
     cited = () if answer.refusal else _list_citations(source, citations, blanks)
     severity = template.severity_silent if answer.refusal and template.severity_silent else template.severity
     try:
         return GoldCase(
-            id=f"{stem}::{language}",
+            id=f"{stem}.{language}",
             turns=(phrasing.question.format_map(blanks),),
             gold=answer.gold,
             alternatives=answer.alternatives,

@@ -45,6 +45,7 @@ def test_answers_that_no_rule_can_settle_are_the_monitors_matter_until_they_are_
         chat.by_question.clear()
         code, (recovery,) = verify(chat)
     assert code == 0
+    assert "got answers" not in str(recovery.blocks), "all its questions had answers before"
     alerts = load_alerts_in(tmp_path)
     assert [(one.kind, one.severity, one.reason) for one in alerts] == [
         (IncidentKind.MONITOR_FAULT, Severity.MAJOR, NotifyReason.FIRST_SEEN),

@@ -42,7 +42,7 @@ which a duplicate is known, and with which `lookout alerts show` finds it again.
 | 🔴 🟠 🟡 | a fault of the application, of severity 3, 2 or 1 |
 | 🛠️ | Lookout itself or its judge has a fault; it says nothing about the application |
 | ✅ | recovered; in the digest: nothing is open |
-| ❔ | in the digest: nothing is known to be open, and something was not looked at |
+| ❔ | closed: its case left the suite; in the digest: nothing is known to be open, and something was not looked at |
 | ⚠️ | a doubt about this one finding: only one judge says so, or the case is right at some times |
 
 This page and its pictures are made by `python -m tests.monitors.alerts.make_docs`; `make snapshots` renews the texts.

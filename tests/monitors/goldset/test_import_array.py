@@ -53,13 +53,13 @@ def test_the_caller_says_how_severe_each_row_is(tmp_path: Path):
 
 
 def test_a_repeated_id_gets_a_suffix_and_is_reported(tmp_path: Path):
-    rows = [{**ROW, "id": given} for given in ("a", "a", "a::2", "a", "b")]
+    rows = [{**ROW, "id": given} for given in ("a", "a", "a.2", "a", "b")]
     imported = import_gold_array(write(tmp_path, rows), severity_for=refusals_page, name="other")
-    assert [case.id for case in imported.suite.cases] == ["a", "a::2", "a::2::2", "a::3", "b"]
+    assert [case.id for case in imported.suite.cases] == ["a", "a.2", "a.2.2", "a.3", "b"]
     assert imported.renamed == (
-        RenamedRow(row=2, given="a", id="a::2"),
-        RenamedRow(row=3, given="a::2", id="a::2::2"),
-        RenamedRow(row=4, given="a", id="a::3"),
+        RenamedRow(row=2, given="a", id="a.2"),
+        RenamedRow(row=3, given="a.2", id="a.2.2"),
+        RenamedRow(row=4, given="a", id="a.3"),
     )
 
 

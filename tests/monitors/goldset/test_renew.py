@@ -37,6 +37,19 @@ def test_the_same_cases_give_the_same_bytes(tmp_path):
     assert (path.read_bytes(), renewal.same, renewal.added) == (first, 2, 0)
 
 
+def test_a_case_keeps_the_id_that_an_earlier_version_gave_it(tmp_path):
+    """Earlier runs, incidents and datasets know it by that id; a new language joins its pair."""
+    path = tmp_path / "suite.jsonl"
+    renew_template_cases(path, [case_of(id="plan::fee::en", pair="plan::fee")])
+    english, hindi = case_of(id="plan.fee.en", pair="plan.fee"), case_of(id="plan.fee.hi", pair="plan.fee")
+    renewal = renew_template_cases(path, [english, hindi])
+    assert (renewal.same, renewal.added, renewal.removed) == (1, 1, 0)
+    assert [(case.id, case.pair) for case in load_suite(path).cases] == [
+        ("plan::fee::en", "plan::fee"),
+        ("plan.fee.hi", "plan::fee"),
+    ]
+
+
 def test_changes_are_counted(tmp_path):
     """Added, changed, removed, as before."""
     path = tmp_path / "suite.jsonl"

@@ -72,6 +72,19 @@ def test_an_answer_may_cite_each_name_that_the_sheet_gives_its_document(tmp_path
     )
 
 
+def test_new_ids_hold_no_double_colon_and_stored_ones_stay(tmp_path):
+    build_suite(tmp_path, "--language", "en", sheets=[plan("Cedar Plan", WAITING)])
+    suite = tmp_path / "suite.jsonl"
+    (case,) = load_suite(suite).cases
+    assert case.id == "cedar.ped-waiting.en"
+    suite.write_text(suite.read_text(encoding="utf-8").replace(case.id, "cedar::ped-waiting::en"), encoding="utf-8")
+    again = ("gold", "build", "--facts", "facts", "--out", "suite.jsonl", "--language", "en", "--json")
+    done = run_in_process(*again, cwd=tmp_path, env={})
+    renewed = json.loads(done.stdout)
+    assert (renewed["added"], renewed["changed"], renewed["removed"]) == (0, 0, 0)
+    assert [case.id for case in load_suite(suite).cases] == ["cedar::ped-waiting::en"]
+
+
 NOTHING = (
     fact("room_rent_capped_at_pct_of_si", value=0, clause="2.1", quote="Room rent is not capped."),
     fact("co_payment_pct", value=0, clause="2.2", quote="No co-payment applies."),

@@ -138,8 +138,8 @@ def test_an_array_of_another_project_is_taken_over_with_severities_that_are_give
     with pytest.raises(GoldSetError, match="'cover'"):
         import_command(array, out=out, severity=["waiting=3"])
     assert import_command(array, out=out, severity=["waiting=3", "1"]) == 0
-    assert "a::2" in capsys.readouterr().out
-    assert [case.id for case in load_suite(out).cases] == ["a", "a::2"]
+    assert "a.2" in capsys.readouterr().out
+    assert [case.id for case in load_suite(out).cases] == ["a", "a.2"]
     assert [int(case.severity) for case in load_suite(out).cases] == [1, 3]
     with pytest.raises(GoldSetError, match="already exists"):
         import_command(array, out=out, severity=["1"])

@@ -47,7 +47,7 @@ def built_of(*sheets, languages=()) -> BuildResult:
 
 
 def by_template(built: BuildResult, language="en"):
-    return {case.id.split("::")[1]: case for case in built.cases if case.language == language}
+    return {case.id.split(".")[1]: case for case in built.cases if case.language == language}
 
 
 def test_about_twenty_templates_over_eight_types_ship():
@@ -87,7 +87,7 @@ def test_languages_are_joined_as_pairs():
     built = built_of(SHEET, languages=THREE)
     ped = [case for case in built.cases if "ped-waiting" in case.id]
     assert [case.gold for case in ped] == ["36 months", "36 महीने", "36 mahine"]
-    assert {case.pair for case in ped} == {"tara-basic::ped-waiting"}
+    assert {case.pair for case in ped} == {"tara-basic.ped-waiting"}
     assert "तारा बेसिक" in ped[1].question
 
 
@@ -118,7 +118,7 @@ def test_silence_counts_only_when_every_document_is_silent():
     states = fact("deductible_amount", value=50000, quote="A deductible of ₹50,000 applies.")
     built = built_of(SHEET, sheet(id="tara-wording", facts=[states]))
     (case,) = [case for case in built.cases if "deductible" in case.id]
-    assert (case.gold, case.expected_refusal, case.id) == ("₹50,000", False, "tara-wording::deductible::en")
+    assert (case.gold, case.expected_refusal, case.id) == ("₹50,000", False, "tara-wording.deductible.en")
 
 
 def test_a_name_that_two_publishers_use_is_asked_with_the_publisher():
