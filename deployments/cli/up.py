@@ -25,6 +25,7 @@ from deployments.up.supervisor import SUPERVISOR_NAME, RestartPolicy, Supervised
 from flows.alerting.faults import Fault, notify_fault, resolve_faults
 from flows.clock import utc_now
 from flows.data_folder import PREFECT_FOLDER, RUNS_FOLDER
+from flows.hallucination_log.follower import register_logs
 from flows.runtime.secrets import get_environment
 from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE, build_notifier_without_run
 from flows.server import prefect_server
@@ -73,6 +74,7 @@ def up_command(
             )  # which lists it with all else
             raise
         check_installation(loaded, host=host, port=port, environment=get_environment())
+        register_logs(loaded)  # what an application writes from now on is news, also before the first poll
         parts = build_parts(loaded, absolute, host=host, port=port, environment=get_environment())
         log = _start_log(absolute, parts)
         if loaded.site.enabled:

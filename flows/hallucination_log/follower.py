@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -37,7 +37,7 @@ from monitors.alerts.liveness import (
 from monitors.alerts.observe import ObservationContext, observe_hallucination
 from monitors.alerts.settings import WatchdogSettings
 from monitors.config.file import Config, TargetConfig
-from monitors.errors import ConfigError, SourceUnavailable, WarehouseDamaged
+from monitors.errors import ConfigError, SourceUnavailable, WarehouseDamaged, WarehouseError
 from monitors.plural import plural
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
@@ -46,7 +46,7 @@ from monitors.records.logs import LoggedHallucination, LogWarning, LogWarningKin
 from monitors.sources.logs.entries import is_whole_entry
 from monitors.sources.logs.files import LocalLog, LogPlace, build_remote_log
 from monitors.sources.logs.settings import HallucinationLogSettings
-from monitors.sources.logs.tail import BatchLimits, LogBatch, read_new_batches
+from monitors.sources.logs.tail import BatchLimits, LogBatch, build_first_cursor, read_new_batches
 from warehouse.database.store import Store
 from warehouse.journal.rows import CursorRow
 from warehouse.journal.segments import encode_rows
@@ -101,6 +101,19 @@ class LogReader:
                         log_read = self._store_batch(log_read, batch, lines)
             self.store.load_pending(LOAD_WAIT_S)
         return log_read
+
+    def register(self) -> None:
+        """Store that the log is followed from now on, unless it is: later entries are news, earlier ones history.
+
+        Nothing is read. Raises `SourceUnavailable` and `WarehouseError`; then the first poll decides.
+        """
+        with hold_job_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
+            self.store.load_pending(LOAD_WAIT_S)
+            if find_log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S) or self.store.find_losses(LOAD_WAIT_S):
+                return
+            with self.place.poll() as files:
+                cursor = build_first_cursor(files, self.target)
+            self.store.journal.append_row_bytes(encode_rows([CursorRow(row=cursor)]), run_id=None)
 
     def _store_batch(self, log_read: LogRead, batch: LogBatch, lines: EncodedLines) -> LogRead:
         """Store a batch and its read position in one segment; return the updated result."""
@@ -319,6 +332,14 @@ def build_follower(config: Config, target: str) -> LogFollower:
         account_patterns=configured.graders.account_patterns,
         new_run=lambda: generate_run_id(target),
     )
+
+
+def register_logs(config: Config) -> None:
+    """Store for each target's log that it is followed from now on; one that cannot be read is left to its poll."""
+    for name, configured in config.targets.items():
+        if configured.hallucination_log is not None:
+            with suppress(SourceUnavailable, WarehouseError):  # the first poll meets it again, and reports it
+                build_follower(config, name).reader.register()
 
 
 def list_logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ class LogCursor(Record):
     modified_ns: Offset = 0
     """When the newest file was last written to, by its file system's clock: older files are known."""
     history_to: Offset = 0
-    """The size of the log when watching began: earlier entries are history and send no alert."""
+    """The size of the log when its target was registered: earlier entries are history and send no alert."""
 
     @property
     def nothing_read(self) -> bool:

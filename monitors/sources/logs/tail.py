@@ -297,6 +297,17 @@ def read_new_batches(
         yield reading.build_batch(())
 
 
+def build_first_cursor(files: LogFiles, log: Identifier) -> LogCursor:
+    """Return the cursor of a log that is followed from now on: what it holds is history, and not read yet."""
+    newest = files.newest
+    return LogCursor(
+        log=log,
+        current=NOTHING_READ,
+        modified_ns=newest.modified_ns if newest else 0,
+        history_to=newest.size if newest else 0,
+    )
+
+
 class _Reading:
     """The state of reading the stretches of one poll."""
 

@@ -18,6 +18,7 @@ from flows.data_folder import open_store_in
 from monitors.records.incidents import Alert, Capability, IncidentKind
 from tests import fork_server
 from tests.conftest import ROOT
+from tests.deployments.up_process import up
 from tests.flows.followed_logs import entry
 from tests.polling import wait_until
 from tests.servers.ranges import RangeServer
@@ -115,6 +116,25 @@ def test_a_line_reaches_slack_by_the_schedule_also_after_a_kill(prefect_environm
 def append(config: Path, line: str) -> None:
     with config.with_name("hallucinations.jsonl").open("a", encoding="utf-8") as log:
         log.write(line)
+
+
+@pytest.mark.whole_only
+def test_a_log_that_is_created_after_lookout_up_began_alerts_once_for_all_its_entries(config, slack):
+    """The first poll comes later; the log of another target, which was there before, is history."""
+    text = config.read_text(encoding="utf-8")
+    target = text.split("[alerts]")[0]
+    late = target.replace("targets.demo", "targets.late").replace("hallucinations.jsonl", "late.jsonl")
+    config.write_text(text + late + "may_be_missing = true\n", encoding="utf-8")
+    log = config.parent / "late.jsonl"
+    with up(config, SLACK_BOT_TOKEN=TOKEN) as monitor:
+        monitor.until(lambda: "lookout.toml: " in monitor.said(), "the parts are named")
+        assert not slack.messages
+        log.write_text(entry(1) + entry(2), encoding="utf-8")
+        monitor.until(lambda: count_entries(config) == 3, "all entries are stored")
+        monitor.until(lambda: bool(slack.messages), "a message came")
+    assert count_alerted(config) == 2
+    (message,) = [message for message in slack.messages if message.channel == "C0ALERTS"]
+    assert "late" in str(message.blocks)
 
 
 @pytest.mark.a_slice(1)  # always in the quick tier, whatever slice of the file it takes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,6 +65,20 @@ async def test_lines_from_before_the_first_poll_are_stored_without_an_alert(foll
     assert (looked.found.history, looked.found.entries) == (1, 0)
     assert followed.stored() == [-1]
     assert slack.messages == []
+
+
+async def test_entries_between_registering_and_the_first_poll_are_one_message(tmp_path, testbed, slack):
+    """Registering again changes nothing; what stood there before is history."""
+    followed = Followed(tmp_path, testbed)
+    followed.append(entry(-1))
+    followed.follower().reader.register()
+    followed.append(entry(1))
+    followed.append(entry(2))
+    followed.follower().reader.register()
+    looked = await followed.look()
+    assert (looked.found.history, looked.found.entries, len(looked.alerts)) == (1, 2, 1)
+    (message,) = about_the_app(slack)
+    assert re.search(r"first seen.{1,5}since \d{4}-\d\d-\d\d \d\d:\d\d UTC", " ".join(texts(message.blocks)))
 
 
 async def test_a_new_entry_is_one_message_with_what_a_person_needs(followed, slack):
