@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import typer
 from rich.markup import escape
+from typer._click.exceptions import NoSuchOption
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
@@ -268,13 +269,13 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "warehouse export": "out --since 2026-03-01 --until 2026-03-31",
     "alerts list": "--all",
     "alerts show": "LK-KWJXK4PA",
-    "alerts ack": "LK-KWJXK4PA --by asha",
-    "alerts resolve": "LK-KWJXK4PA --by asha --note 'rolled back'",
-    "alerts false-alarm": "LK-KWJXK4PA --by asha --note '24 months is right since March'",
-    "alerts draft": "LK-KWJXK4PA --by asha",
-    "alerts silence": "LK-KWJXK4PA --for 4h --by asha --reason 'the fix is on its way'",
+    "alerts ack": "LK-KWJXK4PA --as asha",
+    "alerts resolve": "LK-KWJXK4PA --as asha --note 'rolled back'",
+    "alerts false-alarm": "LK-KWJXK4PA --as asha --note '24 months is right since March'",
+    "alerts draft": "LK-KWJXK4PA --as asha",
+    "alerts silence": "LK-KWJXK4PA --for 4h --as asha --reason 'the fix is on its way'",
     "alerts silences": "--all",
-    "alerts unsilence": "3f1c77aa --by asha",
+    "alerts unsilence": "3f1c77aa --as asha",
     "gold build": "--facts facts --out suite.jsonl",
     "gold mutants": "suite.jsonl",
     "gold check": "suite.jsonl --documents documents",
@@ -307,6 +308,10 @@ GROUP_OF_BROWSER: Final = "Show which browser the probes use and whether it work
 GROUP_OF_TOKENS: Final = "Access to the site from other machines: add, list, revoke tokens."
 
 
+RENAMED_OPTIONS: Final[Mapping[str, str]] = {"--by": "--as"}
+"""Options of earlier versions, and what they are called now."""
+
+
 class LazyGroup(TyperGroup):
     """The group of `COMMANDS` that has its name: lists commands by the table, imports the one that is called."""
 
@@ -330,6 +335,15 @@ class LazyGroup(TyperGroup):
         """The name, the command and its arguments. An unknown name is an error that offers similar ones."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, self.load(name) if name else command, rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. An option that has another name now is an error that names the new one."""
+        try:
+            return super().invoke(ctx)
+        except NoSuchOption as error:
+            if (renamed := RENAMED_OPTIONS.get(error.option_name)) is not None:
+                error.possibilities = [renamed]
+            raise
 
     def load(self, name: str) -> Any:
         """The command with its options, or the group, of this name. Raises `KeyError` for an unknown one."""

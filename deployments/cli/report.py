@@ -8,22 +8,26 @@ from typing import Annotated
 
 import typer
 
-from deployments.cli.data_folder import find_data_folder
+from deployments.cli.data_folder import find_data_folder, load_pending, open_warehouse
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.gate.verdict import print_verdict
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption, VerboseOption
-from flows.terminal import write_json
+from flows.nightly.format import format_nightly
+from flows.terminal import print_text, write_json
 from flows.terminal_console import make_terminal_console
 from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
 from monitors.errors import ConfigError
+from monitors.records.nightly import NightlyReport
 from monitors.reports.results_json import read_results
 from monitors.reports.write import write_reports
+from warehouse.database.store import DATABASE_FILE
+from warehouse.queries.traffic import find_nightly_report
 
 
 def report_command(
     run: Annotated[
-        str | None, typer.Argument(help="the id or the folder of a run; default: the newest run")
+        str | None, typer.Argument(help="a run's or a night's id, or a run's folder; the newest run when left out")
     ] = None,
     *,
     config: ConfigOption = DEFAULT_CONFIG,
@@ -31,7 +35,13 @@ def report_command(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Write the reports of a run again from its results.json, and say where they are."""
+    """Write the reports of a run again from its results.json, and say where they are; print a night's report."""
+    if run is not None and (night := _find_night(run, config, data_folder)) is not None:
+        if as_json:
+            write_json(night.model_dump_json() + "\n")
+        else:
+            print_text("\n".join(format_nightly(night)))
+        return ExitCode.PASS
     folder = _find_run_folder(run, config, data_folder)
     with show_waiting("Writing the reports"):
         report, cases = read_results(folder / "results.json")
@@ -42,6 +52,14 @@ def report_command(
         return ExitCode.PASS
     print_verdict(make_terminal_console(), report, cases=cases, report_page=paths.html, verbose=verbose)
     return ExitCode.PASS
+
+
+def _find_night(run: str, config: Path, data_folder: Path | None) -> NightlyReport | None:
+    """Return the stored report of a night; ``None`` for another id, or without a warehouse."""
+    folder = find_data_folder(config, data_folder)
+    if not (folder / DATABASE_FILE).exists():
+        return None
+    return find_nightly_report(load_pending(open_warehouse(config, data_folder)), run)
 
 
 def _find_run_folder(run: str | None, config: Path, data_folder: Path | None) -> Path:

@@ -36,6 +36,7 @@ _ROUNDING = 0.0005
 
 MIN_RATE_REVIEWS = 5
 """With fewer wrong (or right) answers there is no rate: Wilson's interval for 0 of 4 reaches from 0 to 49 %."""
+_TOO_FEW = f"unknown, fewer than {MIN_RATE_REVIEWS} {{}} answers were reviewed"
 
 ASPECT_LABELS = {
     Aspect.FACTUAL_MATCH: "facts",
@@ -98,8 +99,8 @@ class Calibration(Record):
             head,
             f"people and judge agree on {self.agreed} of {plural(self.both_graded, 'answer')}{few}",
             f"kappa {_format_interval(self.kappa)}",
-            f"passes wrong answers: {_format_percent(self.false_pass_rate, 'no wrong answer was reviewed')}",
-            f"fails right answers: {_format_percent(self.false_fail_rate, 'no right answer was reviewed')}",
+            f"passes wrong answers: {_format_percent(self.false_pass_rate, _TOO_FEW.format('wrong'))}",
+            f"fails right answers: {_format_percent(self.false_fail_rate, _TOO_FEW.format('right'))}",
             f"passed {100 * self.pass_rate:.1f} % of {self.judged}; corrected for its errors: {corrected}",
         )
 
@@ -323,6 +324,8 @@ def _calibrate_judge(
     counts = compute_effective_counts(
         [(answer.judge_passed, answer.people_right, answer.inclusion_probability) for answer in answers]
     )
+    right = sum(answer.people_right for answer in answers)
+    enough_right, enough_wrong = right >= MIN_RATE_REVIEWS, len(answers) - right >= MIN_RATE_REVIEWS
     return Calibration(
         target=target,
         lineage=lineage,
@@ -331,9 +334,11 @@ def _calibrate_judge(
         judged=judged,
         pass_rate=passed / judged,
         kappa=_to_interval(compute_agreement(counts)),
-        false_pass_rate=_to_interval(compute_false_pass_rate(counts)),
-        false_fail_rate=_to_interval(compute_false_fail_rate(counts)),
-        corrected_pass_rate=_to_interval(compute_corrected_pass_rate(passed, judged, counts)),
+        false_pass_rate=_to_interval(compute_false_pass_rate(counts)) if enough_wrong else None,
+        false_fail_rate=_to_interval(compute_false_fail_rate(counts)) if enough_right else None,
+        corrected_pass_rate=_to_interval(compute_corrected_pass_rate(passed, judged, counts))
+        if len(answers) >= MIN_RATE_REVIEWS
+        else None,
     )
 
 

@@ -53,14 +53,9 @@ def run(folder: Path, *arguments: str, code: ExitCode = ExitCode.PASS) -> str:
     return done.stdout
 
 
-def json_lines(text: str) -> list[dict]:
-    """The objects of JSON lines."""
-    return [json.loads(line) for line in text.splitlines()]
-
-
 def incidents(folder: Path) -> dict[tuple, str]:
     """The state of each incident by kind, failure kind and case."""
-    listed = json_lines(run(folder, "alerts", "list", "--all", "--json"))
+    listed = json.loads(run(folder, "alerts", "list", "--all", "--json"))
     return {(one["kind"], one["failure_kind"], one["case_id"]): one["state"] for one in listed}
 
 
@@ -97,12 +92,12 @@ def test_incidents_have_their_state_and_take_an_action(installation):
     assert incidents(installation) == INCIDENTS
     fingerprint = next(
         one["fingerprint"]
-        for one in json_lines(run(installation, "alerts", "list", "--json"))
+        for one in json.loads(run(installation, "alerts", "list", "--json"))
         if one["kind"] == "gate_fail"
     )
-    run(installation, "alerts", "ack", fingerprint, "--by", "asha")
+    run(installation, "alerts", "ack", fingerprint, "--as", "asha")
     assert incidents(installation) == {**INCIDENTS, ("gate_fail", None, None): "acknowledged"}
-    silences = json_lines(run(installation, "alerts", "silences", "--all", "--json"))
+    silences = json.loads(run(installation, "alerts", "silences", "--all", "--json"))
     assert [(one["author"], one["fingerprint"][:8]) for one in silences] == [
         ("ravi", "6a7a497e"),
         ("asha", "793922dd"),

@@ -192,8 +192,8 @@ suite = "triage.jsonl"
 experiments = "langsmith:triage-gold"
 ```
 
-A judge grades the answers that rules cannot grade. It must be of another family than the model that answers. Lookout
-asks two more judges if the first is unsure or the severity is 3:
+What the plain graders leave open is judged by a model of another family than the one that answers. A second judge is
+asked where the first is unsure or contradicts a rule, or severity is 3; a third where those two differ:
 
 ```toml
 [targets.bot]

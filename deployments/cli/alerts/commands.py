@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 IdArgument = Annotated[str, typer.Argument(help="the id in a message (LK-…), or the id of an incident from `list`")]
 ByOption = Annotated[
     str,
-    typer.Option(
-        "--by",
-        envvar=["LOOKOUT_USER", "USER"],
-        help="your name, which is stored with the action",
-        show_default=False,
-    ),
+    typer.Option("--as", envvar=["LOOKOUT_USER", "USER"], help="who says so: your name", show_default=False),
 ]
 NoteOption = Annotated[str, typer.Option("--note", help="the reason, for later readers")]
 
@@ -53,7 +48,7 @@ def list_command(
     for loss in losses:
         write_note(f"lookout: incidents may be missing from this list: {loss}\n")
     if as_json:
-        _print_json_lines(incidents)
+        _print_json_array(incidents)
     elif incidents:
         messages = find_latest_alerts(session.store, incidents)
         table = build_incident_table(incidents, messages, list_all_silences(session.store), session.actions.now())
@@ -187,7 +182,7 @@ def silences_command(
     now = session.actions.now()
     silences = [silence for silence in list_all_silences(session.store) if everything or silence.ends_at > now]
     if as_json:
-        _print_json_lines(silences)
+        _print_json_array(silences)
     elif silences:
         make_terminal_console().print(build_silence_table(silences, now))
     else:
@@ -218,7 +213,7 @@ def _open_session(config: Path, data_folder: Path | None) -> IncidentSession:
 def _require_name(by: str) -> str:
     """Return the person's name. Raises `ConfigError` when it is empty."""
     if not by.strip():
-        raise ConfigError("your name is missing: give --by NAME, or set LOOKOUT_USER")
+        raise ConfigError("who says so? Give your name: --as NAME, or set LOOKOUT_USER")
     return by
 
 
@@ -247,6 +242,12 @@ def _print_records_for_people(records: Sequence[Record], *, as_json: bool) -> No
 
     for record in records:
         make_terminal_console().print(format_record(record), soft_wrap=True, highlight=False, markup=False)
+
+
+def _print_json_array(records: Sequence[Record]) -> None:
+    """Print the records as one JSON array, a record a line."""
+    lines = (json.dumps(record.model_dump(mode="json"), ensure_ascii=False) for record in records)
+    write_json("[\n" + ",\n".join(lines) + "\n]\n" if records else "[]\n")
 
 
 def _print_json_lines(records: Sequence[Record]) -> None:

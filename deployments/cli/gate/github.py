@@ -38,7 +38,7 @@ from monitors.github.actions import (
 )
 from monitors.github.pull_requests import State
 from monitors.records.grades import CaseOutcome
-from monitors.records.runs import CaseResult, RunReport
+from monitors.records.runs import CaseResult, RunReport, Verdict
 from monitors.reports.case_view import select_by_outcome
 from monitors.reports.comment import build_pull_request_comment, describe_failure
 from monitors.reports.marked_text import Redact, build_redaction
@@ -187,9 +187,11 @@ def _list_post_failures(problems: Sequence[NotifyError]) -> Iterator[Annotation]
 def _list_annotations(
     report: RunReport, cases: Sequence[CaseResult], redact: Redact, suite: Path | None, workspace: Path | None
 ) -> Iterator[Annotation]:
-    """Yield an annotation on the line of each case that is not correct, worst first."""
+    """Yield an annotation on the line of each case that is not correct, worst first; no error beside a PASS."""
     lines = find_case_lines(suite) if suite else {}
-    for outcome, level in LEVELS.items():
+    for outcome, failed_level in LEVELS.items():
+        passes = report.verdict is Verdict.PASS and failed_level is Level.ERROR
+        level = Level.WARNING if passes else failed_level
         for result in select_by_outcome(cases, outcome):
             line = lines.get(result.case.id)
             assessment = result.assessment

@@ -309,7 +309,7 @@ async def _pull(request: DatasetRequest, cases: Sequence[GoldCase], options: Pul
             return ExitCode.PASS
         drafts: Sequence[CaseDraft] = ()
         if new:
-            person = identify_reviewer(options.by, request.config.data_folder, None, option="--as")
+            person = identify_reviewer(options.by, request.config.data_folder, None)
             patterns = request.configured.graders.account_patterns
             source = DraftSource(dataset, request.target, patterns, person, utc_now())
             drafts = await build_drafts_from_entries(new, source, platform.traces)

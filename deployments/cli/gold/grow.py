@@ -191,7 +191,7 @@ def grow_command(
     load_pending(store)
     configured = load_config(config) if config.exists() else None
     if take is not None:
-        draft_conversation(store, take, configured, identify_reviewer(by, folder, None, option="--as"))
+        draft_conversation(store, take, configured, identify_reviewer(by, folder, None))
     suite_cases = read_cases(suite) if suite is not None else ()
     waiting = find_candidates(load_waiting_drafts(store, folder, target), suite_cases)
     if as_json:
@@ -200,7 +200,7 @@ def grow_command(
         print_drafts_to_review(waiting)
     else:
         screen = ReviewScreen()
-        person = identify_reviewer(by, folder, screen, option="--as")
+        person = identify_reviewer(by, folder, screen)
         _review_open_drafts(GrowReview(store, suite, person, screen, configured), waiting)
         load_pending(store)
     return ExitCode.PASS

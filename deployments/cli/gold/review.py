@@ -217,7 +217,7 @@ def review_command(
         write_jsons(draft.model_dump_json(exclude_defaults=True) + "\n" for draft in waiting)
         return ExitCode.PASS
     screen = ReviewScreen()
-    person = identify_reviewer(by, folder, screen, option="--as")
+    person = identify_reviewer(by, folder, screen)
     graders, domain = load_graders(config, suite)
     review = DraftReview(drafts, suite, person, screen, str if raw else redact, graders, domain)
     finished = [draft for draft in waiting if review.mark_if_in_suite(draft)]

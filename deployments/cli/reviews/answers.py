@@ -158,8 +158,8 @@ def build_draft(label: HumanLabel, answer: GradedAnswer, redact: Redact) -> Case
     )
 
 
-KEYS = "[r]ight in every way  [w]rong  [u]nsure  [s]kip for now  [q]uit"
-VERDICTS = {"r": AnswerVerdict.RIGHT, "w": AnswerVerdict.WRONG, "u": AnswerVerdict.UNSURE}
+KEYS = "[y]es, right in every way  [n]o, wrong  [u]nsure  [s]kip for now  [q]uit"
+VERDICTS = {"y": AnswerVerdict.RIGHT, "n": AnswerVerdict.WRONG, "u": AnswerVerdict.UNSURE}
 KINDS: Mapping[str, FailureKind] = {
     "1": FailureKind.WRONG_FACT,
     "2": FailureKind.MISSING_FACT,
@@ -196,7 +196,10 @@ def review_command(
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     by: Annotated[
-        str | None, typer.Option(help="your name; if missing, Lookout asks once and remembers it")
+        str | None, typer.Option("--as", help="who reviews; asked once and remembered when left out")
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option(min=0, max=1, help="share of graded answers to look at; 0.05 unless configured")
     ] = None,
     share: Annotated[
         float | None,
@@ -225,18 +228,16 @@ def review_command(
     graded = list_review_candidates(store, since=since, target=target, wait_s=WAIT_S)
     sampled = sample_for_review(graded, _choose_share(share, configured))
     if as_json:
-        _print_checks_as_json(
-            _load_checks(store, select_answers_to_review(store, sampled, by or load_reviewer(folder))),
-            _build_redactors(configured),
-        )
+        unreviewed = select_distinct(store, sampled, by or load_reviewer(folder))
+        _print_checks_as_json(_load_checks(store, unreviewed), _build_redactors(configured))
         return ExitCode.PASS
     screen = ReviewScreen()
     if not sampled:
         screen.say(f"{NOTHING} There is nothing to review.")
         return ExitCode.PASS
-    person = identify_reviewer(by, folder, screen, option="--by")
+    person = identify_reviewer(by, folder, screen)
     review = AnswerReview(store, folder, person, screen, _build_redactors(configured), raw)
-    unreviewed = select_answers_to_review(store, sampled, person)
+    unreviewed = select_distinct(store, sampled, person)
     answered = review.session.run(_load_checks(store, unreviewed), len(unreviewed))[Decision.ACCEPTED]
     screen.say(
         f"{answered} reviewed, {len(unreviewed) - answered} left for {person}. Figures: lookout review --figures"
@@ -405,6 +406,28 @@ def select_answers_to_review(
     """Return the answers that this person has not reviewed yet; all of them without a person."""
     done = list_labelled_answers(store, person, wait_s=WAIT_S) if person else frozenset()
     return [sample for sample in sampled if sample.answer_id not in done]
+
+
+def select_distinct(store: Store, sampled: Sequence[SampledAnswer], person: str | None) -> Sequence[SampledAnswer]:
+    """Return the answers that this person has not reviewed yet, each once, however many runs brought it.
+
+    The same answer to the same question with the same gold is one answer.
+    """
+    unreviewed = {sample.answer_id: sample for sample in select_answers_to_review(store, sampled, person)}
+    reviewed = [sample for sample in sampled if sample.answer_id not in unreviewed]
+    shown = {_hash_shown_texts(check.answer) for check in _load_checks(store, reviewed)}
+    distinct: list[SampledAnswer] = []
+    for check in _load_checks(store, tuple(unreviewed.values())):
+        if (digest := _hash_shown_texts(check.answer)) not in shown:
+            shown.add(digest)
+            distinct.append(unreviewed[check.answer.answer_id])
+    return distinct
+
+
+def _hash_shown_texts(answer: GradedAnswer) -> bytes:
+    """Return a hash of what a person judges by."""
+    texts = (answer.target, answer.turns, answer.issue, answer.gold, answer.expected_refusal, answer.answer)
+    return hashlib.sha256(repr(texts).encode()).digest()
 
 
 def _load_checks(store: Store, sampled: Sequence[SampledAnswer]) -> Iterator[SpotCheck]:

@@ -179,10 +179,12 @@ class ReviewSession(Generic[Item]):
                 self.screen.show(heading, self.content(item))
 
 
-def identify_reviewer(by: str | None, folder: Path | None, screen: ReviewScreen | None, *, option: str) -> str:
+def identify_reviewer(
+    by: str | None, folder: Path | None, screen: ReviewScreen | None, *, option: str = "--as"
+) -> str:
     """Return who reviews: as given, else as stored in the data folder, else as typed. Raises `ConfigError`.
 
-    ``option`` names the option that says who.
+    ``option`` names what says who.
     """
     person = (by or (load_reviewer(folder) if folder is not None else "")).strip()
     if not person and screen is not None:

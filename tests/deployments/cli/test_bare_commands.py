@@ -264,14 +264,14 @@ def test_people_decide_about_what_is_broken(installation):
     rows = map(json.loads, decide("list", "--all", "--json").splitlines())
     incident = next(row["fingerprint"][:12] for row in rows if "Gate FAIL" in row["title"])
     assert "Gate FAIL" in decide("show", incident)
-    decide("ack", incident, "--by", "asha")
-    decide("draft", incident, "--by", "asha")
-    decide("false-alarm", incident, "--by", "asha")
-    decide("resolve", incident, "--by", "asha")
+    decide("ack", incident, "--as", "asha")
+    decide("draft", incident, "--as", "asha")
+    decide("false-alarm", incident, "--as", "asha")
+    decide("resolve", incident, "--as", "asha")
     silence = json.loads(
-        decide("silence", "--by", "asha", "--reason", "a test", "--for", "1h", "--case", "wait", "--json")
+        decide("silence", "--as", "asha", "--reason", "a test", "--for", "1h", "--case", "wait", "--json")
     )
-    decide("unsilence", silence["id"], "--by", "asha")
+    decide("unsilence", silence["id"], "--as", "asha")
 
 
 @pytest.mark.prefect

@@ -56,7 +56,7 @@ def test_decisions_of_one_machine_are_known_to_another(tmp_path, lookout, bucket
         return result.stdout
 
     done("warehouse", "load", cwd=one)
-    done("alerts", "silence", "--target", "bot", "--for", "4h", "--reason", "moving house", "--by", "Ada", cwd=one)
+    done("alerts", "silence", "--target", "bot", "--for", "4h", "--reason", "moving house", "--as", "Ada", cwd=one)
     done("warehouse", "load", cwd=other)
     assert "moving house" in done("alerts", "silences", "--json", cwd=other)
     assert json.loads(done("warehouse", "check", "--json", cwd=other))["problems"] == []

@@ -70,10 +70,10 @@ def labels(folder: Path):
 
 def test_answers_are_shown_one_by_one_and_the_session_is_resumed(folder, review, snapshot):
     """Right, wrong with kind and note, unsure, skip, quit; the next session asks what is left."""
-    first = review(folder, share=1, by="asha", keys="x\nr\nw\n1\nno such clause\nu\ns\nq\n")
+    first = review(folder, share=1, by="asha", keys="x\ny\nn\n1\nno such clause\nu\ns\nq\n")
     assert first == snapshot
     assert len(labels(folder)) == 3
-    second = review(folder, share=1, keys="r\nr\nr\n")
+    second = review(folder, share=1, keys="y\ny\ny\n")
     assert "1 of 3" in second
     stored = labels(folder)
     assert len(stored) == 6
@@ -94,8 +94,8 @@ def test_the_judges_word_is_shown_only_after_the_persons(folder, review):
 
 def test_a_second_reviewer_reads_who_answered_before(folder, review):
     """Both verdicts are stored; only the second person sees that there is a first one."""
-    first = review(folder, share=1, by="asha", keys="r\nq\n")
-    assert "Already reviewed" not in first
+    first = review(folder, share=1, by="asha", keys="y\nq\n")
+    assert "Already answered" not in first
     second = review(folder, share=1, by="ben", keys="u\nq\n")
     assert "Already reviewed by asha; your verdict is stored as the second." in second
     assert [row[1:3] for row in labels(folder)] == [("right", "asha"), ("unsure", "ben")]
@@ -114,7 +114,7 @@ def test_texts_are_redacted_and_inert_unless_raw_is_asked_for(folder, review):
 
 def test_disagreements_become_drafts_redacted_and_once(folder, review):
     """All are said to be wrong: five contradict the judge, case-0 does not."""
-    review(folder, share=1, by="asha", keys="w\nx\n\n" * 6)
+    review(folder, share=1, by="asha", keys="n\nx\n\n" * 6)
     lines = (folder / "drafts" / "review.jsonl").read_text(encoding="utf-8").splitlines()
     drafts = [CaseDraft.model_validate_json(line) for line in lines]
     assert sorted(draft.source_id for draft in drafts) == [f"case-{n}" for n in range(1, 6)]
@@ -134,8 +134,32 @@ def test_the_list_for_scripts_has_no_verdict_of_the_judge(folder, review):
     assert "asha.rao@example.com" not in text
 
 
+def test_an_answer_that_two_runs_brought_is_reviewed_once(folder, review):
+    """The second run brought the same answers, but for one."""
+    store = store_in(folder)
+    texts = ["Another answer." if n == 3 else PERSONAL if n == 1 else f"Answer {n}." for n in range(6)]
+    results = [
+        ResultRow(row=exchange(case_id=f"case-{n}", text=text, run_id="run-2")) for n, text in enumerate(texts)
+    ]
+    grades = [AssessmentRow(row=judged(f"case-{n}", run_id="run-2")) for n in range(6)]
+    store.journal.append([*results, *grades, RunRow(row=run_report(run_id="run-2"))], run_id="run-2")
+    store.load_pending(1)
+    assert len(review(folder, share=1, by="asha", as_json=True).splitlines()) == 7
+    review(folder, share=1, by="asha", keys="y\n" * 7)
+    assert len(labels(folder)) == 7
+    assert review(folder, share=1, by="asha", as_json=True) == ""
+
+
+def test_a_rate_needs_five_reviews(folder, review):
+    """Of four right answers one that the judge failed is no quarter of its verdicts."""
+    review(folder, share=1, by="asha", keys="y\n" * 4)
+    assert json.loads(review(folder, figures=True, as_json=True).splitlines()[1])["false_fail_rate"] is None
+    review(folder, share=1, keys="y\n")
+    assert json.loads(review(folder, figures=True, as_json=True).splitlines()[1])["false_fail_rate"] is not None
+
+
 def test_figures_are_weighted_and_say_when_they_are_few(folder, review, snapshot):
-    review(folder, share=1, by="asha", keys="r\n" * 6)
+    review(folder, share=1, by="asha", keys="y\n" * 6)
     assert review(folder, figures=True) == snapshot
     rule, found = [json.loads(line) for line in review(folder, figures=True, as_json=True).splitlines()]
     assert (rule["grader"], rule["reviewed"], rule["false_fails"]["errors"]) == ("quantities", 6, 0)
@@ -150,7 +174,7 @@ def test_five_percent_are_sampled_by_default(folder, review):
 
 
 def test_without_a_name_nothing_is_stored(folder, review):
-    with pytest.raises(ConfigError, match="--by"):
+    with pytest.raises(ConfigError, match="--as"):
         review(folder, share=1)
     assert labels(folder) == ()
 
@@ -189,7 +213,7 @@ def test_at_a_terminal_one_key_is_enough(folder):
             more = os.read(process.stdout.fileno(), 4096)
             assert more, process.stderr.read()
             shown += more
-        os.write(driver, b"r")
+        os.write(driver, b"y")
         while shown.count(b"[q]uit") < 2:
             more = os.read(process.stdout.fileno(), 4096)
             assert more, process.stderr.read()
@@ -233,17 +257,17 @@ def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without
         environment = fork_server.bare(COLUMNS=columns)
         return run_in_process("review", *options, cwd=without_judge, env=environment, given=given).stdout
 
-    listed = run("--json", "--share", "1", "--by", "asha").splitlines()
+    listed = run("--json", "--share", "1", "--as", "asha").splitlines()
     answers = [json.loads(line)["answer"] for line in listed]
     assert len(answers) == 16
-    typed = ["w\n1\n\n" if answer in {WRONG, LET_THROUGH} else "r\n" for answer in answers]
+    typed = ["n\n1\n\n" if answer in {WRONG, LET_THROUGH} else "y\n" for answer in answers]
     keys = "".join(typed)
-    shown = run("--share", "1", "--by", "asha", given=keys, columns="80")
+    shown = run("--share", "1", "--as", "asha", given=keys, columns="80")
     assert "16 reviewed" in shown
     assert max(map(len, shown.splitlines())) <= 80
     first = shown[: shown.index("2 of 16")]
-    assert "factual" not in first[: first.index("[r]ight")], "no verdict before the person's"
-    assert "factual" in first[first.index("[r]ight") :]
+    assert "factual" not in first[: first.index("[y]es")], "no verdict before the person's"
+    assert "factual" in first[first.index("[y]es") :]
 
     figures, records = run("--figures", columns="80"), run("--figures", "--json").splitlines()
     rules = {record["grader"]: record for record in map(json.loads, records)}
@@ -263,7 +287,7 @@ def test_the_share_is_a_setting_of_its_own_table(without_judge):
     """Of 10 passes and 6 failures one each; ``[review]`` sets another share, and the old key names the new one."""
 
     def listed(*options):
-        arguments = ("review", "--json", "--by", "ravi", *options)
+        arguments = ("review", "--json", "--as", "ravi", *options)
         return run_in_process(*arguments, cwd=without_judge, env=fork_server.bare())
 
     assert len(listed().stdout.splitlines()) == 2

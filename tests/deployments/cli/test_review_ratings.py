@@ -86,11 +86,11 @@ def rows(folder: Path, sql: str):
 def keys_for(review, *, by: str, rating_of) -> str:
     """Right, and the rating of each report, in the order in which they are shown."""
     listed = [json.loads(line) for line in review(share=1, by=by, as_json=True).splitlines()]
-    return "".join(f"r\n{rating_of(int(one['case_id'][1:]))}\n" for one in listed)
+    return "".join(f"y\n{rating_of(int(one['case_id'][1:]))}\n" for one in listed)
 
 
 def test_the_judges_rating_shows_after_the_persons_and_the_issue_before(review, snapshot):
-    shown = review(share=1, by="asha", keys="r\n4\nq\n")
+    shown = review(share=1, by="asha", keys="y\n4\nq\n")
     assert shown.index("Something hangs") < shown.index(JUDGES_WORD)
     assert shown == snapshot
     listed = review(share=1, by="asha", as_json=True)
@@ -100,7 +100,7 @@ def test_the_judges_rating_shows_after_the_persons_and_the_issue_before(review, 
 
 def test_ratings_are_stored_and_resumed_and_any_other_key_skips_one(folder, review):
     """Right and 5, wrong with kind, rating and note, right and unrated, skipped, unsure and 3, quit."""
-    review(share=1, by="asha", keys="r\n5\nw\n7\n2\nno cause\nr\nx\ns\nu\n3\nq\n")
+    review(share=1, by="asha", keys="y\n5\nn\n7\n2\nno cause\ny\nx\ns\nu\n3\nq\n")
     found = rows(folder, "select answer, rating, failure_kind, note from labels order by answer, rating")
     assert found == (
         ("right", 5, None, ""), ("right", None, None, ""), ("unsure", 3, None, ""), ("wrong", 2, "poor_triage", "no cause"),
@@ -128,7 +128,7 @@ def test_figures_are_kappa_and_differences_with_intervals(folder, review, snapsh
 @pytest.mark.whole_only
 def test_a_report_that_two_people_rated_counts_once(folder, review):
     review(share=1, by="asha", keys=keys_for(review, by="asha", rating_of=lambda n: RATINGS[n]))
-    review(share=1, by="ravi", keys="r\n1\nq\n")
+    review(share=1, by="ravi", keys="y\n1\nq\n")
     (twice,) = rows(folder, "select case_id, judge_rating from reviewed_ratings where done_by = 'ravi'")
     found = [json.loads(line) for line in review(figures=True, as_json=True).splitlines()]
     (ratings,) = [each for each in found if "absolute_difference" in each]

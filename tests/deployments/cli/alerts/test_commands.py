@@ -11,10 +11,12 @@ from typer.testing import CliRunner
 
 from deployments.cli.alerts.silences import compute_silence_end
 from deployments.cli.app import app
+from deployments.cli.exit_codes import ExitCode
 from flows.alerting.pipeline import notify
 from monitors.errors import ConfigError
 from monitors.records.grades import FailureKind
 from tests.flows.operator_actions import Clock, build_notifier, build_operator_actions
+from tests.in_process import run_in_process
 from tests.monitors.alerts.sample_observations import NIGHT, observation
 from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.slack_rules import texts
@@ -50,10 +52,23 @@ class Place:
         return result.stdout
 
     def rows(self, *words):
-        return [json.loads(line) for line in self.run(*words, "--json").splitlines()]
+        printed = self.run(*words, "--json")
+        return (
+            json.loads(printed)
+            if words[0] in ("list", "silences")
+            else [json.loads(line) for line in printed.splitlines()]
+        )
 
     def id_of(self, case_id):
         return next(one["fingerprint"][:8] for one in self.rows("list") if one["case_id"] == case_id)
+
+
+def test_the_former_option_for_a_name_is_refused_with_the_present_one(tmp_path):
+    """In both groups of commands that had it."""
+    for words in (("alerts", "ack", "LK-KWJXK4PA", "--by", "asha"), ("review", "--by", "asha")):
+        done = run_in_process(*words, cwd=tmp_path, env={"COLUMNS": "100"})
+        assert done.returncode == ExitCode.USAGE
+        assert "--as" in done.stderr
 
 
 @pytest.fixture

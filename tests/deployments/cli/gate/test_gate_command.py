@@ -89,6 +89,21 @@ def test_a_pull_request_that_breaks_something_fails_everywhere_it_is_read(tmp_pa
     assert commands(fixed.stderr) == []
 
 
+def test_a_pass_prints_no_error_about_a_case_that_failed(tmp_path, lookout, github):
+    """The gate's own settings accept it, so the job's page warns."""
+    accepts = "min_weighted_score = 0.5\n[gate.targets]\nfactual_accuracy = 0.5\n"
+    with Chat(*[RIGHT] * 3, WRONG) as chat:
+        watched(tmp_path, chat, more=accepts)
+        suite = tmp_path / "suite.jsonl"
+        suite.write_text(
+            suite.read_text(encoding="utf-8").replace('"severity": 3', '"severity": 1'), encoding="utf-8"
+        )
+        done = lookout("gate", "--target", "demo", "--github", cwd=tmp_path, **in_actions(tmp_path, github))
+    assert done.returncode == 0, done.stdout + done.stderr
+    (note,) = commands(done.stderr)
+    assert note.startswith("::warning file=suite.jsonl,line=4,")
+
+
 def test_a_forks_token_only_reads_which_is_a_warning_and_changes_no_verdict(tmp_path, lookout, github):
     with Chat() as chat:
         watched(tmp_path, chat, cases=1)

@@ -205,9 +205,9 @@ def test_people_rate_reports_too(gate, tmp_path):
         environment = fork_server.bare()
         return run_in_process("review", *options, cwd=tmp_path, env=environment, given=keys).stdout
 
-    listed = review("--share", "1", "--by", "asha", "--json").splitlines()
+    listed = review("--share", "1", "--as", "asha", "--json").splitlines()
     given = [5 if MARKS[5] in json.loads(line)["answer"] else 4 for line in listed]
-    shown = review("--share", "1", "--by", "asha", keys="".join(f"r\n{rating - 1}\n" for rating in given))
+    shown = review("--share", "1", "--as", "asha", keys="".join(f"y\n{rating - 1}\n" for rating in given))
     assert "10 reviewed" in shown
     assert shown.index("How useful") < shown.index(" of 5: ")
     figures = map(json.loads, review("--figures", "--json").splitlines())
