@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from monitors.alerts.observe import ObservationContext, observe_monitor_fault
-from monitors.alerts.resolve import ANSWERS_AGAIN, CLEARED_WORDS, build_recovery, build_scope
+from monitors.alerts.resolve import CLEARED_WORDS, build_recovery, build_scope
 from monitors.alerts.wording import KIND_WORDS, format_fault
 from monitors.gate.assess import assess
 from monitors.records.base import Severity
@@ -79,7 +79,7 @@ def test_a_title_of_its_own_stays():
         observe_monitor_fault(at, fault_name="LoginWall", detail="a login page", title="Cannot sign in")
     )
     scope = of(case_result(gold_case()), cleared=[IncidentKind.MONITOR_FAULT])
-    assert build_recovery(item.incident, scope).observation.reason == ANSWERS_AGAIN
+    assert build_recovery(item.incident, scope).observation.reason == CLEARED_WORDS[IncidentKind.MONITOR_FAULT]
     assert format_fault(item.incident) == "Cannot sign in"
 
 
