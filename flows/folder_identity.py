@@ -55,4 +55,4 @@ def _leave_to_original(data_folder: Path, journal_at: str | None, at: datetime) 
         note.unlink(missing_ok=True)
     deploys = DeployQueue(data_folder)
     for queued in deploys.list_open_deploys():
-        deploys.store_outcome(queued.deploy.event, DeployOutcome(run_id=None, at=at))
+        deploys.store_outcome(queued.deploy, DeployOutcome(run_id=None, at=at))

@@ -62,6 +62,7 @@ class _RunOfWorkflow(Payload):
 
 
 class _DeploymentPayload(Payload):
+    id: Annotated[int, Field(ge=0, le=2**63)] | None = None
     sha: Text
     ref: Text
     environment: Text
@@ -171,6 +172,7 @@ def _parse_deployment_status(body: bytes) -> DeployClaim | IgnoreReason:
         branch=parse_branch(deployment.ref),
         environment=deployment.environment,
         pull_request=parse_pull_number(deployment.ref) or (run.pull_number if run else None),
+        deployment=str(deployment.id) if deployment.id is not None else None,
     )
 
 

@@ -73,6 +73,7 @@ class DeployClaim(NamedTuple):
     environment: str | None = None
     workflow: str | None = None
     pull_request: int | None = None
+    deployment: str | None = None
 
 
 Matcher = Callable[[TriggerSettings, DeployClaim], bool]
@@ -125,4 +126,5 @@ class Routes:
             pull_request=PullRequest(repository=report.repository, number=report.pull_request)
             if report.pull_request is not None
             else None,
+            deployment=report.deployment,
         )

@@ -34,7 +34,7 @@ from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import report_load_errors, send_waiting_alerts
 from flows.clock import utc_now
 from flows.data_folder import open_store
-from flows.deploys.github_deployments import find_deployed_commit, select_polled_triggers
+from flows.deploys.github_deployments import find_deployment, select_polled_triggers
 from flows.deploys.queue import FOLDER, DeployOutcome, DeployQueue, QueuedDeploy
 from flows.deploys.runs import RunPlan, restart_crashed_runs, start_waiting_deploys
 from flows.runtime.secrets import get_environment, get_hub_token
@@ -104,10 +104,14 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 
 
 class PollResult(Record):
-    """The result of one poll: the running commit, if the Hub names one, or why there is no answer."""
+    """The result of one poll: the running commit, if the Hub names one, or why there is no answer.
+
+    ``deployment`` is GitHub's id of the deployment that runs.
+    """
 
     target: str
     commit: str | None = None
+    deployment: str | None = None
     error: str | None = None
 
 
@@ -170,10 +174,12 @@ async def _poll_hub(poller: DeployPoller, name: str, configured: TargetConfig) -
 
 
 async def _poll_github(poller: DeployPoller, name: str, trigger: TriggerSettings) -> PollResult:
-    commit = await find_deployed_commit(poller.config, trigger, poller.variables, poller.now)
-    if commit is None:
+    found = await find_deployment(poller.config, trigger, poller.variables, poller.now)
+    if found is None:
         await asyncio.to_thread(poller.deploys.note_poll, name)  # the first deployment of all is one to verify
-    return PollResult(target=name, commit=commit if commit and _COMMIT.fullmatch(commit) else None)
+        return PollResult(target=name)
+    commit = found.commit if _COMMIT.fullmatch(found.commit) else None
+    return PollResult(target=name, commit=commit, deployment=str(found.id))
 
 
 async def _apply_result(poller: DeployPoller, result: PollResult) -> None:
@@ -182,20 +188,23 @@ async def _apply_result(poller: DeployPoller, result: PollResult) -> None:
         return
     await _resolve_outage(poller, result.target)
     if result.commit is not None:
-        await asyncio.to_thread(_queue_commit, poller, result.target, result.commit)
+        await asyncio.to_thread(_queue_commit, poller, result.target, result.commit, result.deployment)
 
 
-def _queue_commit(poller: DeployPoller, target: str, commit: str) -> None:
-    """Queue a commit that was not reported. On a first poll that is only noted, store the outcome first.
+def _queue_commit(poller: DeployPoller, target: str, commit: str, deployment: str | None) -> None:
+    """Queue what runs, if it was not reported. On a first poll that is only noted, store the outcome first.
 
-    The order matters after a kill in between: the commit then counts as new.
+    The order matters after a kill in between: the commit then counts as new. The Hub names no deployment: there the
+    poll sees that an earlier commit is back.
     """
     deploys, now = poller.deploys, poller.now()
-    if not deploys.has_commit(target, commit):
-        event = DeployEvent(target=target, commit=commit, occurred_at=now, reported_by=POLL)
-        if poller.settings.first_poll is FirstPoll.NOTE and not deploys.has_polled(target):
-            deploys.store_outcome(event, DeployOutcome(run_id=None, at=now))
-        deploys.save(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=now))
+    returned = deploys.find_return(target, commit) if deployment is None else None
+    event = DeployEvent(target=target, commit=commit, occurred_at=now, reported_by=POLL)
+    queued = QueuedDeploy(deploy=ReportedDeploy(event=event, deployment=returned or deployment), stored_at=now)
+    if poller.settings.first_poll is FirstPoll.NOTE and not deploys.has_polled(target) and deploys.is_new(queued):
+        deploys.store_outcome(queued.deploy, DeployOutcome(run_id=None, at=now))
+    deploys.save(queued, is_back=returned is not None)
+    deploys.note_running(target, commit, now)
     deploys.note_poll(target)
 
 

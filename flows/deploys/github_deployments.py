@@ -14,7 +14,7 @@ from monitors.config.file import Config
 from monitors.config.sections import DeploySender, GitHubEvent, TriggerSettings
 from monitors.github.actions import API_VARIABLE, TOKEN_VARIABLE
 from monitors.github.api import GitHubRetryPolicy, open_github_api
-from monitors.github.deployments import find_newest_success
+from monitors.github.deployments import Deployment, find_newest_success
 
 GITHUB_TIMEOUT_S: Final = 20.0
 """For one poll: the next poll comes a minute later."""
@@ -30,14 +30,13 @@ def select_polled_triggers(config: Config) -> dict[str, TriggerSettings]:
     return triggers
 
 
-async def find_deployed_commit(
+async def find_deployment(
     config: Config, trigger: TriggerSettings, variables: Mapping[str, str], now: Callable[[], datetime]
-) -> str | None:
-    """Find the commit of the newest successful deployment; ``None`` if there is none. Raises `NotifyError`."""
+) -> Deployment | None:
+    """Find the newest successful deployment; ``None`` if there is none. Raises `NotifyError`."""
     retry_policy = GitHubRetryPolicy(now=lambda: now().timestamp(), max_wait_s=GITHUB_TIMEOUT_S, tries=2)
     api_url = variables.get(API_VARIABLE) or config.github.api_url
     async with open_github_api(api_url, variables[TOKEN_VARIABLE], retry_policy) as api:
-        deployment = await find_newest_success(
+        return await find_newest_success(
             api, trigger.repository, environment=trigger.environment, branch=trigger.branch_name
         )
-    return deployment.commit if deployment is not None else None

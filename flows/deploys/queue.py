@@ -1,10 +1,15 @@
 """A queue of reported deploys. Each is stored before the sender gets an answer and waits until it has its run.
 
-    deploys/TARGET/COMMIT.json    the report; written once, by the first process
-    deploys/TARGET/COMMIT.run     the outcome: its run; the deploy no longer waits
-    deploys/TARGET/COMMIT.open    its newest run, until that has ended; the only one that is deleted
-    deploys/TARGET/COMMIT.pull    its pull request, if a later report named it
-    deploys/TARGET/first-poll     the poll has polled this target before
+    deploys/TARGET/COMMIT.json      the report; written once, by the first process
+    deploys/TARGET/COMMIT~ID.json   the report of the sender's deployment ID of this commit
+    deploys/TARGET/COMMIT….run      the outcome: its run; the deploy no longer waits
+    deploys/TARGET/COMMIT.pull      its pull request, if a later report named it
+    deploys/TARGET/first-poll       the poll has polled this target before
+    deploys/TARGET/running          what the last poll found running, and since when
+
+A rollback or redeploy of a known commit has another ID, a redelivery has the same one. A report without an ID is
+new if its commit is. One with an ID is not, if a report of its commit came within a day before and had none: a push
+and the deployment of it are one deploy.
 
 Each is a file and not a segment of the journal: whether a commit is new must be decided at once, across processes
 and without the warehouse's lock, and only one process can create a hard link. The reports are never deleted:
@@ -15,13 +20,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from datetime import datetime, timedelta
+from glob import escape
 from pathlib import Path
 from typing import Annotated, Final
 
 from pydantic import Field, ValidationError
 
-from monitors.records.base import Identifier, Record, Sha256, UtcTime
-from monitors.records.targets import DeployEvent, PullRequest, ReportedDeploy
+from monitors.records.base import Identifier, Record, UtcTime
+from monitors.records.targets import PullRequest, ReportedDeploy
 from monitors.storage import write_atomically, write_once
 
 FOLDER: Final = "deploys"
@@ -32,6 +39,10 @@ _OUTCOME: Final = ".run"
 _PULL: Final = ".pull"
 _OPEN: Final = ".open"
 _FIRST_POLL: Final = "first-poll"
+_RUNNING: Final = "running"
+_ID: Final = "~"
+"""Between commit and deployment; no identifier holds one."""
+SAME_DEPLOYMENT: Final = timedelta(days=1)
 
 log = logging.getLogger(__name__)
 
@@ -50,15 +61,11 @@ class DeployOutcome(Record):
     at: UtcTime
 
 
-class DeployAttempt(Record):
-    """The run of a deploy that has not ended yet, and the settings with which it was started.
+class RunningCommit(Record):
+    """The commit that polls of a target have found running ``since`` then."""
 
-    ``number`` is 1 for the first run. ``plan_sha256`` is the digest of configuration and version.
-    """
-
-    run_id: Identifier
-    number: Annotated[int, Field(ge=1)]
-    plan_sha256: Sha256
+    commit: str
+    since: UtcTime
 
 
 class DeployQueue:
@@ -67,21 +74,63 @@ class DeployQueue:
     def __init__(self, data_folder: Path) -> None:
         self._root = data_folder / FOLDER
 
-    def save(self, deploy: QueuedDeploy) -> bool:
-        """Store a deploy durably; return false if this commit of this target is stored already.
+    def save(self, deploy: QueuedDeploy, *, is_back: bool = False) -> bool:
+        """Store a deploy durably; return false if it was reported before. ``is_back``: `find_return` said so.
 
         The pull request of a later report is stored anyway: the poll is often first and knows no pull request.
         Raises `WarehouseUnwritable`; then nothing is stored.
         """
-        path = self._path(deploy.deploy.event, _REPORTED)
-        if path.exists():
+        if not self.is_new(deploy, is_back=is_back):
             self._note_pull_request(deploy.deploy)
             return False
-        return write_once(path, deploy.model_dump_json(), within=self._root.parent)
+        return write_once(self._path(deploy.deploy, _REPORTED), deploy.model_dump_json(), within=self._root.parent)
 
-    def store_outcome(self, event: DeployEvent, outcome: DeployOutcome) -> None:
+    def is_new(self, queued: QueuedDeploy, *, is_back: bool = False) -> bool:
+        """Whether a deploy was not reported before; see `save`. Raises `WarehouseUnwritable`."""
+        deploy = queued.deploy
+        reports = self._list_reports(deploy.event.target, deploy.event.commit)
+        if deploy.deployment is None or not reports:
+            return not reports
+        if self._path(deploy, _REPORTED) in reports:
+            return False
+        first = self._read_deploy(reports[0])
+        if len(reports) > 1 or first is None or first.deploy.deployment is not None:
+            return True
+        if is_back or queued.stored_at - first.stored_at > SAME_DEPLOYMENT:
+            return True
+        self.store_outcome(deploy, DeployOutcome(run_id=None, at=first.stored_at))
+        write_once(self._path(deploy, _REPORTED), queued.model_dump_json(), within=self._root.parent)
+        return False
+
+    def find_return(self, target: str, commit: str) -> str | None:
+        """Return an id for the deployment of ``commit``, found running, if it is back; else ``None``.
+
+        It is back, as by a rollback, if it was reported before the commit that ran until now. The id is the same
+        until `note_running`.
+        """
+        before = self._read_running(target)
+        if before is None or before.commit == commit:
+            return None
+        reports = [self._read_deploy(report) for report in self._list_reports(target, commit)]
+        times = [report.stored_at for report in reports if report is not None]
+        return f"after-{before.since:%Y%m%dT%H%M%SZ}" if times and max(times) < before.since else None
+
+    def note_running(self, target: str, commit: str, at: datetime) -> None:
+        """Store which commit a poll found running. Raises `WarehouseUnwritable`."""
+        before = self._read_running(target)
+        if before is None or before.commit != commit:
+            running = RunningCommit(commit=commit, since=at)
+            self._write(self._root / target / _RUNNING, running.model_dump_json())
+
+    def _read_running(self, target: str) -> RunningCommit | None:
+        try:
+            return RunningCommit.model_validate_json((self._root / target / _RUNNING).read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def store_outcome(self, deploy: ReportedDeploy, outcome: DeployOutcome) -> None:
         """Store the outcome of a deploy. Raises `WarehouseUnwritable`."""
-        self._write(self._path(event, _OUTCOME), outcome.model_dump_json())
+        self._write(self._path(deploy, _OUTCOME), outcome.model_dump_json())
 
     def store_attempt(self, event: DeployEvent, attempt: DeployAttempt) -> None:
         """Store the newest run of a deploy. Raises `WarehouseUnwritable`."""
@@ -117,19 +166,32 @@ class DeployQueue:
 
     def pull_requests(self, target: str, commit: str) -> tuple[PullRequest, ...]:
         """Return the pull requests that the reports of this commit named."""
-        reported = self._root / target / f"{commit}{_REPORTED}"
-        first = self._read_deploy(reported) if reported.exists() else None
-        pulls = [first.deploy.pull_request if first else None, _read_pull_request(reported.with_suffix(_PULL))]
+        reports = [self._read_deploy(report) for report in self._list_reports(target, commit)]
+        pulls = [report.deploy.pull_request for report in reports if report is not None]
+        pulls.append(_read_pull_request(self._root / target / f"{commit}{_PULL}"))
         return tuple(dict.fromkeys(pull for pull in pulls if pull is not None))
 
     def _note_pull_request(self, deploy: ReportedDeploy) -> None:
         pull = deploy.pull_request
         if pull is not None and pull not in self.pull_requests(deploy.event.target, deploy.event.commit):
-            self._write(self._path(deploy.event, _PULL), pull.model_dump_json())
+            event = deploy.event
+            self._write(self._root / event.target / f"{event.commit}{_PULL}", pull.model_dump_json())
 
     def has_commit(self, target: str, commit: str) -> bool:
         """Whether this commit was reported before."""
-        return (self._root / target / f"{commit}{_REPORTED}").exists()
+        return bool(self._list_reports(target, commit))
+
+    def _list_reports(self, target: str, commit: str) -> list[Path]:
+        """List the reports of a commit, the one without an id first."""
+        folder = self._root / target
+        plain = folder / f"{commit}{_REPORTED}"
+        return [*([plain] if plain.exists() else ()), *sorted(folder.glob(f"{escape(commit)}{_ID}*{_REPORTED}"))]
+
+    def find_newest_commit(self, target: str) -> str | None:
+        """Return the commit of the newest report of a target; ``None`` without a report that can be read."""
+        files = [path for path in (self._root / target).glob(f"*{_REPORTED}") if not path.name.startswith(".")]
+        newest = self._read_deploy(max(files, key=lambda path: path.stat().st_mtime_ns)) if files else None
+        return newest.deploy.event.commit if newest is not None else None
 
     def list_open_deploys(self) -> tuple[QueuedDeploy, ...]:
         """Return the deploys without an outcome, oldest first."""
@@ -161,8 +223,11 @@ class DeployQueue:
     def _write(self, path: Path, text: str) -> None:
         write_atomically(path, text, within=self._root.parent)
 
-    def _path(self, event: DeployEvent, suffix: str) -> Path:
-        return self._root / event.target / f"{event.commit}{suffix}"
+    def _path(self, deploy: ReportedDeploy, suffix: str) -> Path:
+        name = (
+            deploy.event.commit if deploy.deployment is None else f"{deploy.event.commit}{_ID}{deploy.deployment}"
+        )
+        return self._root / deploy.event.target / f"{name}{suffix}"
 
     def _list_waiting_paths(self) -> Iterator[Path]:
         for folder in self._root.glob("*/"):

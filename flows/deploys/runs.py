@@ -1,4 +1,4 @@
-"""Creates the run of a deploy: one for each commit of a target, however often it is reported.
+"""Creates the run of a deploy: one for each deployment of a target, however often it is reported.
 
 Two things ensure that. The outcome is stored beside the queued deploy. And the run is created with an idempotency
 key: two processes at once, or one that is killed before it stores the outcome, get the same run. A run whose
@@ -26,7 +26,7 @@ from flows.alerting.notifier import Notifier
 from flows.deploys.queue import DeployAttempt, DeployOutcome, DeployQueue, QueuedDeploy
 from monitors.errors import MonitorError
 from monitors.records.base import Record
-from monitors.records.targets import DeployEvent, ReportedDeploy
+from monitors.records.targets import ReportedDeploy
 from warehouse.journal.journal import Journal
 from warehouse.journal.rows import DeployRow
 
@@ -67,10 +67,10 @@ class StartReport(NamedTuple):
     failed: tuple[RunNotMade, ...]
 
 
-def build_run_key(event: DeployEvent, attempt: int = 1) -> str:
+def build_run_key(deploy: ReportedDeploy) -> str:
     """Build the idempotency key of a deploy's run. No part can hold a slash, so keys are unique."""
-    again = f"/{attempt}" if attempt > 1 else ""
-    return f"lookout-deploy/{event.target}/{event.commit}{again}"
+    key = f"lookout-deploy/{deploy.event.target}/{deploy.event.commit}"
+    return key if deploy.deployment is None else f"{key}/{deploy.deployment}"
 
 
 async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPlan, attempt: int = 1) -> str:
@@ -87,7 +87,7 @@ async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPla
                 parameters={"request": build_request_parameters(deploy, plan)},
                 name=f"{event.target} {event.commit[:SHOWN_COMMIT_LENGTH]}",
                 tags=build_run_tags(deploy),
-                idempotency_key=build_run_key(event, attempt),
+                idempotency_key=build_run_key(deploy),
             )
     except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
         raise RunNotMade(_format_reason(plan, error)) from error
@@ -129,9 +129,7 @@ async def start_waiting_deploys(
             failed.append(error)
             continue
         await asyncio.to_thread(journal.append, [DeployRow(row=queued.deploy.event)], run_id=None)
-        attempt = DeployAttempt(run_id=run_id, number=1, plan_sha256=plan.compute_digest())
-        await asyncio.to_thread(deploys.store_attempt, queued.deploy.event, attempt)
-        await asyncio.to_thread(deploys.store_outcome, queued.deploy.event, DeployOutcome(run_id=run_id, at=now()))
+        await asyncio.to_thread(deploys.store_outcome, queued.deploy, DeployOutcome(run_id=run_id, at=now()))
         runs.append(run_id)
     return StartReport(tuple(runs), tuple(failed))
 

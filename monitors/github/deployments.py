@@ -17,8 +17,12 @@ _HEADS: Final = "refs/heads/"
 
 
 class Deployment(Record):
-    """A commit that was deployed. ``ref`` is a branch, a tag or a commit, as the deployer named it."""
+    """A commit that was deployed. ``ref`` is a branch, a tag or a commit, as the deployer named it.
 
+    ``id`` is GitHub's number: another deployment of the same commit has another one.
+    """
+
+    id: int
     commit: str
     ref: str
     environment: str
@@ -54,5 +58,10 @@ async def find_newest_success(
             continue
         latest = await api.read(f"{path}/{deployment.id}/statuses?per_page=1", _STATUSES, purpose)
         if latest and latest[0].state == SUCCESS:
-            return Deployment(commit=deployment.sha.lower(), ref=deployment.ref, environment=deployment.environment)
+            return Deployment(
+                id=deployment.id,
+                commit=deployment.sha.lower(),
+                ref=deployment.ref,
+                environment=deployment.environment,
+            )
     return None

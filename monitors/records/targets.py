@@ -113,3 +113,5 @@ class ReportedDeploy(Record):
     event: DeployEvent
     environment: EnvironmentName | None = None
     pull_request: PullRequest | None = None
+    deployment: Identifier | None = None
+    """The sender's id of this deployment, which a redelivery repeats and a rollback or redeploy does not."""

@@ -168,7 +168,7 @@ def test_while_a_folder_is_swapped_for_a_link_nothing_is_written_or_read_outside
         try:
             segments.put(f"run-1/{written}.jsonl", b"x")
             queue.save(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=NOON))
-            queue.store_outcome(event, DeployOutcome(run_id=None, at=NOON))
+            queue.store_outcome(ReportedDeploy(event=event), DeployOutcome(run_id=None, at=NOON))
             segments.set_aside(f"run-1/{written}.jsonl")
         except WarehouseError:
             pass  # the link was there

@@ -107,7 +107,7 @@ def by_standard(payload: Any) -> Delivery:
 
 
 def deployed(**changes: Any) -> dict[str, Any]:
-    """A ``deployment_status``; ``changes`` are ``state``, ``sha``, ``ref``, ``environment``, ``repository`` and more."""
+    """A ``deployment_status``; ``changes`` are ``state``, ``id``, ``sha``, ``ref``, ``environment``, ``repository`` and more."""
     return {
         "action": "created",
         "deployment_status": {
@@ -118,6 +118,7 @@ def deployed(**changes: Any) -> dict[str, Any]:
             "log_url": changes.get("url", ""),
         },
         "deployment": {
+            "id": changes.get("id"),
             "sha": changes.get("sha", COMMIT),
             "ref": changes.get("ref", "main"),
             "environment": changes.get("environment", "production"),

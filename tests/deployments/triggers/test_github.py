@@ -221,3 +221,8 @@ def test_githubs_real_payloads_are_read_as_they_are():
     assert came["push/payload.json"] == NotForUs(IgnoreReason.BRANCH)
     (run,) = came["workflow_run/completed.with-pull-requests"].deploys
     assert run.pull_request is not None
+
+
+def test_the_id_of_a_deployment_tells_a_redeploy_from_a_redelivery():
+    found = [deploy_in(github(), by_github(deployed(id=number))).deployment for number in (7, 8, 7, None)]
+    assert found == ["7", "8", "7", None]

@@ -109,6 +109,30 @@ async def test_f36_a_commit_without_a_webhook_is_queued_once(tmp_path, testbed):
     assert (found.deploy.event.commit, found.deploy.event.reported_by) == (NEW, "poll")
 
 
+async def test_a_space_that_is_rolled_back_is_verified_once_more(tmp_path, testbed):
+    """The Hub names no deployment, so the poll sees that an earlier commit runs again; also a second time."""
+    course = (OLD, NEW, NEW, OLD, OLD, NEW, OLD)
+    with hub_says(*(stage(commit) for commit in course)) as hub:
+        watch = watch_of(hub, tmp_path, testbed)
+        for _ in course:
+            await poll_all(watch)
+            testbed.skip(minutes=1)
+    assert waiting(tmp_path) == [NEW, OLD, NEW, OLD]
+
+
+async def test_a_known_commit_that_is_on_its_way_is_not_a_rollback(tmp_path, testbed):
+    """The webhook came while the Space was still building."""
+    with hub_says(stage(OLD), stage(NEW), stage(NEW)) as hub:
+        watch = watch_of(hub, tmp_path, testbed)
+        await poll_all(watch)
+        testbed.skip(minutes=1)
+        watch.deploys.save(queued(NEW).model_copy(update={"stored_at": testbed.now}))
+        for _ in range(2):
+            await poll_all(watch)
+            testbed.skip(minutes=1)
+    assert waiting(tmp_path) == [NEW]
+
+
 async def test_a_deploy_announced_before_the_first_poll_keeps_its_own_run(tmp_path, testbed):
     with hub_says(stage(NEW)) as hub:
         watch = watch_of(hub, tmp_path, testbed)

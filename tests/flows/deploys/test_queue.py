@@ -22,7 +22,7 @@ def test_a_deploy_is_queued_once_and_waits_until_it_is_resolved(tmp_path):
     assert deploys.save(queued())
     assert not deploys.save(queued(by="poll"))
     assert deploys.list_open_deploys() == (queued(),)
-    deploys.store_outcome(queued().deploy.event, DONE)
+    deploys.store_outcome(queued().deploy, DONE)
     assert deploys.list_open_deploys() == ()
     (outcome,) = tmp_path.rglob("*.run")
     assert DeployOutcome.model_validate_json(outcome.read_bytes()) == DONE
@@ -36,6 +36,33 @@ def test_the_same_commit_of_another_target_is_another_deploy(tmp_path):
     assert deploys.has_commit("bot", COMMIT)
     assert not deploys.has_commit("bot", OTHER_COMMIT)
     assert len(deploys.list_open_deploys()) == 2
+
+
+def test_a_rollback_and_a_redeploy_of_a_known_commit_are_new_and_a_redelivery_is_not(tmp_path):
+    """GitHub gives each deployment its own id, and repeats it in a redelivery."""
+    deploys = DeployQueue(tmp_path)
+    assert deploys.save(queued(deployment="7"))
+    assert deploys.save(queued(OTHER_COMMIT, deployment="8"))
+    assert deploys.save(queued(deployment="9")), "a rollback"
+    assert deploys.save(queued(deployment="10")), "a redeploy"
+    assert not any(deploys.save(queued(deployment=number)) for number in ("7", "9", "10"))
+    waiting = [(row.deploy.event.commit, row.deploy.deployment) for row in deploys.list_open_deploys()]
+    assert sorted(waiting) == sorted([(COMMIT, "7"), (OTHER_COMMIT, "8"), (COMMIT, "9"), (COMMIT, "10")])
+    deploys.store_outcome(queued(deployment="9").deploy, DONE)
+    assert (COMMIT, "9") not in [
+        (row.deploy.event.commit, row.deploy.deployment) for row in deploys.list_open_deploys()
+    ]
+
+
+@pytest.mark.parametrize("first", ["push", "deployment"])
+def test_a_push_and_the_deployment_of_it_are_one_deploy(tmp_path, first):
+    deploys = DeployQueue(tmp_path)
+    reports = [queued(), queued(deployment="7")]
+    assert [deploys.save(row) for row in (reports if first == "push" else reports[::-1])] == [True, False]
+    assert not deploys.save(queued(deployment="7"))
+    assert deploys.save(queued(deployment="8"))
+    later = queued(OTHER_COMMIT).model_copy(update={"stored_at": NOW - timedelta(days=2)})
+    assert [deploys.save(later), deploys.save(queued(OTHER_COMMIT, deployment="9"))] == [True, True]
 
 
 def test_f28_of_many_who_come_at_once_one_keeps_it(tmp_path):
@@ -91,7 +118,15 @@ def test_the_queue_agrees_with_a_dictionary(tmp_path_factory, sent):
         assert deploys.save(one) is ((target, commit) not in wanted)
         wanted[target, commit] = wanted.get((target, commit), False) or settles
         if settles:
-            deploys.store_outcome(one.deploy.event, DONE)
+            deploys.store_outcome(one.deploy, DONE)
     waiting = {(one.deploy.event.target, one.deploy.event.commit) for one in deploys.list_open_deploys()}
     assert waiting == {name for name, done in wanted.items() if not done}
     assert deploys.has_open_deploys() is bool(waiting)
+
+
+def test_the_newest_report_is_the_one_that_came_last(tmp_path):
+    deploys = DeployQueue(tmp_path)
+    assert deploys.find_newest_commit("bot") is None
+    for commit, number in ((COMMIT, "7"), (OTHER_COMMIT, "8"), (COMMIT, "9")):
+        deploys.save(queued(commit, deployment=number))
+        assert deploys.find_newest_commit("bot") == commit

@@ -67,12 +67,13 @@ async def test_the_run_gets_only_the_parameters_it_needs(prefect, tmp_path):
     assert run.parameters == {"request": asked}
     assert run.name == f"bot {COMMIT[:12]}"
     assert set(run.tags) == {"deploy", "target:bot", "reported-by:github", "pull-request:acme/helpdesk#12"}
-    assert run.idempotency_key == build_run_key(reported().event)
+    assert run.idempotency_key == build_run_key(reported())
     assert run.state_name == "Scheduled"
 
 
 def test_no_two_deploys_share_a_key():
-    assert build_run_key(reported("b:c", target="a").event) != build_run_key(reported("c", target="a:b").event)
+    assert len({build_run_key(reported(deployment=number)) for number in (None, "7", "8")}) == 3
+    assert build_run_key(reported("b:c", target="a")) != build_run_key(reported("c", target="a:b"))
 
 
 async def test_all_that_waits_gets_its_run_and_the_warehouse_hears_of_it(prefect, tmp_path):
