@@ -13,6 +13,15 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def read_scheduled_time() -> datetime:
+    """Return when this run was due, by the clock of Prefect's server; the time now if it is of no deployment."""
+    from prefect.runtime import deployment, flow_run  # reads its settings at import: the server must be known
+
+    if not deployment.id:
+        return utc_now()
+    return datetime.fromtimestamp(flow_run.scheduled_start_time.timestamp(), UTC)  # no subclass of datetime
+
+
 def read_uptime() -> tuple[str, float] | None:
     """Return the boot id of this machine and the seconds since boot, suspended or not; ``None`` if unknown."""
     try:

@@ -10,17 +10,33 @@ paths only: secrets are in the workers' environment, or named in the pool's own 
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
 import sys
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Final
 
 import typer
 import yaml
 
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
-from flows.server.schedules import TAG, Cron, Every, PlannedDeployment, plan_deployments
+from flows.runtime.secrets import get_environment
+from flows.server.schedules import (
+    NOT_PAUSED,
+    SCHEDULE_SLUG,
+    TAG,
+    Cron,
+    Every,
+    Pause,
+    PlannedDeployment,
+    plan_deployments,
+)
 from flows.terminal import write_data, write_text
 from monitors.config.file import Config, load_config
+from monitors.errors import ConfigError
 
 POOL: Final = "lookout"
 FOLDER: Final = Path(__file__).parent
@@ -44,15 +60,73 @@ def prefect_yaml_command(
     at: Annotated[
         Path | None, typer.Option(help="path of that file on the workers; default: the same path as here")
     ] = None,
-    pool: Annotated[str, typer.Option(help="the work pool whose workers execute the runs")] = POOL,
-    image: Annotated[str | None, typer.Option(help="the container image of the pool")] = None,
+    pool: Annotated[str, typer.Option(help="the work pool whose workers do the runs")] = POOL,
+    image: Annotated[str | None, typer.Option(help="the image of a pool of containers")] = None,
+    deploy: Annotated[
+        bool,
+        typer.Option(
+            "--deploy",
+            help="deploy it at Prefect: what left the configuration is removed, what you paused stays so",
+        ),
+    ] = False,
 ) -> None:
     """Print a prefect.yaml with every deployment and schedule, for workers of a work pool."""
-    write_data(format_prefect_yaml(load_config(config), at or config.resolve(), pool=pool, image=image))
+    loaded, config_path = load_config(config), at or config.resolve()
+    if deploy:
+        _deploy(loaded, config_path, pool=pool, image=image)
+    else:
+        write_data(format_prefect_yaml(loaded, config_path, pool=pool, image=image))
 
 
-def format_prefect_yaml(config: Config, config_path: Path, *, pool: str = POOL, image: str | None = None) -> str:
-    """Format the file for workers that read ``config_path`` (absolute); ``image`` is for pools of containers."""
+def _deploy(config: Config, config_path: Path, *, pool: str, image: str | None) -> None:
+    """Let Prefect's own command deploy the file. Raises `ConfigError` with its last line if it fails."""
+    from flows.runtime.run import connect_to_prefect
+
+    connect_to_prefect(config)
+    from prefect.client.orchestration import get_client  # it reads its settings at import, so after connecting
+
+    from flows.server.registered import read_pauses, remove_unplanned
+
+    async def read() -> Mapping[str, Pause]:
+        async with get_client() as client:
+            return await read_pauses(client)
+
+    async def remove() -> Sequence[str]:
+        async with get_client() as client:
+            return await remove_unplanned(
+                client, plan_deployments(config, config_path, config.schedules), config_path
+            )
+
+    pauses = asyncio.run(read())
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "prefect.yaml"
+        file.write_text(
+            format_prefect_yaml(config, config_path, pool=pool, image=image, pauses=pauses), encoding="utf-8"
+        )
+        command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", file.name]
+        done = subprocess.run(  # noqa: S603 - our own interpreter
+            command, cwd=folder, env=get_environment(), capture_output=True, text=True, check=False
+        )
+    if done.returncode:
+        raise ConfigError(f"prefect deploy ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
+    for name, pause in pauses.items():
+        write_text(f"{name} stays paused, as since {pause.since:%Y-%m-%d %H:%M} UTC\n")
+    for name in asyncio.run(remove()):
+        write_text(f"{name} has left the configuration, and was removed at Prefect\n")
+
+
+def format_prefect_yaml(
+    config: Config,
+    config_path: Path,
+    *,
+    pool: str = POOL,
+    image: str | None = None,
+    pauses: Mapping[str, Pause] = MappingProxyType({}),
+) -> str:
+    """Format the file for workers that read ``config_path`` (absolute); ``image`` is for pools of containers.
+
+    ``pauses`` are `read_pauses`.
+    """
     work_pool: dict[str, Any] = {"name": pool}
     if image is not None:
         work_pool["job_variables"] = {"image": image}
@@ -60,7 +134,10 @@ def format_prefect_yaml(config: Config, config_path: Path, *, pool: str = POOL, 
     content = {
         "name": "lookout",
         "pull": _PULL,
-        "deployments": [_build_deployment(deployment, work_pool) for deployment in planned],
+        "deployments": [
+            _build_deployment(deployment, work_pool, pauses.get(deployment.name, NOT_PAUSED))
+            for deployment in planned
+        ],
     }
     body = yaml.dump(content, Dumper=_NoAliasDumper, sort_keys=False, allow_unicode=True, width=110)
     return _HEAD.format(pool=pool) + body
@@ -74,25 +151,28 @@ class _NoAliasDumper(yaml.SafeDumper):
         return True
 
 
-def _build_deployment(planned: PlannedDeployment, work_pool: dict[str, Any]) -> dict[str, Any]:
-    limit = {"concurrency_limit": {"limit": 1, "collision_strategy": "CANCEL_NEW"}}
+def _build_deployment(planned: PlannedDeployment, work_pool: dict[str, Any], pause: Pause) -> dict[str, Any]:
+    is_poll = isinstance(planned.when, Every)  # the next poll comes within a minute
+    limit = {"limit": 1, "collision_strategy": "CANCEL_NEW" if is_poll else "ENQUEUE"}
     return {
         "name": planned.name,
         "entrypoint": f"{planned.module}.{planned.function}",
-        "tags": [TAG, *planned.tags],
-        "schedules": _build_schedules(planned.when),
-        **(limit if isinstance(planned.when, Every) else {}),  # the next poll comes within a minute
+        "tags": [TAG, *planned.tags, *pause.tags],
+        "schedules": _build_schedules(planned.when, pause),
+        **({"paused": True} if pause.is_paused else {}),
+        **({"concurrency_limit": limit} if is_poll or planned.limit is not None else {}),
         "parameters": dict(planned.parameters),
         "work_pool": work_pool,
     }
 
 
-def _build_schedules(when: Cron | Every | None) -> list[dict[str, Any]]:
+def _build_schedules(when: Cron | Every | None, pause: Pause) -> list[dict[str, Any]]:
+    own = {"slug": SCHEDULE_SLUG, **({} if pause.is_schedule_active else {"active": False})}
     match when:
         case Cron():
-            return [{"cron": when.line, "timezone": when.time_zone}]
+            return [{"cron": when.line, "timezone": when.time_zone, **own}]
         case Every():
-            return [{"interval": when.seconds}]
+            return [{"interval": when.seconds, **own}]
         case None:
             return []
 

@@ -225,7 +225,7 @@ def _has_runner_for_all(site: Site, states_by_name: Mapping[str, ScheduleState] 
         if states_by_name is not None
         else [None]
     )
-    return all(state is not None and not state.paused for state in states)
+    return all(state is not None for state in states)
 
 
 def _is_in_start_period(installation: Holder, now: datetime) -> bool:
@@ -237,15 +237,14 @@ def _build_schedule_line(
     planned: PlannedDeployment, state: ScheduleState | None, now: datetime, *, is_up: bool
 ) -> HealthLine:
     label = f"schedule {planned.name}"
-    if (state is None or state.paused) and is_up:
-        text = (
-            "not run yet: `lookout up` is running, but without its runner, or only for deploys; for the cause, "
-            "see its log."
-        )
+    if state is not None and state.paused:
+        text, to_do = "paused at Prefect, so that it never runs by itself,", "This resumes it:"
+        return HealthLine(what=label, ok=False, text=text, at=state.paused_since, to_do=to_do, command=state.resume)
+    if state is None and is_up:
+        text = "not run yet: `lookout up` runs, but not its runner, or only deploys; its log says why."
         return HealthLine(what=label, ok=False, text=text)
-    if state is None or state.paused:
-        text = "nobody runs it." if state is None else "paused: it does not run."
-        return HealthLine(what=label, ok=False, text=text, to_do="This does:", command="lookout up")
+    if state is None:
+        return HealthLine(what=label, ok=False, text="nobody runs it.", to_do="This does:", command="lookout up")
     late = state.next_at is not None and now - state.next_at > MAX_SCHEDULE_DELAY
     text = f"last run {state.ended.lower()}" if state.last_at else "never ran yet"
     if late:

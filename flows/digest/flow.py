@@ -11,7 +11,7 @@ import asyncio
 import base64
 import hashlib
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -23,16 +23,21 @@ from prefect.states import Completed
 from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_other_faults
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
-from flows.artifacts import build_report_page
-from flows.data_folder import get_runs_folder
+from flows.clock import read_scheduled_time, utc_now
+from flows.data_folder import get_prefect_home, get_runs_folder
 from flows.drill.course import MISSING_DRILL_FAULT
 from flows.drill.standing import DrillState, build_standing
 from flows.nightly.context import compute_previous_due_at
 from flows.nightly.format import format_questions, format_rate_text, format_reports
 from flows.repeatability.format import format_for_digest
+from flows.runtime.secrets import get_environment
 from flows.runtime.slack import build_notifier_without_run
+from flows.server.missed_runs import list_skipped_runs, skip_missed_run
+from flows.server.schedule_state import ScheduleState, find_api_url, load_schedule_states
+from flows.server.schedules import plan_deployments
 from monitors.alerts.digest import Digest, DigestFigure
 from monitors.alerts.redact import redact
+from monitors.alerts.sender import ARRIVED_BEFORE
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.traffic_census import CENSUS_WORDS, format_rate
 from monitors.alerts.wording import FAILURE_TITLES
@@ -85,12 +90,22 @@ def select_digest_target(config: Config, target: str) -> DigestTarget:
 
 
 def build_digest(
-    store: Store, target: str, setup: DigestTarget, *, now: datetime, run_id: str, runs: Path
+    store: Store,
+    target: str,
+    setup: DigestTarget,
+    *,
+    now: datetime,
+    due_at: datetime,
+    run_id: str,
+    runs: Path,
+    skipped_runs: Sequence[tuple[str, datetime]] = (),
+    paused: Sequence[ScheduleState] = (),
 ) -> Digest:
     """Build the digest of ``target`` at ``now``, over the last day.
 
-    ``runs`` is the folder of the run folders. The id depends on target and day only, so that a repeated digest is
-    the same message. Raises `WarehouseError`.
+    ``runs`` is the folder of the run folders. The id depends on the target and on when the digest was due, so that
+    a repeated digest is the same message on each machine. ``skipped_runs`` are `list_skipped_runs`, and ``paused``
+    the schedules that a person paused. Raises `WarehouseError`.
     """
     runs_of_day = list_runs_since(store, target, now - DAY - OVERLAP)
     waiting = count_alerts_to_send(store, target)
@@ -102,12 +117,14 @@ def build_digest(
     newest = next(iter(list_recent_nightly_reports(store, target, 1)), None) if setup.traffic is not None else None
     graded = str(newest.run_id) if newest is not None else run_id
     return Digest(
-        id=build_digest_id(target, now),
+        id=build_digest_id(target, due_at),
         target=target,
         run_id=runs_of_day[0].run_id if runs_of_day else graded,
         made_at=now,
         figures=(
             *_build_run_figures(runs_of_day, expected=expected),
+            *_build_skipped_figures(skipped_runs),
+            *_build_paused_figures(paused),
             *_build_nightly_figures(newest, setup.traffic, now),
             *_build_repeatability_figures(find_last_session(store, target), now),
             *_build_monitor_figures(all_incidents, setup.alerts),
@@ -124,9 +141,9 @@ def build_digest(
     )
 
 
-def build_digest_id(target: str, now: datetime) -> str:
-    """Build the visible id of a target's digest of one day."""
-    digest = hashlib.sha256(f"digest/{target}/{now:%Y-%m-%d}".encode()).digest()
+def build_digest_id(target: str, due_at: datetime) -> str:
+    """Build the visible id of a target's digest that was due at ``due_at``."""
+    digest = hashlib.sha256(f"digest/{target}/{due_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}".encode()).digest()
     return f"LK-{base64.b32encode(digest).decode('ascii')[:8]}"
 
 
@@ -152,6 +169,26 @@ def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[D
         "cost": f"${cost:.2f}" if cost else "",
     }
     return tuple(DigestFigure(label=label, value=value) for label, value in figures.items() if value)
+
+
+def _build_skipped_figures(skipped_runs: Sequence[tuple[str, datetime]]) -> Iterator[DigestFigure]:
+    """Yield what was not run after an outage because a newer run stands for it."""
+    due_times: dict[str, list[datetime]] = {}
+    for name, due_at in skipped_runs:
+        due_times.setdefault(name, []).append(due_at.astimezone(UTC))
+    parts = [
+        f"{name} of {times[0]:%Y-%m-%d %H:%M} UTC" + (f" and {len(times) - 1} more" if len(times) > 1 else "")
+        for name, times in due_times.items()
+    ]
+    if parts:
+        yield DigestFigure(label="missed and not run", value=redact("; ".join(parts)))
+
+
+def _build_paused_figures(paused: Sequence[ScheduleState]) -> Iterator[DigestFigure]:
+    for state in paused:
+        since = f"{state.paused_since:%Y-%m-%d %H:%M} UTC" if state.paused_since else "an unknown time"
+        text = f"{state.name} since {since}, at Prefect. `lookout doctor` shows the command that resumes it"
+        yield DigestFigure(label="paused", value=redact(text))
 
 
 def _format_score(value: float | None) -> str:
@@ -276,14 +313,18 @@ LOAD_WAIT_S = 60.0
 
 
 @flow(name="digest", description=__doc__)
-async def digest(config_path: Path, target: str | None = None) -> State[tuple[str, ...]]:
+async def digest(config_path: Path, target: str | None = None) -> State[tuple[str, ...]] | State[None]:
     """Send the digest of ``target``, or of every target of the configuration; the state's data are their ids.
 
-    Raises `ConfigError` before anything is sent.
+    Each start by the schedule or by a person is one digest. Raises `ConfigError` before anything is sent.
     """
     config = await asyncio.to_thread(load_config, config_path)
+    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    if skipped is not None:
+        return skipped
     names = [target] if target is not None else list(config.targets)
-    sent: list[str] = []
+    due_at = read_scheduled_time()
+    receipts: list[Receipt] = []
     for name in names:
         config.target(name)
         notifier = await asyncio.to_thread(build_notifier_without_run, config, name, Capability.DIGEST)
@@ -294,15 +335,30 @@ async def digest(config_path: Path, target: str | None = None) -> State[tuple[st
             name,
             select_digest_target(config, name),
             now=notifier.now(),
+            due_at=due_at,
             run_id=notifier.run_id,
             runs=get_runs_folder(config),
+            skipped_runs=await list_skipped_runs(name, due_at - DAY - OVERLAP),
+            paused=await asyncio.to_thread(_load_paused, config, config_path, name),
         )
         receipt = await send_digest(notifier, message)
         if loaded and receipt.status is DeliveryStatus.SENT:
             await resolve_other_faults(notifier, except_names=(), ending=SENT_AGAIN_TEXT, began_at=began_at)
-        sent.append(message.id)
+        receipts.append(receipt)
     await notify_missing_drill(config)
-    return Completed(message=f"{len(sent)} sent", data=tuple(sent))
+    repeated = sum(receipt.detail == ARRIVED_BEFORE for receipt in receipts)
+    text = f"{len(receipts) - repeated} sent" + (f", {repeated} sent before" if repeated else "")
+    return Completed(message=text, data=tuple(receipt.alert_id for receipt in receipts))
+
+
+def _load_paused(config: Config, config_path: Path, target: str) -> tuple[ScheduleState, ...]:
+    """Load the paused schedules of ``target``, and those that all targets have in common."""
+    environment = get_environment()
+    api_url = find_api_url(config.prefect.api_url, get_prefect_home(config), environment)
+    states = load_schedule_states(api_url, environment.get("PREFECT_API_AUTH_STRING", "")) if api_url else None
+    planned = plan_deployments(config, config_path, config.schedules)
+    names = {deployment.name for deployment in planned if deployment.when and deployment.is_about(target)}
+    return tuple(state for state in states or () if state.paused and state.name in names)
 
 
 async def notify_missing_drill(config: Config) -> None:

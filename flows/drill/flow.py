@@ -15,18 +15,23 @@ from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
+from flows.clock import utc_now
 from flows.drill.context import build_drill_context
 from flows.drill.course import Course, format_failure_text, format_failure_title
 from flows.runtime.secrets import get_environment
 from flows.runtime.slack import log_line
+from flows.server.missed_runs import skip_missed_run
 from monitors.config.file import load_config
 from monitors.records.self_checks import DrillReport, StationResult
 
 
 @flow(name="fire-drill", description=__doc__)
-async def fire_drill(config_path: Path, drill_id: str | None = None) -> State[DrillReport]:
+async def fire_drill(config_path: Path, drill_id: str | None = None) -> State[DrillReport] | State[None]:
     """Run one drill; the state's data is its report. Raises `ConfigError` before anything is tried."""
     config = await asyncio.to_thread(load_config, config_path)
+    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    if skipped is not None:
+        return skipped
     drill = build_drill_context(
         config, config_path, drill_id=drill_id, prefect_api=get_environment().get("PREFECT_API_URL")
     )

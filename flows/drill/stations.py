@@ -101,8 +101,8 @@ async def check_schedules(drill: DrillContext) -> str:
                 ) from None
             if registered.paused or not any(row.active for row in registered.schedules):
                 raise StationFailed(
-                    f"{deployment.full_name} is paused, so it never runs on schedule",
-                    "resume it in the Prefect UI, or restart `lookout up`",
+                    f"{deployment.full_name} is paused, so it never runs by itself",
+                    "resume it on its page in the Prefect UI, or by the command that `lookout doctor` shows",
                 )
     return f"{plural(len(timed), 'schedule')} on"
 

@@ -23,7 +23,7 @@ from prefect.states import Completed, Failed
 from flows.alerting.faults import build_fault_from_error, notify_fault
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import WAREHOUSE, notify
-from flows.clock import read_uptime
+from flows.clock import read_uptime, utc_now
 from flows.maintenance.clock_guard import build_clock_reading, check_clock
 from flows.maintenance.findings import (
     REPAIRED_BY_REBUILD,
@@ -35,6 +35,7 @@ from flows.maintenance.findings import (
 )
 from flows.runtime.secrets import load_age_key
 from flows.runtime.slack import build_notifier_without_run
+from flows.server.missed_runs import skip_missed_run
 from monitors.alerts.resolve import ResolutionScope
 from monitors.config.file import Config, load_config
 from monitors.config.sections import WarehouseSettings
@@ -60,13 +61,16 @@ Done = TypeVar("Done")
 
 
 @flow(name="load-warehouse", description=__doc__)
-async def load_warehouse(config_path: Path, wait_s: float = LOCK_TIMEOUT_S) -> State[str]:
+async def load_warehouse(config_path: Path, wait_s: float = LOCK_TIMEOUT_S) -> State[str] | State[None]:
     """Maintain the warehouse of one configuration, by its ``[warehouse]`` settings.
 
     Each stage waits up to ``wait_s`` seconds for other processes. The state is named after the health of the
     warehouse and says what was done. Raises `ConfigError` before anything is done.
     """
     config = await asyncio.to_thread(load_config, config_path)
+    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    if skipped is not None:
+        return skipped
     notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.MAINTENANCE)
     began_at = notifier.now()
     upkeep = Upkeep()

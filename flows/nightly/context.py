@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -175,12 +175,24 @@ def list_unfinished_runs(config: Config, target: str) -> tuple[datetime, ...]:
 
 
 def compute_previous_due_at(now: datetime, settings: NightlySettings) -> datetime:
-    """Compute the last time at or before ``now`` when it was ``settings.hour`` in their time zone; in UTC."""
-    here = now.astimezone(ZoneInfo(settings.time_zone))
-    ended = here.replace(hour=settings.hour, minute=0, second=0, microsecond=0)
-    if ended > here:
-        ended = (ended - timedelta(days=1)).replace(hour=settings.hour)
-    return ended.astimezone(now.tzinfo)
+    """Compute the last time at or before ``now`` when a nightly run was due; in UTC.
+
+    One is due on each day at ``settings.hour`` in their time zone, when Prefect starts it: an hour that the clock
+    change repeats counts the first time, and one that it skips as long after midnight as on other days, which is
+    the earlier of the two readings (PEP 495). The nights between due times leave out no moment.
+    """
+    zone = ZoneInfo(settings.time_zone)
+    tomorrow = now.astimezone(zone).date() + timedelta(days=1)
+    due_times = (
+        min(
+            datetime.combine(tomorrow - timedelta(days=days), time(settings.hour), zone)
+            .replace(fold=fold)
+            .astimezone(UTC)
+            for fold in (0, 1)
+        )
+        for days in range(4)
+    )
+    return next(due_at for due_at in due_times if due_at <= now)
 
 
 def _load_pseudonym_key(settings: NightlySettings) -> bytes:

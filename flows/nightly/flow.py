@@ -22,12 +22,12 @@ from prefect.states import Completed
 
 from flows.alerting.faults import build_fault_from_error, notify_fault
 from flows.alerting.watchdog import redact_errors
-from flows.artifacts import build_report_page, find_site_address, publish_report
-from flows.clock import utc_now
+from flows.clock import read_scheduled_time, utc_now
 from flows.nightly.context import build_nightly_context, list_targets_to_grade, list_unfinished_runs
 from flows.nightly.format import format_nightly_briefly
 from flows.nightly.run import NightlyRun
 from flows.runtime.slack import build_notifier_without_run, log_line
+from flows.server.missed_runs import skip_missed_run
 from monitors.config.file import Config, load_config
 from monitors.errors import AlreadyRuns, ConfigError
 from monitors.records.incidents import Capability
@@ -38,7 +38,7 @@ from monitors.reports.write import build_report_paths
 @flow(name="grade-traffic", description=__doc__)
 async def grade_traffic(
     config_path: Path, target: str | None = None, due_at: datetime | None = None
-) -> State[tuple[NightlyReport, ...]]:
+) -> State[tuple[NightlyReport, ...]] | State[None]:
     """Grade the last night of ``target``, or of every target with traffic; ``due_at`` selects another night.
 
     Killed nightly runs are resumed first. Raises `ConfigError` before anything is read. A failed nightly run does
@@ -46,14 +46,18 @@ async def grade_traffic(
     that another process grades.
     """
     config = await asyncio.to_thread(load_config, config_path)
+    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    if skipped is not None:
+        return skipped
     reports: list[NightlyReport] = []
     failures: list[Exception] = []
     targets = list_targets_to_grade(config, target)
+    now = read_scheduled_time()
     killed = [(name, ended) for name in targets if due_at is None for ended in list_unfinished_runs(config, name)]
     for name, ended in (*killed, *((name, due_at) for name in targets)):
         try:
             log_line(f"{name}: the night's traffic is graded")
-            reports.append(await grade_target(config, name, ended))
+            reports.append(await grade_target(config, name, ended, now))
             log_line(format_nightly_briefly(reports[-1]))
         except AlreadyRuns as error:
             failures.append(error)  # the other process reports the night
@@ -74,19 +78,10 @@ async def grade_traffic(
 
 @task(name="grade nightly run", cache_policy=NO_CACHE)
 @redact_errors
-async def grade_target(config: Config, target: str, due_at: datetime | None) -> NightlyReport:
-    """Run one nightly run of one target."""
-    context = await asyncio.to_thread(build_nightly_context, config, target, utc_now(), due_at=due_at)
-    report = await NightlyRun(context).run()
-    paths = build_report_paths(context.folder)
-    if paths.markdown.is_file():  # not for a night that was graded elsewhere, or whose report was removed by age
-        await publish_report(
-            f"night-{target}",
-            paths,
-            link=find_site_address(config, build_report_page(report.run_id)),
-            description=format_nightly_briefly(report),
-        )
-    return report
+async def grade_target(config: Config, target: str, due_at: datetime | None, now: datetime) -> NightlyReport:
+    """Run one nightly run of one target: of ``due_at``, or the last one that was due at ``now``."""
+    context = await asyncio.to_thread(build_nightly_context, config, target, now, due_at=due_at)
+    return await NightlyRun(context).run()
 
 
 def _select_state_name(reports: Sequence[NightlyReport]) -> str:

@@ -20,11 +20,13 @@ from prefect.states import Completed
 
 from flows.alerting.faults import build_fault_from_error, notify_fault, resolve_other_faults
 from flows.alerting.watchdog import redact_errors
+from flows.clock import utc_now
 from flows.repeatability.context import build_repeatability_context
 from flows.repeatability.format import format_session_briefly
 from flows.repeatability.session import RepeatabilitySession
 from flows.repeatability.targets import list_measured_targets
 from flows.runtime.slack import build_notifier_without_run, log_line
+from flows.server.missed_runs import hold_target, skip_missed_run
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError
 from monitors.records.incidents import Capability
@@ -36,13 +38,16 @@ ASKED_AGAIN_TEXT: Final = "Lookout could ask cases twice again."
 @flow(name="measure-repeatability", description=__doc__)
 async def measure_repeatability(
     config_path: Path, target: str | None = None, cases: int | None = None
-) -> State[tuple[RepeatabilityRun, ...]]:
+) -> State[tuple[RepeatabilityRun, ...]] | State[None]:
     """Ask ``cases`` cases (default: as configured) of ``target``, or of every target, twice.
 
     Raises `ConfigError` before anything is asked. A target that cannot be asked does not stop the others; the first
     failure of the monitor is raised once all are done.
     """
     config = await asyncio.to_thread(load_config, config_path)
+    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    if skipped is not None:
+        return skipped
     sessions: list[RepeatabilityRun] = []
     failures: list[Exception] = []
     for name in list_measured_targets(config, target):
@@ -72,7 +77,8 @@ async def measure_repeatability(
 async def ask_target_twice(config: Config, target: str, cases: int | None) -> RepeatabilityRun:
     """Run one session of one target."""
     context = await asyncio.to_thread(build_repeatability_context, config, target)
-    return await RepeatabilitySession(context).run(cases)
+    async with hold_target(target, log_line):
+        return await RepeatabilitySession(context).run(cases)
 
 
 def _select_state_name(sessions: Sequence[RepeatabilityRun]) -> str:

@@ -24,6 +24,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
@@ -43,7 +45,17 @@ from prefect.types import SecretDict
 from prefect.types.entrypoint import EntrypointType
 
 from flows.runtime.slack import SlackEndpoint
-from flows.server.schedules import DRILL, TAG, Cron, Every, PlannedDeployment
+from flows.server.registered import read_pauses, remove_unplanned
+from flows.server.schedules import (
+    DRILL,
+    NOT_PAUSED,
+    SCHEDULE_SLUG,
+    TAG,
+    Cron,
+    Every,
+    Pause,
+    PlannedDeployment,
+)
 from monitors.records.base import Record
 from monitors.reports.format import format_zoned_moment
 
@@ -296,17 +308,24 @@ MAX_LONG_RUNS: Final = 4
 """In addition to the jobs that run every minute. A verification takes about half a gigabyte for its browser."""
 
 
-async def build_runner_deployment(planned: PlannedDeployment) -> RunnerDeployment:
-    """Build Prefect's deployment object. Prefect finds the flow by its module: a flow object would be pickled."""
+async def build_runner_deployment(planned: PlannedDeployment, pause: Pause = NOT_PAUSED) -> RunnerDeployment:
+    """Build Prefect's deployment object. Prefect finds the flow by its module: a flow object would be pickled.
+
+    ``pause`` is what a person paused of it, which stays so.
+    """
     flow: Flow[..., Any] = getattr(importlib.import_module(planned.module), planned.function)
     if flow.name != planned.flow:
         raise AssertionError(f"{planned.module} holds the flow {flow.name!r}, not {planned.flow!r}")
     return await flow.ato_deployment(
         name=planned.name,
-        schedule=_build_schedule(planned.when),
+        schedule=_build_schedule(planned.when, is_active=pause.is_schedule_active),
+        paused=pause.is_paused,
+        concurrency_limit=1
+        if isinstance(planned.when, Cron)
+        else None,  # of late runs one starts, and skips the rest
         schedules=None if planned.when else [],
         parameters=dict(planned.parameters),
-        tags=[TAG, *planned.tags],
+        tags=[TAG, *planned.tags, *pause.tags],
         description=flow.description,
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
@@ -331,33 +350,46 @@ async def serve_all(
     endpoint: SlackEndpoint | None,
     now: Callable[[], datetime],
     write_line: Callable[[str], None],
+    *,
+    config_path: Path | None = None,
 ) -> None:
-    """Register all deployments, then execute due runs until SIGTERM, which pauses the schedules and ends the runs.
+    """Register all deployments, then execute due runs until SIGTERM, which ends the runs.
 
-    ``write_line`` gets a line for each: what it does, and its next run. Runs that were due while no runner was
-    alive are dropped.
+    ``write_line`` gets a line for each: what it does, and its next run. What a person paused stays paused. Runs
+    that were missed are `skip_missed_run`'s. With ``config_path``, deployments that left it are removed.
     """
-    runner = _Runner(name=TAG, limit=compute_run_limit(planned), pause_on_shutdown=True)
+    runner = _Runner(name=TAG, limit=compute_run_limit(planned), pause_on_shutdown=False)
+    async with get_client() as client:
+        pauses = await read_pauses(client)
+        gone = await remove_unplanned(client, planned, config_path) if config_path is not None else ()
     for deployment in planned:
-        await runner.aadd_deployment(await build_runner_deployment(deployment))
+        pause = pauses.get(deployment.name, NOT_PAUSED)
+        await runner.aadd_deployment(await build_runner_deployment(deployment, pause))
     await ensure_watched(planned, endpoint)
-    for line in await format_timetable(planned, now()):
+    for line in await format_timetable(planned, now(), pauses):
         write_line(line)
+    for name in gone:
+        write_line(f"{name} has left the configuration, and was removed at Prefect")
     await runner.start()
 
 
-async def format_timetable(planned: Sequence[PlannedDeployment], at: datetime) -> tuple[str, ...]:
+async def format_timetable(
+    planned: Sequence[PlannedDeployment], at: datetime, pauses: Mapping[str, Pause] = MappingProxyType({})
+) -> tuple[str, ...]:
     """Format a line for each deployment: its name, its purpose, and its next run in its schedule's time zone."""
     width = max(len(deployment.name) for deployment in planned)
     return tuple(
         [
-            f"{deployment.name:<{width}}  {deployment.purpose}  ·  {await _format_next_run(deployment, at)}"
+            f"{deployment.name:<{width}}  {deployment.purpose}  ·  "
+            f"{await _format_next_run(deployment, at, pauses.get(deployment.name, NOT_PAUSED))}"
             for deployment in planned
         ]
     )
 
 
-async def _format_next_run(planned: PlannedDeployment, at: datetime) -> str:
+async def _format_next_run(planned: PlannedDeployment, at: datetime, pause: Pause) -> str:
+    if pause.since is not None:
+        return f"paused at Prefect since {pause.since:%Y-%m-%d %H:%M} UTC"
     match planned.when:
         case Cron() as when:
             schedule = CronSchedule(cron=when.line, timezone=when.time_zone)  # as the server reckons it
@@ -386,11 +418,11 @@ class _Runner(Runner):
         sys.exit(0)
 
 
-def _build_schedule(when: Cron | Every | None) -> Schedule | None:
+def _build_schedule(when: Cron | Every | None, *, is_active: bool) -> Schedule | None:
     match when:
         case Cron():
-            return PrefectCron(when.line, timezone=when.time_zone)
+            return PrefectCron(when.line, timezone=when.time_zone, active=is_active, slug=SCHEDULE_SLUG)
         case Every():
-            return Interval(when.seconds)
+            return Interval(when.seconds, active=is_active, slug=SCHEDULE_SLUG)
         case None:
             return None

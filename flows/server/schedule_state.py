@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from flows.server.prefect_server import find_server_process
-from flows.server.schedules import TAG
+from flows.server.schedules import PAUSED_TAG, TAG
 from monitors.records.base import Record, UtcTime
 
 TIMEOUT_S: Final = 5.0
@@ -22,10 +22,15 @@ _ROWS: Final = TypeAdapter(list[dict[str, Any]])
 
 
 class ScheduleState(Record):
-    """One of our deployments at Prefect. ``ended`` is how its last run ended, in Prefect's words, such as Pass."""
+    """One of our deployments at Prefect. ``ended`` is how its last run ended, in Prefect's words, such as Pass.
+
+    A person paused it at ``paused_since``, and the command ``resume`` ends that.
+    """
 
     name: str
     paused: bool
+    paused_since: UtcTime | None = None
+    resume: str = ""
     next_at: UtcTime | None = None
     last_at: UtcTime | None = None
     ended: str = ""
@@ -48,19 +53,19 @@ def load_schedule_states(api_url: str, auth: str = "") -> tuple[ScheduleState, .
             auth=(name, password) if auth else None,
             trust_env=not api_url.startswith("http://127.0.0.1"),
         ) as client:
-            return _read_states(client)
+            return _read_states(client, api_url)
     except (httpx.HTTPError, ValueError, KeyError, ValidationError):
         return None
 
 
-def _read_states(client: httpx.Client) -> tuple[ScheduleState, ...]:
+def _read_states(client: httpx.Client, api_url: str) -> tuple[ScheduleState, ...]:
     deployments = _query(client, "deployments", {"deployments": {"tags": {"any_": [TAG]}}})
     ids = {"deployments": {"id": {"any_": [deployment["id"] for deployment in deployments]}}}
     waiting = _query(client, "flow_runs", ids | _build_run_filter("NEXT_SCHEDULED_START_TIME_ASC", ("SCHEDULED",)))
     ended = _query(client, "flow_runs", ids | _build_run_filter("END_TIME_DESC", ENDED_STATES))
     coming, last = _index_first_runs(waiting), _index_first_runs(ended)
     return tuple(
-        _build_state(deployment, coming.get(deployment["id"]), last.get(deployment["id"]))
+        _build_state(deployment, coming.get(deployment["id"]), last.get(deployment["id"]), api_url)
         for deployment in deployments
     )
 
@@ -83,16 +88,37 @@ def _index_first_runs(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any
 
 
 def _build_state(
-    deployment: Mapping[str, Any], coming: Mapping[str, Any] | None, last: Mapping[str, Any] | None
+    deployment: Mapping[str, Any], coming: Mapping[str, Any] | None, last: Mapping[str, Any] | None, api_url: str
 ) -> ScheduleState:
+    inactive = [schedule for schedule in deployment.get("schedules", ()) if not schedule["active"]]
+    is_paused = bool(deployment.get("paused"))
     return ScheduleState(
         name=deployment["name"],
-        paused=bool(deployment.get("paused")),
+        paused=is_paused or bool(inactive),
+        paused_since=_find_pause_time(deployment, inactive) if is_paused or inactive else None,
+        resume=" && ".join(_list_resume_commands(deployment, inactive, api_url)),
         next_at=_parse_time(coming, "next_scheduled_start_time"),
         last_at=_parse_time(last, "end_time"),
         ended=str(last["state_name"]) if last else "",
         broke=last is not None and last["state_type"] != "COMPLETED",
     )
+
+
+def _find_pause_time(deployment: Mapping[str, Any], inactive: Sequence[Mapping[str, Any]]) -> UtcTime:
+    """Return when a person paused it: the time that `registered.Pause` noted, or else of its last change."""
+    noted = [tag.removeprefix(PAUSED_TAG) for tag in deployment["tags"] if tag.startswith(PAUSED_TAG)]
+    return _TIME.validate_python(noted[0] if noted else max(row["updated"] for row in (deployment, *inactive)))
+
+
+def _list_resume_commands(
+    deployment: Mapping[str, Any], inactive: Sequence[Mapping[str, Any]], api_url: str
+) -> Iterator[str]:
+    """Yield the commands of Prefect that resume the deployment and its schedules."""
+    call, place = f"PREFECT_API_URL={api_url} prefect api", f"/deployments/{deployment['id']}"
+    if deployment.get("paused"):
+        yield f"{call} POST {place}/resume_deployment"
+    for schedule in inactive:
+        yield f"{call} PATCH {place}/schedules/{schedule['id']} --data '{{\"active\": true}}'"
 
 
 def _parse_time(run: Mapping[str, Any] | None, field: str) -> UtcTime | None:

@@ -14,7 +14,7 @@ Prefect shows parameters to everybody who can open its UI: they hold names and p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +22,7 @@ from flows.deploys.github_deployments import select_polled_triggers
 from flows.repeatability.targets import list_measured_targets
 from monitors.config.file import Config
 from monitors.config.sections import ScheduleSettings, is_daily
-from monitors.records.base import Record
+from monitors.records.base import Record, UtcTime
 
 EVERY_MINUTE_S: Final = 60.0
 FOLLOW_EVERY_S: Final = 25.0
@@ -41,6 +41,9 @@ VERIFY: Final = "verify-deploy"
 DRILL: Final = "fire-drill"
 TAG: Final = "lookout"
 """The tag of our deployments, since a shared server has others."""
+SCHEDULE_SLUG: Final = "lookout"
+"""The name of a deployment's one schedule at Prefect: by it Prefect and Lookout know it again."""
+PAUSED_TAG: Final = "paused-since:"
 UTC_ZONE: Final = "UTC"
 
 
@@ -55,6 +58,22 @@ class Every(Record):
     """Repeatedly, every ``seconds`` seconds."""
 
     seconds: float
+
+
+class Pause(Record):
+    """What a person paused at Prefect: the deployment, its schedule or both; ``since`` then."""
+
+    is_paused: bool = False
+    is_schedule_active: bool = True
+    since: UtcTime | None = None
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The tag that keeps the time, which registering the deployment again would overwrite."""
+        return (f"{PAUSED_TAG}{self.since:%Y-%m-%dT%H:%M:%SZ}",) if self.since is not None else ()
+
+
+NOT_PAUSED: Final = Pause()
 
 
 _MODULES = {
@@ -114,6 +133,16 @@ class PlannedDeployment(Record):
         return self.flow.replace("-", "_")
 
     @property
+    def limit(self) -> int | None:
+        """How many of its runs may be under way: of late runs about a target one starts, and skips the rest."""
+        is_of_target = any(tag.startswith("target:") for tag in self.tags)
+        return 1 if is_of_target and isinstance(self.when, Cron) else None
+
+    def is_about(self, target: str) -> bool:
+        """Whether it works for ``target``, alone or with all others."""
+        return is_about(self.tags, target)
+
+    @property
     def purpose(self) -> str:
         """What the deployment does: whether it asks the bot, and whether it may alert."""
         request = self.parameters.get("request", self.parameters)
@@ -123,6 +152,11 @@ class PlannedDeployment(Record):
     def full_name(self) -> str:
         """The name in the form ``flow/name``, as in Prefect and ``deploys.deployment``."""
         return f"{self.flow}/{self.name}"
+
+
+def is_about(tags: Collection[str], target: str) -> bool:
+    """Whether a deployment with these tags works for ``target``, alone or with all others."""
+    return f"target:{target}" in tags or not any(tag.startswith("target:") for tag in tags)
 
 
 def plan_deployments(

@@ -65,7 +65,9 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
     write_note(
         f"{plural(len(planned), 'deployment')}: {', '.join(deployment.full_name for deployment in planned)}\n"
     )
-    asyncio.run(serve_all(planned, build_slack_endpoint(config, get_environment()), utc_now, log_line))
+    endpoint = build_slack_endpoint(config, get_environment())
+    own_path = None if only_deploys else config_path
+    asyncio.run(serve_all(planned, endpoint, utc_now, log_line, config_path=own_path))
 
 
 async def _send_alerts_again_at_start(config: Config) -> None:

@@ -20,25 +20,21 @@ from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State
 from prefect.runtime import deployment
-from prefect.states import Completed
+from prefect.states import Cancelled, Completed
 
 from flows.alerting.edits import finish_first_alerts
 from flows.alerting.faults import build_fault_from_error
 from flows.alerting.pipeline import notify
 from flows.alerting.run_summary import build_run_summary, format_alert_recheck
 from flows.alerting.watchdog import redact_errors, run_under_watchdog
-from flows.artifacts import build_report_page, find_site_address
+from flows.clock import utc_now
 from flows.deploys.pull_requests import list_pull_requests, post_results, report_status_to_pull_requests
+from flows.deploys.queue import DeployQueue
 from flows.goldset.mutation_testing import compute_severe_mutation_score
-from flows.runtime.run import stop_process
+from flows.runtime.run import load_request_config, stop_process
 from flows.runtime.slack import build_recorded_heartbeat, log_line
-from flows.verify.alerts import (
-    build_resolution_scope,
-    describe_notifications,
-    find_cases_outside_suite,
-    format_flaky_notes,
-    observe_run,
-)
+from flows.server.missed_runs import hold_target, skip_missed_run
+from flows.verify.alerts import build_resolution_scope, describe_notifications, format_flaky_notes, observe_run
 from flows.verify.asking import ask_in_time, prepare_run
 from flows.verify.experiments import ExperimentWriter, open_experiment
 from flows.verify.progress import NO_LISTENER, RunLog
@@ -49,13 +45,15 @@ from flows.verify.run_state import LiveRun, find_baseline, find_judge_change
 from flows.verify.snapshot import build_run_snapshot, find_last_pass, is_report_of_changes_useful
 from monitors.alerts.liveness import choose_final_beat
 from monitors.alerts.redact import build_redactor, redact
-from monitors.alerts.resolve import LEFT_SUITE
+from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError, WarehouseBusy, WarehouseDamaged, WarehouseError
 from monitors.explain.run_attributes import find_run_causes
 from monitors.explain.what_changed import find_run_changes
 from monitors.gate.evaluate import evaluate
-from monitors.records.incidents import Incident, Link, NotifyReason
+from monitors.probes.readiness import has_source_of_commit
+from monitors.records.incidents import Incident, Link
 from monitors.records.runs import RunReport, format_uncovered
+from monitors.records.targets import is_same_commit
 from monitors.reports.write import ReportPaths, write_reports
 from warehouse.database.rebuild import rebuild_database
 from warehouse.journal.rows import RunRow
@@ -66,13 +64,35 @@ LOAD_WAIT_S = 30.0
 
 
 @flow(name=NAME, description=__doc__)
-async def verify_deploy(request: VerifyRequest) -> State[RunReport]:
+async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None]:
     """Verify one target; return a state that is named after the verdict, with the report as its data.
+
+    A scheduled run that was missed, and that a newer one stands for, ends as Skipped. The run of a deploy ends as
+    Superseded if another commit was reported before it could ask, and the page does not say which one it serves.
 
     Raises `ConfigError` before anything is asked. A stopped run has stored its answers, and the next run with the
     same target, suite and commit resumes it.
     """
-    return await _run_verification(request, None)
+    config = await asyncio.to_thread(load_request_config, request)
+    skipped = await skip_missed_run(config.schedules.missed, utc_now())
+    if skipped is not None:
+        return skipped
+    async with hold_target(request.target, log_line):
+        newer = await asyncio.to_thread(find_newer_commit, config, request)
+        if newer is not None:
+            return Cancelled(name="Superseded", message=f"{request.commit} was followed by {newer}: not asked")
+        return await _run_verification(request, None)
+
+
+def find_newer_commit(config: Config, request: VerifyRequest) -> str | None:
+    """Return the commit that was reported after that of ``request``, if the page cannot say which one it serves."""
+    configured = config.target(request.target)
+    if request.commit is None or not deployment.id:
+        return None
+    if has_source_of_commit(build_target_record(request.target, configured), configured.probe.readiness):
+        return None
+    newest = DeployQueue(config.data_folder).find_newest_commit(request.target)
+    return newest if newest is not None and not is_same_commit(newest, request.commit) else None
 
 
 def build_flow_for_run(run: LiveRun) -> Callable[[VerifyRequest], Awaitable[State[RunReport]]]:

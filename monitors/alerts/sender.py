@@ -61,6 +61,8 @@ def choose_channel(alert: Alert, settings: AlertSettings) -> str | None:
 
 REFUSED_PREFIX: Final = "refused by "
 """Prefix of a receipt's detail if an earlier channel refused the message."""
+ARRIVED_BEFORE: Final = "found: an earlier try had arrived"
+"""The detail of a receipt for a message that was not posted again, because it was in the channel already."""
 
 
 class DeliveryPath(NamedTuple):

@@ -66,6 +66,14 @@ def is_daily(cron: str) -> bool:
     return cron.split()[2:] == _EVERY_DAY
 
 
+class MissedRuns(StrEnum):
+    """Which of the scheduled runs that were missed, while no worker ran, are run afterwards."""
+
+    NEWEST = "newest"
+    SKIP = "skip"
+    ALL = "all"
+
+
 class ScheduleSettings(BaseModel):
     """The ``[schedules]`` table of ``lookout.toml``. Each target's traffic has its own hour."""
 
@@ -90,6 +98,11 @@ class ScheduleSettings(BaseModel):
         default="0 7 * * *",
         description='time of the digest, one message for each target, also without faults, as a cron line; "" for '
         "never",
+    )
+    missed: MissedRuns = Field(
+        default=MissedRuns.NEWEST,
+        description="which scheduled runs are run of those that were missed while no worker ran: newest (one of "
+        "each deployment), skip (none that is more than an hour late) or all",
     )
     time_zone: str | None = Field(
         default=None,

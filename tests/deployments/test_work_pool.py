@@ -124,19 +124,29 @@ def taken(log):
 @pytest.mark.whole_only
 def test_two_workers_share_the_runs_and_each_is_done_once(prefect_environment, lookout, tmp_path, api, pool):
     few_cases(tmp_path, severe=1, others=1)
-    (tmp_path / "lookout.toml").write_text(
-        'data_folder = "data"\n[targets.bot]\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n', encoding="utf-8"
-    )
+    targets = [f'[targets.{name}]\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n' for name in ("bot", "old")]
+    configuration = tmp_path / "lookout.toml"
+    configuration.write_text('data_folder = "data"\n' + "".join(targets), encoding="utf-8")
     made = lookout("prefect-yaml", "--pool", pool, cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     (tmp_path / "prefect.yaml").write_text(made.stdout, encoding="utf-8")
     prefect(prefect_environment, tmp_path, "work-pool", "create", pool, "--type", "process")
     prefect(prefect_environment, tmp_path, "deploy", "--all")
+    first = {row["name"]: row for row in deployed(api, pool)}
+    api.post(f"deployments/{first['digest']['id']}/pause_deployment")
+    schedule = first["fire-drill"]["schedules"][0]["id"]
+    api.patch(f"deployments/{first['fire-drill']['id']}/schedules/{schedule}", json={"active": False})
+    configuration.write_text('data_folder = "data"\n' + targets[0], encoding="utf-8")
+    again = lookout("prefect-yaml", "--pool", pool, "--deploy", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert sum("has left the configuration" in line for line in again.stdout.splitlines()) == 2
 
     names = {one["name"]: one for one in deployed(api, pool)}
     assert set(names) == {
         *("verify-deploy", "scheduled-verify-bot", "repeatability-bot", "load-warehouse", "digest", "fire-drill")
     }
+    assert {name for name, row in names.items() if row["paused"]} == {"digest"}
+    assert [row["active"] for row in names["fire-drill"]["schedules"]] == [False]
     assert [step for one in names.values() for step in one["pull_steps"]] == [
         {"prefect.deployments.steps.set_working_directory": {"directory": "/"}}
     ] * len(names)

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,11 @@ def stable_report(report: NightlyReport) -> str:
 
 def talk(number: int, *replies: str, hours: float = 2.0, **changes: Any) -> str:
     """A line of the log: a conversation that ended so many hours before the first night did."""
-    ended = NIGHT - timedelta(hours=hours) + timedelta(seconds=number)
+    return talk_at(number, NIGHT - timedelta(hours=hours) + timedelta(seconds=number), *replies, **changes)
+
+
+def talk_at(number: int, ended: datetime, *replies: str, **changes: Any) -> str:
+    """A line of the log: a conversation that ended at this time."""
     turns = [
         {"question": f"How long do I have, once more {number}?", "answer": reply}
         for reply in replies or (PLAIN_REPLY,)
@@ -79,7 +83,10 @@ class Nights:
 
     def wired(self, number: int = 0) -> NightlyContext:
         """The night that ended so many days after the first."""
-        ended = NIGHT + timedelta(days=number)
+        return self.wired_at(NIGHT + timedelta(days=number))
+
+    def wired_at(self, ended: datetime) -> NightlyContext:
+        """The night that was due at this time."""
         self.testbed.now = max(self.testbed.now, ended + timedelta(minutes=5))
         run_id = f"{ended:%Y%m%dT%H%MZ}-night-demo"
         configured = TargetConfig.model_validate(

@@ -289,10 +289,12 @@ def check_prefect(context: DoctorContext) -> list[HealthCheck]:
     url = configured or context.environment.get("PREFECT_API_URL")
     if url is None:
         local = find_running_server(context.data_folder / PREFECT_FOLDER)
-        state = "no server is configured, and no local server is running; the next run starts one"
-        if local is not None:
-            state = f"the local server runs at {local.ui_url}; `lookout down` stops it"
-        return [HealthCheck(name="Prefect", health=Health.GOOD, found=state)]
+        state = "no server is named, and no local one runs: the next run starts one"
+        if local is None:
+            return [HealthCheck(name="Prefect", health=Health.GOOD, found=state)]
+        state = f"the local one runs: {local.ui_url}; `lookout down` ends it"
+        server = HealthCheck(name="Prefect", health=Health.GOOD, found=state)
+        return [server, *_check_paused_schedules(context, local.api_url)]
     try:
         answer = httpx.get(f"{url}/health", timeout=REQUEST_S)
         answer.raise_for_status()
@@ -301,7 +303,30 @@ def check_prefect(context: DoctorContext) -> list[HealthCheck]:
         return [
             HealthCheck(name="Prefect", health=Health.BROKEN, found=f"{url}: {type(error).__name__}", to_do=to_do)
         ]
-    return [HealthCheck(name="Prefect", health=Health.GOOD, found=f"{url} answers")]
+    server = HealthCheck(name="Prefect", health=Health.GOOD, found=f"{url} answers")
+    return [server, *_check_paused_schedules(context, url)]
+
+
+def _check_paused_schedules(context: DoctorContext, api_url: str) -> list[HealthCheck]:
+    """Report each schedule of the configuration that a person paused at Prefect."""
+    from flows.server.schedule_state import load_schedule_states
+    from flows.server.schedules import plan_deployments
+
+    if context.config is None:
+        return []
+    planned = plan_deployments(context.config, context.config_path.resolve(), context.config.schedules)
+    names = {deployment.name for deployment in planned if deployment.when is not None}
+    states = load_schedule_states(api_url, context.environment.get("PREFECT_API_AUTH_STRING", "")) or ()
+    return [
+        HealthCheck(
+            name=f"schedule {state.name}",
+            health=Health.DOUBTFUL,
+            found=f"paused at Prefect since {state.paused_since:%Y-%m-%d %H:%M} UTC: it never runs by itself",
+            to_do=state.resume,
+        )
+        for state in states
+        if state.paused and state.name in names
+    ]
 
 
 def check_drill(context: DoctorContext) -> list[HealthCheck]:

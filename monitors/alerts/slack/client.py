@@ -39,7 +39,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from monitors.alerts.digest import Digest
 from monitors.alerts.redact import escape
-from monitors.alerts.sender import choose_channel
+from monitors.alerts.sender import ARRIVED_BEFORE, choose_channel
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import Block, SlackText, render_alert, render_digest
 from monitors.errors import ConfigError, NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
@@ -315,7 +315,7 @@ class SlackBot:
             at=self._now(),
             channel=posted.channel,
             thread=post.thread or posted.ts,
-            detail="already sent by an earlier try" if earlier else "",
+            detail=ARRIVED_BEFORE if earlier else "",
         )
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:

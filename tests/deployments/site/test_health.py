@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -141,7 +143,7 @@ async def test_the_last_heartbeat_is_shown(tmp_path, monkeypatch, address, ok, s
     ("state", "ok"),
     [
         (None, False),
-        (ScheduleState(name="digest", paused=True), False),
+        (ScheduleState(name="digest", paused=True, paused_since=AT, resume="prefect api …"), False),
         (ScheduleState(name="digest", paused=False, next_at=AT + timedelta(hours=1)), True),
         (ScheduleState(name="digest", paused=False, last_at=AT, ended="Completed"), True),
         (ScheduleState(name="digest", paused=False, last_at=AT, ended="Crashed", broke=True), False),
@@ -222,6 +224,16 @@ def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
             states = wait_until(
                 lambda: load_schedule_states(api), what="Prefect's server answers within the deadline"
             )
+            before = datetime.now(UTC) - timedelta(seconds=1)
+            httpx.post(f"{api}/deployments/{ours}/pause_deployment", timeout=60, trust_env=False)
+            (paused,) = (found for found in load_schedule_states(api) if found.name == "site-health-ours")
+            assert paused.paused_since >= before
+            *variables, _prefect, call, method, place = paused.resume.split()
+            assert variables == [f"PREFECT_API_URL={api}"]
+            command = [sys.executable, "-m", "prefect", call, method, place]
+            subprocess.run(command, env=prefect_environment, check=True, capture_output=True)
+            (resumed,) = (found for found in load_schedule_states(api) if found.name == "site-health-ours")
+            assert (paused.paused, resumed.paused, resumed.resume) == (True, False, "")
         finally:
             for deployment in (ours, strangers):
                 client.delete_deployment(deployment)

@@ -65,7 +65,7 @@ RUNS_ALONE = DigestTarget(ScheduleSettings(), None, AlertSettings(), DrillSettin
 
 def made(testbed: AlertingTestbed, folder, setup: DigestTarget = RUNS_ALONE):
     testbed.store.load_pending(5)
-    return build_digest(testbed.store, "demo", setup, now=testbed.now, run_id="digest-1", runs=folder)
+    return build_digest(testbed.store, "demo", setup, now=testbed.now, due_at=NIGHT, run_id="digest-1", runs=folder)
 
 
 async def test_the_digest_reports_the_day_and_open_incidents(testbed, slack, tmp_path, snapshot):
@@ -143,16 +143,16 @@ async def test_an_owner_of_traffic_alone_gets_the_nights_figures(nights, tmp_pat
 
 
 async def test_a_night_that_is_missing_is_named_and_one_under_way_is_not_called_missing(nights, tmp_path, snapshot):
-    assert _night_line(morning(nights, tmp_path)) == snapshot(name="before the first")
+    assert get_night_line(morning(nights, tmp_path)) == snapshot(name="before the first")
     nights.append(talk(1))
     await nights.grade()
     nights.testbed.now = NIGHT + timedelta(hours=25)
-    assert _night_line(morning(nights, tmp_path)) == snapshot(name="under way")
+    assert get_night_line(morning(nights, tmp_path)) == snapshot(name="under way")
     nights.testbed.skip(hours=5)
-    assert _night_line(morning(nights, tmp_path)) == snapshot(name="missing")
+    assert get_night_line(morning(nights, tmp_path)) == snapshot(name="missing")
 
 
-def _night_line(digest: str) -> str:
+def get_night_line(digest: str) -> str:
     (line,) = [line for line in digest.splitlines() if line.startswith("night:")]
     return line
 

@@ -1,0 +1,184 @@
+"""Of runs that were missed while no worker ran, only the newest is run; and a target is asked by one run at a time.
+
+After an outage Prefect's server has a late run for each time that was missed. The first of them that starts cancels
+those that another one stands for, and ends itself if it is one of them: state Cancelled, named Skipped. The digest
+lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import Final
+from uuid import UUID
+
+import httpx
+from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterTags,
+    FlowRunFilter,
+    FlowRunFilterDeploymentId,
+    FlowRunFilterEndTime,
+    FlowRunFilterExpectedStartTime,
+    FlowRunFilterState,
+    FlowRunFilterStateName,
+)
+from prefect.client.schemas.objects import FlowRun, State
+from prefect.client.schemas.sorting import FlowRunSort
+from prefect.concurrency.asyncio import (
+    AcquireConcurrencySlotTimeoutError,
+    ConcurrencySlotAcquisitionError,
+    concurrency,
+)
+from prefect.exceptions import PrefectException
+from prefect.runtime import deployment, flow_run
+from prefect.states import Cancelled
+
+from flows.server.schedules import TAG, is_about
+from monitors.config.sections import MissedRuns
+
+SKIPPED: Final = "Skipped"
+MISSED_AFTER: Final = timedelta(hours=1)
+"""A run that begins so long after its time was missed; less is a queue on a busy machine."""
+MAX_RUNS: Final = 200
+"""Prefect's maximum page size."""
+LEASE_S: Final = 60.0
+"""A killed run frees its target after this time; Prefect's minimum."""
+QUIET_WAIT_S: Final = 5.0
+
+
+async def skip_missed_run(policy: MissedRuns, now: datetime) -> State[None] | None:
+    """Cancel the missed runs of this run's deployment; return the state of this run if it is one of them.
+
+    ``None`` outside of a deployment.
+    """
+    if not deployment.id:
+        return None
+    async with get_client() as client:
+        return await cancel_missed_runs(client, UUID(str(flow_run.id)), policy, now)
+
+
+async def cancel_missed_runs(
+    client: PrefectClient, run_id: UUID, policy: MissedRuns, now: datetime
+) -> State[None] | None:
+    """Cancel the missed runs beside the run ``run_id``; return the state of that run if it is one of them.
+
+    Runs that a person or a deploy started are never skipped.
+    """
+    own = await client.read_flow_run(run_id)
+    if not own.auto_scheduled or own.deployment_id is None or policy is MissedRuns.ALL:
+        return None
+    due_runs = await _list_due_runs(client, own.deployment_id, now)
+    newest = max([own, *due_runs], key=_get_due_time)
+    for run in due_runs:
+        is_waiting = run.id != own.id and run.state is not None and run.state.is_scheduled()
+        if is_waiting and _is_missed(run, newest, policy, now):
+            await client.set_flow_run_state(run.id, _build_skipped_state(run, newest, policy), force=True)
+    return _build_skipped_state(own, newest, policy) if _is_missed(own, newest, policy, now) else None
+
+
+async def _list_due_runs(client: PrefectClient, deployment_id: UUID, now: datetime) -> list[FlowRun]:
+    """List the scheduled runs whose time has come, the newest first, except skipped ones."""
+    runs = await client.read_flow_runs(
+        flow_run_filter=FlowRunFilter(
+            deployment_id=FlowRunFilterDeploymentId(any_=[deployment_id]),
+            expected_start_time=FlowRunFilterExpectedStartTime(before_=now),
+            state=FlowRunFilterState(name=FlowRunFilterStateName(not_any_=[SKIPPED])),
+        ),
+        sort=FlowRunSort.EXPECTED_START_TIME_DESC,
+        limit=MAX_RUNS,
+    )
+    return [run for run in runs if run.auto_scheduled]
+
+
+def _get_due_time(run: FlowRun) -> datetime:
+    if run.expected_start_time is None:
+        raise AssertionError("a scheduled run has its time")
+    return run.expected_start_time
+
+
+def _is_missed(run: FlowRun, newest: FlowRun, policy: MissedRuns, now: datetime) -> bool:
+    if policy is MissedRuns.SKIP and now - _get_due_time(run) > MISSED_AFTER:
+        return True
+    return _get_due_time(run) < _get_due_time(newest)
+
+
+def _build_skipped_state(run: FlowRun, newest: FlowRun, policy: MissedRuns) -> State[None]:
+    reason = f'schedules.missed is "{policy.value}"'
+    if run.id != newest.id:
+        reason = f"the run that was due at {_format_due_time(newest)} stands for it"
+    return Cancelled(name=SKIPPED, message=f"It was due at {_format_due_time(run)} and was missed; {reason}.")
+
+
+def _format_due_time(run: FlowRun) -> str:
+    return f"{_get_due_time(run).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+async def list_skipped_runs(target: str, since: datetime) -> Sequence[tuple[str, datetime]]:
+    """List name of the deployment and due time of each run that was skipped since ``since``, oldest first.
+
+    The runs are those of ``target``, and those that all targets have in common.
+    """
+    async with get_client() as client:
+        deployments = await client.read_deployments(
+            deployment_filter=DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG])), limit=MAX_RUNS
+        )
+        names = {found.id: found.name for found in deployments if is_about(found.tags, target)}
+        if not names:
+            return ()
+        runs = await client.read_flow_runs(
+            flow_run_filter=FlowRunFilter(
+                deployment_id=FlowRunFilterDeploymentId(any_=list(names)),
+                state=FlowRunFilterState(name=FlowRunFilterStateName(any_=[SKIPPED])),
+                end_time=FlowRunFilterEndTime(after_=since),
+            ),
+            sort=FlowRunSort.EXPECTED_START_TIME_ASC,
+            limit=MAX_RUNS,
+        )
+    return [(names[run.deployment_id], _get_due_time(run)) for run in runs if run.deployment_id in names]
+
+
+@asynccontextmanager
+async def hold_target(target: str, write_line: Callable[[str], None]) -> AsyncGenerator[None]:
+    """Let this run of a deployment ask ``target`` alone; wait for a run that asks it now, on any machine.
+
+    Without a server that answers, the run continues: a limit must not stop a verification. A run that a person
+    starts by a command does not wait.
+    """
+    if not deployment.id:
+        yield
+        return
+    name = f"{TAG}: {target}"
+    async with AsyncExitStack() as stack:
+        try:
+            async with get_client() as client:
+                await client.upsert_global_concurrency_limit_by_name(name, 1)
+            await _acquire_slot(stack, name, lambda: write_line(f"{target}: waiting for the run that asks it now"))
+        except (ConcurrencySlotAcquisitionError, PrefectException, httpx.HTTPError) as error:
+            write_line(f"{target}: asked without the limit of one run at a time ({type(error).__name__})")
+        yield
+
+
+async def _acquire_slot(stack: AsyncExitStack, name: str, on_wait: Callable[[], None]) -> None:
+    """Acquire the slot, and let ``stack`` release it."""
+
+    def build_slot(timeout_s: float | None) -> AbstractAsyncContextManager[None]:
+        return concurrency(
+            name, timeout_seconds=timeout_s, lease_duration=LEASE_S, raise_on_lease_renewal_failure=False
+        )
+
+    slot = build_slot(QUIET_WAIT_S)
+    try:
+        await slot.__aenter__()
+    except AcquireConcurrencySlotTimeoutError:
+        on_wait()
+        slot = build_slot(None)
+        await slot.__aenter__()
+
+    async def release() -> None:
+        with suppress(Exception):  # without a server the lease ends by itself, and the run is complete
+            await slot.__aexit__(None, None, None)
+
+    stack.push_async_callback(release)

@@ -1,0 +1,67 @@
+"""What Prefect's server has of our deployments: what a person paused, and what left the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from prefect.client.orchestration import PrefectClient
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
+from prefect.client.schemas.responses import DeploymentResponse
+
+from flows.server.schedules import NOT_PAUSED, PAUSED_TAG, SCHEDULE_SLUG, TAG, Pause, PlannedDeployment
+
+MAX_DEPLOYMENTS: Final = 200
+"""Prefect's maximum page size."""
+
+
+async def read_pauses(client: PrefectClient) -> Mapping[str, Pause]:
+    """Read what a person paused, by the deployment's name.
+
+    Schedules without our slug are of an earlier version, which paused all of them when it ended: these count as
+    active.
+    """
+    pauses = {found.name: _read_pause(found) for found in await _list_deployments(client)}
+    return {name: pause for name, pause in pauses.items() if pause != NOT_PAUSED}
+
+
+async def remove_unplanned(
+    client: PrefectClient, planned: Sequence[PlannedDeployment], config_path: Path
+) -> tuple[str, ...]:
+    """Remove the deployments of ``config_path`` that its configuration no longer has; return their names.
+
+    Their waiting runs go with them, and runs that ended stay. Deployments of other configurations stay.
+    """
+    names = {deployment.name for deployment in planned}
+    gone = [
+        found
+        for found in await _list_deployments(client)
+        if found.name not in names and _get_config_path(found) == str(config_path)
+    ]
+    for found in gone:
+        await client.delete_deployment(found.id)
+    return tuple(sorted(found.name for found in gone))
+
+
+async def _list_deployments(client: PrefectClient) -> Sequence[DeploymentResponse]:
+    return await client.read_deployments(
+        deployment_filter=DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG])), limit=MAX_DEPLOYMENTS
+    )
+
+
+def _read_pause(found: DeploymentResponse) -> Pause:
+    schedules = [schedule for schedule in found.schedules if schedule.slug == SCHEDULE_SLUG]
+    is_active = all(schedule.active for schedule in schedules)
+    if not schedules or (is_active and not found.paused):
+        return NOT_PAUSED
+    times = [moment.timestamp() for moment in (found.updated, schedules[0].updated) if moment is not None]
+    noted = [tag.removeprefix(PAUSED_TAG) for tag in found.tags if tag.startswith(PAUSED_TAG)]
+    since = datetime.fromisoformat(noted[0]) if noted else datetime.fromtimestamp(max(times, default=0), UTC)
+    return Pause(is_paused=found.paused, is_schedule_active=is_active, since=since)
+
+
+def _get_config_path(found: DeploymentResponse) -> str | None:
+    parameters = found.parameters.get("request", found.parameters)
+    return parameters.get("config_path") if isinstance(parameters, dict) else None

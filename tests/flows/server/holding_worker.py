@@ -1,0 +1,23 @@
+"""A run of a deployment that asks a target until it reads a line. Prints a line when it waits, and ``holding``."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from flows.server.missed_runs import hold_target
+
+
+def write_line(line: str) -> None:
+    print(line, flush=True)
+
+
+async def main() -> None:
+    async with hold_target(sys.argv[1], write_line):
+        write_line("holding")
+        await asyncio.to_thread(sys.stdin.readline)
+    write_line("over")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
