@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from flows.alerting.faults import Fault
-from flows.nightly.format import SOURCE_WARNING_KINDS, count_unusable, format_reasons
+from flows.nightly.format import SOURCE_WARNING_KINDS, count_unusable, format_reasons, format_reports
 from monitors.alerts.observe import (
     ObservationContext,
     fingerprint,
@@ -58,6 +58,7 @@ NIGHT_FAULTS: Final = {
 GRADED_AGAIN_TEXT: Final = "Lookout could grade the night's traffic again."
 RESOLVED_TEXT: Final = "No sampled conversation of the last week failed in this way."
 METRIC: Final = "failures in live traffic"
+USEFULNESS_METRIC: Final = "usefulness of live reports"
 MAX_KINDS: Final = 3
 """How many kinds of failure a drift alert names."""
 CENSUS_FAILURE_KINDS: Final = frozenset(kind.failure_kind for kind in CensusKind if kind.failure_kind is not None)
@@ -173,6 +174,20 @@ def observe_traffic_drift(
         )
         asked, answered = shorten(example.turns[-1]), shorten(example.graded_text)
         yield observe_drift(context, metric=METRIC, detail=detail, asked=asked, answered=answered)
+
+
+def observe_low_ratings(
+    report: NightlyReport, context: ObservationContext, *, floor: float
+) -> Iterator[Observation]:
+    """Observe that the sampled reports on issues are rated below ``floor`` on average."""
+    if report.reports is not None and has_low_ratings(report, floor):
+        detail = f"Live reports are rated too low, {floor:g} is asked for: {format_reports(report.reports)}."
+        yield observe_drift(context, metric=USEFULNESS_METRIC, detail=detail)
+
+
+def has_low_ratings(report: NightlyReport, floor: float) -> bool:
+    """Whether the average rating of the sampled reports is below ``floor``."""
+    return report.reports is not None and report.reports.mean is not None and report.reports.mean < floor
 
 
 def _find_example(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -> Exchange | None:

@@ -65,6 +65,7 @@ class NightlyContext:
     facts: TargetFacts
     environment: Mapping[str, str]
     nonce: Callable[[], str]
+    min_rubric: float = 4.0
 
     @property
     def sampling(self) -> SamplingSettings:
@@ -122,6 +123,7 @@ def build_nightly_context(
         facts=TargetFacts(settings.sampling, graders.account_patterns, graders.public_contacts),
         environment=get_environment(),
         nonce=generate_nonce,
+        min_rubric=config.gate.min_rubric,
     )
 
 

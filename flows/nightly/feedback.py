@@ -10,6 +10,7 @@ from flows.nightly.alerts import SCORES_UNWRITTEN
 from flows.nightly.estimate import NightlyEstimates
 from monitors.errors import SourceUnavailable
 from monitors.gate.assess import sort_worst_first
+from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating
 from monitors.platforms.platform import Score
 from monitors.records.base import Severity
 from monitors.records.grades import Assessment, CaseOutcome
@@ -18,6 +19,8 @@ from monitors.sources.traffic.source import ScoreKeeper, TrafficSource
 
 CORRECT: Final = "lookout_correct"
 SEVERITY: Final = "lookout_severity"
+USEFULNESS: Final = "lookout_usefulness"
+"""A report's rating of 1 to 5, as 0 to 1."""
 MAX_FAILURES_IN_A_ROW: Final = 3
 """After this many failures in a row a source is skipped."""
 
@@ -67,22 +70,39 @@ async def write_scores(
 
 
 def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> tuple[Score, ...]:
-    """Build ``lookout_correct`` (1 or 0) and ``lookout_severity`` (1: nothing found, 0: severity 3).
+    """Build ``lookout_correct`` (1 or 0), ``lookout_severity`` (1: nothing found, 0: severity 3) and usefulness.
 
-    None if ungraded.
+    The first two are left out if ungraded, as a report on an issue without a reference is; usefulness if not rated.
     """
     key = sampled.conversation.id
+    ratings = [rating for a in estimates.get_assessments(key) if (rating := find_rating(a)) is not None]
+    usefulness = (
+        [
+            Score(
+                key=USEFULNESS,
+                value=(min(ratings) - MIN_RATING) / (MAX_RATING - MIN_RATING),
+                comment=f"rated {min(ratings)} of {MAX_RATING}",
+            )
+        ]
+        if ratings
+        else []
+    )
     failed = [
         assessment for assessment in estimates.get_assessments(key) if assessment.outcome is CaseOutcome.FAILED
     ]
     if not failed:
         if not estimates.is_graded(key):
-            return ()
-        return Score(key=CORRECT, value=1.0), Score(key=SEVERITY, value=1.0, comment="nothing found")
+            return tuple(usefulness)
+        return (
+            Score(key=CORRECT, value=1.0),
+            Score(key=SEVERITY, value=1.0, comment="nothing found"),
+            *usefulness,
+        )
     severity = max(assessment.severity for assessment in failed)
     return (
         Score(key=CORRECT, value=0.0, comment=_format_kinds(failed)),
         Score(key=SEVERITY, value=1 - severity / Severity.CRITICAL, comment=f"severity {severity.value}"),
+        *usefulness,
     )
 
 

@@ -20,14 +20,17 @@ from flows.nightly.alerts import (
     NIGHT_FAULTS,
     RESOLVED_TEXT,
     SCORES_UNWRITTEN,
+    USEFULNESS_METRIC,
     find_cleared_kinds,
     find_faults,
     find_resolved_by_census,
     find_resolved_cases,
     format_drift_end,
+    has_low_ratings,
     observe_census_kinds,
     observe_faults,
     observe_judge_void,
+    observe_low_ratings,
     observe_traffic,
     observe_traffic_drift,
 )
@@ -45,7 +48,7 @@ from flows.nightly.estimate import (
     update_drift,
 )
 from flows.nightly.feedback import write_scores
-from flows.nightly.format import build_night_text
+from flows.nightly.format import format_reports
 from flows.nightly.grading import GradedTurn, explain_facts_without_check, identify_graders, judge_traffic
 from flows.nightly.read import NightlyRead, build_window, collect_watermarks, read_traffic
 from flows.nightly.state import IntakeCheckpoint, NightlyState
@@ -392,6 +395,7 @@ class NightlyRun:
             ),
             *observe_traffic(state.results, report, context, notifier.settings),
             *observe_traffic_drift(report, state.results, context, notifier.settings),
+            *observe_low_ratings(report, context, floor=self._context.min_rubric),
             *observe_judge_void(state.judging.void, context),
             *observe_faults(faults, context),
         ]
@@ -413,8 +417,16 @@ class NightlyRun:
             *(Ending(case, RESOLVED_TEXT) for case in sorted(resolved)),
         ]
         for case, text in endings:
-            await notify(notifier, [], summary=summary, scope=scope.narrow_to(cases={case}, text=text))
-        await self._end_drift(report, scope, summary)
+            await notify(notifier, [], scope=scope.narrow_to(cases={case}, text=text))
+        if (
+            report.reports is not None
+            and report.reports.rated
+            and not has_low_ratings(report, self._context.min_rubric)
+        ):
+            low = fingerprint(notifier.target, IncidentKind.DRIFT, USEFULNESS_METRIC)
+            await resolve_incidents(notifier, {low: format_reports(report.reports)}, began_at=report.until)
+        if not has_low_ratings(report, self._context.min_rubric):
+            await self._end_drift(report, scope)
         open_names = {SCORES_UNWRITTEN, *(fault.name for fault in faults)}
         if not (report.judging.judged or report.judging.void_grades):  # what is void was an answer too
             open_names.add(JUDGE_SILENT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import uuid
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,15 @@ from monitors.config.file import parse_config
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind
 from monitors.records.runs import JudgeState
+from monitors.sources.traffic.langsmith import LangSmithTrafficSource
+from monitors.sources.traffic.settings import LangSmithTraffic
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.judged_run import judge_at, with_key
 from tests.flows.nightly_runs import PLAIN_REPLY, Nights, stable_report, talk
 from tests.monitors.alerts.sample_observations import NIGHT
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.export import ExportServer
+from tests.servers.langsmith import LangSmithServer
 from tests.servers.slack import SlackServer
 
 ISSUE_URL = "https://github.com/acme/jobs/issues/{}"
@@ -218,3 +222,38 @@ async def test_a_night_reads_production_s_export_with_production_s_key(tmp_path,
     assert (report.due_at.hour, report.read, report.sampled) == (2, 14, 10)
     assert report.reports is not None
     assert (report.reports.rated, report.reports.mean) == (10, 4.0)
+
+
+def production_run(number: int, report: object) -> dict[str, Any]:
+    """A finished job as LangSmith stores it: its issue in the inputs, its report in the outputs."""
+    start = NIGHT - timedelta(hours=1) + timedelta(seconds=number)
+    issue = json.loads(job(number, report))
+    return {
+        "id": str(uuid.UUID(int=number + 1)),
+        "start_time": start.isoformat(),
+        "end_time": (start + timedelta(seconds=1)).isoformat(),
+        "latency_seconds": 1.0,
+        "inputs": {name: issue[name] for name in ("issue_url", "issue_title", "issue_body")},
+        "outputs": {"report": report},
+    }
+
+
+async def test_ratings_of_production_jobs_are_written_back_and_a_low_average_alerts(
+    nights: Nights, provider: AnthropicServer, slack: SlackServer
+):
+    """Ten jobs in LangSmith, rated 2 of 5: each gets its rating in LangSmith, and the average alerts."""
+    reports = [production_run(number, GOOD) for number in range(10)]
+    with LangSmithServer(reports, key="lsv2_pt_hush") as langsmith:
+        settings = {"kind": "langsmith", "project": "bot", "api_url": langsmith.url}
+        traffic = LangSmithTraffic.model_validate(settings)
+        nights.sources = {"smith": LangSmithTrafficSource(traffic, key="lsv2_pt_hush")}
+        nights.settings = nights.settings.model_copy(update={"write_back": True})
+        nights.judge = judged_at(provider)
+        provider.judge.ratings = {"finally block": 2}
+        report = await nights.grade()
+        assert report.reports is not None
+        assert (report.reports.rated, report.reports.mean) == (10, 2)
+        scores = [(one["key"], one["score"]) for one in langsmith.feedback.values()]
+        assert scores == [("lookout_usefulness", 0.25)] * 10
+    [alert] = [message for message in slack.messages if message.channel == "C0ALERTS"]
+    assert "rated too low, 4 is asked for" in json.dumps(alert.blocks)
