@@ -101,7 +101,7 @@ async def open_metered_model(
     chosen: JudgeModelSettings, settings: JudgeSettings, environment: Mapping[str, str], schema: Mapping[str, Any]
 ) -> AsyncGenerator[MeteredModel]:
     """Open the model; replies have the JSON schema ``schema``. Raises `ConfigError` without its key."""
-    account = Account(build_price(settings.prices), limit_usd=settings.budget_usd)
+    account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
     async with build_judge_client(chosen, settings, environment, schema) as model:
         yield MeteredModel(model, account)
 

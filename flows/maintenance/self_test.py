@@ -216,7 +216,7 @@ async def _try_judge(
     environment: Mapping[str, str],
     nonce: Callable[[], str],
 ) -> JudgeOutcome:
-    account = Account(build_price(settings.prices), limit_usd=settings.budget_usd)
+    account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
     single_plan = plan.model_copy(update={"settings": settings.model_copy(update={"models": (model_settings,)})})
     canaries = make_canaries([KNOWN_CASE], count=2, seed=nonce())
     async with open_judge(single_plan, environment, account, nonce) as judge:

@@ -276,7 +276,7 @@ async def judge_traffic(
         return NightlyJudging(judging=_build_judging(plan, turns, open_turns, spent, (), unaskable=reasons)), tuple(
             judged_results
         )
-    account = Account(build_price(settings.prices), limit_usd=settings.budget_usd)
+    account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
     async with open_judge(plan, environment, account, nonce) as judge:
         groups, missing = await _judge_by_task(judge, settings, askable, gold_cases, seed)
     rulings = {ruling.case.id: ruling for group in groups for ruling in group.rulings}
@@ -421,8 +421,9 @@ def _build_judging(
         cached_tokens=account.total.cached_tokens,
         output_tokens=account.total.output_tokens,
         cost_usd=account.total.usd,
-        budget_usd=plan.settings.budget_usd if plan.settings else None,
+        budget_usd=plan.settings.limit_usd if plan.settings else None,
         budget_reached=account.is_reached,
+        unpriced_models=plan.settings.unpriced_models if plan.settings else (),
         not_by_batch=not_by_batch,
     )
 

@@ -196,7 +196,7 @@ class _Judging:
         self._queue: JudgeQueue | None = None
         settings = context.judge.settings
         self._account = Account(
-            build_price(settings.prices if settings else ()), limit_usd=settings.budget_usd if settings else None
+            build_price(settings.prices if settings else ()), limit_usd=settings.limit_usd if settings else None
         )
 
     async def __aenter__(self) -> Self:

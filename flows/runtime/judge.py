@@ -10,7 +10,6 @@ from monitors.config.file import Config
 from monitors.errors import ConfigError
 from monitors.judge import anthropic_client, openai_client
 from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
-from monitors.judge.model import find_price
 from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSettings
 from monitors.judge.verdict import SCHEMA
 from monitors.records.base import Record
@@ -33,7 +32,7 @@ class JudgePlan(Record):
 
 
 def plan_judge(settings: JudgeSettings | None, target: Target, environment: Mapping[str, str]) -> JudgePlan:
-    """Plan the judge of ``target``. Raises `ConfigError` for a judge of the target's family or without a price.
+    """Plan the judge of ``target``. Raises `ConfigError` for a judge of the target's family.
 
     The families are checked even without a key, so that a wrong configuration is found early.
     """
@@ -44,7 +43,6 @@ def plan_judge(settings: JudgeSettings | None, target: Target, environment: Mapp
     )
     for model in settings.models:
         family_policy.refuse(model.model)
-        find_price(model.model, 0, settings.prices)
     missing = sorted({model.key_from for model in settings.models if not environment.get(model.key_from)})
     why_off = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set" if missing else ""
     return JudgePlan(settings=settings, family_policy=family_policy, why_off=why_off)

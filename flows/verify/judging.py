@@ -155,7 +155,7 @@ class JudgeStage:
         self._groups = 0
         settings = self._plan.settings
         self._account = Account(
-            build_price(settings.prices if settings else ()), limit_usd=settings.budget_usd if settings else None
+            build_price(settings.prices if settings else ()), limit_usd=settings.limit_usd if settings else None
         )
 
     async def __aenter__(self) -> Self:
@@ -281,8 +281,9 @@ class JudgeStage:
             cached_tokens=cost.cached_tokens,
             output_tokens=cost.output_tokens,
             cost_usd=cost.usd,
-            budget_usd=settings.budget_usd if settings else None,
+            budget_usd=settings.limit_usd if settings else None,
             budget_reached=self._account.is_reached,
+            unpriced_models=settings.unpriced_models if settings else (),
         )
 
 

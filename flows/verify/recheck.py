@@ -249,7 +249,7 @@ class Rechecker:
         if not self._by_judge or settings is None or context.judge.why_off:
             yield lambda _: False
             return
-        account = Account(build_price(settings.prices), limit_usd=settings.budget_usd)
+        account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
         # The budget is the run's: it counts what judging has cost so far, in the run and since.
         in_run = self._run.judging.cost_usd if self._run.judging else Decimal(0)
         account.total = Cost(usd=in_run + sum((answer.cost_usd for answer in self._answers), Decimal(0)))

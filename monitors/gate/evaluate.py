@@ -24,6 +24,7 @@ from monitors.gate.ratings import collect_ratings, compute_average, find_unrated
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import compute_balance, compute_detectable_drops
 from monitors.gate.verdict import GateInputs, compute_coverage, decide, list_paired_languages
+from monitors.judge.model import format_missing_price
 from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
@@ -138,7 +139,8 @@ def _format_judge_notes(judging: Judging) -> Iterator[str]:
     if not judging.reached_judge:
         yield f"no answer needed a judge ({', '.join(judging.models)} was ready)"
         return
-    yield f"{share}: {', '.join(judging.models)} graded {judging.judged} for ${judging.cost_usd:.4f}"
+    yield f"{share}: {', '.join(judging.models)} graded {judging.judged}: {judging.cost_text}"
+    yield from map(format_missing_price, judging.unpriced_models)
     if judging.estimated_calls:
         calls = plural(judging.estimated_calls, "call")
         yield f"the provider did not count the tokens of {calls}; their cost is estimated from the texts"

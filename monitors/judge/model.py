@@ -14,7 +14,7 @@ from typing import Annotated, Final, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from monitors.errors import ConfigError, GradingError, JudgeRefused, VerdictUnreadable
+from monitors.errors import GradingError, JudgeRefused, VerdictUnreadable
 from monitors.records.base import Record
 
 RequestId = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
@@ -218,21 +218,26 @@ BUILT_IN: tuple[PriceRow, ...] = (
 """Prices of Anthropic's own API. The same models cost otherwise on other clouds: say so in the configuration."""
 
 
-def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow:
-    """Find the price row for a request. ``prices`` come before the built-in ones; `ConfigError` when none fits."""
-    for row in (*prices, *BUILT_IN):
-        if row.fits(model, prompt_tokens):
-            return row
-    raise ConfigError(
-        f"the price of {model!r} is unknown, so Lookout cannot keep the budget. Add a row to lookout.toml: "
-        f'[[judge.prices]] with model = "{model}", input, output (US dollars per million tokens), as_of and source'
+def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow | None:
+    """Find the price row for a request, ``prices`` before the built-in ones; ``None`` if the price is not known."""
+    return next((row for row in (*prices, *BUILT_IN) if row.fits(model, prompt_tokens)), None)
+
+
+def format_missing_price(model: str) -> str:
+    """Say that a model's price is not known, with the row to add to lookout.toml."""
+    return (
+        f"price not known of {model}; add it to lookout.toml: "
+        f'[[judge.prices]] model = "{model}", input = …, output = … (US dollars per million tokens), '
+        'as_of = … (the date), source = "…"'
     )
 
 
 def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) -> Decimal:
-    """Return the cost of one reply, rounded up to a billionth of a dollar. `ConfigError` without a price."""
+    """Return the cost of one reply, rounded up to a billionth of a dollar. 0 without a price."""
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
     row = find_price(model, usage.input_tokens + written + usage.cache_read_tokens, prices)
+    if row is None:
+        return Decimal(0)
     total = (
         usage.input_tokens * row.input
         + usage.cache_write_5m_tokens * _choose_price(row.cache_write_5m, row.input)

@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from monitors.judge.model import PriceRow
+from monitors.judge.model import PriceRow, find_price, format_missing_price
 from monitors.records.reviews import AnswerId, ReviewCandidate, SampledAnswer
 from monitors.records.targets import HttpUrl
 from monitors.retry import RetryPolicy
@@ -68,6 +68,7 @@ def _hash_place(purpose: str, answer_id: AnswerId) -> str:
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 ONE_OR_THREE: Final = (1, 3)
+DEFAULT_BUDGET_USD: Final = Decimal(5)
 
 
 class JudgeProvider(StrEnum):
@@ -134,10 +135,15 @@ class JudgeSettings(BaseModel):
     families: dict[str, tuple[str, ...]] = Field(
         default={}, description="families of your own models: each family with patterns for the model id"
     )
+    production_key_variables: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], ...] = Field(
+        default=(),
+        description="environment variables with production's model keys, where this machine has them: a run whose "
+        "judge would use one is refused",
+    )
     prices: tuple[PriceRow, ...] = Field(
         default=(),
-        description="prices of models, used before the built-in price list; Lookout refuses a model without a "
-        "price",
+        description="what models cost, before the built-in price list; of a model without one only "
+        "tokens are counted, and it cannot have a budget",
     )
     batch_size: Annotated[int, Field(ge=1, le=500)] = Field(
         default=25,
@@ -147,7 +153,9 @@ class JudgeSettings(BaseModel):
         default=4, description="number of known answers in a full batch, half of them wrong; small batches have two"
     )
     budget_usd: Annotated[Decimal, Field(gt=0)] | None = Field(
-        default=Decimal(5), description="maximum cost of judging one run; further answers stay ungraded"
+        default=None,
+        description="most money for judging one run; what is left then stays ungraded. It needs the price of every "
+        "judge; left out, it is 5 where those are known",
     )
     concurrency: Annotated[int, Field(ge=1, le=64)] = Field(
         default=4, description="number of parallel requests for verdicts"
@@ -184,6 +192,23 @@ class JudgeSettings(BaseModel):
                 "two judges are not accepted, because two cannot outvote each other; accepted: one or three"
             )
         return self
+
+    @model_validator(mode="after")
+    def _needs_prices_for_a_budget(self) -> Self:
+        if self.budget_usd is not None and self.unpriced_models:
+            rows = "; ".join(map(format_missing_price, self.unpriced_models))
+            raise ValueError(f"budget_usd: a budget in money needs every judge's price; leave it out, or: {rows}")
+        return self
+
+    @property
+    def unpriced_models(self) -> tuple[str, ...]:
+        """The judges whose price is not known."""
+        return tuple(dict.fromkeys(m.model for m in self.models if find_price(m.model, 0, self.prices) is None))
+
+    @property
+    def limit_usd(self) -> Decimal | None:
+        """The most money for judging one run; ``None`` where prices are not known and no budget can hold."""
+        return self.budget_usd or (None if self.unpriced_models else DEFAULT_BUDGET_USD)
 
     @property
     def patience(self) -> RetryPolicy:

@@ -57,7 +57,8 @@ class Judging(Record):
     reasons, most frequent first. ``lineages`` are all judges whose grades count. ``cached_tokens`` were read from
     the provider's cache. ``cost_usd`` is the total cost, including canaries and unreadable verdicts.
     ``not_by_batch`` says which verdicts a nightly run's batches did not return; they were requested one by one, at
-    the full price. The provider did not count the tokens of ``estimated_calls``.
+    the full price. The provider did not count the tokens of ``estimated_calls``. ``cost_usd`` is without the calls
+    of ``unpriced_models``, whose price is not known.
     """
 
     state: JudgeState
@@ -83,7 +84,16 @@ class Judging(Record):
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
     budget_usd: Annotated[Decimal, Field(gt=0)] | None = None
     budget_reached: bool = False
+    unpriced_models: tuple[str, ...] = ()
     not_by_batch: tuple[str, ...] = ()
+
+    @property
+    def cost_text(self) -> str:
+        """What judging cost: ``$0.0123``, and the tokens where the price of a model is not known."""
+        if not self.unpriced_models:
+            return f"${self.cost_usd:.4f}"
+        tokens = f"{self.input_tokens + self.cached_tokens:,} tokens read, {self.output_tokens:,} written"
+        return f"price not known of {', '.join(self.unpriced_models)} ({tokens})"
 
     @property
     def reached_judge(self) -> int:

@@ -411,10 +411,16 @@ def _format_experiment(report: RunReport) -> Iterator[str]:
     yield from (escape_markdown(line) for line in format_experiment(experiment))
 
 
+def _format_judging_cost(report: RunReport) -> str:
+    if report.judging is not None and report.judging.unpriced_models:
+        return f"judging: {escape_markdown(report.judging.cost_text)}"
+    return f"judging cost ${format_quantity(report.cost_usd)}"
+
+
 def _format_footer(report: RunReport) -> Iterator[str]:
     yield (
         f"Run {format_code_span(report.run_id, 200)} of suite {format_code_span(report.suite_name, 80)} "
         f"({format_code_span(report.suite_sha256[:12], 12)}), {format_moment(report.started_at)} to "
         f"{format_moment(report.finished_at)} ({format_elapsed(report)}), "
-        f"judging cost ${format_quantity(report.cost_usd)}."
+        f"{_format_judging_cost(report)}."
     )

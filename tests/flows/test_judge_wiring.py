@@ -57,9 +57,12 @@ def test_every_judge_must_be_of_another_family():
         plan_judge(settings(*models, prices=[PRICE]), TARGET_GPT, KEYS)
 
 
-def test_a_model_without_a_price_is_refused_because_no_budget_could_hold():
-    with pytest.raises(ConfigError, match="price of 'qwen3-32b' is not known"):
-        plan_judge(settings(QWEN), TARGET_GPT, KEYS)
+def test_only_a_budget_in_money_needs_a_price():
+    plan = plan_judge(settings(QWEN), TARGET_GPT, KEYS)
+    assert (plan.settings.unpriced_models, plan.settings.limit_usd) == (("qwen3-32b",), None)
+    assert settings({}).limit_usd == 5
+    with pytest.raises(ValidationError, match=r"price not known of qwen3-32b; .*\[\[judge\.prices\]\]"):
+        settings(QWEN, budget_usd=5)
 
 
 def test_two_judges_are_refused():

@@ -69,6 +69,8 @@ def _compute_calibrations(site: Site, target: str | None, counts: Sequence[Judge
 def _build_cost_point(row: JudgingRow) -> TrendValue:
     cost = row.judging.cost_usd if row.judging else None
     shown = "not recorded" if cost is None else f"${cost:.2f}"
+    if row.judging is not None and row.judging.unpriced_models:
+        cost, shown = None, row.judging.cost_text
     return TrendValue(
         at=row.finished_at,
         label=f"{format_moment(row.finished_at)}: {shown}",
