@@ -50,6 +50,7 @@ from flows.verify.run_folder import VerifyRequest
 from flows.waiting import show_waiting, update_waiting
 from monitors.alerts.redact import redact, redact_except
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
+from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError
 from monitors.github.actions import is_actions, is_ci, parse_job
 from monitors.goldset.load import load_suite
@@ -445,7 +446,7 @@ def verify_command(
     note = refuse_production_in_ci(loaded, name, get_environment(), allowed=allow_production)
     if note:
         write_note(f"{note}\n")
-    settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
+    refuse_production(loaded, name, get_environment())
     loaded = complete_address(target, name, loaded, get_environment())
     if concurrency is not None:
         loaded = _set_concurrency(loaded, name, concurrency=concurrency)

@@ -1,9 +1,10 @@
 """Refuse a run that would use production's project, address or key, so that a suite is asked of staging only.
 
 A suite's questions in production's traces would count as its users'. So with `[targets.NAME.langsmith]` a run is
-refused before its first request if project, address or key are production's. For a run that appears in LangSmith as
-an experiment, project and key of `[langsmith]` are checked. Reading production's stored traffic at night is
-allowed, because it does not ask the application.
+refused before its first request if project, address or key are production's. For a run that appears in LangSmith
+as an experiment, project and key of `[langsmith]` are checked. Project and keys that `[langsmith]` and `[judge]`
+name as production's are refused for every run. Reading production's stored traffic at night is allowed, because it
+does not ask the application.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError
+from monitors.judge.settings import JudgeSettings
 from monitors.platforms.settings import LangSmithSettings, PlatformScheme, TracingSettings, parse_dataset_address
 from monitors.records.targets import Environment
 from monitors.sources.traffic.settings import LangSmithTraffic
@@ -21,25 +23,51 @@ from monitors.sources.traffic.settings import LangSmithTraffic
 def refuse_production(config: Config, target: str, environment: Mapping[str, str]) -> None:
     """Raise `ConfigError` with everything that a run of ``target`` would share with production.
 
-    A target without a table ``langsmith`` and without ``experiments`` is not checked. Keys are compared by their
-    values in ``environment``, which no message shows; a key that is not set cannot be used by mistake.
+    Addresses are compared only for a target with a table ``langsmith``, and what production's traffic is read with
+    only for such a target or one with ``experiments``. Keys are compared by their values in ``environment``, which
+    no message shows; a key that is not set cannot be used by mistake.
     """
     tracing, experiments = config.tracing(target), find_experiment_settings(config, target)
     conflicts = list(_explain_address_conflicts(config, target, tracing)) if tracing is not None else []
     for settings in (tracing, experiments):
         if settings is not None:
             conflicts += [
-                *_explain_project_conflicts(config, settings),
-                *_explain_key_conflicts(config, settings, environment),
+                *list_shared_with_production(settings, environment),
+                *_find_shared_sources(config, settings, environment),
             ]
+    if config.langsmith is not None:
+        conflicts += list_shared_with_production(config.langsmith, environment)
+    conflicts += list_shared_model_keys(config.judge, environment)
     if conflicts:
-        staging = "has a table `langsmith`, so Lookout may ask only staging,"
-        why = staging if tracing else "writes experiments,"
+        why = " writes experiments, and" if experiments else ":"
+        why = " has a table `langsmith`, so its suite is asked of staging alone, and" if tracing else why
         problems = "".join(f"\n  {line}" for line in dict.fromkeys(conflicts))
         raise ConfigError(
-            f"targets.{target} {why}, and this run would use production's settings. Lookout asked nothing. "
-            f"Problems:{problems}"
+            f"targets.{target}{why} this run would use what is production's; nothing was asked.{problems}"
         )
+
+
+def list_shared_with_production(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
+    """List the project and the key that the settings themselves name as production's."""
+    own_project = (_parse_host(settings.api_url), settings.project)
+    where = settings.production_api_url or settings.api_url
+    if settings.project is not None and (_parse_host(where), settings.production_project) == own_project:
+        yield f"langsmith.project is production_project, {settings.project!r}: name staging's project"
+    own_key, named = environment.get(settings.key_env), settings.production_key_env
+    if named == settings.key_env:
+        yield f"langsmith.key_env and langsmith.production_key_env are one variable, {named}: name a key for each"
+    elif named is not None and own_key and environment.get(named) == own_key:
+        yield f"the key in {settings.key_env} (langsmith.key_env) is production's, which is in {named}"
+
+
+def list_shared_model_keys(judge: JudgeSettings | None, environment: Mapping[str, str]) -> Iterator[str]:
+    """List the judges' keys that are production's."""
+    for model in judge.models if judge is not None else ():
+        for named in judge.production_key_variables if judge is not None else ():
+            own_key = environment.get(model.key_from)
+            if named == model.key_from or (own_key and environment.get(named) == own_key):
+                which = "" if named == model.key_from else f", which is in {named}"
+                yield f"the key in {model.key_from}, by which {model.model} judges, is production's{which}"
 
 
 def find_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
@@ -87,32 +115,16 @@ def _explain_production_hosts(
             )
 
 
-def _explain_project_conflicts(config: Config, settings: LangSmithSettings) -> Iterator[str]:
-    if settings.project is None:
-        return
-    own_project = (_parse_host(settings.api_url), settings.project)
-    where = settings.production_api_url or settings.api_url
-    if settings.production_project is not None and (_parse_host(where), settings.production_project) == own_project:
-        yield f"langsmith.project {settings.project!r} is also production_project: set it to the staging project"
-    for place, source in _list_production_sources(config):
-        if (_parse_host(source.api_url), source.project) == own_project:
-            yield f"langsmith.project {settings.project!r} is the production project that {place} reads"
-
-
-def _explain_key_conflicts(
+def _find_shared_sources(
     config: Config, settings: LangSmithSettings, environment: Mapping[str, str]
 ) -> Iterator[str]:
-    own_key = environment.get(settings.key_env)
-    if not own_key:
-        return
-    named = settings.production_key_env
-    if named is not None and environment.get(named) == own_key:
-        yield f"the key in {settings.key_env} (langsmith.key_env) is the production key in {named}"
+    """Yield the project and the key by which production's stored traffic is read."""
+    own_project, own_key = (_parse_host(settings.api_url), settings.project), environment.get(settings.key_env)
     for place, source in _list_production_sources(config):
-        if environment.get(source.key_env) == own_key:
-            yield (
-                f"the key in {settings.key_env} (langsmith.key_env) is the key with which {place} reads production"
-            )
+        if settings.project is not None and (_parse_host(source.api_url), source.project) == own_project:
+            yield f"langsmith.project {settings.project!r} is what {place} reads, which is production's"
+        if own_key and environment.get(source.key_env) == own_key:
+            yield f"the key in {settings.key_env} (langsmith.key_env) is the one by which {place} reads production"
 
 
 def _list_production_targets(config: Config) -> list[str]:

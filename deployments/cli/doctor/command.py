@@ -27,6 +27,7 @@ from flows.terminal import write_json
 from flows.terminal_console import make_terminal_console, print_named
 from flows.waiting import show_waiting, update_waiting
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
+from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
 from monitors.goldset.load import load_suite
@@ -193,6 +194,8 @@ def _inspect_target(
 
     ask_apis, variables = ask is not False, get_environment()
     loaded = load_config(config) if config.exists() or not is_address(target) else None
+    if loaded is not None and target in loaded.targets:
+        refuse_production(loaded, target, variables)
     api = _find_api_target(target, loaded)
     if api is not None:
         with show_waiting("Asking the API one question" if ask_apis else "Checking the API"):

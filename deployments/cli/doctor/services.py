@@ -18,7 +18,12 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from monitors.config.file import Config, TargetConfig, build_target_record
-from monitors.config.isolation import find_experiment_settings, refuse_production
+from monitors.config.isolation import (
+    find_experiment_settings,
+    list_shared_model_keys,
+    list_shared_with_production,
+    refuse_production,
+)
 from monitors.errors import (
     AccessDenied,
     AnswerTimeout,
@@ -233,6 +238,9 @@ def _check_isolation(context: DoctorContext, config: Config) -> Iterator[HealthC
 
 def _check_separate_keys(context: DoctorContext, place: str, settings: LangSmithSettings) -> HealthCheck:
     check_name, key = f"LangSmith ({place})", settings.key_env
+    if shared := "; ".join(list_shared_with_production(settings, context.environment)):
+        to_do = "give evaluations a project and a key of their own: until then every run is refused"
+        return HealthCheck(name=check_name, health=Health.BROKEN, found=shared, to_do=to_do)
     if not context.environment.get(key):
         problem = f"{place}.key_env: the environment has no {key}, or it is empty"
         return HealthCheck(
@@ -362,6 +370,9 @@ def check_judge(context: DoctorContext) -> list[HealthCheck]:
     if config.judge is None:
         state = "no judge is configured: answers that rules cannot grade stay ungraded"
         return [HealthCheck(name="judge", health=Health.GOOD, found=state)]
+    if shared := "; ".join(list_shared_model_keys(config.judge, context.environment)):
+        to_do = "give the judge a key of its own: until then every run is refused"
+        return [HealthCheck(name="judge", health=Health.BROKEN, found=shared, to_do=to_do)]
     return list(_check_judges(context, config))
 
 

@@ -45,6 +45,7 @@ from flows.verify.run_folder import NO_BASELINE, VerifyRequest
 from flows.verify.run_state import load_named_baseline
 from monitors.alerts.redact import build_redactor
 from monitors.config.file import Config, load_config
+from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess
 from monitors.gate.evaluate import RunFacts, evaluate
@@ -304,6 +305,7 @@ def _verify_target(
     note = refuse_production_in_ci(config, name, environment, allowed=options.allow_production)
     if note:
         write_note(f"{note}\n")
+    refuse_production(config, name, environment)
     config = complete_address(options.target or "", name, config, environment)
     if config.gate.rating_needed and config.judge is None:
         raise ConfigError(

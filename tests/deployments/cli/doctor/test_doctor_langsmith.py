@@ -37,7 +37,7 @@ ROWS: list[tuple[dict[str, Any], dict[str, Any] | None, dict[str, str], list[str
     ({}, {"project": "bot"}, KEYS, ["check"]),
     (WRITES, None, KEYS, ["check"]),
     ({}, {"project": "bot", "production_project": "bot-prod"}, KEYS, ["check"]),
-    (WRITES, SEPARATE, KEYS | {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]}, ["broken", "ok"]),
+    (WRITES, SEPARATE, KEYS | {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]}, ["broken", "broken"]),
     ({"langsmith": {"key_env": "OWN_KEY"}}, SEPARATE, KEYS, ["ok", "broken"]),
 ]
 
