@@ -24,7 +24,7 @@ from monitors.graders.base import abstain, abstain_as_not_needed, abstain_as_unr
 from monitors.graders.golds import scan_gold, scan_reply
 from monitors.records.base import Blame, Language
 from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Channel, Exchange
+from monitors.records.exchanges import Channel, Exchange, TextPlace
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 
@@ -78,9 +78,9 @@ class CitationGrader:
         return (*named, *(source for source in listed if source.strip())), tuple(spans)
 
 
-def _list_texts(exchange: Exchange) -> tuple[tuple[Channel, str], ...]:
-    visible = ((Channel.VISIBLE, exchange.visible_text),)
-    return (*visible, (Channel.WIRE, exchange.wire.text)) if exchange.wire else visible
+def _list_texts(exchange: Exchange) -> tuple[tuple[TextPlace, str], ...]:
+    shown = ((Channel.VISIBLE, exchange.visible_text), ("beside", exchange.beside_text))
+    return (*shown, (Channel.WIRE, exchange.wire.text)) if exchange.wire else shown
 
 
 def _format_source_count(sources: int) -> str:

@@ -12,7 +12,7 @@ from monitors.facts.text import MARGIN_LENGTH, find_unread, normalise
 from monitors.graders.base import abstain, give_verdict
 from monitors.graders.sayings import find_saying
 from monitors.records.cases import GoldCase
-from monitors.records.exchanges import Channel, Exchange
+from monitors.records.exchanges import Channel, Exchange, TextPlace
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 _NAMES = {
@@ -113,16 +113,16 @@ class DisclosureGrader:
                 yield disclosure
 
 
-def _list_texts(exchange: Exchange) -> tuple[tuple[Channel, str], ...]:
-    visible = ((Channel.VISIBLE, exchange.visible_text),)
+def _list_texts(exchange: Exchange) -> tuple[tuple[TextPlace, str], ...]:
+    shown = ((Channel.VISIBLE, exchange.visible_text), ("beside", exchange.beside_text))
     if exchange.wire is None or exchange.wire.text == exchange.visible_text:
-        return visible
-    return (*visible, (Channel.WIRE, exchange.wire.text))
+        return shown
+    return (*shown, (Channel.WIRE, exchange.wire.text))
 
 
-def _format_counts(leaks: list[tuple[Channel, Disclosure]]) -> str:
+def _format_counts(leaks: list[tuple[TextPlace, Disclosure]]) -> str:
     """Return the kinds with their counts; what is both shown and sent counts once."""
-    per_channel: dict[Channel, Counter[str]] = {}
+    per_channel: dict[TextPlace, Counter[str]] = {}
     for channel, leak in leaks:
         per_channel.setdefault(channel, Counter())[_NAMES[leak.kind]] += 1
     highest_counts: Counter[str] = Counter()

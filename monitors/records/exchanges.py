@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self, TypeAlias
 
 from pydantic import Field
 
@@ -24,6 +24,10 @@ class Channel(StrEnum):
 
     VISIBLE = "visible"
     WIRE = "wire"
+
+
+TextPlace: TypeAlias = Channel | Literal["beside"]
+"""A text of an exchange; ``beside`` are the parts of the answer's message that are not the answer."""
 
 
 class BuildInfo(Record):
@@ -130,12 +134,30 @@ class AgentQuestion(Record):
     at_ms: Milliseconds | None = None
 
 
+class PartKind(StrEnum):
+    """What a page marks a part of a message as that is not the answer."""
+
+    THINKING = "thinking"
+    TOOL = "tool"
+    SOURCE = "source"
+    STATUS = "status"
+    NAME = "name"
+
+
+class AnswerPart(Record):
+    """A part of the answer's message that is not the answer."""
+
+    kind: PartKind
+    text: str
+
+
 class Evidence(Record):
     """Evidence stored with an exchange. Paths are relative to the run's folder; screenshots never leave it.
 
     ``steps`` are an agent's steps, in order; ``steps_cut`` says that more may follow. ``hops`` is how often work
     was handed to an agent, by the app's own count or its trace. ``questions`` are those for which it stopped.
     ``aside`` are texts at the edges of the answer's message (names, times, marks) that are not part of the answer.
+    ``parts`` are its sources, tool cards, reasoning, status and names; citations and disclosures count there too.
     ``refused`` are the page's connections that the address guard blocked. ``page`` describes the page.
     """
 
@@ -148,6 +170,7 @@ class Evidence(Record):
     hops: Annotated[int, Field(ge=0)] | None = None
     questions: tuple[AgentQuestion, ...] = ()
     aside: tuple[str, ...] = ()
+    parts: tuple[AnswerPart, ...] = ()
     refused: tuple[str, ...] = ()
     page: PageInfo | None = None
 
@@ -190,6 +213,11 @@ class Exchange(Record):
     def listed_citations(self) -> tuple[str, ...]:
         """The sources that the app listed on the wire in addition to its text."""
         return self.wire.citations if self.wire is not None else ()
+
+    @property
+    def beside_text(self) -> str:
+        """The parts of the answer's message that are not the answer, as one text."""
+        return "\n".join(part.text for part in self.evidence.parts)
 
     @property
     def graded_text(self) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from monitors.records.base import Blame, Finding, Identifier, Language, Probability, Record, Severity
-from monitors.records.exchanges import Channel
+from monitors.records.exchanges import TextPlace
 
 
 class FailureKind(StrEnum):
@@ -136,7 +136,7 @@ class Span(Record):
     personal data must not copy it.
     """
 
-    where: Channel | Literal["gold"]
+    where: TextPlace | Literal["gold"]
     start: Annotated[int, Field(ge=0)]
     end: Annotated[int, Field(ge=0)]
     label: str

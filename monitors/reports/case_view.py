@@ -326,7 +326,9 @@ def _build_answers(
 ) -> tuple[AnswerView, ...]:
     match response:
         case Exchange():
-            return _build_exchange_answers(response, grades, marker)
+            beside = marker.mark_evidence(response.beside_text, "beside", grades)
+            parts = (AnswerView("Beside the answer", beside, graded=False),) if beside else ()
+            return (*_build_exchange_answers(response, grades, marker), *parts)
         case NoAnswer():
             partial = marker.mark_evidence(response.partial_text, Channel.VISIBLE, grades)
             return (AnswerView("Partial text", partial, graded=False),) if partial else ()

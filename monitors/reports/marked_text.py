@@ -75,6 +75,7 @@ def _list_texts(response: ProbeResult) -> dict[str, str]:
         case Exchange():
             return {
                 Channel.VISIBLE: response.visible_text,
+                "beside": response.beside_text,
                 Channel.WIRE: response.wire.text if response.wire else "",
             }
         case NoAnswer():

@@ -77,7 +77,11 @@ def _collect_claims(result: CaseResult, failing: Sequence[Judged], redact: Redac
     response = result.result
     if not isinstance(response, Exchange):
         return ()
-    texts = {Channel.VISIBLE: response.visible_text, Channel.WIRE: response.wire.text if response.wire else ""}
+    texts: dict[str, str] = {
+        Channel.VISIBLE: response.visible_text,
+        "beside": response.beside_text,
+        Channel.WIRE: response.wire.text if response.wire else "",
+    }
     secrets = collect_secrets(result)
     masks = {where: find_masks(text, secrets, redact) for where, text in texts.items()}
     claims = [

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tests.zoo import bot
+from tests.zoo import bot, streams
 from tests.zoo.websocket import Socket
 
 PAGES = Path(__file__).with_name("html")
@@ -67,9 +67,13 @@ class Handler(BaseHTTPRequestHandler):
             self._send(200, TYPES[".html"], _form(""))
         elif path == "/socket":
             socket_chat(self)
+        elif path == "/streams/events":
+            streams.send_events(self, query)
+        elif path == "/streams/socket":
+            streams.answer_on_socket(self)
         elif path == "/piece":
             self._send(200, "application/json", json.dumps(self.answers[query.removeprefix("id=")]))
-        elif path == "/events":
+        elif path in ("/events", "/streams/pushed"):
             self._push(urllib.parse.parse_qs(query)["id"][0])
         elif (PAGES / path.lstrip("/")).is_file():
             self._send(200, TYPES[Path(path).suffix], (PAGES / path.lstrip("/")).read_text(encoding="utf-8"))
@@ -95,8 +99,14 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/tell":
             self._send(202, "application/json", "{}")
             self._tell(urllib.parse.parse_qs(query)["id"][0], question)
-        elif path == "/begin":
-            self._send(200, "application/json", json.dumps({"id": self._begin(question)}))
+        elif path in ("/begin", "/streams/begin"):
+            pieces = tokens(question) if path == "/begin" else streams.stream(body)
+            self._send(200, "application/json", json.dumps({"id": self._begin(pieces)}))
+        elif path == "/streams/fetch":
+            streams.answer_on_stream(self, body)
+        elif path == "/streams/push":
+            self._send(202, "application/json", "{}")
+            streams.push(self.subscribers[urllib.parse.parse_qs(query)["id"][0]], body)
         elif path == "/beacon":
             self._send(204, "text/plain", "")
         elif path == "/form":
@@ -113,59 +123,58 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def _stream(self, question: str) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; charset=utf-8")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
+        self.begin_chunks("text/plain; charset=utf-8")
         try:
             for token in tokens(question):
-                self._chunk(token.encode())
-            self._chunk(b"")
+                self.send_chunk(token.encode())
+            self.send_chunk(b"")
         except ConnectionAbortedError:
             self.close_connection = True
             self.connection.close()
 
     def _events(self, question: str) -> None:
         """An event for each token, then what it rests on, then the end."""
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
+        self.begin_chunks("text/event-stream")
         try:
             for token in tokens(question):
-                self._chunk(f"data: {json.dumps({'token': token})}\n\n".encode())
+                self.send_chunk(f"data: {json.dumps({'token': token})}\n\n".encode())
             if "cut" not in question:
-                self._chunk(f"data: {json.dumps({'sources': ['P-100']})}\n\ndata: [DONE]\n\n".encode())
-            self._chunk(b"")
+                self.send_chunk(f"data: {json.dumps({'sources': ['P-100']})}\n\ndata: [DONE]\n\n".encode())
+            self.send_chunk(b"")
         except ConnectionAbortedError:
             self.close_connection = True
             self.connection.close()
 
-    def _chunk(self, data: bytes) -> None:
+    def begin_chunks(self, kind: str) -> None:
+        """Begin a response whose length is not known."""
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def send_chunk(self, data: bytes) -> None:
+        """Send a piece of the response; the empty one ends it."""
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
 
     def _push(self, name: str) -> None:
         """Server-sent events on a connection that stays open."""
         inbox = self.subscribers[name] = queue.Queue()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
+        self.begin_chunks("text/event-stream")
         try:
             while True:
-                self._chunk(f"data: {json.dumps({'token': inbox.get(timeout=60)})}\n\n".encode())
+                self.send_chunk(f"data: {json.dumps({'token': inbox.get(timeout=60)})}\n\n".encode())
         except (queue.Empty, OSError):
             self.close_connection = True
 
-    def _begin(self, question: str) -> str:
+    def _begin(self, pieces: Iterator[str]) -> str:
         """Starts an answer that is fetched piece by piece; its name."""
         name = str(len(self.answers))
         self.answers[name] = {"text": "", "done": False}
 
         def work() -> None:
             said = ""
-            for token in tokens(question):
+            for token in pieces:
                 said += token
                 self.answers[name] = {"text": said, "done": False}
             self.answers[name] = {"text": said, "done": True}

@@ -27,7 +27,7 @@ from monitors.errors import (
 from monitors.probes.browser.discover import TRUSTED_SCORE, Chat, PinnedAnswer, raise_if_pinned
 from monitors.probes.browser.greetings import Greetings, measure_document_age_s
 from monitors.probes.browser.inpage import Navigated, WatchLimits, WatchResult, WatchState, call_in_page
-from monitors.probes.browser.network import Stillness, Traffic
+from monitors.probes.browser.network import Stillness, Traffic, ignore_lost_frame
 from monitors.probes.browser.opening import clear_way, find_element, has_navigated, is_page_gone
 from monitors.probes.browser.visit import Visit
 from monitors.probes.settings import ProbeSettings
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 # Once a control of the page says that the answer is done, wait only for the last words to be rendered.
 FIRM_QUIET_S = 0.15
+# Once the last response has ended, wait this long for what it brought to be rendered.
+ENDED_QUIET_S = 0.35
 # If the page does nothing for this long after Enter, press its button.
 UNSENT_S = 1.5
 # The patience for an answer that may continue is this many times longer: an answer that stops in mid-sentence, or
@@ -59,16 +61,24 @@ _LIMIT = re.compile(r"rate.?limit|too many requests", re.IGNORECASE)
 
 
 def build_watch_limits(
-    settings: ProbeSettings, *, patience: int = 0, unsent_s: float = 0, quiet_s: float | None = None
+    settings: ProbeSettings,
+    *,
+    patience: int = 0,
+    unsent_s: float = 0,
+    quiet_s: float | None = None,
+    settle_s: float = 0,
 ) -> WatchLimits:
     """Build the limits of the in-page watch. ``patience``: the factor of the patience that counts as an end.
 
     ``unsent_s``: report a question that is still in its box after this time; 0: never. ``quiet_s`` overrides the
-    setting.
+    setting. ``settle_s`` is how long to watch at least.
     """
     patience_ms = settings.patience_s * 1000
+    quiet_ms = patience * patience_ms if patience else (quiet_s or settings.quiet_s) * 1000
     return WatchLimits(
-        quiet_ms=patience * patience_ms if patience else (quiet_s or settings.quiet_s) * 1000,
+        quiet_ms=quiet_ms,
+        ended_quiet_ms=quiet_ms if patience or quiet_s else min(ENDED_QUIET_S * 1000, quiet_ms),
+        settle_ms=settle_s * 1000,
         firm_quiet_ms=min(FIRM_QUIET_S, settings.quiet_s) * 1000 if quiet_s is None else quiet_s * 1000,
         patience_ms=patience_ms,
         deadline_ms=settings.answer_deadline_s * 1000,
@@ -104,45 +114,52 @@ async def wait_for_whole_answer(
             continue
         if reading.busy and traffic.is_open:
             raise build_incomplete_error(reading, settings)
-        limits = await _compute_next_watch_limits(reading, traffic, settings)
+        limits = await _compute_next_watch_limits(frame, reading, traffic, settings)
         if limits is None:
             return reading
         reading = await watch_once(frame, settings, limits)
 
 
 async def _compute_next_watch_limits(
-    reading: WatchResult, traffic: Traffic, settings: ProbeSettings
+    frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings
 ) -> WatchLimits | None:
-    """Return the limits for the next watch; ``None`` when the answer is whole."""
+    """Return the limits for the next watch; ``None`` when the answer is whole.
+
+    A control that ended is no end while a response that began after the question is open. One that ended at the first
+    words is no end either while a channel or polls may bring more.
+    """
     slow_s = SLOW_QUIET_FACTOR * settings.quiet_s
     if reading.calm_ms >= OPEN_PATIENCE_FACTOR * settings.patience_s * 1000:
         return None
     if _may_continue(reading, traffic) and reading.calm_ms < slow_s * 1000:
         return build_watch_limits(settings, quiet_s=slow_s)
-    if reading.firm:
+    if reading.firm and not reading.early and not traffic.is_answering:
         return None
     traffic.changed.clear()
-    match await traffic.judge_stillness(characters=len(reading.text), pushed=reading.pushed):
+    match await traffic.judge_stillness(characters=len(reading.text), live=reading.live):
+        case Stillness.UNKNOWN if reading.firm and not reading.live:
+            return None
         case Stillness.ENDED if traffic.polled and reading.calm_ms < slow_s * 1000:
             return build_watch_limits(settings, quiet_s=slow_s)  # a page that lacks CPU time renders late
         case Stillness.ENDED:
             return None
         case Stillness.OPEN:
-            patience = (
-                0
-                if await _wait_for_change(traffic, _compute_time_left_s(reading, settings))
-                else OPEN_PATIENCE_FACTOR
-            )
-        case Stillness.RESTING | Stillness.UNKNOWN if reading.calm_ms >= settings.patience_s * 1000:
+            if await _wait_for_change(traffic, _compute_time_left_s(reading, settings)):
+                return build_watch_limits(settings, settle_s=ENDED_QUIET_S)
+            return build_watch_limits(settings, patience=OPEN_PATIENCE_FACTOR)
+        case Stillness.UNKNOWN if reading.calm_ms >= settings.patience_s * 1000:
+            return None
+        case Stillness.RESTING if reading.calm_ms >= settings.patience_s * 1000 and traffic.was_polled(
+            await call_in_page(frame, "polledBefore")
+        ):
             return None
         case Stillness.RESTING:
-            left_s = min(await traffic.rest_left_s(), settings.patience_s - reading.calm_ms / 1000)
+            left_s = min(await traffic.rest_left_s(len(reading.text)), _compute_time_left_s(reading, settings))
             # The page is still: until the limit only a request that ends can change that.
             await asyncio.sleep(max(MIN_WAIT_S, left_s))
-            return build_watch_limits(settings)
+            return build_watch_limits(settings, settle_s=ENDED_QUIET_S)
         case Stillness.UNKNOWN:
-            patience = 1
-    return build_watch_limits(settings, patience=patience)
+            return build_watch_limits(settings, patience=1)
 
 
 def _may_continue(reading: WatchResult, traffic: Traffic) -> bool:
@@ -239,7 +256,12 @@ class PageConversation:
         self._greetings = greetings or Greetings()
         self._settings = settings
         self._visit = visit
-        self._traffic = Traffic(page, on_break=self._notify_break, was_refused=visit.was_refused)
+        self._traffic = Traffic(
+            page,
+            on_break=lambda cut, url: self._notify("broke", cut, url),
+            on_end=lambda: self._notify("rested"),
+            was_refused=visit.was_refused,
+        )
         self._errands: set[asyncio.Task[Any]] = set()
 
     async def ask(self, turn: str) -> WatchResult:
@@ -253,6 +275,7 @@ class PageConversation:
                 await self._visit.raise_if_led_away(self.chat.frame)
             raise
         self._visit.raise_if_away(self.chat.frame)
+        self._greetings.note_answer(turn, reading.text)
         return reading
 
     async def _ask_turn(self, turn: str) -> WatchResult:
@@ -284,6 +307,11 @@ class PageConversation:
                 raise
         else:
             if not await self._was_greeted(earlier):
+                if reading.resumed:
+                    raise AnswerIncomplete(
+                        "the answer to an earlier turn went on after it was taken as whole",
+                        partial_text=reading.text,
+                    )
                 return reading
         again = await watch_once(self.chat.frame, self._settings, build_watch_limits(self._settings))
         return await wait_for_whole_answer(self.chat.frame, self._traffic, self._settings, again)
@@ -495,21 +523,18 @@ class PageConversation:
         return True
 
     def _build_spec(self, turn: str) -> dict[str, Any]:
-        return {"question": turn, "greetings": self._greetings.list_lines(), **self.chat.selectors.model_dump()}
+        return {
+            "question": turn,
+            "greetings": self._greetings.list_lines(),
+            "usual": self._greetings.list_usual_lines(),
+            **self.chat.selectors.model_dump(),
+        }
 
-    def _notify_break(self, cut: bool) -> None:
-        """Notify the in-page watch of a broken request; it then gives the page a moment to report or repair it."""
-        task = asyncio.ensure_future(self._report_break(cut))
+    def _notify(self, name: str, *given: Any) -> None:
+        """Notify the in-page watch of an ended or broken request, without waiting for the page."""
+        task = asyncio.ensure_future(ignore_lost_frame(call_in_page(self.chat.frame, name, *given)))
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
-
-    async def _report_break(self, cut: bool) -> None:
-        from playwright.async_api import Error  # already imported: there is a page
-
-        try:
-            await self.chat.frame.evaluate("(cut) => __lookout.broke(cut)", cut)
-        except Error:
-            return  # the page is gone too, which the watch itself reports
 
 
 def add_waiting_time(reading: WatchResult, waited_ms: float) -> WatchResult:

@@ -269,13 +269,17 @@ def _build_answer(
             settling_ms=reading.calm_ms,
         ),
         app_path=wire.app_path if wire is not None else None,
-        evidence=Evidence(settle_samples=reading.samples, aside=reading.aside),
+        evidence=Evidence(settle_samples=reading.samples, aside=reading.aside, parts=reading.parts),
     )
 
 
 def _merge_evidence(answer_evidence: Evidence, proof: Evidence) -> Evidence:
     return proof.model_copy(
-        update={"settle_samples": answer_evidence.settle_samples, "aside": answer_evidence.aside}
+        update={
+            "settle_samples": answer_evidence.settle_samples,
+            "aside": answer_evidence.aside,
+            "parts": answer_evidence.parts,
+        }
     )
 
 

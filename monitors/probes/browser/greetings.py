@@ -1,8 +1,9 @@
-"""Greetings: lines that a page shows to every visitor, learned from pages before a question. They may come late."""
+"""Lines of the page itself, learned from its pages: greetings, which may come late, and lines of every answer."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
@@ -34,6 +35,17 @@ RENDER_TOLERANCE_S = 0.5
 """How much two pages of one target differ in the time when they render timed lines."""
 
 
+MIN_ANSWERS = 2
+"""A line is usual when it stands at the head or foot of the answers to this many questions, and of all others."""
+MAX_USUAL_CHARACTERS = 60
+_ANSWERING = re.compile(
+    r"\d|\b(yes|no|not|none|never|nothing|sorry|cannot|unable|true|false)\b|n['’]t\b|cover|includ|exclu|eligib|approv|"
+    r"reject|den(y|ie)|allow|permit|valid|possib|availab|requir|हाँ|हां|नहीं|\b(ja|nein|nicht|kein)",
+    re.IGNORECASE,
+)
+"""Words and figures that may be an answer, even when every question had the same one."""
+
+
 class Greetings:
     """The lines on fresh pages of one target before any question, and those of a `SilentPage`."""
 
@@ -41,6 +53,25 @@ class Greetings:
         self._pages = 0
         self._line_counts: Counter[str] = Counter()
         self._silent = silent
+        self._edges: dict[str, frozenset[str]] = {}
+        self._usual: set[str] = set()
+
+    def note_answer(self, question: str, text: str) -> None:
+        """Add the last line of the answer to a question, and the first if it is no sentence."""
+        lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+        if len(lines) > 1:
+            heads = {lines[0]} if lines[0][-1] not in ".!?।" else set[str]()
+            self._edges[question] = frozenset({lines[-1], *heads})
+
+    def list_usual_lines(self) -> tuple[str, ...]:
+        """Return the lines at the head or foot of every answer: a name, a model, a disclaimer."""
+        if len(self._edges) < MIN_ANSWERS:
+            return tuple(sorted(self._usual))
+        shared = frozenset.intersection(*self._edges.values())
+        self._usual |= {
+            line for line in shared if len(line) <= MAX_USUAL_CHARACTERS and not _ANSWERING.search(line)
+        }
+        return tuple(sorted(self._usual))
 
     def note(self, lines: Iterable[str]) -> None:
         """Add the lines of one fresh page."""

@@ -12,14 +12,14 @@ from pydantic import Field
 
 from monitors.errors import BrowserLost
 from monitors.records.base import Milliseconds, Record
-from monitors.records.exchanges import SettleSample
+from monitors.records.exchanges import AnswerPart, SettleSample
 
 if TYPE_CHECKING:
     from playwright.async_api import Frame
 
 SCRIPTS = (
-    "bounds.js", "walk.js", "timers.js", "find.js", "open.js", "compare.js", "question.js", "fresh.js", "answer.js",
-    "watch.js",
+    "bounds.js", "walk.js", "timers.js", "find.js", "open.js", "compare.js", "question.js", "fresh.js", "parts.js",
+    "answer.js", "watch.js",
 )  # fmt: skip
 CALL = "([name, ...given]) => globalThis.__lookout[name](...given)"
 
@@ -90,25 +90,31 @@ class WatchResult(Record):
     """The result of watching for an answer.
 
     ``firm``: a control of the page showed that it was busy, and then that it was done. ``busy``: it still shows
-    busy; if the watch ends as finished nevertheless, the page has forgotten to reset the control.
-    ``pushed``: a socket or event stream received data meanwhile. ``calm_ms`` is how long the text has not
+    busy; if the watch ends as finished nevertheless, the page has forgotten to reset the control. ``early``: the
+    control was done at the first words, so that it may only show that the answer began.
+    ``pushed``: a socket or event stream received data meanwhile; ``live``: one that did is still open.
+    ``resumed``: an answer to an earlier turn went on. ``calm_ms`` is how long the text has not
     changed. ``held``: the question is still in the box; ``echoed``: the page repeats it.
     Times count from sending.
 
     ``unread`` is other new text, not part of the answer; ``aside`` are names, times and marks that were removed
-    from the edges of the message; ``unsure`` those of them that hold a number and may belong to the answer.
+    from the edges of the message; ``parts`` are its sources, tool cards, reasoning, status and names; ``unsure`` those of them that hold a number and may belong to the answer.
     """
 
     state: WatchState
     text: str
     firm: bool
+    early: bool = False
     busy: bool = False
     pushed: bool
+    live: bool = False
+    resumed: bool = False
     calm_ms: Milliseconds
     elapsed_ms: Milliseconds
     error: str | None
     unread: str = ""
     aside: tuple[str, ...] = ()
+    parts: tuple[AnswerPart, ...] = ()
     unsure: tuple[str, ...] = ()
     doubt: CaptureDoubt | None = None
     held: bool = False
@@ -123,10 +129,15 @@ class Navigated(Exception):
 
 
 class WatchLimits(Record):
-    """The limits of the in-page watch. ``unsent_ms`` 0: do not report an unsent question."""
+    """The limits of the in-page watch. ``unsent_ms`` 0: do not report an unsent question.
+
+    ``ended_quiet_ms`` counts from the end of the last open request. The watch lasts at least ``settle_ms``.
+    """
 
     quiet_ms: Milliseconds
     firm_quiet_ms: Milliseconds
+    ended_quiet_ms: Milliseconds
+    settle_ms: Milliseconds = 0
     patience_ms: Milliseconds
     deadline_ms: Milliseconds
     unsent_ms: Annotated[float, Field(ge=0)] = 0

@@ -66,6 +66,7 @@ class _RequestGroup:
 
     requests: list[Request] = field(default_factory=list["Request"])
     under_way: int = 0
+    began_at: float = field(default_factory=monotonic)
     ended_at: float = 0.0
     longest_pause_s: float = 0.0
     weighed: int = 0
@@ -100,16 +101,26 @@ class _RequestGroup:
 class Traffic:
     """A page's requests. Web sockets are tracked from the start, requests from `begin` on.
 
-    `on_break` is called for each broken request, with true when its response had begun, which also sets `cut`.
-    Requests that the address guard refused (`was_refused`, by address) do not count as broken.
+    `on_break` is called for each broken request, with true when its response had begun, which also sets `cut`; for a
+    socket that closed also with its address. `on_end` is called when no request is open any more. Requests that the address guard refused (`was_refused`, by address) do not count as broken.
     `ended_at` is when the last request ended, by `time.monotonic`.
     """
 
-    def __init__(self, page: Page, *, on_break: Callable[[bool], None], was_refused: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        page: Page,
+        *,
+        on_break: Callable[[bool, str | None], None],
+        on_end: Callable[[], None],
+        was_refused: Callable[[str], bool],
+    ) -> None:
         self._page = page
         self._was_refused = was_refused
         self._on_break = on_break
+        self._on_end = on_end
         self._open: set[Request] = set()
+        self._answering: set[Request] = set()
+        self._closed_by_page = False
         self._done: list[Request] = []
         self._documents: list[Request] = []
         self._groups: defaultdict[str, _RequestGroup] = defaultdict(_RequestGroup)
@@ -123,6 +134,8 @@ class Traffic:
     def begin(self) -> None:
         """Reset, and track requests from now on."""
         self._open.clear()
+        self._answering.clear()
+        self._closed_by_page = False
         self._done.clear()
         self._documents.clear()
         self._groups.clear()
@@ -132,6 +145,7 @@ class Traffic:
         if not self._listening:
             self._listening = True
             self._page.on("request", self._on_request)
+            self._page.on("response", self._on_response)
             self._page.on("requestfinished", self._on_finished)
             self._page.on("requestfailed", self._on_failed)
 
@@ -140,30 +154,56 @@ class Traffic:
         if self._listening:
             self._listening = False
             self._page.remove_listener("request", self._on_request)
+            self._page.remove_listener("response", self._on_response)
             self._page.remove_listener("requestfinished", self._on_finished)
             self._page.remove_listener("requestfailed", self._on_failed)
 
-    async def judge_stillness(self, *, characters: int, pushed: bool) -> Stillness:
+    async def judge_stillness(self, *, characters: int, live: bool) -> Stillness:
         """Return what the open and ended requests say about an answer of this many `characters`.
 
-        `pushed`: a socket or an event stream received data since the question.
+        `live`: a socket or an event stream received data since the question and is still open.
         """
         if self._open:
             return Stillness.OPEN
-        if pushed or not await self.carried_answer(characters):
+        if live or not await self.carried_answer(characters):
             return Stillness.UNKNOWN
-        return Stillness.RESTING if await self.rest_left_s() > 0 else Stillness.ENDED
+        return Stillness.RESTING if await self.rest_left_s(characters) > 0 else Stillness.ENDED
 
-    async def rest_left_s(self) -> float:
+    async def rest_left_s(self, characters: int) -> float:
         """Seconds until a polling page counts as having stopped; 0 if it does not poll or has stopped.
 
         Telemetry does not count as polling. If one address is polled, every address that was requested twice is
         waited for, since any of them may bring the answer.
         """
+        first = [group for group in self._groups.values() if await self._may_be_first_poll(group, characters)]
         again = [group for group in self._groups.values() if len(group.requests) > 1]
-        if all(len(group.requests) < MIN_POLLS for group in again):
+        if not first and all(len(group.requests) < MIN_POLLS for group in again):
             return 0.0
-        return max([group.rest_left_s() for group in again if not await group.is_telemetry()], default=0.0)
+        return max(
+            [group.rest_left_s() for group in [*first, *again] if not await group.is_telemetry()], default=0.0
+        )
+
+    async def _may_be_first_poll(self, group: _RequestGroup, characters: int) -> bool:
+        """Whether data was fetched after the question had been posted elsewhere, without an answer to it.
+
+        The end of an event stream needs no such doubt.
+        """
+        request = group.requests[0]
+        if request.method != "GET" or request.resource_type == "eventsource":
+            return False
+        posts = [
+            other
+            for other in self._groups.values()
+            if other.requests[0].method == "POST" and other.began_at < group.began_at
+        ]
+        if not posts or await is_event_stream(request):
+            return False
+        sizes = [await _read_body_size(other.requests[0]) for other in posts]
+        return all(size is not None and size < characters for size in sizes)
+
+    def was_polled(self, addresses: list[str]) -> bool:
+        """Whether the page polled one of these addresses since the question."""
+        return any(len(group.requests) > 1 for url, group in self._groups.items() if url in addresses)
 
     @property
     def polled(self) -> bool:
@@ -175,6 +215,11 @@ class Traffic:
         """Whether a request that began after the question is still open."""
         return bool(self._open)
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether a request that began after the question has a response that is still open."""
+        return bool(self._answering)
+
     async def document_status(self) -> int | None:
         """The HTTP status of the page that the form answered with, if any."""
         if not self._documents:
@@ -183,8 +228,8 @@ class Traffic:
         return None if response is None else response.status
 
     async def carried_answer(self, characters: int) -> bool:
-        """Whether an ended response is long enough to have held the answer, or was a page."""
-        if self._documents:
+        """Whether an ended response is long enough to have held the answer, was a page, or was closed by the page."""
+        if self._documents or self._closed_by_page:
             return True
         for request in reversed(self._done):
             size = await _read_body_size(request)
@@ -201,31 +246,54 @@ class Traffic:
             self._open.add(request)
             self._groups[request.url.split("?")[0]].begin(request)
 
+    def _on_response(self, response: Response) -> None:
+        if response.request in self._open:
+            self._answering.add(response.request)
+
     def _on_finished(self, request: Request) -> None:
         if request in self._open:
-            self._open.discard(request)
-            self._groups[request.url.split("?")[0]].end()
             self._done.append(request)
-            self.ended_at = monotonic()
-            self.changed.set()
+            self._close(request)
 
     def _on_failed(self, request: Request) -> None:
         if request not in self._open:
             return
-        self._open.discard(request)
-        self._groups[request.url.split("?")[0]].end()
-        self.changed.set()
+        was_answering = request in self._answering
         failure = request.failure or ""
+        self._close(request)
         if any(mark in failure for mark in BREAKS) and not self._was_refused(request.url):
             self.cut = self.cut or request.timing["responseStart"] >= 0
-            self._on_break(self.cut)
+            self._on_break(self.cut, None)
+        elif was_answering:
+            self._closed_by_page = True
+
+    def _close(self, request: Request) -> None:
+        self._open.discard(request)
+        self._answering.discard(request)
+        self._groups[request.url.split("?")[0]].end()
+        self.ended_at = monotonic()
+        self.changed.set()
+        if not self._open:
+            self._on_end()
 
     def _on_socket(self, socket: WebSocket) -> None:
         def report_closed(_socket: WebSocket) -> None:
             if self._listening and not self._was_refused(socket.url):
-                self._on_break(False)
+                self._on_break(False, socket.url)
 
         socket.on("close", report_closed)
+
+
+async def is_event_stream(request: Request) -> bool:
+    """Whether the response is an event stream, read by any means."""
+    from playwright.async_api import Error  # already imported: there is a page
+
+    try:
+        async with asyncio.timeout(SIZES_DEADLINE_S):
+            response = await request.response()
+    except (Error, TimeoutError):
+        return False
+    return response is not None and "event-stream" in response.headers.get("content-type", "")
 
 
 async def _read_body_size(request: Request) -> int | None:

@@ -7,6 +7,7 @@
   const SPEAKER = /^((virtual|ai|digital|policy|insurance|travel|customer)[ -])*(chat ?bot|bot|assistant|ai|agent|system|support|service|care|advis[eo]r|co-?pilot|concierge|helper|help ?desk|expert|guide|operator|you|me|user|human|guest|robot|model|सहायक|बॉट|आप)( said| says)?\s*:?$/iu;
   const NAME = /^[\p{L}\p{M}][\p{L}\p{M} .'-]{1,23}$/u;
   const LETTER = /^[^\p{N}]$/u; // an initial, a mark
+  const MODEL = /^(gpt|claude|gemini|gemma|llama|mi[sx]tral|qwen|deepseek|command|phi|grok|nova|titan|granite|kimi|glm)[- ]?[\w.:/-]*\d[\w.:/ -]{0,20}$/iu;
   const RECEIPT = /^\W*(sent|sending|delivered|read|seen|भेजा गया|पढ़ा गया)\W*(at )?(\d{1,2}[:.]\d{2}(\s?[ap]\.?m\.?)?)?[\s✓✔]*$/iu;
   const ASIDE = "nav, aside, header, footer, dialog, [role=dialog], [role=alert], [role=status], [role=navigation], "
     + "[role=complementary], [role=banner], [role=contentinfo], [aria-live=assertive], [role=tooltip], [class*=toast]";
@@ -14,6 +15,7 @@
 
   const STEPS = /think|thought|reason|step|search|tool|\bus(ed|ing)\b|work(ed|ing)|analy|retriev|call(ed|ing)|सोच|खोज/i;
   const SPEAKER_LENGTH = 14; // letters after a question, in its own bubble: at most this many are a time or a receipt
+  const RESUMED_LENGTH = 20; // letters; less in an earlier message is a time, a mark or a name
   const OFFER_LENGTH = 15; // letters; a suggested question on a button is longer than an action ("Copy")
 
   const parentOf = (node) => node.parentElement ?? look.up(node);
@@ -115,7 +117,8 @@
 
   // Whether the page proves that a text is not part of an answer: it counts by itself, shows how the answer was found,
   // or was in the same part of an earlier message.
-  const isProven = (seen, node) => seen.ticks(node) || seen.counts(node) || isStep(node) || seen.labels.has(seen.labelKey(node));
+  const isProven = (seen, node) => seen.ticks(node) || seen.counts(node) || isStep(node) || seen.labels.has(seen.labelKey(node))
+    || (seen.standsAlone(node) && (MODEL.test(look.plain(node.data)) || seen.usual.has(look.plain(node.data))));
 
   // Whether a text looks like a name, a time, a mark or a receipt. Words of an answer may, too, so this alone is no proof.
   const looksLikeLabel = (node) => {
@@ -260,20 +263,21 @@
 
   // The message without the names, times and marks before its first line and after its last line; never from within it.
   // `aside`: the removed texts. `unsure`: those that are numbers without proof that they are not part of the answer.
-  const message = (seen, nodes, isEdge) => {
+  const message = (seen, texts, isEdge, top) => {
+    const { rest: nodes, parts } = look.splitParts(seen, texts, top);
     const proves = (node) => isProven(seen, node) || isEdge(node);
     const lines = linesOf(nodes).map((line) => ({
       ...line, proven: line.nodes.every(proves), looks: line.nodes.every((node) => proves(node) || looksLikeLabel(node)),
     }));
     const telling = lines.filter((line) => !line.looks);
-    if (!telling.length) return { ...shortAnswer(lines), aside: [] };
+    if (!telling.length) return { ...shortAnswer(lines), aside: [], parts };
     const belongs = (line) => !line.looks || (!line.proven && isFlow(line, telling));
     const first = lines.findIndex(belongs);
     const last = lines.findLastIndex(belongs);
     const edges = lines.filter((_, at) => at < first || at > last);
-    const parts = new Set(edges.flatMap((line) => line.nodes.map((node) => seen.roleKey(node))).filter(Boolean));
+    const edgeKeys = new Set(edges.flatMap((line) => line.nodes.map((node) => seen.roleKey(node))).filter(Boolean));
     const within = lines.slice(first, last + 1);
-    const repeats = (line) => line.looks && line.nodes.every((node) => isStep(node) || seen.ticks(node) || parts.has(seen.roleKey(node)));
+    const repeats = (line) => line.looks && line.nodes.every((node) => isStep(node) || seen.ticks(node) || edgeKeys.has(seen.roleKey(node)));
     const kept = first < 0 ? [] : within.filter((line) => belongs(line) || !repeats(line)).flatMap((line) => line.nodes);
     const ends = trimmed(kept, (node) => proves(node) && !isFlow({ block: look.blockOf(node) }, []));
     const left = nodes.filter((node) => !ends.includes(node));
@@ -281,7 +285,7 @@
     const doubted = edges.filter((line) => !line.proven).flatMap((line) => line.nodes)
       .filter((node) => /\p{N}/u.test(node.data) && !proves(node) && !isNow(said(node)) && !RECEIPT.test(said(node))
         && !seen.tookSoLong(node));
-    return { nodes: ends, aside: left.map(said), unsure: doubted.map(said) };
+    return { nodes: ends, aside: left.map(said), unsure: doubted.map(said), parts };
   };
 
   // An answer of one word or number looks like a label: it is the answer if it is formatted as text, or if it is not a
@@ -327,14 +331,14 @@
     const isEdge = (node) => isPart(node) || seen.cameWithQuestion(node) || headsControls(seen, node);
     for (let region = transcript(home, box), inside = true; region; region = look.up(region), inside = false) {
       const chosen = others.filter((node) => within(region, node) && (inside || !seen.flickers(node)));
-      const found = message(seen, chosen, isEdge);
+      const found = message(seen, chosen, isEdge, region);
       if (found.nodes.length) return { region, ...found };
     }
     const region = transcript(home, box);
     const inside = others.filter((node) => within(region, node));
     const clocks = inside.filter((node) => CLOCK.test(look.plain(node.data)) && !seen.ticks(node));
     const speaks = inside.some((node) => !isProven(seen, node) && !isEdge(node) && SPEAKER.test(look.plain(node.data)));
-    return { region, nodes: clocks, aside: [], unsure: speaks ? clocks.map((node) => look.plain(node.data)) : [] };
+    return { region, nodes: clocks, aside: [], parts: [], unsure: speaks ? clocks.map((node) => look.plain(node.data)) : [] };
   };
 
   // Without an echo: the part of the page with the most text.
@@ -345,8 +349,8 @@
       groups.set(top, [...(groups.get(top) ?? []), node]);
     }
     const [region, nodes] = [...groups].sort((a, b) => length(b[1]) - length(a[1]))[0] ?? [null, []];
-    const found = message(seen, nodes, () => false);
-    return found.nodes.length ? { region, ...found } : { region, nodes, aside: [], unsure: [] };
+    const found = message(seen, nodes, () => false, region);
+    return found.nodes.length || found.parts.length ? { region, ...found } : { region, nodes, aside: [], unsure: [], parts: [] };
   };
 
   // New texts that are neither the answer nor labels, for messages to people.
@@ -395,30 +399,67 @@
     const fresh = seen.pieces();
     const echoes = ownEchoes(seen, fresh, box);
     const over = new Map();
+    const grown = textOfEarlierTurns(fresh);
     const candidates = [...fresh.keys()].filter((node) => !echoes.some((echo) => within(echo, node)))
-      .filter((node) => fresh.get(node).trim() && !isAside(seen, node, box) && !seen.greets(node));
+      .filter((node) => fresh.get(node).trim() && !grown.has(node) && !isAside(seen, node, box) && !seen.greets(node));
     const notice = banner(seen, candidates, echoes, box, over);
     const said = candidates.filter((node) => !notice?.nodes.has(node) && !(echoes.length && liesOver(node, echoes, box, over)));
     const begins = (node) => seen.question.asked && seen.beginsQuestion(node);
     const sure = said.filter((node) => !seen.wasHidden(node) && !begins(node));
     const spare = sure.length ? sure : said;
     const doubt = sure.length || !said.length ? null : said.some(begins) ? "echo" : "stood";
-    const { region, nodes, aside, unsure } = echoes.length ? besideEcho(seen, echoes, spare, box) : largestGroup(seen, spare, box);
-    const rest = { notice: notice?.said ?? null, doubt: nodes.length ? doubt : null };
+    const { region, nodes, aside, unsure, parts } = echoes.length ? besideEcho(seen, echoes, spare, box) : largestGroup(seen, spare, box);
+    const resumed = [...grown].some((node) => look.plain(fresh.get(node)).length >= RESUMED_LENGTH && !isProven(seen, node));
+    const rest = { notice: notice?.said ?? null, doubt: nodes.length ? doubt : null, resumed };
     if (!nodes.length && echoes.length > 1 && within(transcript(echoes[0], box), echoes.at(-1))) {
       const last = echoes.at(-1); // the bot repeated the question word for word
-      return { region: last, text: look.textOf(last), nodes: [], unread: [], aside: [], unsure: [], ...rest };
+      return { region: last, text: look.textOf(last), nodes: [], unread: [], aside: [], unsure: [], parts: [], ...rest };
     }
     const chosen = new Set(nodes);
     const text = region ? look.textOf(region, (node) => (chosen.has(node) ? fresh.get(node) : blank(node.data))) : "";
-    return { region, text, nodes, unread: unread(seen, fresh, echoes, chosen), aside, unsure, ...rest };
+    return { region, text, nodes, unread: unread(seen, fresh, echoes, chosen), aside, unsure, parts, ...rest };
   };
 
   // Text between two pieces of a line, as in **one** *two*, belongs to neither and separates them.
   const blank = (text) => (text.trim() ? "" : text);
 
-  // After a whole answer: remember the keys of its parts.
+  // The messages of this turn and of earlier ones, with the answer in each: what grows in an earlier one is not an answer
+  // to the next question. A page that uses an element again for another message replaces the text.
+  let messages = new Map();
+  const earlier = new Map();
+  look.closeTurn = () => {
+    for (const [bubble, text] of messages) if (text) earlier.set(bubble, text);
+    messages = new Map();
+  };
+
+  // The largest new element around a text of the answer that holds no question; its block where none is repeated.
+  const bubbleOf = (seen, node) => {
+    if (!seen.echoes.length) return seen.elements.has(look.blockOf(node)) ? null : look.blockOf(node);
+    let bubble = null;
+    for (let at = parentOf(node); at && !seen.elements.has(at) && !seen.echoes.some((echo) => look.holds(at, echo)); at = look.up(at)) bubble = at;
+    return bubble;
+  };
+
+  const textOfEarlierTurns = (fresh) => {
+    const grown = new Set();
+    const known = new Map();
+    for (const node of earlier.size ? fresh.keys() : []) {
+      let bubble = parentOf(node);
+      while (bubble && !earlier.has(bubble)) bubble = look.up(bubble);
+      if (!bubble) continue;
+      if (!known.has(bubble)) known.set(bubble, look.bare(look.textOf(bubble)).includes(earlier.get(bubble)));
+      if (known.get(bubble)) grown.add(node);
+    }
+    return grown;
+  };
+
+  // After a whole answer: remember its messages and the keys of its parts.
   look.learn = (seen, nodes) => {
+    messages = new Map();
+    for (const node of nodes) {
+      const bubble = bubbleOf(seen, node);
+      if (bubble) messages.set(bubble, (messages.get(bubble) ?? "") + look.bare(node.data));
+    }
     for (const node of nodes) {
       const key = seen.roleKey(node);
       if (key) look.telling.add(key);

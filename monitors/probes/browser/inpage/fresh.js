@@ -9,6 +9,8 @@
   const SWAPS = 4; // a place that shows progress steps before the answer changes fewer times
   const MASKED_LENGTH = 20; // in a shorter line the numbers are significant
 
+  const FLOW = /^(p|li|td|th|dd|dt|h\d|pre|code|blockquote|strong|em)\./; // where an answer's own short lines stand
+
   const TOOK = /^\W*(?:(?:took|in|after|took us|(?:response|generation|answer)(?:ed)? (?:time|in)|generated in|thought for)\W*)?(\d+(?:[.,]\d+)?)\s?(ms|s|secs?|seconds?)\W*$/i;
   const TOOK_EARLY_MS = 600; // the page may round up, or count from before the question was sent
   const TOOK_LATE_MS = 2000; // the time to send, render and be noticed on a busy machine
@@ -17,9 +19,11 @@
   const shapeOf = (line) => (line.length < MASKED_LENGTH ? line : line.replace(/\d+/g, "#"));
 
   // Stores the page's text before the question; `earlier` is that of the page before a navigation. `greetings` are lines
-  // for every visitor: those that are not there yet may come after the question and are not the answer.
+  // for every visitor: those that are not there yet may come after the question and are not the answer. `usual` are lines
+  // that stand at the edge of every answer.
   look.Fresh = class {
-    constructor(question, earlier, greetings = []) {
+    constructor(question, earlier, greetings = [], usual = []) {
+      this.usual = new Set(usual);
       this.question = new look.Question(question);
       this.nodes = new Map();
       this.leaves = new WeakMap(); // the earlier text of elements with one text: the node may be replaced as it grows
@@ -62,13 +66,15 @@
       return key && !look.telling.has(key) ? `${key} ${text}` : null;
     }
 
-    // The key of a text's part in its message: the tag names and classes around it. Null if there are no classes.
+    // The key of a text's part in its message: the tag names and classes around it. Null if there are no classes, and
+    // it may be a line of an answer.
     roleKey(node) {
       const names = [];
       for (let at = node.parentElement ?? look.up(node); at && names.length < ROLE_DEPTH; at = look.up(at)) {
         names.push(`${at.localName}.${typeof at.className === "string" ? at.className : ""}`);
       }
-      return names.slice(0, 2).some((name) => !name.endsWith(".")) ? names.join(" ") : null;
+      const isApart = !FLOW.test(names[0] ?? "") && this.standsAlone(node);
+      return names.slice(0, 2).some((name) => !name.endsWith(".")) || isApart ? names.join(" ") : null;
     }
 
     // The same across messages of user and bot, whose own classes differ: the nearest class around the text, without
@@ -78,7 +84,8 @@
       for (let at = parent, level = 0; at && level < 2; at = look.up(at), level += 1) {
         if (typeof at.className === "string" && at.className) return `${parent.localName} ${at.className.replace(SIDES, "")}`;
       }
-      return null;
+      const around = parent ? look.up(parent) : null; // without classes: a name is an element of its own in a message
+      return around && around.localName !== "p" && this.standsAlone(node) ? `${parent.localName} < ${around.localName}` : null;
     }
 
     // Whether a text is all of its line.

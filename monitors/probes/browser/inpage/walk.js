@@ -25,12 +25,23 @@
   let heard = null, characters = 0;
   const HEARD_AT_MOST = 20_000, CHARACTERS_AT_MOST = 8_000_000;
   const sizeOf = (data) => data?.length ?? data?.size ?? data?.byteLength ?? 0;
-  // Open or opening channels, which may still bring new content.
-  const channels = new Set();
-  look.listens = () => [...channels].some((one) => one.readyState < 2);
+  // Sockets, event streams and bodies that the page reads piece by piece: since when, when they last brought data, and
+  // whether they ended as agreed.
+  const channels = new Map();
+  const openChannel = (channel) => channels.set(channel, { since: performance.now(), at: -1, clean: false });
+  // Whether a channel is open or opening, and may still bring new content.
+  look.listens = () => [...channels.keys()].some((one) => one.readyState < 2);
+  // Whether a channel that has brought data since `asked` may bring more.
+  look.isLive = (asked) => [...channels].some(([channel, { at }]) => at > asked && (channel.readyState ?? 0) < 2);
+  // Whether the last channel to an address was opened after `asked` and has ended as agreed.
+  look.endedAsAgreed = (url, asked) => {
+    const last = [...channels].findLast(([channel]) => channel.url === url);
+    return Boolean(last) && last[0].readyState === 3 && last[1].since >= asked && last[1].clean;
+  };
+  look.askedAt = Infinity;
   const textOf = async (data) => (typeof data === "string" ? data : new TextDecoder().decode(data instanceof Blob ? await data.arrayBuffer() : data));
   const pushed = (event) => {
-    look.lastPush = performance.now();
+    look.lastPush = channels.get(event.target).at = performance.now();
     if (!heard || heard.length >= HEARD_AT_MOST || characters + sizeOf(event.data) > CHARACTERS_AT_MOST) return;
     characters += sizeOf(event.data);
     heard.push(Promise.all([event.target.url, textOf(event.data)]));
@@ -40,8 +51,9 @@
 
     constructor(...given) {
       super(...given);
-      channels.add(this);
+      openChannel(this);
       this.#follow("message");
+      super.addEventListener("close", ({ code }) => { channels.get(this).clean = code === 1000 || code === 1005; });
     }
 
     // Named events of a stream; no other listener receives them.
@@ -62,6 +74,21 @@
     Object.defineProperty(Kind, "name", { value: name });
     globalThis[name] = Kind;
   }
+
+  // A body that was opened before the question is a channel too; of a later one the network shows the end.
+  const readers = globalThis.ReadableStreamDefaultReader?.prototype;
+  const read = readers?.read;
+  const readNoting = function (...given) {
+    const part = read.apply(this, given);
+    if (!channels.has(this)) openChannel(this);
+    const channel = channels.get(this);
+    part.then(({ done }) => {
+      if (done) channels.delete(this);
+      else if (channel.since < look.askedAt) look.lastPush = channel.at = performance.now();
+    }, () => channels.delete(this));
+    return part;
+  };
+  if (read) Object.defineProperty(readers, "read", { value: Object.defineProperty(readNoting, "name", { value: "read" }), configurable: true, writable: true });
 
   look.up = (node) => node.assignedSlot ?? node.parentElement ?? node.getRootNode().host ?? null;
 

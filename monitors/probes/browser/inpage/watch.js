@@ -9,13 +9,17 @@
   const ALARM = "[role=alert], [role=alertdialog], [aria-live=assertive], [class*=toast], [class*=snackbar], "
     + "[class*=error], [class*=notification], [data-testid*=toast], [data-testid*=error]";
   const SAMPLES = 240;
+  const PARTS_AT_MOST = 20, PART_CHARACTERS = 20_000; // parts of the message that are not the answer
   const ASIDE_AT_MOST = 20; // texts beside an answer that are stored as evidence
   const THROTTLE_MS = 80;
   const IDLE_MS = 400; // without a mutation, only animations or properties can have changed
   const LAST_WORDS_MS = 600; // the time to render the last words after a control has shown the end
+  const EARLY_MS = 150; // a control that ends so soon after the first words may only have shown that an answer began
+  const RENDER_MS = 100; // the time to render what came at the end of a response
   const STUCK_PATIENCE = 3; // this many times the patience without activity: the page has forgotten to reset its control
   const ENDS = /[.!?…।॥。！？؟)\]"'”’»」*_`]$/u; // the end of a text that does not stop in mid-sentence
   const DOUBT_PATIENCE = 2; // this many times the patience if the new text may not be the answer, which may still come
+  const CLOSED_MS = 100; // the time until the page itself knows that its socket was closed
   const AFTER_BREAK_MS = 1500; // the time for a page to report a broken stream, or to reconnect
   const MARKS = ["disabled", "readonly", "aria-busy", "aria-disabled", "aria-label", "hidden", "class", "style",
     "data-test-script-state", "data-state", "data-status"];
@@ -61,7 +65,7 @@
     const before = watch.before.answers;
     let newer = now.slice(before.length);
     if (!newer.length) newer = now.filter(([, text], index) => text !== before[index]);
-    return { region: newer.at(-1)?.[0] ?? null, text: newer.map(([, text]) => text).join("\n\n"), nodes: [], unread: [], aside: [], unsure: [], notice: null, doubt: null };
+    return { region: newer.at(-1)?.[0] ?? null, text: newer.map(([, text]) => text).join("\n\n"), nodes: [], unread: [], aside: [], unsure: [], parts: [], notice: null, doubt: null };
   };
 
   // An alert that is a message, or repeats the question, is not an error, unless it has only error words.
@@ -90,7 +94,7 @@
   const inspect = () => {
     const now = performance.now();
     const box = currentBox();
-    let { region, text, nodes, unread, aside, unsure, notice, doubt } = watch.spec.answer ? namedAnswer() : look.answer(watch.fresh, box);
+    let { region, text, nodes, unread, aside, unsure, parts, notice, doubt, resumed } = watch.spec.answer ? namedAnswer() : look.answer(watch.fresh, box);
     const waiting = EMPTY.test(text) || (THINKING.test(text) && text.length < 80);
     if (waiting) text = "";
     const hard = hardBusy();
@@ -103,8 +107,10 @@
     watch.nodes = nodes;
     watch.unread = unread.filter((one) => !EMPTY.test(one) && !THINKING.test(one)).join(" ");
     watch.aside = aside;
+    watch.parts = parts;
     watch.unsure = unsure;
     watch.soft = soft;
+    watch.resumed = Boolean(resumed);
     watch.error ??= errorShown(region);
   };
 
@@ -138,6 +144,9 @@
   // they have received the answer, and continue to type it for a while.
   const keptItsWord = () => watch.sawHard && watch.changedAt - watch.idleAt < LAST_WORDS_MS;
 
+  // Whether that control may only have shown that the answer began.
+  const endedEarly = () => !watch.spec.busy && watch.firstAt !== null && watch.idleAt - watch.firstAt < EARLY_MS;
+
   // The result to report now, or null to continue.
   const decide = (limits) => {
     const now = performance.now();
@@ -156,7 +165,10 @@
     if (watch.soft) return calm >= limits.patience_ms ? ended() : null;
     // A page renders a socket's data with a delay: a control may show "done" before the last words are there.
     const firm = keptItsWord() && look.lastPush <= watch.sentAt;
-    return calm >= (firm ? limits.firm_quiet_ms : limits.quiet_ms) ? ended() : null;
+    if (now - watch.watchedAt < limits.settle_ms) return null;
+    if (calm >= (firm ? limits.firm_quiet_ms : limits.quiet_ms)) return ended();
+    const over = watch.endedAt + RENDER_MS >= watch.changedAt && !look.isLive(watch.sentAt);
+    return over && Math.min(calm, now - watch.endedAt) >= limits.ended_quiet_ms ? ended() : null;
   };
 
   const noticed = (said) => {
@@ -177,8 +189,11 @@
     state,
     text: watch.text,
     firm: keptItsWord() && !watch.hard,
+    early: endedEarly(),
     busy: watch.hard,
     pushed: look.lastPush > watch.sentAt,
+    live: look.isLive(watch.sentAt),
+    resumed: watch.resumed,
     calm_ms: performance.now() - Math.max(watch.changedAt, watch.idleAt),
     error: watch.error,
     held: boxHolds(),
@@ -186,6 +201,7 @@
     doubt: doubtOf(),
     unread: watch.unread.slice(0, 300),
     aside: watch.aside.filter(Boolean).slice(0, ASIDE_AT_MOST).map((one) => one.slice(0, 200)),
+    parts: watch.parts.slice(0, PARTS_AT_MOST).map(({ kind, text }) => ({ kind, text: text.slice(0, PART_CHARACTERS) })),
     unsure: watch.unsure.slice(0, ASIDE_AT_MOST).map((one) => one.slice(0, 200)),
     elapsed_ms: performance.now() - watch.sentAt,
     first_token_ms: watch.firstAt === null ? null : Math.max(0, watch.firstAt - watch.sentAt),
@@ -217,13 +233,15 @@
   // Stores the page's state before the question; after a navigation, `earlier` is that state.
   look.arm = (spec, earlier = null) => {
     look.disarm();
+    look.closeTurn();
     const now = performance.now();
     const again = earlier !== null;
+    look.askedAt = now;
     watch = {
       spec, sentAt: now, changedAt: now, idleAt: now, firstAt: null, text: "", hard: false, sawHard: false,
-      soft: false, error: null, broken: 0, cut: false, region: null, nodes: [], unread: "", notice: null, noticedAt: 0, doubt: null,
-      question: new look.Question(spec.question), aside: [], unsure: [], samples: [], observed: new Set(), wake: null,
-      fresh: spec.answer ? null : new look.Fresh(spec.question, earlier, spec.greetings),
+      soft: false, error: null, broken: 0, cut: false, endedAt: -Infinity, watchedAt: now, resumed: false, region: null, nodes: [], unread: "", notice: null, noticedAt: 0, doubt: null,
+      question: new look.Question(spec.question), aside: [], unsure: [], parts: [], samples: [], observed: new Set(), wake: null,
+      fresh: spec.answer ? null : new look.Fresh(spec.question, earlier, spec.greetings, spec.usual),
     };
     watch.before = {
       enabled: enabled(look.box),
@@ -242,7 +260,7 @@
   const stamp = (event) => {
     if (!watch || watch.firstAt !== null) return;
     if (event.type === "keydown" && event.key !== "Enter") return;
-    watch.sentAt = watch.changedAt = watch.idleAt = performance.now();
+    look.askedAt = watch.sentAt = watch.changedAt = watch.idleAt = performance.now();
     if (watch.fresh) watch.fresh.askedAt = watch.sentAt;
   };
 
@@ -267,8 +285,23 @@
   // All text of the page, line by line.
   look.says = () => look.lines().map((group) => group.text);
 
-  // Called when a request broke; `cut`: its response had begun.
-  look.broke = (cut = false) => {
+  // The addresses that the page had asked for data more than once before the question.
+  look.polledBefore = () => {
+    const places = performance.getEntriesByType("resource").filter((one) => /fetch|xmlhttprequest/.test(one.initiatorType) && one.startTime < look.askedAt)
+      .map((one) => one.name.split("?")[0]);
+    return places.filter((place, at) => places.indexOf(place) < at);
+  };
+
+  // Called when the last open request has ended.
+  look.rested = () => {
+    if (watch) watch.endedAt = performance.now();
+    watch?.wake?.(0);
+  };
+
+  // Called when a request broke; `cut`: its response had begun. The page may learn of the end of a socket, by its `url`, later.
+  look.broke = async (cut = false, url = null) => {
+    if (url) await new Promise((resolve) => { setTimeout(resolve, CLOSED_MS); });
+    if (url && watch && look.endedAsAgreed(url, watch.sentAt)) return;
     if (watch) watch.broken ||= performance.now();
     if (watch) watch.cut ||= cut;
     watch?.wake?.(0);
@@ -287,6 +320,7 @@
         return null;
       }
     };
+    watch.watchedAt = performance.now();
     let timer = 0;
     let due = Infinity;
     let last = 0;

@@ -1,0 +1,95 @@
+// Parts of a message that are not the answer: reasoning, tool cards, sources, status and names. How a page marks them up
+// tells them apart; a list of sources is also known by its heading.
+(() => {
+  const look = globalThis.__lookout;
+  if (look.splitParts) return;
+
+  const TAIL = "(-(card|list|box|panel|items?|block|wrapper|container|section|head|header|title|label|contents?|body|details|rows?|bar|group|output|input|results?|calls?|text|chips?|pill|badge|name|info|area|view|trace|log|steps?|toggle))*";
+  const word = (words) => new RegExp(`^([a-z0-9]+-)*(${words})${TAIL}$`);
+  const KINDS = [
+    ["thinking", word("thinking|thoughts?|reasoning|chain-of-thought")],
+    ["tool", word("tools?|function-call|tool-?(use|call|invocation)")],
+    ["source", word("sources?|citations?|cited|references?|passages?|retrieval|retrieved|chunks?")],
+    ["status", word("status|progress|latency|usage|elapsed")],
+    ["name", word("author|sender|byline|speaker|persona|who|(bot|agent|model|user|display|assistant)-name|model")],
+  ];
+  const NAMES = ["data-testid", "data-type", "data-part", "data-kind", "data-slot", "part", "aria-label"];
+  const NAME_LENGTH = 30; // characters; a longer label is a sentence
+  const FLOW = "td, th, tr, li, p, h1, h2, h3, h4, h5, h6, code, pre, blockquote, dd, dt";
+  const SOURCES = /^\W*((\d+|the|all|used|cited|retrieved|relevant|matching|top)\s+)*(sources?|references?|citations?|passages?|cited \p{L}+|retrieved \p{L}+|quellen|fuentes|स्रोत)(?![\p{L}\p{M}])[^.!?]{0,40}$/iu;
+  const HEAD_LENGTH = 60;
+
+  // "MessageSources_root__x81Zq" is "message-sources-root" and, without the suffix of a build, "message-sources".
+  const spelled = (name) => {
+    const plain = (text) => text.replace(/([a-z0-9])([A-Z])/g, "$1-$2").replace(/[^A-Za-z0-9]+/g, "-").toLowerCase();
+    return [plain(name), plain(name.replace(/_{1,2}[A-Za-z0-9-]{4,8}$/, ""))];
+  };
+  const kindsByName = new Map();
+  const kindOfName = (name) => {
+    if (!kindsByName.has(name)) kindsByName.set(name, KINDS.find(([, words]) => spelled(name).some((text) => words.test(text)))?.[0] ?? null);
+    return kindsByName.get(name);
+  };
+
+  const kindOf = (element) => {
+    const names = [...element.classList, ...NAMES.map((name) => element.getAttribute(name)), element.localName.includes("-") ? element.localName : null];
+    for (const name of names) {
+      const kind = name && name.length <= NAME_LENGTH ? kindOfName(name) : null;
+      if (kind) return kind;
+    }
+    return null;
+  };
+
+  // A mark in the middle of a line, as the number of a citation, belongs to its sentence.
+  const isApart = (element) => !element.matches(FLOW) && !/^(inline|contents)/.test(getComputedStyle(element).display);
+  const fillsLine = (seen, element, node) => look.bare(element.textContent) === look.bare(seen.lineOf.get(node));
+
+  // The outermost marked element around a text, below `top`, and its kind.
+  const markAround = (seen, node, top) => {
+    let mark = null;
+    for (let at = node.parentElement ?? look.up(node); at && at !== top && !at.matches("table"); at = look.up(at)) {
+      const kind = kindOf(at);
+      if (kind && (isApart(at) || (!at.matches(FLOW) && fillsLine(seen, at, node)))) mark = { element: at, kind };
+    }
+    return mark;
+  };
+
+  // A block of lines under a heading such as "3 passages, 88 % similar", beside the longest text and not within it.
+  const markByHeading = (nodes) => {
+    const said = (node) => look.plain(node.data);
+    const main = nodes.reduce((longest, node) => (said(node).length > said(longest).length ? node : longest), nodes[0]);
+    const marks = new Map();
+    for (const head of nodes.filter((node) => said(node).length <= HEAD_LENGTH && SOURCES.test(said(node)))) {
+      let block = null;
+      for (let at = head.parentElement; at && !look.holds(at, main.parentElement ?? look.up(main)); at = look.up(at)) block = at;
+      const inside = block ? nodes.filter((node) => look.holds(block, node.parentElement ?? look.up(node))) : [];
+      if (inside[0] === head && inside.length > 1) for (const node of inside) marks.set(node, { element: block, kind: "source" });
+    }
+    return marks;
+  };
+
+  const isName = (line) => line?.length <= HEAD_LENGTH / 2 && !/[.!?।:]$/u.test(line);
+
+  // The texts of a message without its parts, and the parts. A message of sources, status or names alone is an answer.
+  look.splitParts = (seen, nodes, top) => {
+    if (!nodes.length) return { rest: nodes, parts: [] };
+    const marks = new Map(nodes.map((node) => [node, markAround(seen, node, top)]).filter(([, mark]) => mark));
+    const unmarked = nodes.filter((node) => !marks.has(node) && look.plain(node.data));
+    if (unmarked.length) for (const [node, mark] of markByHeading(unmarked)) marks.set(node, mark);
+    const isHead = (node) => nodes.indexOf(node) < nodes.indexOf(unmarked[0]);
+    for (const [node, { kind }] of [...marks]) if (kind === "name" && !isHead(node)) marks.delete(node);
+    if (!unmarked.length && ![...marks.values()].some(({ kind }) => kind === "tool" || kind === "thinking")) return { rest: nodes, parts: [] };
+    // What is short and stands before the first reasoning or tool card names who answers.
+    const worked = nodes.findIndex((node) => ["thinking", "tool"].includes(marks.get(node)?.kind));
+    const last = nodes.findLastIndex((node) => !marks.has(node) && look.plain(node.data));
+    if (last > worked) {
+      for (const node of nodes.slice(0, Math.max(0, worked))) {
+        if (!marks.has(node) && node.parentElement && isName(seen.lineOf.get(node))) marks.set(node, { element: look.blockOf(node), kind: "name" });
+      }
+    }
+    const parts = new Map([...marks.values()].map(({ element, kind }) => [element, kind]));
+    return {
+      rest: nodes.filter((node) => !marks.has(node)),
+      parts: [...parts].map(([element, kind]) => ({ kind, text: look.textOf(element) })).filter(({ text }) => text),
+    };
+  };
+})();

@@ -1,0 +1,34 @@
+"""Answers that pause: none is cut, mixed up or taken before its own response has ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
+from tests.soak.soak_streams import ask_plan
+from tests.zoo.questions import Reading
+from tests.zoo.streams import Control, Place, Plan, Transport, build_plans
+
+pytestmark = ONE_BROWSER
+
+PATIENCE_S = 6
+"""Longer than the pauses of these tests."""
+
+
+@pytest.mark.parametrize("plan", build_plans(44, 12, max_pause_s=4), ids=lambda plan: plan.address)
+@pytest.mark.a_slice(4)
+async def test_an_answer_that_pauses_is_whole(zoo: str, driver_for: MakeDriver, plan: Plan) -> None:
+    async with driver_for(f"{zoo}/{plan.address}", patience_s=PATIENCE_S) as driver:
+        result = await ask_plan(driver, plan, "plan4321")
+    assert result.outcome is Reading.RIGHT, result.detail
+
+
+@pytest.mark.parametrize("transport", [Transport.FETCH, Transport.EVENTS, Transport.POLLING])
+async def test_a_control_that_goes_at_the_first_words_says_nothing_while_the_response_is_open(
+    zoo: str, driver_for: MakeDriver, transport: Transport
+) -> None:
+    """Three questions: two in one conversation, and one of its own."""
+    plan = Plan(transport, Control.FIRST, Place.SENTENCE, 2.5, turns=2)
+    async with driver_for(f"{zoo}/{plan.address}", patience_s=PATIENCE_S) as driver:
+        results = [await ask_plan(driver, plan, "plan4321"), await ask_plan(driver, plan, "plan8765")]
+    assert [result.outcome for result in results] == [Reading.RIGHT] * 2, results

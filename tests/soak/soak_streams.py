@@ -1,0 +1,130 @@
+"""Random streams of answers on a page that nobody configured: how many are cut or mixed up, and how late the rest is.
+
+    python -m tests.soak.soak_streams --count 2000 --pages 8 --seed 44
+
+Pauses last up to 20 s. With a signal (the response to the question, polls, a stop button) no answer may be cut or mixed
+up. Without one none may be whose pause is below the patience. Lateness is from the server's last piece to the answer;
+`--pages 2 --count 200` measures it on a machine that is not busy with its own browser.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import statistics
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+from monitors.errors import AnswerIncomplete, ProbeError
+from monitors.probes.browser.driver import BrowserDriver
+from monitors.probes.driver import Answer, EvidenceFilter, store_no_evidence
+from monitors.probes.settings import ProbeSettings
+from tests.zoo.questions import Reading, read
+from tests.zoo.server import Zoo
+from tests.zoo.streams import ENDED_AT, MAX_PAUSE_S, Plan, build_plans, reply
+
+MAX_LATENESS_S = 0.6
+"""The goal for the median: beyond the true end with a signal, beyond the patience without one."""
+INCOMPLETE, UNANSWERED = "incomplete", "no answer"
+
+
+class StreamResult(NamedTuple):
+    """How one plan was read. ``outcome`` is a `Reading`, or `INCOMPLETE` or `UNANSWERED`; ``detail`` is for people."""
+
+    plan: Plan
+    outcome: str
+    lateness_s: float
+    detail: str
+
+    def is_fault(self, patience_s: float) -> bool:
+        """Whether the answer was to be read whole and was not, or was read wrong."""
+        if self.plan.has_signal or self.plan.pause_s < patience_s:
+            return self.outcome != Reading.RIGHT
+        return self.outcome in (Reading.MIXED, Reading.OTHER)
+
+
+async def ask_plan(driver: BrowserDriver, plan: Plan, key: str) -> StreamResult:
+    """Ask the questions of one plan and compare the answers."""
+    turns = tuple(f"what about the stay, {key}{number}?" for number in range(1, plan.turns + 1))
+    taken_at = 0.0
+
+    async def note_time(answer: Answer) -> EvidenceFilter:
+        nonlocal taken_at
+        taken_at = monotonic()
+        return await store_no_evidence(answer)
+
+    try:
+        answer = await driver.ask(turns, worth_storing=note_time)
+    except AnswerIncomplete as error:
+        return StreamResult(plan, INCOMPLETE, 0.0, str(error))
+    except ProbeError as error:
+        return StreamResult(plan, UNANSWERED, 0.0, f"{type(error).__name__}: {error}")
+    texts = (*answer.earlier, answer.visible_text)
+    readings = [read(turn, text, reply) for turn, text in zip(turns, texts, strict=True)]
+    outcome = next((reading for reading in readings if reading is not Reading.RIGHT), Reading.RIGHT)
+    return StreamResult(plan, outcome, taken_at - ENDED_AT.get(turns[-1], taken_at), repr(texts))
+
+
+async def run_plans(plans: list[Plan], pages: int, settings: ProbeSettings) -> list[StreamResult]:
+    """Ask all plans, ``pages`` at once; prints each fault as it happens."""
+    server, gate = Zoo(), asyncio.Semaphore(pages)
+    keys = random.Random(len(plans)).sample(range(1000, 10_000), len(plans))
+    drivers: dict[str, BrowserDriver] = {}
+
+    async def ask(plan: Plan, key: int) -> StreamResult:
+        async with gate:
+            result = await ask_plan(drivers[plan.address], plan, f"plan{key}")
+        if result.is_fault(settings.patience_s):
+            print(f"FAULT: {result}", flush=True)
+        return result
+
+    with tempfile.TemporaryDirectory() as folder:
+        async with BrowserDriver(server.address, settings, run_folder=Path(folder)) as first:
+            for plan in plans:
+                driver = drivers.setdefault(
+                    plan.address,
+                    BrowserDriver(f"{server.address}/{plan.address}", settings, run_folder=Path(folder)),
+                )
+                driver.chromium = driver._pages._chromium = first.chromium  # noqa: SLF001 - one browser for all
+            return await asyncio.gather(*(ask(plan, key) for plan, key in zip(plans, keys, strict=True)))
+
+
+def print_figures(results: list[StreamResult], patience_s: float) -> int:
+    """Print what was read and how late; return the number of faults."""
+    for name, has_signal in (("with a signal", True), ("without a signal", False)):
+        chosen = [result for result in results if result.plan.has_signal is has_signal]
+        late = [result.lateness_s for result in chosen if result.outcome == Reading.RIGHT]
+        goal_s = MAX_LATENESS_S if has_signal else patience_s + MAX_LATENESS_S
+        median = f"{statistics.median(late):.2f} s (goal {goal_s:g} s), longest {max(late):.1f} s" if late else "–"
+        counts = ", ".join(
+            f"{count} {outcome}" for outcome, count in Counter(r.outcome for r in chosen).most_common()
+        )
+        print(f"{name}: {len(chosen)} streams: {counts}; median lateness {median}")
+    return sum(result.is_fault(patience_s) for result in results)
+
+
+def main() -> int:
+    """Run; the exit code is 1 when there was a fault."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--count", type=int, default=2000)
+    options.add_argument("--pages", type=int, default=8)
+    options.add_argument("--seed", type=int, default=44)
+    options.add_argument("--max-pause-s", type=float, default=MAX_PAUSE_S)
+    given = options.parse_args()
+    settings = ProbeSettings(answer_deadline_s=90, browser_path=os.environ.get("CHROMIUM_PATH"))
+    plans = build_plans(given.seed, given.count, max_pause_s=given.max_pause_s)
+    results = asyncio.run(run_plans(plans, given.pages, settings))
+    faults = print_figures(results, settings.patience_s)
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    print(f"{faults} faults in {len(results)} streams; {given.pages} pages at once, load average {load}")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,178 @@
+"""Random streams of answers: how the text comes, where it pauses and for how long, and what the page shows meanwhile.
+
+The page (`html/streams.html`) sends its plan with each question, and the server answers by it. A plan has a signal if
+the network or a control tells a pause from an end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import queue
+import random
+import re
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from tests.zoo.websocket import Socket
+
+if TYPE_CHECKING:
+    from tests.zoo.server import Handler
+
+TOKEN_S = 0.02
+MAX_PAUSE_S = 20.0
+ENDED_AT: dict[str, float] = {}
+"""When the last piece of the answer to a question was sent, by `time.monotonic`."""
+
+
+class Transport(StrEnum):
+    """How the answer comes to the page."""
+
+    FETCH = "fetch"
+    """The body of the response to the question."""
+    EVENTS = "events"
+    """An event stream that is opened for the question and closed at its end."""
+    PUSHED = "pushed"
+    """An event stream that was opened with the page."""
+    SOCKET = "socket"
+    """A web socket that was opened with the page."""
+    POLLING = "polling"
+    """One request after the other, until one says that the answer is whole."""
+
+
+class Control(StrEnum):
+    """What the page shows while it answers."""
+
+    NONE = "none"
+    STOP = "stop"
+    """A stop button and a closed box, until the answer is whole."""
+    FIRST = "first"
+    """The same, until the first words."""
+
+
+class Place(StrEnum):
+    """Where the answer pauses."""
+
+    SENTENCE = "sentence"
+    WORD = "word"
+    TABLE = "table"
+    SOURCES = "sources"
+
+
+PLACES = {
+    Place.SENTENCE: "24 months.",
+    Place.WORD: "hos",
+    Place.TABLE: "| Room | ₹4,000 |\n",
+    Place.SOURCES: "a day.\n",
+}
+"""The text before the pause ends so."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One stream."""
+
+    transport: Transport
+    control: Control
+    place: Place
+    pause_s: float
+    turns: int = 1
+
+    @property
+    def address(self) -> str:
+        """The page and its plan."""
+        plan = {"transport": self.transport, "control": self.control, "place": self.place, "pause": self.pause_s}
+        return f"streams.html?{urllib.parse.urlencode(plan)}"
+
+    @property
+    def has_signal(self) -> bool:
+        """Whether something tells a pause from an end."""
+        is_open_before = self.transport in (Transport.PUSHED, Transport.SOCKET)
+        return self.control is Control.STOP or not is_open_before
+
+
+def build_plans(seed: int, count: int, *, max_pause_s: float = MAX_PAUSE_S) -> list[Plan]:
+    """Return ``count`` plans; each transport, control and place is as frequent as the others, in random company."""
+    chance = random.Random(seed)
+    return [
+        Plan(
+            transport=list(Transport)[number % len(Transport)],
+            control=chance.choice(list(Control)),
+            place=chance.choice(list(Place)),
+            pause_s=round(chance.choice((0.0, chance.uniform(0, 4), chance.uniform(0, max_pause_s))), 1),
+            turns=chance.choice((1, 2)),
+        )
+        for number in range(count)
+    ]
+
+
+def reply(question: str) -> str:
+    """The whole answer to a question."""
+    return (
+        f"For {question} the waiting period is 24 months. It counts from the first day in hospital.\n"
+        "| Item | Limit |\n| Room | ₹4,000 |\n| Surgery | ₹15,000 |\n"
+        "The limits are for a day.\n[Source: P-100, clause 4.2]"
+    )
+
+
+def stream(body: str) -> Iterator[str]:
+    """The pieces of the answer, as the plan in the body says."""
+    request = json.loads(body)
+    question, pause_s = request["question"], float(request["pause"])
+    before, mark, after = reply(question).partition(PLACES[Place(request["place"])])
+    yield from _tokens(before + mark)
+    time.sleep(pause_s)  # the pause of the plan
+    yield from _tokens(after)
+    ENDED_AT[question] = time.monotonic()
+
+
+def _tokens(text: str) -> Iterator[str]:
+    for token in re.findall(r"\S+\s*|\s+", text):
+        time.sleep(TOKEN_S)  # as a model would send them
+        yield token
+
+
+def answer_on_stream(handler: Handler, body: str) -> None:
+    """Answer a question in the body of its response."""
+    handler.begin_chunks("text/plain; charset=utf-8")
+    for token in stream(body):
+        handler.send_chunk(token.encode())
+    handler.send_chunk(b"")
+
+
+def send_events(handler: Handler, query: str) -> None:
+    """Answer a question by an event stream of its own, which ends with the event ``end``."""
+    handler.begin_chunks("text/event-stream")
+    for token in stream(json.dumps(dict(urllib.parse.parse_qsl(query)))):
+        handler.send_chunk(f"data: {json.dumps({'token': token})}\n\n".encode())
+    handler.send_chunk(b"event: end\ndata: {}\n\n")
+    handler.send_chunk(b"")
+
+
+def push(inbox: queue.Queue[str], body: str) -> None:
+    """Put the pieces into an event stream that is open; the empty one says that the answer is whole."""
+
+    def work() -> None:
+        for token in itertools.chain(stream(body), [""]):
+            inbox.put(token)
+
+    threading.Thread(target=work, daemon=True).start()
+
+
+def answer_on_socket(handler: Handler) -> None:
+    """Answer questions over a web socket with a heartbeat."""
+    socket = Socket(handler)
+    threading.Thread(target=socket.beat, daemon=True).start()
+    try:
+        while (body := socket.receive()) is not None:
+            for token in stream(body):
+                socket.send(json.dumps({"token": token}))
+            socket.send(json.dumps({"end": True}))
+    except OSError:
+        pass  # the browser went away
+    socket.close()
