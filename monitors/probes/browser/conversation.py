@@ -44,6 +44,8 @@ FIRM_QUIET_S = 0.15
 ENDED_QUIET_S = 0.35
 # If the page does nothing for this long after Enter, press its button.
 UNSENT_S = 1.5
+# If a page has emptied its box and shows nothing for this long, the question may be lost: its socket was not open yet.
+LOST_S = 4.0
 # The patience for an answer that may continue is this many times longer: an answer that stops in mid-sentence, or
 # that the page types letter by letter long after the network delivered it. Such typing sometimes stalls.
 SLOW_QUIET_FACTOR = 4
@@ -65,13 +67,14 @@ def build_watch_limits(
     *,
     patience: int = 0,
     unsent_s: float = 0,
+    lost_s: float = 0,
     quiet_s: float | None = None,
     settle_s: float = 0,
 ) -> WatchLimits:
     """Build the limits of the in-page watch. ``patience``: the factor of the patience that counts as an end.
 
-    ``unsent_s``: report a question that is still in its box after this time; 0: never. ``quiet_s`` overrides the
-    setting. ``settle_s`` is how long to watch at least.
+    ``unsent_s``: report a question that is still in its box after this time, ``lost_s``: one that is nowhere; 0:
+    never. ``quiet_s`` overrides the setting. ``settle_s`` is how long to watch at least.
     """
     patience_ms = settings.patience_s * 1000
     quiet_ms = patience * patience_ms if patience else (quiet_s or settings.quiet_s) * 1000
@@ -83,6 +86,7 @@ def build_watch_limits(
         patience_ms=patience_ms,
         deadline_ms=settings.answer_deadline_s * 1000,
         unsent_ms=unsent_s * 1000,
+        lost_ms=lost_s * 1000,
     )
 
 
@@ -222,8 +226,8 @@ def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> Pro
             return AnswerTimeout("the page was busy, then became idle, but shows no answer")
         case WatchState.DEADLINE:
             return AnswerTimeout(f"no answer began within {settings.answer_deadline_s:g} s")
-        case WatchState.FINISHED | WatchState.UNSENT | WatchState.ERROR:
-            return PageNotUnderstood("the page looked complete, but shows no answer")
+        case WatchState.FINISHED | WatchState.UNSENT | WatchState.LOST | WatchState.ERROR:
+            return PageNotUnderstood("the page looked done but shows no answer")
         case _:
             assert_never(reading.state)
 
@@ -453,6 +457,8 @@ class PageConversation:
             reading = await self._try_sending(way, turn)
             if reading is not None and self._is_unsent(reading) and await clear_way(self.chat.frame):
                 reading = await self._try_sending(way, turn)  # a dialog had covered the box
+            if reading is not None and reading.state is WatchState.LOST:
+                return await self._send_lost_question(way, turn)
             if reading is not None and not self._is_unsent(reading):
                 return reading
             if self._traffic.started:
@@ -484,9 +490,22 @@ class PageConversation:
             was_sent = await way(self._box_now)
         if not was_sent:
             return None
-        return await watch_once(
-            self.chat.frame, self._settings, build_watch_limits(self._settings, unsent_s=UNSENT_S)
-        )
+        limits = build_watch_limits(self._settings, unsent_s=UNSENT_S, lost_s=LOST_S)
+        return await watch_once(self.chat.frame, self._settings, limits)
+
+    async def _send_lost_question(self, way: Way, turn: str) -> WatchResult:
+        """Send a question once more if no request or frame held it. Raises `PageNotUnderstood` if it is lost again."""
+        if not await self._traffic.sent_text(turn):
+            await self._type(turn)
+            reading = await self._try_sending(way, turn)
+            if reading is None or (reading.state is WatchState.LOST and not await self._traffic.sent_text(turn)):
+                raise PageNotUnderstood(
+                    f"the page emptied {self.chat.boxes.box} twice and did nothing: no request and no socket carried "
+                    "the question"
+                )
+            if reading.state is not WatchState.LOST:
+                return reading
+        return await watch_once(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     def _is_unsent(self, reading: WatchResult) -> bool:
         return reading.state is WatchState.UNSENT or self._is_stuck(reading)

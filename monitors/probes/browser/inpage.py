@@ -75,6 +75,8 @@ class WatchState(StrEnum):
     """The page was busy, is idle again and shows nothing new."""
     UNSENT = "unsent"
     """The question is still in the box and nothing happens."""
+    LOST = "lost"
+    """The box is empty, the page does not repeat the question and nothing happens."""
 
 
 class CaptureDoubt(StrEnum):
@@ -129,7 +131,7 @@ class Navigated(Exception):
 
 
 class WatchLimits(Record):
-    """The limits of the in-page watch. ``unsent_ms`` 0: do not report an unsent question.
+    """The limits of the in-page watch. ``unsent_ms`` and ``lost_ms`` 0: do not report an unsent or lost question.
 
     ``ended_quiet_ms`` counts from the end of the last open request. The watch lasts at least ``settle_ms``.
     """
@@ -141,6 +143,7 @@ class WatchLimits(Record):
     patience_ms: Milliseconds
     deadline_ms: Milliseconds
     unsent_ms: Annotated[float, Field(ge=0)] = 0
+    lost_ms: Annotated[float, Field(ge=0)] = 0
 
 
 async def call_in_page(frame: Frame, name: str, *given: Any, deadline_s: float = 15.0) -> Any:

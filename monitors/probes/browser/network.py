@@ -6,12 +6,14 @@ Also capture what carries the answer (V3): a response, an event stream or a web 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_plus
 
 from monitors.errors import BrowserLost, PageNotUnderstood
 from monitors.plural import plural
@@ -44,6 +46,8 @@ MIN_POLLS = 3  # this many requests to one address after one question: the page 
 # A page that has not polled for this many times its longest pause between two polls, and at least for this long,
 # has its answer: its own scripts saw the end.
 REST_PAUSES, REST_S = 4, 3.2
+MAX_FRAMES = 200
+"""Frames that the page's sockets sent for one question, the newest."""
 BEACON_BYTES = 4  # a POST with a response no longer than this ("", "{}", "true") is telemetry
 
 
@@ -121,6 +125,7 @@ class Traffic:
         self._open: set[Request] = set()
         self._answering: set[Request] = set()
         self._closed_by_page = False
+        self._frames: deque[str | bytes] = deque(maxlen=MAX_FRAMES)
         self._done: list[Request] = []
         self._documents: list[Request] = []
         self._groups: defaultdict[str, _RequestGroup] = defaultdict(_RequestGroup)
@@ -136,6 +141,7 @@ class Traffic:
         self._open.clear()
         self._answering.clear()
         self._closed_by_page = False
+        self._frames.clear()
         self._done.clear()
         self._documents.clear()
         self._groups.clear()
@@ -220,6 +226,13 @@ class Traffic:
         """Whether a request that began after the question has a response that is still open."""
         return bool(self._answering)
 
+    async def sent_text(self, text: str) -> bool:
+        """Whether a request or a frame since the question held this text, or was binary and may have held it."""
+        requests = [request for group in self._groups.values() for request in group.requests]
+        bodies = [request.post_data_buffer or b"" for request in (*requests, *self._documents)]
+        addresses = [request.url for request in (*requests, *self._documents)]
+        return any(may_hold_text(sent, text) for sent in (*self._frames, *bodies, *addresses))
+
     async def document_status(self) -> int | None:
         """The HTTP status of the page that the form answered with, if any."""
         if not self._documents:
@@ -281,7 +294,28 @@ class Traffic:
             if self._listening and not self._was_refused(socket.url):
                 self._on_break(False, socket.url)
 
+        def note_frame(payload: str | bytes) -> None:
+            if self._listening:
+                self._frames.append(payload)
+
         socket.on("close", report_closed)
+        socket.on("framesent", note_frame)
+
+
+def may_hold_text(sent: str | bytes, text: str) -> bool:
+    """Whether what a page sent holds the text, in JSON or in a form; true for data that cannot be read and is as long."""
+    if isinstance(sent, bytes):
+        try:
+            sent = sent.decode()
+        except UnicodeDecodeError:
+            return len(sent) * MAX_COMPRESSION >= len(text)
+    unescaped = re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), unquote_plus(sent))
+    return any(_keep_letters(text) in _keep_letters(form) for form in (sent, replace_surrogates(unescaped)))
+
+
+def _keep_letters(text: str) -> str:
+    """Return only letters and digits, as markup and escapes change the rest."""
+    return re.sub(r"[\W_]+", "", re.sub(r"\\[nrt]", " ", text.casefold()))
 
 
 async def is_event_stream(request: Request) -> bool:

@@ -38,6 +38,7 @@
     const last = [...channels].findLast(([channel]) => channel.url === url);
     return Boolean(last) && last[0].readyState === 3 && last[1].since >= asked && last[1].clean;
   };
+  look.connects = () => [...channels.keys()].some((one) => one.readyState === 0);
   look.askedAt = Infinity;
   const textOf = async (data) => (typeof data === "string" ? data : new TextDecoder().decode(data instanceof Blob ? await data.arrayBuffer() : data));
   const pushed = (event) => {

@@ -97,6 +97,7 @@
     let { region, text, nodes, unread, aside, unsure, parts, notice, doubt, resumed } = watch.spec.answer ? namedAnswer() : look.answer(watch.fresh, box);
     const waiting = EMPTY.test(text) || (THINKING.test(text) && text.length < 80);
     if (waiting) text = "";
+    if (look.connects()) watch.connectedAt = now;
     const hard = hardBusy();
     const soft = !hard && ((waiting && Boolean(region)) || softBusy());
     watch.doubt = doubt;
@@ -133,6 +134,10 @@
       && look.bare(box.value ?? box.textContent) === look.bare(watch.spec.question);
   };
 
+  // Whether the box is empty but nothing else shows that the page took the question. Until its channels are open it may wait.
+  const isLost = (now, limits) => limits.lost_ms > 0 && now - Math.max(watch.sentAt, watch.connectedAt) >= limits.lost_ms
+    && !watch.soft && !watch.sawHard && !watch.fresh?.echoes.length && look.lastPush <= watch.sentAt && !boxHolds();
+
   // Only at the deadline: whether the page forgot to show that it is done. Its "stop" button is still there, but nothing
   // has changed for long (no letter, no push, no animation), and the text ends like a sentence.
   const forgotten = (now, limits) => {
@@ -160,6 +165,7 @@
     if (watch.doubt) return calm >= DOUBT_PATIENCE * limits.patience_ms ? "finished" : null;
     if (!watch.text) {
       if (watch.sawHard && !watch.soft && calm >= limits.patience_ms) return "nothing";
+      if (isLost(now, limits)) return "lost";
       return limits.unsent_ms && now - watch.sentAt >= limits.unsent_ms && boxHolds() ? "unsent" : null;
     }
     if (watch.soft) return calm >= limits.patience_ms ? ended() : null;
@@ -239,7 +245,7 @@
     look.askedAt = now;
     watch = {
       spec, sentAt: now, changedAt: now, idleAt: now, firstAt: null, text: "", hard: false, sawHard: false,
-      soft: false, error: null, broken: 0, cut: false, endedAt: -Infinity, watchedAt: now, resumed: false, region: null, nodes: [], unread: "", notice: null, noticedAt: 0, doubt: null,
+      soft: false, error: null, broken: 0, cut: false, endedAt: -Infinity, watchedAt: now, connectedAt: now, resumed: false, region: null, nodes: [], unread: "", notice: null, noticedAt: 0, doubt: null,
       question: new look.Question(spec.question), aside: [], unsure: [], parts: [], samples: [], observed: new Set(), wake: null,
       fresh: spec.answer ? null : new look.Fresh(spec.question, earlier, spec.greetings, spec.usual),
     };
