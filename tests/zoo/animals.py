@@ -122,11 +122,14 @@ def _quoted_twice(question: str) -> str:
 
 
 def _cited(question: str) -> str:
-    """As the page shows it: without its sources, and with the cited policies below."""
-    whole = server.reply(question)
-    sources = re.findall(r"\[Source: ([^\]]*)\]", whole)
-    said = re.sub(r"\s*\[Source:[^\]]*\]", "", whole)
-    return "\n".join([said, *(["Cited policies"] if sources else []), *sources])
+    """As the page shows it: without its sources; the cited policies below are a part of their own."""
+    return re.sub(r"\s*\[Source:[^\]]*\]", "", server.reply(question))
+
+
+def _gridded(question: str) -> str:
+    """The table of the page stands between what is said and the source."""
+    said, bracket, source = server.reply(question).partition(" [")
+    return f"{said}\nItem Limit Wait\nRoom ₹4,000 2 years\n{question} 12 10:30\n{bracket.strip()}{source}"
 
 
 def _coded(question: str) -> str:
@@ -186,6 +189,11 @@ PAGES = (
     Page("as_html.html"),
     Page("as_markdown.html"),
     Page("advisor.html", _cited),
+    Page("cards.html", _cited),
+    Page("grid.html", _gridded),
+    Page("parts.html"),
+    Page("connecting.html"),
+    Page("starting.html"),
     Page("coded.html", _coded),
     Page("late_welcome.html"),
     Page("banner.html"),

@@ -166,7 +166,11 @@
   const said = (element) => look.plain(look.textOf(element)).length;
 
   const asideOf = (seen, node) => {
-    for (let at = look.up(node); at; at = look.up(at)) if (at.matches(ASIDE) && !look.isMessage(seen, at)) return at;
+    let isCell = false; // the header or footer of a table is none of the page
+    for (let at = look.up(node); at; at = look.up(at)) {
+      isCell ||= look.isCell(at);
+      if (at.matches(ASIDE) && !(isCell && at.matches("header, footer")) && !look.isMessage(seen, at)) return at;
+    }
     return null;
   };
 
@@ -245,7 +249,11 @@
 
   // The lines of lists, tables and code: they belong to the answer, whatever their text.
   const FLOW = "li, td, th, dd, pre, code, blockquote, h1, h2, h3, h4, h5, h6";
-  const isFlow = (line, telling) => Boolean(line.block?.closest?.(FLOW)) || telling.some((other) => other.block !== line.block
+  const isInCell = (element) => {
+    for (let at = element; at; at = look.up(at)) if (look.isCell(at)) return true;
+    return false;
+  };
+  const isFlow = (line, telling) => Boolean(line.block?.closest?.(FLOW)) || isInCell(line.block) || telling.some((other) => other.block !== line.block
     && (kindOf(line) === "p." ? within(look.up(line.block), other.block) : kindOf(other) === kindOf(line) && look.up(other.block) === look.up(line.block)));
   const kindOf = (line) => `${line.block?.localName}.${line.block?.className}`;
 
@@ -417,7 +425,10 @@
     }
     const chosen = new Set(nodes);
     const text = region ? look.textOf(region, (node) => (chosen.has(node) ? fresh.get(node) : blank(node.data))) : "";
-    return { region, text, nodes, unread: unread(seen, fresh, echoes, chosen), aside, unsure, parts, ...rest };
+    const bubbles = new Set(nodes.map((node) => bubbleOf(seen, node)).filter(Boolean));
+    const asides = new Set([...fresh.keys()].map((node) => asideOf(seen, node)).filter((at) => at && !look.holds(at, box)));
+    const own = [...asides].filter((at) => [...bubbles].some((bubble) => bubble !== at && look.holds(bubble, at)));
+    return { region, text, nodes, unread: unread(seen, fresh, echoes, chosen), aside, unsure, parts: [...parts, ...look.partsOfAsides(own)], ...rest };
   };
 
   // Text between two pieces of a line, as in **one** *two*, belongs to neither and separates them.

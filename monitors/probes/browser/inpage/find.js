@@ -139,7 +139,7 @@
 
   // How long the page has been still, in ms: nothing rendered, nothing fetched, nothing that shows "loading".
   // Counted per check, so that a page that has no time to render (a busy machine) does not seem settled.
-  const LOADING = /^\W*((re)?(loading|connecting|initiali[sz]ing)\b.{0,40}|starting( up)?( the)?( app(lication)?| server| chat)?|please wait.{0,40}|(just )?(one|a) moment.{0,20}|.{0,30}\b(is|are) (loading|starting|connecting).{0,20}|.{0,20}लोड.{0,20})\W*$/imu;
+  const LOADING = /^\W*((re)?(loading|connecting|initiali[sz]ing)\b.{0,40}|starting( up)?( the)?( app(lication)?| server| chat)?|(sign|logg)ing (you )?in\b.{0,40}|authenticating\b.{0,40}|(waking|warming|spinning|booting) up\b.{0,40}|(setting up|preparing|restoring|redirecting|verifying|checking)\b.{0,40}(…|\.{3})|please wait.{0,40}|(just )?(one|a) moment.{0,20}|.{0,30}\b(is|are) (loading|starting|connecting).{0,20}|.{0,20}लोड.{0,20})\W*$/imu;
   const DRAWN = "button, [role=button], a, input, textarea, select, canvas, img, svg, video, object, iframe";
   const PICTURE_WIDTH = 120; // a smaller picture on an empty page is a spinner
   const LOOK_MS = 200;
@@ -156,9 +156,13 @@
   };
   const blank = () => !look.all(DRAWN).some((element) => look.visible(element)
     && (element.matches("button, [role=button], a, input, textarea, select") || element.getBoundingClientRect().width >= PICTURE_WIDTH));
+  const SPINNER = "[class*=spinner], [class*=Spinner], [class*=loader], [class*=skeleton]";
+  const runsOn = (one) => one.playState === "running" && one.effect?.getComputedTiming?.().iterations === Infinity;
+  const spins = () => look.all("[role=progressbar], progress:not([value]), [aria-busy=true]").some(look.visible)
+    || look.all(SPINNER).some((element) => look.visible(element) && element.getAnimations({ subtree: true }).some(runsOn));
   const unfinished = () => {
     const text = look.textOf(document.body).slice(0, 2000);
-    return text ? LOADING.test(text) : blank();
+    return text ? LOADING.test(text) || spins() : blank();
   };
   look.stillFor = () => (unfinished() ? 0 : stillMs);
 
@@ -185,11 +189,20 @@
     };
   };
 
+  // Whether a password field is for signing in: a key for a service is not, nor is one apart from a box for messages.
+  const KEY = /(api|access|secret|licen[cs]e|open ?ai|anthropic|provider)\W{0,3}(key|token|secret)|\b(key|token)\b|schlüssel|clave/i;
+  const signsIn = (field) => {
+    if (KEY.test(`${look.named(field)} ${field.id} ${field.autocomplete === "off" ? field.name : ""}`)) return false;
+    const { box } = look;
+    const takesMessages = Boolean(box) && (box.matches("textarea") || box.isContentEditable || ASKING.test(look.named(box)));
+    return !takesMessages || (Boolean(field.form) && field.form === box.form);
+  };
+
   // The page's other text: needed only if there is no chat, because it costs a layout.
   look.walls = () => {
     const roots = look.roots();
     const text = look.plain(document.body?.innerText).slice(0, 4000);
-    const passwords = look.all("input[type=password]", roots).filter(look.visible).length;
+    const passwords = look.all("input[type=password]", roots).filter((field) => look.visible(field) && signsIn(field)).length;
     const doors = buttons(roots).concat(look.all("a", roots).filter(look.visible)).map((door) => look.named(door));
     return {
       login: passwords > 0 || doors.some((name) => WALL.test(name) && name.length < 40),

@@ -18,6 +18,18 @@
   const FLOW = "td, th, tr, li, p, h1, h2, h3, h4, h5, h6, code, pre, blockquote, dd, dt";
   const SOURCES = /^\W*((\d+|the|all|used|cited|retrieved|relevant|matching|top)\s+)*(sources?|references?|citations?|passages?|cited \p{L}+|retrieved \p{L}+|quellen|fuentes|स्रोत)(?![\p{L}\p{M}])[^.!?]{0,40}$/iu;
   const HEAD_LENGTH = 60;
+  // What stands on a card beside its source: stars, reviews, and what can be pressed without being a button.
+  const RATING = /^\W*([★☆⭐✩✪]+\s*[\d.,]*|\d([.,]\d)?\s*(\/\s*5|stars?|out of 5)|\d+ (reviews?|ratings?)|(reviews?|ratings?)\W*\d*)\W*$/iu;
+  const PRESSED_LENGTH = 30;
+  const isPressed = (element) => getComputedStyle(element).cursor === "pointer" && !element.closest("a[href]");
+  const textOfCard = (element) => {
+    const rows = look.textOf(element, (node) => {
+      const text = look.plain(node.data);
+      const extra = RATING.test(text) || (text.length <= PRESSED_LENGTH && node.parentElement && isPressed(node.parentElement));
+      return extra ? "" : node.data;
+    });
+    return rows.replace(/\n\s*\n/g, "\n");
+  };
 
   // "MessageSources_root__x81Zq" is "message-sources-root" and, without the suffix of a build, "message-sources".
   const spelled = (name) => {
@@ -89,7 +101,16 @@
     const parts = new Map([...marks.values()].map(({ element, kind }) => [element, kind]));
     return {
       rest: nodes.filter((node) => !marks.has(node)),
-      parts: [...parts].map(([element, kind]) => ({ kind, text: look.textOf(element) })).filter(({ text }) => text),
+      parts: [...parts].map(([element, kind]) => ({ kind, text: textOfPart(element, kind) })).filter(({ text }) => text),
     };
   };
+
+  const textOfPart = (element, kind) => (kind === "source" ? textOfCard(element) : look.textOf(element));
+
+  // The headers, footers and notices of a message as parts of it.
+  look.partsOfAsides = (asides) => asides.map((element) => {
+    const head = look.textNodes(element).map((node) => look.plain(node.data)).find(Boolean) ?? "";
+    const kind = kindOf(element) ?? (SOURCES.test(head) ? "source" : "status");
+    return { kind, text: textOfPart(element, kind) };
+  }).filter(({ text }) => text);
 })();

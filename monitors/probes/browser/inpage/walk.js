@@ -133,6 +133,11 @@
   look.CONTROL = "button, [role=button], input, select, textarea, [role=textbox], [contenteditable]:not([contenteditable=false]), [role=menu], [role=toolbar], "
     + "[role=progressbar], progress, svg, script, style, noscript, template, time, audio, video, canvas";
 
+  // Tables of other elements, by role or by the name of a custom element.
+  const isNamed = (element, end) => element.localName.includes("-") && end.test(element.localName);
+  look.isCell = (element) => element.matches("[role=cell], [role=columnheader], [role=rowheader]") || isNamed(element, /-(cell|td|th)$/);
+  const isRow = (element) => element.matches("[role=row]") || isNamed(element, /-(row|tr)$/);
+
   const BLOCK = /^(block|flex|grid|list-item|table|table-row|flow-root|table-caption)$/;
   const ICON_FONT = /icon|symbols|awesome/i;
 
@@ -220,7 +225,8 @@
         if (node.value) take(fieldNode(node), true);
         return edge("\n");
       }
-      const end = BLOCK.test(style.display) ? "\n" : style.display === "table-cell" ? "\t" : "";
+      const isCell = style.display === "table-cell" || look.isCell(node);
+      const end = isCell ? "\t" : BLOCK.test(style.display) || isRow(node) ? "\n" : "";
       if (end) edge(end);
       const keeps = style.whiteSpaceCollapse ? style.whiteSpaceCollapse !== "collapse" : /^pre/.test(style.whiteSpace);
       for (const child of look.childrenOf(node)) walk(child, keeps);

@@ -32,3 +32,14 @@ async def test_a_name_that_nothing_marks_is_known_after_two_answers(zoo: str, dr
     assert answers[0].visible_text in (f"Tarini\n{reply(QUESTIONS[0])}", reply(QUESTIONS[0]))
     assert answers[2].visible_text == reply(QUESTIONS[2])
     assert answers[2].evidence.aside == ("Tarini",)
+
+
+async def test_a_card_with_a_source_is_a_part_without_its_controls(zoo: str, driver_for: MakeDriver) -> None:
+    async with driver_for(f"{zoo}/cards.html") as driver:
+        first = await driver.ask(QUESTIONS[:2])
+        second = await driver.ask(QUESTIONS[2:])
+    said = [reply(question).removesuffix(" [Source: P-100]") for question in QUESTIONS]
+    assert [*first.earlier, first.visible_text, second.visible_text] == said
+    assert [(part.kind, part.text) for part in second.evidence.parts] == [
+        (PartKind.SOURCE, "Cited policies\nP-100 Suraj Care\nSection 4, page 12")
+    ]

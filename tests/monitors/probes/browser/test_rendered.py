@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from monitors.errors import CaptureUnsure
 from monitors.records.base import Blame
+from monitors.records.exchanges import AnswerPart, PartKind
 from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver, SharedChromium
 from tests.zoo.rendered import BUNDLE, open_page, read_many
 from tests.zoo.server import reply
@@ -80,5 +81,5 @@ async def test_with_the_answers_element_named_the_same_page_is_sure(zoo: str, dr
 async def test_hidden_text_is_stored_as_evidence(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/advisor.html") as driver:
         answer = await driver.ask((ROOM,))
-    assert answer.evidence.aside == ("Advisor",)
+    assert answer.evidence.parts[0] == AnswerPart(kind=PartKind.NAME, text="Advisor")
     assert all(part in answer.visible_text for part in ("24 months", "₹15,000"))
