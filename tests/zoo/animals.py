@@ -194,6 +194,7 @@ PAGES = (
     Page("parts.html"),
     Page("connecting.html"),
     Page("starting.html"),
+    Page("panes.html"),
     Page("coded.html", _coded),
     Page("late_welcome.html"),
     Page("banner.html"),

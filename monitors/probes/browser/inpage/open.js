@@ -82,7 +82,14 @@
     const points = (element) => Boolean(element) && getComputedStyle(element).cursor === "pointer";
     const drawn = [...look.all(DRAWN, roots), ...look.all("*", roots).filter((element) => element.localName.includes("-"))]
       .filter((one) => !one.matches(PRESSED) && points(one) && !points(look.up(one)) && !one.querySelector(PRESSED) && !one.shadowRoot);
-    return [...look.all(PRESSED, roots), ...drawn].filter((one) => look.visible(one));
+    return [...look.all(PRESSED, roots), ...drawn].filter(reachable);
+  };
+
+  // Whether a person can press an element: tabs and menus are often there a second time, out of sight.
+  const reachable = (element) => {
+    if (!look.visible(element) || !element.checkVisibility({ opacityProperty: true })) return false;
+    const box = element.getBoundingClientRect();
+    return box.right + scrollX > 0 && box.bottom + scrollY > 0 && getComputedStyle(element).pointerEvents !== "none";
   };
 
   const seen = new WeakMap();
@@ -112,7 +119,7 @@
     });
   };
   look.offered = (number) => offered.get(number) ?? null;
-  look.pinnedOpener = (selector) => look.all(selector).find(look.visible) ?? null;
+  look.pinnedOpener = (selector) => look.all(selector).find(reachable) ?? null;
   look.comes = (selector, budget_ms) => new Promise((resolve) => {
     const started = performance.now();
     const check = () => {

@@ -80,3 +80,19 @@ async def test_buttons_pressed_in_vain_are_reported(zoo: str, driver_for: MakeDr
     async with driver_for(f"{zoo}/nothing.html?launcher", page_deadline_s=1200) as driver:
         with pytest.raises(PageNotUnderstood, match="pressed without effect: “Need help"):
             await driver.ask(QUESTIONS[:1])
+
+
+async def test_a_tab_named_like_a_chat_is_pressed_where_it_can_be_though_it_stands_there_three_times(
+    zoo: str, settings: ProbeSettings, driver_for: MakeDriver, tmp_path: Path
+) -> None:
+    questions = (*QUESTIONS, "what of teeth?")
+    async with driver_for(f"{zoo}/panes.html") as driver:
+        first = await driver.ask(questions[:2])
+        second = await driver.ask(questions[2:])
+    assert (*first.earlier, first.visible_text, second.visible_text) == tuple(map(reply, questions))
+    look = await inspect_page(
+        f"{zoo}/panes.html", settings, picture=tmp_path / "look.png", asking=AskPermission.NEVER
+    )
+    assert len(look.open) == 1
+    async with driver_for(f"{zoo}/panes.html", open=list(look.open)) as driver:
+        assert (await driver.ask(questions[:1])).visible_text == reply(questions[0])
