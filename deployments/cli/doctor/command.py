@@ -34,7 +34,7 @@ from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.probes.browser.login import Login
-from monitors.probes.inspect.findings import AskPermission, PageInspection, Trial
+from monitors.probes.inspect.findings import AskPermission, PageInspection, Trial, is_one_answer
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame, Record, Severity
 from monitors.records.cases import GoldCase
@@ -55,12 +55,18 @@ def add_trials(
     login: Login | None,
 ) -> PageInspection:
     """Ask three questions as a run does, of the target's suite or general ones, and add them to the inspection."""
-    from monitors.probes.inspect.page import QUESTIONS, try_page  # playwright
+    from monitors.probes.inspect.page import QUESTIONS, try_page, try_pins  # playwright
 
     cases = _select_cases(target)
     questions = [case.turns[0] for case in cases] or QUESTIONS
     tried = asyncio.run(try_page(address, settings, questions=questions, login=login))
+    if not cases and is_one_answer(tried.trials):
+        inspection = inspection.model_copy(update={"fallback_answer": tried.trials[0].text})
+        if inspection.starters:
+            tried = asyncio.run(try_page(address, settings, questions=inspection.starters, login=login))
     trials = tried.trials
+    if not any(trial.problem for trial in trials):
+        inspection = asyncio.run(try_pins(inspection, settings, trials[0].question, login))
     if target is not None and cases:
         panel = build_default_panel(target.graders, target.domain)
         trials = tuple(_grade_trial(trial, case, panel) for trial, case in zip(trials, cases, strict=True))
@@ -265,8 +271,7 @@ def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
     problem = inspection.problem or next((trial.problem for trial in inspection.trials if trial.problem), None)
     if problem is not None:
         return ExitCode.FAIL if problem.blame is Blame.APP else ExitCode.INCONCLUSIVE
-    doubtful = any(trial.doubt for trial in inspection.trials) and not inspection.small_talk_falls_back
-    return ExitCode.INCONCLUSIVE if doubtful else ExitCode.PASS
+    return ExitCode.INCONCLUSIVE if any(trial.doubt for trial in inspection.trials) else ExitCode.PASS
 
 
 def exit_code_from_check(check: HealthCheck) -> ExitCode:

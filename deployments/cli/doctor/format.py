@@ -79,6 +79,8 @@ def _list_rows(inspection: PageInspection) -> Iterator[tuple[str, str]]:
         yield "it said", f"after {inspection.answered_s} s: {_shorten(inspection.answer_text)}"
     for trial in inspection.trials:
         yield "tried", _format_trial(trial)
+        if trial.stripped:
+            yield "not the answer", _shorten("; ".join(" ".join(text.split()) for text in trial.stripped))
     for error in inspection.console_errors:
         yield "page's error", error
     for refusal in inspection.refused:
@@ -110,10 +112,14 @@ def _describe_trials(inspection: PageInspection, configured: ProbeSettings) -> I
         )
         return
     bad = [trial for trial in trials if trial.doubt or trial.problem]
-    if inspection.small_talk_falls_back:
+    if inspection.fallback_answer:
         yield (
-            "Lookout read the page correctly. Your bot gave the same answer to all three questions; it may not "
-            "answer small talk. You can continue."
+            f"Your bot gave one answer to all three general questions: {_shorten(inspection.fallback_answer)} So "
+            + (
+                "what the page itself suggests was asked instead."
+                if trials[0].question in inspection.starters
+                else "nothing is proved. Give the target a suite with questions that it can answer, and look again."
+            )
         )
     elif bad:
         yield f"{len(bad)} of {len(trials)} answers are doubtful; see above, and compare with the picture."
@@ -125,8 +131,10 @@ def _describe_trials(inspection: PageInspection, configured: ProbeSettings) -> I
     wrong = [trial for trial in trials if (trial.by_wire if by_wire else trial.by_page)]
     if wrong:
         right = sum(trial.by_wire == "" for trial in trials)
-        else_right = f"; as sent over the network, {right} of {len(trials)} are right" if hides else ""
-        yield f"A run would now grade {len(wrong)} of {len(trials)} answers as wrong{else_right}."
+        else_right = f", by what was sent {right} of {len(trials)} are right" if hides else ""
+        yield f"Graded as a run does it now, {len(wrong)} of {len(trials)} answers are wrong{else_right}."
+    if inspection.pins_note:
+        yield f"Tried and not proposed, because no answer was read with it: {inspection.pins_note}."
     if not bad and not hides and not wrong:
         yield "No configuration is necessary: Lookout read the answers, and they are plausible."
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Self, assert_never
@@ -44,6 +44,23 @@ class CaptureDoubts:
 
     def __init__(self) -> None:
         self._asked: dict[str, str] = {}
+        self._sent: dict[str, str] = {}
+
+    def note_answers(self, turns: Sequence[str], answers: Sequence[str]) -> None:
+        """Store the answers to the earlier turns of a conversation."""
+        for turn, answer in zip(turns, answers, strict=False):
+            self._sent.setdefault(_normalize_text(answer), _normalize_text(turn))
+
+    def raise_if_other_answer(self, shown: str, sent: str, question: str) -> None:
+        """Raise `CaptureUnsure` where the graded text was sent for this question, and the page shows another's."""
+        shown, sent, question = map(_normalize_text, (shown, sent, question))
+        owner = self._sent.setdefault(sent, question)
+        if shown and shown not in sent and self._sent.get(shown, owner) != question:
+            raise CaptureUnsure(
+                f"the page shows {_quote_text(shown)}, which was sent for another question "
+                f"({_quote_text(self._sent[shown])}), while the graded text came over the wire",
+                partial_text=shown,
+            )
 
     def raise_if_unsure(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
         """Raise `CaptureUnsure` for a doubtful text, with the doubt and the setting that resolves it.
@@ -232,6 +249,9 @@ class BrowserDriver:
         await self._pages.check_session(tab)
         wire = await tap.read_payload() if tap is not None else None
         graded = rule.graded if rule is not None and wire is not None else Channel.VISIBLE
+        if wire is not None:
+            self._doubts.note_answers(turns, earlier)
+            self._doubts.raise_if_other_answer(reading.text, wire.text, turns[-1])
         if graded is Channel.VISIBLE:
             conversation.raise_if_no_chat(reading)
             is_proven = await conversation.has_proof_of_answer(reading)

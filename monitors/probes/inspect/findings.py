@@ -382,7 +382,8 @@ def get_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
 
 QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")
 """Any bot can answer them, they trigger no action or search, and no good answer to one fits another."""
-SAME_ANSWER = "another question had exactly the same answer"
+SAME_ANSWER = "another question had the very same answer"
+OTHER_ANSWER = "the text on the page is what was sent for another question"
 
 
 class PageProblem(Record):
@@ -397,7 +398,8 @@ class PageProblem(Record):
 class Trial(Record):
     """One question as a run asks it. ``sent`` is what the proposed or configured rule read.
 
-    ``doubt`` says why the text is probably not an answer. ``by_page`` and ``by_wire`` are a suite's grades of both
+    ``doubt`` says why the text is probably not an answer. ``stripped`` are the texts of its message that are not the
+    answer: names, marks, tool cards, sources. ``by_page`` and ``by_wire`` are a suite's grades of both
     texts: empty if right, ``None`` if not graded.
     """
 
@@ -405,6 +407,7 @@ class Trial(Record):
     text: str = ""
     sent: WirePayload | None = None
     doubt: str = ""
+    stripped: tuple[str, ...] = ()
     problem: PageProblem | None = None
     by_page: str | None = None
     by_wire: str | None = None
@@ -433,7 +436,9 @@ class PageInspection(Record):
 
     ``open`` are selectors of what was pressed to open the chat. ``frame`` is the address of the chat's frame, if it
     is not the page itself. ``why_asked`` says why a question was asked, or why none was. ``new_chat`` is set if the
-    page has such a button and it was tried.
+    page has such a button and it was tried. ``starters`` are questions that the page itself suggests.
+    ``fallback_answer`` is the one answer that all general questions got. ``pins_note`` says which of the proposed
+    selectors did not stand a trial; they are not in ``selectors``.
     """
 
     address: str
@@ -459,13 +464,14 @@ class PageInspection(Record):
     problem: PageProblem | None = None
     trials: tuple[Trial, ...] = ()
     new_chat: NewChat | None = None
+    starters: tuple[str, ...] = ()
+    fallback_answer: str = ""
+    pins_note: str = ""
 
-    @property
-    def small_talk_falls_back(self) -> bool:
-        """Whether all harmless questions got one same answer without other faults: a bot without small talk."""
-        asked = tuple(trial.question for trial in self.trials)
-        same = all(trial.doubt == SAME_ANSWER and trial.problem is None for trial in self.trials)
-        return asked == QUESTIONS and same
+
+def is_one_answer(trials: Sequence[Trial]) -> bool:
+    """Whether all questions got one same answer: the fallback of a bot without small talk, or a text of the page."""
+    return len(trials) > 1 and all(trial.doubt == SAME_ANSWER and trial.problem is None for trial in trials)
 
 
 MAX_RESPONSES = 40

@@ -28,6 +28,7 @@ from monitors.probes.browser.pages import Pages, Tab, build_page_error, find_new
 from monitors.probes.inspect.findings import (
     ADVICE,
     HARMLESS,
+    OTHER_ANSWER,
     QUESTIONS,
     REMEMBER,
     REMEMBERED,
@@ -182,6 +183,7 @@ class PageInspector:
         self._update(
             open=self._settings.open or tuple(step.selector for step in self._pages.way.steps if step.selector),
             profile=chat.profile.name,
+            starters=tuple(map(replace_surrogates, await call_in_page(chat.frame, "starters"))),
             frame=None if chat.frame == self._page.main_frame else replace_surrogates(chat.frame.url),
             box=box,
             send=send,
@@ -393,6 +395,7 @@ async def try_page(
         _build_trial(trial_answer, trial_answers, rule, configured=settings.wire is not None)
         for trial_answer in trial_answers
     )
+    trials = tuple(_doubt_other_answer(trial, trials) for trial in trials)
     if login is not None:
         hide = login.secret_filter.redact_in
         trials = tuple(Trial.model_validate(hide(trial_answer.model_dump())) for trial_answer in trials)
@@ -471,8 +474,44 @@ def _build_trial(
     ]
     doubt = _explain_text_doubt(trial_answer.question, trial_answer.seen.text, others)
     if configured and sent is None:
-        doubt = "probe.wire matched no answer in the received responses"
-    return Trial(question=trial_answer.question, text=trial_answer.seen.text, sent=sent, doubt=doubt)
+        doubt = "probe.wire matched no answer in what was received"
+    reading = trial_answer.seen
+    stripped = (*reading.aside, *(f"{part.kind}: {part.text}" for part in reading.parts))
+    return Trial(question=trial_answer.question, text=reading.text, sent=sent, doubt=doubt, stripped=stripped)
+
+
+def _doubt_other_answer(trial: Trial, trials: Sequence[Trial]) -> Trial:
+    """Return the trial with a doubt if its visible text is what was sent for another question."""
+    shown = keep_letters_and_digits(trial.text)
+    own = keep_letters_and_digits(trial.sent.text) if trial.sent else shown
+    others = [keep_letters_and_digits(other.sent.text) for other in trials if other is not trial and other.sent]
+    if trial.doubt or not shown or shown in own or not any(shown in other for other in others):
+        return trial
+    return trial.model_copy(update={"doubt": OTHER_ANSWER})
+
+
+async def try_pins(
+    inspection: PageInspection, settings: ProbeSettings, question: str, login: Login | None = None
+) -> PageInspection:
+    """Ask with the proposed selectors; return the inspection without those that do not read an answer.
+
+    Raises only `BrowserMissing` and `BrowserLost`.
+    """
+    proposals = inspection.selectors
+    if proposals == settings.selectors and inspection.open == settings.open:
+        return inspection
+    for selectors, note in (
+        (proposals, ""),
+        (proposals.model_copy(update={"answer": settings.selectors.answer}), f"answer = {proposals.answer!r}"),
+    ):
+        pinned = settings.model_copy(update={"selectors": selectors, "open": inspection.open})
+        trial = (await try_page(inspection.address, pinned, questions=(question,), login=login)).trials[0]
+        if trial.problem is None and not trial.doubt:
+            return inspection.model_copy(update={"selectors": selectors, "pins_note": note})
+        if proposals.answer is None or proposals.answer == settings.selectors.answer:
+            break
+    changes = {"selectors": settings.selectors, "open": settings.open, "pins_note": "every proposed selector"}
+    return inspection.model_copy(update=changes)
 
 
 def _explain_text_doubt(question: str, text: str, others: Sequence[str]) -> str:

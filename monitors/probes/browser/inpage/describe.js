@@ -5,7 +5,7 @@
   if (look.describe) return;
 
   const TEST_IDS = ["data-testid", "data-test-id", "data-test", "data-cy", "data-qa"];
-  const MADE = /\d{3,}|^:r|[0-9a-f]{8}|^(radix|headlessui|mui|component|input|react-aria)[-:_]|^\d/i; // generated ids, which change with the next build
+  const MADE = /\d{3,}|^:r|[0-9a-f]{8}|^(radix|headlessui|mui|mat|cdk|ember|component|input|react-aria|react-select|el-id|rc|ng|v)[-:_]|[-_:]\d+$|^\d|^[a-z]{1,2}\d*$/i; // generated ids, which change with the next build
   const MADE_CLASS = /^(css|sc|jss|emotion|svelte|st-emotion|makeStyles|tw)-|[0-9][a-z][0-9]|[a-z][0-9][a-z]|[a-z0-9]{10,}|__[A-Za-z0-9_-]{5}$|[:[\]/!@]/i;
   const STATE_CLASS = /active|focus|hover|selected|open|visible|loading|pending|animat|fade|first|last|latest|new/i;
   const SPEAKS = /bot|assistant|\bai\b|agent|answer|response|reply|message|bubble/i;
@@ -141,6 +141,11 @@
       text: look.plain(document.body?.innerText).slice(0, 300),
     };
   };
+
+  // Questions that the page itself suggests.
+  const STARTER = { least: 12, most: 150, count: 3 };
+  look.starters = () => [...new Set(shown("button, [role=button], a").map((one) => look.plain(one.innerText))
+    .filter((text) => /[?？؟]$/.test(text) && text.length >= STARTER.least && text.length <= STARTER.most))].slice(0, STARTER.count);
 
   // Where the page marks the place of answers, before any question.
   look.place = () => shown("[role=log], [role=feed], [aria-live=polite]")[0] ?? null;

@@ -201,3 +201,20 @@ def test_the_command_looks_at_a_page(pages: str, tmp_path: Path, page: str, code
     assert (tmp_path / look["picture"]).read_bytes().startswith(b"\x89PNG")
     assert look["asked"] is None
     assert bool(look["problem"]) is bool(code)
+
+
+@pytest.mark.browser
+def test_a_bot_without_small_talk_is_asked_what_its_page_suggests(pages: str, tmp_path: Path) -> None:
+    """What the doctor proposes was tried before, and what stands beside the answers is shown."""
+    words = ("doctor", f"{pages}/fallback.html", "--json")
+    done = fork_server.run(*words, cwd=tmp_path, env=os.environ | fork_server.WARM)
+    look = json.loads(done.stdout)
+    assert done.returncode == ExitCode.PASS, done.stderr
+    assert look["fallback_answer"] == "I can only speak about surgery."
+    asked = [trial["question"] for trial in look["trials"]]
+    assert asked == look["starters"] == [
+        "Is knee surgery covered?", "How long do I wait for eye surgery?", "Is a second surgery paid for?",
+    ]  # fmt: skip
+    assert {text for trial in look["trials"] for text in trial["stripped"]} == {"tool: search_policies: 3 hits"}
+    assert "mat-input" not in look["selectors"]["message_box"]
+    assert (look["selectors"]["answer"], look["pins_note"]) == (None, "answer = 'div.unknown-text'")

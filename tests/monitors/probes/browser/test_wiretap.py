@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from monitors.errors import PageNotUnderstood
+from monitors.errors import CaptureUnsure, PageNotUnderstood
 from monitors.records.exchanges import Channel
 from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.servers.wire_api import Wired, sent, shown
@@ -70,3 +70,14 @@ async def test_a_socket_that_brought_no_answer_is_named(wired: str, driver_for: 
             PageNotUnderstood, match=r"'answer' matched no answer; ws://.* messages, the first: .\""
         ):
             await driver.ask(("first",))
+
+
+async def test_a_page_that_shows_another_answer_than_it_was_sent_is_never_graded(
+    zoo: str, driver_for: MakeDriver
+) -> None:
+    """Neither by what was sent: its users see the wrong one."""
+    rule = {"url": "/chat$", "text": "reply.text"}
+    async with driver_for(f"{zoo}/stale.html", wire=rule) as driver:
+        assert (await driver.ask(("what of eyes?",))).graded_channel is Channel.WIRE
+        with pytest.raises(CaptureUnsure, match="sent for another question"):
+            await driver.ask(("what of ears?", "what of teeth?"))
