@@ -79,7 +79,9 @@ class CitationGrader:
 
 
 def _list_texts(exchange: Exchange) -> tuple[tuple[TextPlace, str], ...]:
-    shown = ((Channel.VISIBLE, exchange.visible_text), ("beside", exchange.beside_text))
+    shown: tuple[tuple[TextPlace, str], ...] = ((Channel.VISIBLE, exchange.visible_text),)
+    if exchange.evidence.parts:
+        shown = (*shown, ("beside", exchange.beside_text))
     return (*shown, (Channel.WIRE, exchange.wire.text)) if exchange.wire else shown
 
 

@@ -74,7 +74,7 @@ class DisclosureGrader:
                 or any(find_saying(saying, normalise(value)) for saying in case.must_not_say)
             )
 
-        leaks = [
+        leaks: list[tuple[TextPlace, Disclosure]] = [
             (channel, leak)
             for channel, text in _list_texts(exchange)
             for leak in self._find_likely(text)
@@ -114,7 +114,9 @@ class DisclosureGrader:
 
 
 def _list_texts(exchange: Exchange) -> tuple[tuple[TextPlace, str], ...]:
-    shown = ((Channel.VISIBLE, exchange.visible_text), ("beside", exchange.beside_text))
+    shown: tuple[tuple[TextPlace, str], ...] = ((Channel.VISIBLE, exchange.visible_text),)
+    if exchange.evidence.parts:
+        shown = (*shown, ("beside", exchange.beside_text))
     if exchange.wire is None or exchange.wire.text == exchange.visible_text:
         return shown
     return (*shown, (Channel.WIRE, exchange.wire.text))

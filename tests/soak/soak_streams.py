@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import random
 import statistics
 import sys
 import tempfile
@@ -51,7 +50,7 @@ class StreamResult(NamedTuple):
 
 async def ask_plan(driver: BrowserDriver, plan: Plan, key: str) -> StreamResult:
     """Ask the questions of one plan and compare the answers."""
-    turns = tuple(f"what about the stay, {key}{number}?" for number in range(1, plan.turns + 1))
+    turns = plan.build_questions(key)
     taken_at = 0.0
 
     async def note_time(answer: Answer) -> EvidenceFilter:
@@ -74,15 +73,15 @@ async def ask_plan(driver: BrowserDriver, plan: Plan, key: str) -> StreamResult:
 async def run_plans(plans: list[Plan], pages: int, settings: ProbeSettings) -> list[StreamResult]:
     """Ask all plans, ``pages`` at once; prints each fault as it happens."""
     server, gate = Zoo(), asyncio.Semaphore(pages)
-    keys = random.Random(len(plans)).sample(range(1000, 10_000), len(plans))
+    keys = [100 + number % 900 for number in range(len(plans))]
     drivers: dict[str, BrowserDriver] = {}
 
     async def ask(plan: Plan, key: int) -> StreamResult:
         async with gate:
-            result = await ask_plan(drivers[plan.address], plan, f"plan{key}")
-        if result.is_fault(settings.patience_s):
-            print(f"FAULT: {result}", flush=True)
-        return result
+            reading = await ask_plan(drivers[plan.address], plan, f"plan{key}")
+        if reading.is_fault(settings.patience_s):
+            print(f"FAULT: {reading}", flush=True)
+        return reading
 
     with tempfile.TemporaryDirectory() as folder:
         async with BrowserDriver(server.address, settings, run_folder=Path(folder)) as first:
@@ -91,22 +90,22 @@ async def run_plans(plans: list[Plan], pages: int, settings: ProbeSettings) -> l
                     plan.address,
                     BrowserDriver(f"{server.address}/{plan.address}", settings, run_folder=Path(folder)),
                 )
-                driver.chromium = driver._pages._chromium = first.chromium  # noqa: SLF001 - one browser for all
+                driver.chromium = driver._pages._chromium = first.chromium
             return await asyncio.gather(*(ask(plan, key) for plan, key in zip(plans, keys, strict=True)))
 
 
 def print_figures(results: list[StreamResult], patience_s: float) -> int:
     """Print what was read and how late; return the number of faults."""
     for name, has_signal in (("with a signal", True), ("without a signal", False)):
-        chosen = [result for result in results if result.plan.has_signal is has_signal]
-        late = [result.lateness_s for result in chosen if result.outcome == Reading.RIGHT]
+        chosen = [reading for reading in results if reading.plan.has_signal is has_signal]
+        late = [reading.lateness_s for reading in chosen if reading.outcome == Reading.RIGHT]
         goal_s = MAX_LATENESS_S if has_signal else patience_s + MAX_LATENESS_S
         median = f"{statistics.median(late):.2f} s (goal {goal_s:g} s), longest {max(late):.1f} s" if late else "–"
         counts = ", ".join(
             f"{count} {outcome}" for outcome, count in Counter(r.outcome for r in chosen).most_common()
         )
         print(f"{name}: {len(chosen)} streams: {counts}; median lateness {median}")
-    return sum(result.is_fault(patience_s) for result in results)
+    return sum(reading.is_fault(patience_s) for reading in results)
 
 
 def main() -> int:
@@ -116,13 +115,13 @@ def main() -> int:
     options.add_argument("--pages", type=int, default=8)
     options.add_argument("--seed", type=int, default=44)
     options.add_argument("--max-pause-s", type=float, default=MAX_PAUSE_S)
-    given = options.parse_args()
+    arguments = options.parse_args()
     settings = ProbeSettings(answer_deadline_s=90, browser_path=os.environ.get("CHROMIUM_PATH"))
-    plans = build_plans(given.seed, given.count, max_pause_s=given.max_pause_s)
-    results = asyncio.run(run_plans(plans, given.pages, settings))
+    plans = build_plans(arguments.seed, arguments.count, max_pause_s=arguments.max_pause_s)
+    results = asyncio.run(run_plans(plans, arguments.pages, settings))
     faults = print_figures(results, settings.patience_s)
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
-    print(f"{faults} faults in {len(results)} streams; {given.pages} pages at once, load average {load}")
+    print(f"{faults} faults in {len(results)} streams; {arguments.pages} pages at once, load average {load}")
     return 1 if faults else 0
 
 

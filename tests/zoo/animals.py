@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.zoo import bot, server
+from tests.zoo import bot, server, streams
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / ".cache" / "zoo"
@@ -126,10 +126,10 @@ def _cited(question: str) -> str:
     return re.sub(r"\s*\[Source:[^\]]*\]", "", server.reply(question))
 
 
-def _gridded(question: str) -> str:
+def _show_grid(question: str) -> str:
     """The table of the page stands between what is said and the source."""
-    said, bracket, source = server.reply(question).partition(" [")
-    return f"{said}\nItem Limit Wait\nRoom ₹4,000 2 years\n{question} 12 10:30\n{bracket.strip()}{source}"
+    text, bracket, source = server.reply(question).partition(" [")
+    return f"{text}\nItem Limit Wait\nRoom ₹4,000 2 years\n{question} 12 10:30\n{bracket.strip()}{source}"
 
 
 def _coded(question: str) -> str:
@@ -189,8 +189,9 @@ PAGES = (
     Page("as_html.html"),
     Page("as_markdown.html"),
     Page("advisor.html", _cited),
+    Page("streams.html", streams.reply),
     Page("cards.html", _cited),
-    Page("grid.html", _gridded),
+    Page("grid.html", _show_grid),
     Page("parts.html"),
     Page("connecting.html"),
     Page("starting.html"),

@@ -62,59 +62,54 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path, _, query = self.path.partition("?")
         if path.startswith("/status/"):
-            self._send(int(path.rsplit("/", 1)[1]), "text/html", "<h1>no chat here</h1>")
+            self.send(int(path.rsplit("/", 1)[1]), "text/html", "<h1>no chat here</h1>")
         elif path == "/form":
-            self._send(200, TYPES[".html"], _form(""))
+            self.send(200, TYPES[".html"], _form(""))
         elif path == "/socket":
             socket_chat(self)
-        elif path == "/streams/events":
-            streams.send_events(self, query)
-        elif path == "/streams/socket":
-            streams.answer_on_socket(self)
+        elif path in ("/streams/events", "/streams/socket"):
+            streams.answer_get(self, path, query)
         elif path == "/piece":
-            self._send(200, "application/json", json.dumps(self.answers[query.removeprefix("id=")]))
+            self.send(200, "application/json", json.dumps(self.answers[query.removeprefix("id=")]))
         elif path in ("/events", "/streams/pushed"):
             self._push(urllib.parse.parse_qs(query)["id"][0])
         elif (PAGES / path.lstrip("/")).is_file():
-            self._send(200, TYPES[Path(path).suffix], (PAGES / path.lstrip("/")).read_text(encoding="utf-8"))
+            self.send(200, TYPES[Path(path).suffix], (PAGES / path.lstrip("/")).read_text(encoding="utf-8"))
         else:
-            self._send(404, "text/html", "not found")
+            self.send(404, "text/html", "not found")
 
     def do_POST(self) -> None:
         path, _, query = self.path.partition("?")
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         question = _question(body)
         if re.search(r"\bfail\b", question):
-            self._send(500, "application/json", '{"error": "boom"}')
+            self.send(500, "application/json", '{"error": "boom"}')
         elif path == "/chat":
             text = "".join(tokens(question))
             payload = {"reply": {"text": text}, "sources": [{"title": "P-100 §4"}], "model": "primary", "ms": 12}
             payload |= {"error": "the model is out of reach"} if "refuse" in question else {}
             payload |= {"asked": json.loads(body)}
-            self._send(200, "application/json", json.dumps(payload))
+            self.send(200, "application/json", json.dumps(payload))
         elif path == "/stream":
             self._stream(question)
         elif path == "/sse":
             self._events(question)
         elif path == "/tell":
-            self._send(202, "application/json", "{}")
+            self.send(202, "application/json", "{}")
             self._tell(urllib.parse.parse_qs(query)["id"][0], question)
-        elif path in ("/begin", "/streams/begin"):
-            pieces = tokens(question) if path == "/begin" else streams.stream(body)
-            self._send(200, "application/json", json.dumps({"id": self._begin(pieces)}))
-        elif path == "/streams/fetch":
-            streams.answer_on_stream(self, body)
-        elif path == "/streams/push":
-            self._send(202, "application/json", "{}")
-            streams.push(self.subscribers[urllib.parse.parse_qs(query)["id"][0]], body)
+        elif path.startswith("/streams/"):
+            streams.answer_post(self, path, query, body)
+        elif path == "/begin":
+            self.send(200, "application/json", json.dumps({"id": self.begin(tokens(question))}))
         elif path == "/beacon":
-            self._send(204, "text/plain", "")
+            self.send(204, "text/plain", "")
         elif path == "/form":
-            self._send(200, TYPES[".html"], _form(question))
+            self.send(200, TYPES[".html"], _form(question))
         else:
-            self._send(404, "text/plain", "not found")
+            self.send(404, "text/plain", "not found")
 
-    def _send(self, status: int, kind: str, text: str) -> None:
+    def send(self, status: int, kind: str, text: str) -> None:
+        """Send a whole response."""
         data = text.encode()
         self.send_response(status)
         self.send_header("Content-Type", kind)
@@ -167,7 +162,7 @@ class Handler(BaseHTTPRequestHandler):
         except (queue.Empty, OSError):
             self.close_connection = True
 
-    def _begin(self, pieces: Iterator[str]) -> str:
+    def begin(self, pieces: Iterator[str]) -> str:
         """Starts an answer that is fetched piece by piece; its name."""
         name = str(len(self.answers))
         self.answers[name] = {"text": "", "done": False}

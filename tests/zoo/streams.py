@@ -1,7 +1,8 @@
 """Random streams of answers: how the text comes, where it pauses and for how long, and what the page shows meanwhile.
 
-The page (`html/streams.html`) sends its plan with each question, and the server answers by it. A plan has a signal if
-the network or a control tells a pause from an end.
+Each question names where its answer pauses, and the server does so; how the text comes to the page (`html/streams.html`)
+and what its button shows is in the page's address. A plan has a signal if the network or a control tells a pause from
+an end.
 """
 
 from __future__ import annotations
@@ -85,9 +86,14 @@ class Plan:
 
     @property
     def address(self) -> str:
-        """The page and its plan."""
-        plan = {"transport": self.transport, "control": self.control, "place": self.place, "pause": self.pause_s}
-        return f"streams.html?{urllib.parse.urlencode(plan)}"
+        """The page."""
+        return f"streams.html?transport={self.transport}&control={self.control}"
+
+    def build_questions(self, key: str) -> tuple[str, ...]:
+        """Return the turns; each has a key of its own, which begins with this one."""
+        return tuple(
+            f"what about {key}{turn}? pause {self.pause_s} at {self.place}" for turn in range(1, self.turns + 1)
+        )
 
     @property
     def has_signal(self) -> bool:
@@ -121,12 +127,12 @@ def reply(question: str) -> str:
 
 
 def stream(body: str) -> Iterator[str]:
-    """The pieces of the answer, as the plan in the body says."""
-    request = json.loads(body)
-    question, pause_s = request["question"], float(request["pause"])
-    before, mark, after = reply(question).partition(PLACES[Place(request["place"])])
+    """The pieces of the answer, as the question in the body says."""
+    question = json.loads(body)["question"]
+    pause_s, place = next(iter(re.findall(r"pause ([\d.]+)(?: at (\w+))?", question)), ("0", ""))
+    before, mark, after = reply(question).partition(PLACES[Place(place or Place.SENTENCE)])
     yield from _tokens(before + mark)
-    time.sleep(pause_s)  # the pause of the plan
+    time.sleep(float(pause_s))  # the pause of the plan
     yield from _tokens(after)
     ENDED_AT[question] = time.monotonic()
 
@@ -135,6 +141,26 @@ def _tokens(text: str) -> Iterator[str]:
     for token in re.findall(r"\S+\s*|\s+", text):
         time.sleep(TOKEN_S)  # as a model would send them
         yield token
+
+
+def answer_post(handler: Handler, path: str, query: str, body: str) -> None:
+    """Answer a question that was posted to an address of the streams."""
+    match path.rsplit("/", 1)[1]:
+        case "fetch":
+            answer_on_stream(handler, body)
+        case "push":
+            handler.send(202, "application/json", "{}")
+            push(handler.subscribers[urllib.parse.parse_qs(query)["id"][0]], body)
+        case _:
+            handler.send(200, "application/json", json.dumps({"id": handler.begin(stream(body))}))
+
+
+def answer_get(handler: Handler, path: str, query: str) -> None:
+    """Serve an event stream or a web socket."""
+    if path == "/streams/socket":
+        answer_on_socket(handler)
+    else:
+        send_events(handler, query)
 
 
 def answer_on_stream(handler: Handler, body: str) -> None:

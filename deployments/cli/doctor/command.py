@@ -271,7 +271,9 @@ def exit_code_from_inspection(inspection: PageInspection) -> ExitCode:
     problem = inspection.problem or next((trial.problem for trial in inspection.trials if trial.problem), None)
     if problem is not None:
         return ExitCode.FAIL if problem.blame is Blame.APP else ExitCode.INCONCLUSIVE
-    return ExitCode.INCONCLUSIVE if any(trial.doubt for trial in inspection.trials) else ExitCode.PASS
+    has_no_small_talk = bool(inspection.fallback_answer) and is_one_answer(inspection.trials)
+    doubtful = any(trial.doubt for trial in inspection.trials) and not has_no_small_talk
+    return ExitCode.INCONCLUSIVE if doubtful else ExitCode.PASS
 
 
 def exit_code_from_check(check: HealthCheck) -> ExitCode:

@@ -114,11 +114,12 @@ def _describe_trials(inspection: PageInspection, configured: ProbeSettings) -> I
     bad = [trial for trial in trials if trial.doubt or trial.problem]
     if inspection.fallback_answer:
         yield (
-            f"Your bot gave one answer to all three general questions: {_shorten(inspection.fallback_answer)} So "
+            f"Your bot gave one answer to all three questions: “{_shorten(inspection.fallback_answer)}”. "
             + (
-                "what the page itself suggests was asked instead."
+                "So the doctor asked what the page itself suggests."
                 if trials[0].question in inspection.starters
-                else "nothing is proved. Give the target a suite with questions that it can answer, and look again."
+                else "It may know no small talk; this does not prove that the page is read right. Go on, and look "
+                "again when the target has a suite."
             )
         )
     elif bad:

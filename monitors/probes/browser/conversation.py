@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 # Once a control of the page says that the answer is done, wait only for the last words to be rendered.
 FIRM_QUIET_S = 0.15
 # Once the last response has ended, wait this long for what it brought to be rendered.
-ENDED_QUIET_S = 0.35
+ENDED_QUIET_S = 0.3
 # If the page does nothing for this long after Enter, press its button.
 UNSENT_S = 1.5
-# If a page has emptied its box and shows nothing for this long, the question may be lost: its socket was not open yet.
+# If a page has emptied its box and shows nothing for this long, the question may be lost: its socket was not open.
 LOST_S = 4.0
 # The patience for an answer that may continue is this many times longer: an answer that stops in mid-sentence, or
 # that the page types letter by letter long after the network delivered it. Such typing sometimes stalls.
@@ -129,15 +129,15 @@ async def _compute_next_watch_limits(
 ) -> WatchLimits | None:
     """Return the limits for the next watch; ``None`` when the answer is whole.
 
-    A control that ended is no end while a response that began after the question is open. One that ended at the first
-    words is no end either while a channel or polls may bring more.
+    A control that ended is not an end while a response that began after the question is open, unless a profile
+    knows it. Nor is one that ended at the first words while a channel or polls may bring more.
     """
     slow_s = SLOW_QUIET_FACTOR * settings.quiet_s
     if reading.calm_ms >= OPEN_PATIENCE_FACTOR * settings.patience_s * 1000:
         return None
     if _may_continue(reading, traffic) and reading.calm_ms < slow_s * 1000:
         return build_watch_limits(settings, quiet_s=slow_s)
-    if reading.firm and not reading.early and not traffic.is_answering:
+    if reading.firm and (reading.certain or not (reading.early or traffic.is_answering)):
         return None
     traffic.changed.clear()
     match await traffic.judge_stillness(characters=len(reading.text), live=reading.live):
@@ -147,23 +147,36 @@ async def _compute_next_watch_limits(
             return build_watch_limits(settings, quiet_s=slow_s)  # a page that lacks CPU time renders late
         case Stillness.ENDED:
             return None
+        case stillness:
+            return await _wait_with_patience(frame, reading, traffic, settings, stillness)
+
+
+async def _wait_with_patience(
+    frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings, stillness: Stillness
+) -> WatchLimits | None:
+    """Wait for what may bring more, and return the limits for the next watch; ``None`` when the patience is over.
+
+    The patience counts once where nothing shows that the application works on this answer, and else twice: while a
+    response is open, or while addresses are polled that were not before the question.
+    """
+    is_over = reading.calm_ms >= settings.patience_s * 1000
+    is_held = traffic.is_answering or not reading.firm
+    left_s = _compute_time_left_s(reading, settings, OPEN_PATIENCE_FACTOR if is_held else 1)
+    match stillness:
+        case Stillness.OPEN if is_over and not is_held:
+            return None
         case Stillness.OPEN:
-            if await _wait_for_change(traffic, _compute_time_left_s(reading, settings)):
+            if await _wait_for_change(traffic, left_s):
                 return build_watch_limits(settings, settle_s=ENDED_QUIET_S)
-            return build_watch_limits(settings, patience=OPEN_PATIENCE_FACTOR)
-        case Stillness.UNKNOWN if reading.calm_ms >= settings.patience_s * 1000:
-            return None
-        case Stillness.RESTING if reading.calm_ms >= settings.patience_s * 1000 and traffic.was_polled(
-            await call_in_page(frame, "polledBefore")
-        ):
-            return None
+            return build_watch_limits(settings, patience=OPEN_PATIENCE_FACTOR if is_held else 1)
         case Stillness.RESTING:
-            left_s = min(await traffic.rest_left_s(len(reading.text)), _compute_time_left_s(reading, settings))
+            if is_over and traffic.was_polled(await call_in_page(frame, "polledBefore")):
+                return None
             # The page is still: until the limit only a request that ends can change that.
-            await asyncio.sleep(max(MIN_WAIT_S, left_s))
+            await asyncio.sleep(max(MIN_WAIT_S, min(await traffic.rest_left_s(len(reading.text)), left_s)))
             return build_watch_limits(settings, settle_s=ENDED_QUIET_S)
-        case Stillness.UNKNOWN:
-            return build_watch_limits(settings, patience=1)
+        case Stillness.UNKNOWN | Stillness.ENDED:
+            return None if is_over else build_watch_limits(settings, patience=1)
 
 
 def _may_continue(reading: WatchResult, traffic: Traffic) -> bool:
@@ -172,8 +185,8 @@ def _may_continue(reading: WatchResult, traffic: Traffic) -> bool:
     return typed_s > TYPED_S or _SENTENCE_END.search(reading.text) is None
 
 
-def _compute_time_left_s(reading: WatchResult, settings: ProbeSettings) -> float:
-    calm_s = OPEN_PATIENCE_FACTOR * settings.patience_s - reading.calm_ms / 1000
+def _compute_time_left_s(reading: WatchResult, settings: ProbeSettings, factor: int) -> float:
+    calm_s = factor * settings.patience_s - reading.calm_ms / 1000
     return max(MIN_WAIT_S, min(calm_s, settings.answer_deadline_s - reading.elapsed_ms / 1000))
 
 
@@ -494,14 +507,17 @@ class PageConversation:
         return await watch_once(self.chat.frame, self._settings, limits)
 
     async def _send_lost_question(self, way: Way, turn: str) -> WatchResult:
-        """Send a question once more if no request or frame held it. Raises `PageNotUnderstood` if it is lost again."""
-        if not await self._traffic.sent_text(turn):
+        """Send a question once more if no request or frame held it.
+
+        Raises `PageNotUnderstood` if it is lost again.
+        """
+        if not self._traffic.has_sent(turn):
             await self._type(turn)
             reading = await self._try_sending(way, turn)
-            if reading is None or (reading.state is WatchState.LOST and not await self._traffic.sent_text(turn)):
+            if reading is None or (reading.state is WatchState.LOST and not self._traffic.has_sent(turn)):
                 raise PageNotUnderstood(
-                    f"the page emptied {self.chat.boxes.box} twice and did nothing: no request and no socket carried "
-                    "the question"
+                    f"the page emptied {self.chat.boxes.box} twice and did nothing: no request and no socket "
+                    "carried the question"
                 )
             if reading.state is not WatchState.LOST:
                 return reading

@@ -57,7 +57,7 @@ class Greetings:
         self._usual: set[str] = set()
 
     def note_answer(self, question: str, text: str) -> None:
-        """Add the last line of the answer to a question, and the first if it is no sentence."""
+        """Add the last line of the answer to a question, and the first if it is not a sentence."""
         lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
         if len(lines) > 1:
             heads = {lines[0]} if lines[0][-1] not in ".!?।" else set[str]()
@@ -67,7 +67,8 @@ class Greetings:
         """Return the lines at the head or foot of every answer: a name, a model, a disclaimer."""
         if len(self._edges) < MIN_ANSWERS:
             return tuple(sorted(self._usual))
-        shared = frozenset.intersection(*self._edges.values())
+        first, *others = self._edges.values()
+        shared = first.intersection(*others)
         self._usual |= {
             line for line in shared if len(line) <= MAX_USUAL_CHARACTERS and not _ANSWERING.search(line)
         }

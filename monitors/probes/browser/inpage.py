@@ -93,20 +93,23 @@ class WatchResult(Record):
 
     ``firm``: a control of the page showed that it was busy, and then that it was done. ``busy``: it still shows
     busy; if the watch ends as finished nevertheless, the page has forgotten to reset the control. ``early``: the
-    control was done at the first words, so that it may only show that the answer began.
+    control was done at the first words, so that it may only show that the answer began; ``certain``: it is
+    the profile's or configured, so that it shows the end.
     ``pushed``: a socket or event stream received data meanwhile; ``live``: one that did is still open.
     ``resumed``: an answer to an earlier turn went on. ``calm_ms`` is how long the text has not
     changed. ``held``: the question is still in the box; ``echoed``: the page repeats it.
     Times count from sending.
 
     ``unread`` is other new text, not part of the answer; ``aside`` are names, times and marks that were removed
-    from the edges of the message; ``parts`` are its sources, tool cards, reasoning, status and names; ``unsure`` those of them that hold a number and may belong to the answer.
+    from the edges of the message; ``unsure`` those of them that hold a number and may belong to the answer.
+    ``parts`` are its sources, tool cards, reasoning, status and names.
     """
 
     state: WatchState
     text: str
     firm: bool
     early: bool = False
+    certain: bool = False
     busy: bool = False
     pushed: bool
     live: bool = False

@@ -105,8 +105,9 @@ class _RequestGroup:
 class Traffic:
     """A page's requests. Web sockets are tracked from the start, requests from `begin` on.
 
-    `on_break` is called for each broken request, with true when its response had begun, which also sets `cut`; for a
-    socket that closed also with its address. `on_end` is called when no request is open any more. Requests that the address guard refused (`was_refused`, by address) do not count as broken.
+    `on_break` is called for each broken request, with true when its response had begun, which also sets `cut`; for
+    a socket that closed also with its address. `on_end` is called when no request is open any more. Requests that
+    the address guard refused (`was_refused`, by address) do not count as broken.
     `ended_at` is when the last request ended, by `time.monotonic`.
     """
 
@@ -226,7 +227,7 @@ class Traffic:
         """Whether a request that began after the question has a response that is still open."""
         return bool(self._answering)
 
-    async def sent_text(self, text: str) -> bool:
+    def has_sent(self, text: str) -> bool:
         """Whether a request or a frame since the question held this text, or was binary and may have held it."""
         requests = [request for group in self._groups.values() for request in group.requests]
         bodies = [request.post_data_buffer or b"" for request in (*requests, *self._documents)]
@@ -241,7 +242,7 @@ class Traffic:
         return None if response is None else response.status
 
     async def carried_answer(self, characters: int) -> bool:
-        """Whether an ended response is long enough to have held the answer, was a page, or was closed by the page."""
+        """Whether an ended response is long enough to have held the answer, or was a page or closed by the page."""
         if self._documents or self._closed_by_page:
             return True
         for request in reversed(self._done):
@@ -303,7 +304,7 @@ class Traffic:
 
 
 def may_hold_text(sent: str | bytes, text: str) -> bool:
-    """Whether what a page sent holds the text, in JSON or in a form; true for data that cannot be read and is as long."""
+    """Whether what a page sent holds the text, in JSON or in a form. Unreadable data that is long enough may."""
     if isinstance(sent, bytes):
         try:
             sent = sent.decode()

@@ -398,8 +398,8 @@ class PageProblem(Record):
 class Trial(Record):
     """One question as a run asks it. ``sent`` is what the proposed or configured rule read.
 
-    ``doubt`` says why the text is probably not an answer. ``stripped`` are the texts of its message that are not the
-    answer: names, marks, tool cards, sources. ``by_page`` and ``by_wire`` are a suite's grades of both
+    ``doubt`` says why the text is probably not an answer. ``stripped`` are the texts of its message that are not
+    the answer: names, marks, tool cards, sources. ``by_page`` and ``by_wire`` are a suite's grades of both
     texts: empty if right, ``None`` if not graded.
     """
 
@@ -470,7 +470,7 @@ class PageInspection(Record):
 
 
 def is_one_answer(trials: Sequence[Trial]) -> bool:
-    """Whether all questions got one same answer: the fallback of a bot without small talk, or a text of the page."""
+    """Whether all questions got one answer: the fallback of a bot without small talk, or a text of the page."""
     return len(trials) > 1 and all(trial.doubt == SAME_ANSWER and trial.problem is None for trial in trials)
 
 

@@ -60,6 +60,8 @@ def build_page_problem(error: ProbeError) -> PageProblem:
 
 DESCRIBE_SCRIPT = Path(__file__).parents[1] / "browser" / "inpage" / "describe.js"
 PICTURE_DEADLINE_S = 15.0
+# A question with the proposed selectors may take so much longer than the first one without them.
+MIN_PINNED_DEADLINE_S, PINNED_DEADLINE_FACTOR = 10.0, 3
 # Colours for people with red-green blindness (after Okabe and Ito).
 OUTLINE_MARKS = (("box", "message box", "#0072B2"), ("send", "send", "#D55E00"), ("answer", "answer", "#007A5A"))
 TREE_LINE = re.compile(r'- (?:\'|")?([a-z]+)(?: "((?:[^"\\]|\\.)*)")?')
@@ -362,6 +364,7 @@ async def try_page(
     questions: Sequence[str] = QUESTIONS,
     search_path: str | None = None,
     login: Login | None = None,
+    tries_new_chat: bool = True,
 ) -> TriedPage:
     """Ask each question on a new page; then try the "new chat" button, if cases get new pages.
 
@@ -375,8 +378,10 @@ async def try_page(
         pages, greetings = Pages(chromium, address, settings, login), Greetings()
         try:
             trial_answers = [await _ask_for_trial(pages, settings, greetings, question) for question in questions]
-            should_try_new_chat = settings.isolation is Isolation.CONTEXT and any(
-                trial_answer.new_chat for trial_answer in trial_answers
+            should_try_new_chat = (
+                tries_new_chat
+                and settings.isolation is Isolation.CONTEXT
+                and any(trial_answer.new_chat for trial_answer in trial_answers)
             )
             new_chat = await _try_new_chat(pages, settings, greetings) if should_try_new_chat else None
         except Error as error:
@@ -500,12 +505,17 @@ async def try_pins(
     proposals = inspection.selectors
     if proposals == settings.selectors and inspection.open == settings.open:
         return inspection
+    deadline_s = settings.answer_deadline_s
+    if inspection.answered_s is not None:
+        deadline_s = min(deadline_s, MIN_PINNED_DEADLINE_S + PINNED_DEADLINE_FACTOR * inspection.answered_s)
     for selectors, note in (
         (proposals, ""),
         (proposals.model_copy(update={"answer": settings.selectors.answer}), f"answer = {proposals.answer!r}"),
     ):
-        pinned = settings.model_copy(update={"selectors": selectors, "open": inspection.open})
-        trial = (await try_page(inspection.address, pinned, questions=(question,), login=login)).trials[0]
+        changes = {"selectors": selectors, "open": inspection.open, "answer_deadline_s": deadline_s}
+        pinned = settings.model_copy(update=changes)
+        tried = await try_page(inspection.address, pinned, questions=(question,), login=login, tries_new_chat=False)
+        trial = tried.trials[0]
         if trial.problem is None and not trial.doubt:
             return inspection.model_copy(update={"selectors": selectors, "pins_note": note})
         if proposals.answer is None or proposals.answer == settings.selectors.answer:

@@ -15,12 +15,16 @@ PATIENCE_S = 6
 """Longer than the pauses of these tests."""
 
 
-@pytest.mark.parametrize("plan", build_plans(44, 12, max_pause_s=4), ids=lambda plan: plan.address)
+@pytest.mark.parametrize(
+    "plan",
+    build_plans(44, 12, max_pause_s=4),
+    ids=lambda plan: f"{plan.transport}-{plan.control}-{plan.place}-{plan.pause_s}",
+)
 @pytest.mark.a_slice(4)
 async def test_an_answer_that_pauses_is_whole(zoo: str, driver_for: MakeDriver, plan: Plan) -> None:
     async with driver_for(f"{zoo}/{plan.address}", patience_s=PATIENCE_S) as driver:
-        result = await ask_plan(driver, plan, "plan4321")
-    assert result.outcome is Reading.RIGHT, result.detail
+        reading = await ask_plan(driver, plan, "plan432")
+    assert reading.outcome is Reading.RIGHT, reading.detail
 
 
 @pytest.mark.parametrize("transport", [Transport.FETCH, Transport.EVENTS, Transport.POLLING])
@@ -30,5 +34,5 @@ async def test_a_control_that_goes_at_the_first_words_says_nothing_while_the_res
     """Three questions: two in one conversation, and one of its own."""
     plan = Plan(transport, Control.FIRST, Place.SENTENCE, 2.5, turns=2)
     async with driver_for(f"{zoo}/{plan.address}", patience_s=PATIENCE_S) as driver:
-        results = [await ask_plan(driver, plan, "plan4321"), await ask_plan(driver, plan, "plan8765")]
-    assert [result.outcome for result in results] == [Reading.RIGHT] * 2, results
+        results = [await ask_plan(driver, plan, "plan432"), await ask_plan(driver, plan, "plan876")]
+    assert [reading.outcome for reading in results] == [Reading.RIGHT] * 2, results

@@ -118,12 +118,12 @@
   // Whether the page proves that a text is not part of an answer: it counts by itself, shows how the answer was found,
   // or was in the same part of an earlier message.
   const isProven = (seen, node) => seen.ticks(node) || seen.counts(node) || isStep(node) || seen.labels.has(seen.labelKey(node))
-    || (seen.standsAlone(node) && (MODEL.test(look.plain(node.data)) || seen.usual.has(look.plain(node.data))));
+    || (seen.standsAlone(node) && seen.usual.has(look.plain(node.data)));
 
   // Whether a text looks like a name, a time, a mark or a receipt. Words of an answer may, too, so this alone is no proof.
   const looksLikeLabel = (node) => {
     const text = look.plain(node.data);
-    return CLOCK.test(text) || SPEAKER.test(text) || RECEIPT.test(text) || LETTER.test(text) || namesThePage(text);
+    return CLOCK.test(text) || SPEAKER.test(text) || MODEL.test(text) || RECEIPT.test(text) || LETTER.test(text) || namesThePage(text);
   };
 
   // Whether a text is a name in the page's title or a heading: bots are named after their page.
@@ -272,7 +272,7 @@
   // The message without the names, times and marks before its first line and after its last line; never from within it.
   // `aside`: the removed texts. `unsure`: those that are numbers without proof that they are not part of the answer.
   const message = (seen, texts, isEdge, top) => {
-    const { rest: nodes, parts } = look.splitParts(seen, texts, top);
+    const { rest: nodes, parts } = look.splitParts(seen, texts, top, (node) => isLabel(seen, node));
     const proves = (node) => isProven(seen, node) || isEdge(node);
     const lines = linesOf(nodes).map((line) => ({
       ...line, proven: line.nodes.every(proves), looks: line.nodes.every((node) => proves(node) || looksLikeLabel(node)),
@@ -292,7 +292,7 @@
     const said = (node) => look.plain(node.data);
     const doubted = edges.filter((line) => !line.proven).flatMap((line) => line.nodes)
       .filter((node) => /\p{N}/u.test(node.data) && !proves(node) && !isNow(said(node)) && !RECEIPT.test(said(node))
-        && !seen.tookSoLong(node));
+        && !MODEL.test(said(node)) && !seen.tookSoLong(node));
     return { nodes: ends, aside: left.map(said), unsure: doubted.map(said), parts };
   };
 

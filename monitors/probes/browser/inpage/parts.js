@@ -55,37 +55,42 @@
   const isApart = (element) => !element.matches(FLOW) && !/^(inline|contents)/.test(getComputedStyle(element).display);
   const fillsLine = (seen, element, node) => look.bare(element.textContent) === look.bare(seen.lineOf.get(node));
 
+  const LONGEST = { name: 40, status: 120 }; // characters; what is longer is the answer, whatever its class
+  const isPart = ({ element, kind }) => !(kind in LONGEST) || look.plain(element.textContent).length <= LONGEST[kind];
+
   // The outermost marked element around a text, below `top`, and its kind.
   const markAround = (seen, node, top) => {
     let mark = null;
     for (let at = node.parentElement ?? look.up(node); at && at !== top && !at.matches("table"); at = look.up(at)) {
       const kind = kindOf(at);
-      if (kind && (isApart(at) || (!at.matches(FLOW) && fillsLine(seen, at, node)))) mark = { element: at, kind };
+      if (kind && isPart({ element: at, kind }) && (isApart(at) || (!at.matches(FLOW) && fillsLine(seen, at, node)))) mark = { element: at, kind };
     }
     return mark;
   };
 
-  // A block of lines under a heading such as "3 passages, 88 % similar", beside the longest text and not within it.
+  // A block of lines under a heading such as "3 passages, 88 % similar", beside what stands before it and not within that.
+  const parentOf = (node) => node.parentElement ?? look.up(node);
   const markByHeading = (nodes) => {
-    const said = (node) => look.plain(node.data);
-    const main = nodes.reduce((longest, node) => (said(node).length > said(longest).length ? node : longest), nodes[0]);
     const marks = new Map();
-    for (const head of nodes.filter((node) => said(node).length <= HEAD_LENGTH && SOURCES.test(said(node)))) {
+    nodes.forEach((head, index) => {
+      const text = look.plain(head.data);
+      if (!index || marks.has(head) || text.length > HEAD_LENGTH || !SOURCES.test(text)) return;
+      const before = parentOf(nodes[index - 1]);
       let block = null;
-      for (let at = head.parentElement; at && !look.holds(at, main.parentElement ?? look.up(main)); at = look.up(at)) block = at;
-      const inside = block ? nodes.filter((node) => look.holds(block, node.parentElement ?? look.up(node))) : [];
+      for (let at = parentOf(head); at && !look.holds(at, before); at = look.up(at)) block = at;
+      const inside = block ? nodes.filter((node) => look.holds(block, parentOf(node))) : [];
       if (inside[0] === head && inside.length > 1) for (const node of inside) marks.set(node, { element: block, kind: "source" });
-    }
+    });
     return marks;
   };
 
   const isName = (line) => line?.length <= HEAD_LENGTH / 2 && !/[.!?।:]$/u.test(line);
 
   // The texts of a message without its parts, and the parts. A message of sources, status or names alone is an answer.
-  look.splitParts = (seen, nodes, top) => {
+  look.splitParts = (seen, nodes, top, isLabel) => {
     if (!nodes.length) return { rest: nodes, parts: [] };
     const marks = new Map(nodes.map((node) => [node, markAround(seen, node, top)]).filter(([, mark]) => mark));
-    const unmarked = nodes.filter((node) => !marks.has(node) && look.plain(node.data));
+    const unmarked = nodes.filter((node) => !marks.has(node) && look.plain(node.data) && !isLabel(node));
     if (unmarked.length) for (const [node, mark] of markByHeading(unmarked)) marks.set(node, mark);
     const isHead = (node) => nodes.indexOf(node) < nodes.indexOf(unmarked[0]);
     for (const [node, { kind }] of [...marks]) if (kind === "name" && !isHead(node)) marks.delete(node);

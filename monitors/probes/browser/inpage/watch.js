@@ -196,6 +196,7 @@
     text: watch.text,
     firm: keptItsWord() && !watch.hard,
     early: endedEarly(),
+    certain: Boolean(watch.spec.busy),
     busy: watch.hard,
     pushed: look.lastPush > watch.sentAt,
     live: look.isLive(watch.sentAt),

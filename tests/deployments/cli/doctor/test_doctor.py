@@ -204,6 +204,7 @@ def test_the_command_looks_at_a_page(pages: str, tmp_path: Path, page: str, code
 
 
 @pytest.mark.browser
+@pytest.mark.whole_only
 def test_a_bot_without_small_talk_is_asked_what_its_page_suggests(pages: str, tmp_path: Path) -> None:
     """What the doctor proposes was tried before, and what stands beside the answers is shown."""
     words = ("doctor", f"{pages}/fallback.html", "--json")

@@ -18,12 +18,12 @@ async def test_what_is_marked_up_as_a_part_or_headed_as_sources_is_not_the_answe
         first = await driver.ask(QUESTIONS[:2])
         second = await driver.ask(QUESTIONS[2:])
     assert (*first.earlier, first.visible_text, second.visible_text) == tuple(map(reply, QUESTIONS))
-    parts = {part.kind: part.text for part in second.evidence.parts}
+    parts = {piece.kind: piece.text for piece in second.evidence.parts}
     assert set(parts) >= {PartKind.THINKING, PartKind.TOOL, PartKind.SOURCE, PartKind.STATUS}
     assert "48 months" in parts[PartKind.THINKING]
     assert "draft 7" in parts[PartKind.TOOL]
     assert "P-100, page 4" in parts[PartKind.SOURCE]
-    assert {"Tarini", "gpt-4.1-mini"} <= {part.text for part in second.evidence.parts}
+    assert {"Tarini", "gpt-4.1-mini"} <= {piece.text for piece in second.evidence.parts}
 
 
 async def test_a_name_that_nothing_marks_is_known_after_two_answers(zoo: str, driver_for: MakeDriver) -> None:
@@ -38,8 +38,8 @@ async def test_a_card_with_a_source_is_a_part_without_its_controls(zoo: str, dri
     async with driver_for(f"{zoo}/cards.html") as driver:
         first = await driver.ask(QUESTIONS[:2])
         second = await driver.ask(QUESTIONS[2:])
-    said = [reply(question).removesuffix(" [Source: P-100]") for question in QUESTIONS]
-    assert [*first.earlier, first.visible_text, second.visible_text] == said
-    assert [(part.kind, part.text) for part in second.evidence.parts] == [
+    texts = [reply(question).removesuffix(" [Source: P-100]") for question in QUESTIONS]
+    assert [*first.earlier, first.visible_text, second.visible_text] == texts
+    assert [(piece.kind, piece.text) for piece in second.evidence.parts] == [
         (PartKind.SOURCE, "Cited policies\nP-100 Suraj Care\nSection 4, page 12")
     ]
