@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.number_reader import NumberReader
-from monitors.facts.quantities.translations import LANGUAGES, load_terms
+from monitors.facts.quantities.translations import LANGUAGES, load_listed_numbers
 from monitors.facts.text import NUMERAL, parse_keys
 
 _BEHIND: Final = parse_keys("am pm a p noon midnight o'clock बजे baje uhr")
@@ -88,7 +88,7 @@ _MINUTES_SPOKEN: Final = {"half": 30, "quarter": 15, "twenty-five": 25, "twenty"
 _HOURS_ABROAD: Final = {"une": 1, "una": 1} | {
     word: int(value)
     for language in LANGUAGES
-    for word, value in load_terms(language).items()
+    for word, value in load_listed_numbers(language).items()
     if value in {str(hour) for hour in range(1, 13)}
 }
 """The hours of a clock in the words of `languages.toml`; "une heure" and "la una" are an article there."""
