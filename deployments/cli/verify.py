@@ -447,6 +447,7 @@ def verify_command(
     if note:
         write_note(f"{note}\n")
     refuse_production(loaded, name, get_environment())
+    settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
     loaded = complete_address(target, name, loaded, get_environment())
     if concurrency is not None:
         loaded = _set_concurrency(loaded, name, concurrency=concurrency)

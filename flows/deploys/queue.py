@@ -3,6 +3,7 @@
     deploys/TARGET/COMMIT.json      the report; written once, by the first process
     deploys/TARGET/COMMIT~ID.json   the report of the sender's deployment ID of this commit
     deploys/TARGET/COMMIT….run      the outcome: its run; the deploy no longer waits
+    deploys/TARGET/COMMIT….open     its newest run, until that has ended; the only one that is deleted
     deploys/TARGET/COMMIT.pull      its pull request, if a later report named it
     deploys/TARGET/first-poll       the poll has polled this target before
     deploys/TARGET/running          what the last poll found running, and since when
@@ -27,7 +28,7 @@ from typing import Annotated, Final
 
 from pydantic import Field, ValidationError
 
-from monitors.records.base import Identifier, Record, UtcTime
+from monitors.records.base import Identifier, Record, Sha256, UtcTime
 from monitors.records.targets import PullRequest, ReportedDeploy
 from monitors.storage import write_atomically, write_once
 
@@ -59,6 +60,17 @@ class DeployOutcome(Record):
 
     run_id: Identifier | None
     at: UtcTime
+
+
+class DeployAttempt(Record):
+    """The run of a deploy that has not ended yet, and the settings with which it was started.
+
+    ``number`` is 1 for the first run. ``plan_sha256`` is the digest of configuration and version.
+    """
+
+    run_id: Identifier
+    number: Annotated[int, Field(ge=1)]
+    plan_sha256: Sha256
 
 
 class RunningCommit(Record):
@@ -132,13 +144,13 @@ class DeployQueue:
         """Store the outcome of a deploy. Raises `WarehouseUnwritable`."""
         self._write(self._path(deploy, _OUTCOME), outcome.model_dump_json())
 
-    def store_attempt(self, event: DeployEvent, attempt: DeployAttempt) -> None:
+    def store_attempt(self, deploy: ReportedDeploy, attempt: DeployAttempt) -> None:
         """Store the newest run of a deploy. Raises `WarehouseUnwritable`."""
-        self._write(self._path(event, _OPEN), attempt.model_dump_json())
+        self._write(self._path(deploy, _OPEN), attempt.model_dump_json())
 
-    def end_attempt(self, event: DeployEvent) -> None:
+    def end_attempt(self, deploy: ReportedDeploy) -> None:
         """Store that the run has ended, or that nobody waits for it any more."""
-        self._path(event, _OPEN).unlink(missing_ok=True)
+        self._path(deploy, _OPEN).unlink(missing_ok=True)
 
     def has_attempts(self) -> bool:
         """Whether `list_attempts` has any; reads names only."""

@@ -67,10 +67,11 @@ class StartReport(NamedTuple):
     failed: tuple[RunNotMade, ...]
 
 
-def build_run_key(deploy: ReportedDeploy) -> str:
+def build_run_key(deploy: ReportedDeploy, attempt: int = 1) -> str:
     """Build the idempotency key of a deploy's run. No part can hold a slash, so keys are unique."""
     key = f"lookout-deploy/{deploy.event.target}/{deploy.event.commit}"
-    return key if deploy.deployment is None else f"{key}/{deploy.deployment}"
+    again = f"/attempt {attempt}" if attempt > 1 else ""
+    return f"{key}{again}" if deploy.deployment is None else f"{key}/{deploy.deployment}{again}"
 
 
 async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPlan, attempt: int = 1) -> str:
@@ -87,7 +88,7 @@ async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPla
                 parameters={"request": build_request_parameters(deploy, plan)},
                 name=f"{event.target} {event.commit[:SHOWN_COMMIT_LENGTH]}",
                 tags=build_run_tags(deploy),
-                idempotency_key=build_run_key(deploy),
+                idempotency_key=build_run_key(deploy, attempt),
             )
     except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
         raise RunNotMade(_format_reason(plan, error)) from error
@@ -129,6 +130,8 @@ async def start_waiting_deploys(
             failed.append(error)
             continue
         await asyncio.to_thread(journal.append, [DeployRow(row=queued.deploy.event)], run_id=None)
+        attempt = DeployAttempt(run_id=run_id, number=1, plan_sha256=plan.compute_digest())
+        await asyncio.to_thread(deploys.store_attempt, queued.deploy, attempt)
         await asyncio.to_thread(deploys.store_outcome, queued.deploy, DeployOutcome(run_id=run_id, at=now()))
         runs.append(run_id)
     return StartReport(tuple(runs), tuple(failed))
@@ -154,7 +157,7 @@ async def restart_crashed_runs(
             if state is StateType.CRASHED and obstacle is None:
                 run_id = await ensure_run(client, queued.deploy, plan, attempt.number + 1)
                 again = DeployAttempt(run_id=run_id, number=attempt.number + 1, plan_sha256=attempt.plan_sha256)
-                await asyncio.to_thread(deploys.store_attempt, event, again)
+                await asyncio.to_thread(deploys.store_attempt, queued.deploy, again)
                 runs.append(run_id)
                 continue
         except RunNotMade as error:
@@ -168,7 +171,7 @@ async def restart_crashed_runs(
             )
             notifier = await asyncio.to_thread(build_notifier, event.target)
             await notify_fault(notifier, Fault(RUN_LOST, detail), commit=event.commit)
-        await asyncio.to_thread(deploys.end_attempt, event)
+        await asyncio.to_thread(deploys.end_attempt, queued.deploy)
     return StartReport(tuple(runs), tuple(failed))
 
 

@@ -23,6 +23,7 @@ from prefect.states import Completed
 from flows.alerting.faults import Fault, build_fault_from_error, notify_fault, resolve_other_faults
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
+from flows.artifacts import build_report_page
 from flows.clock import read_scheduled_time, utc_now
 from flows.data_folder import get_prefect_home, get_runs_folder
 from flows.drill.course import MISSING_DRILL_FAULT

@@ -22,6 +22,7 @@ from prefect.states import Completed
 
 from flows.alerting.faults import build_fault_from_error, notify_fault
 from flows.alerting.watchdog import redact_errors
+from flows.artifacts import build_report_page, find_site_address, publish_report
 from flows.clock import read_scheduled_time, utc_now
 from flows.nightly.context import build_nightly_context, list_targets_to_grade, list_unfinished_runs
 from flows.nightly.format import format_nightly_briefly
@@ -81,7 +82,16 @@ async def grade_traffic(
 async def grade_target(config: Config, target: str, due_at: datetime | None, now: datetime) -> NightlyReport:
     """Run one nightly run of one target: of ``due_at``, or the last one that was due at ``now``."""
     context = await asyncio.to_thread(build_nightly_context, config, target, now, due_at=due_at)
-    return await NightlyRun(context).run()
+    report = await NightlyRun(context).run()
+    paths = build_report_paths(context.folder)
+    if paths.markdown.is_file():  # not for a night that was graded elsewhere, or whose report was removed by age
+        await publish_report(
+            f"night-{target}",
+            paths,
+            link=find_site_address(config, build_report_page(report.run_id)),
+            description=format_nightly_briefly(report),
+        )
+    return report
 
 
 def _select_state_name(reports: Sequence[NightlyReport]) -> str:

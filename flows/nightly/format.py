@@ -96,9 +96,40 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
         note = f" (the tokens of {estimated:,} estimated: the provider did not count them)" if estimated else ""
         judging = report.judging
         cost = judging.cost_text if judging.unpriced_models else f"${judging.cost_usd:.2f}"
-        yield f"  judge: {plural(report.judging.calls, 'call')}, {cost}{note}"
-    yield from (f"  asked one by one, at the full price: {row}" for row in report.judging.not_by_batch)
-    yield from (f"  {line}" for line in format_intake(report))
+        yield f"judge: {plural(report.judging.calls, 'call')}, {cost}{note}"
+    yield from (f"asked one by one, at the full price: {row}" for row in report.judging.not_by_batch)
+    yield from format_intake(report)
+
+
+def list_night_lines(report: NightlyReport) -> tuple[str, ...]:
+    """Return the findings of a nightly run for a page that shows counts, rates and what is missing itself."""
+    return tuple(line.strip() for line in format_nightly_findings(report) if not line.startswith(NOT_WHOLE))
+
+
+def build_night_text(report: NightlyReport, examples: Sequence[CensusExample]) -> NightText:
+    """Build the sentences of the night's report; ``examples`` are conversations of the census, redacted."""
+    shown = {example.kind: example for example in examples}
+    rates = (("severity-3 rate", report.severe), ("any failure", report.failed))
+    return NightText(
+        rates=tuple(_split_rate(name, rate, report.reviews) for name, rate in rates),
+        census=tuple(
+            CensusText(
+                name=CENSUS_WORDS[rate.kind],
+                count=format_rate(rate),
+                period=_format_period(rate).removeprefix(", "),
+                asked=shown[rate.kind].asked if rate.kind in shown else "",
+                answered=shown[rate.kind].answered if rate.kind in shown else "",
+            )
+            for rate in report.census
+        ),
+        shortfalls=report.shortfalls,
+        lines=(*_format_strata(report), *list_night_lines(report)),
+    )
+
+
+def _split_rate(name: str, rate: Rate, reviews: int) -> RateText:
+    share = rate.without_interval if isinstance(rate, RateEstimate) else "unknown"
+    return RateText(name, share, format_rate_text(rate, reviews).removeprefix(share))
 
 
 def _format_census(report: NightlyReport) -> Iterator[str]:

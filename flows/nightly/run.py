@@ -48,7 +48,7 @@ from flows.nightly.estimate import (
     update_drift,
 )
 from flows.nightly.feedback import write_scores
-from flows.nightly.format import format_reports
+from flows.nightly.format import build_night_text, format_reports
 from flows.nightly.grading import GradedTurn, explain_facts_without_check, identify_graders, judge_traffic
 from flows.nightly.read import NightlyRead, build_window, collect_watermarks, read_traffic
 from flows.nightly.state import IntakeCheckpoint, NightlyState
@@ -417,7 +417,7 @@ class NightlyRun:
             *(Ending(case, RESOLVED_TEXT) for case in sorted(resolved)),
         ]
         for case, text in endings:
-            await notify(notifier, [], scope=scope.narrow_to(cases={case}, text=text))
+            await notify(notifier, [], summary=summary, scope=scope.narrow_to(cases={case}, text=text))
         if (
             report.reports is not None
             and report.reports.rated
@@ -426,7 +426,7 @@ class NightlyRun:
             low = fingerprint(notifier.target, IncidentKind.DRIFT, USEFULNESS_METRIC)
             await resolve_incidents(notifier, {low: format_reports(report.reports)}, began_at=report.until)
         if not has_low_ratings(report, self._context.min_rubric):
-            await self._end_drift(report, scope)
+            await self._end_drift(report, scope, summary)
         open_names = {SCORES_UNWRITTEN, *(fault.name for fault in faults)}
         if not (report.judging.judged or report.judging.void_grades):  # what is void was an answer too
             open_names.add(JUDGE_SILENT)

@@ -84,7 +84,7 @@ async def _list_due_runs(client: PrefectClient, deployment_id: UUID, now: dateti
     runs = await client.read_flow_runs(
         flow_run_filter=FlowRunFilter(
             deployment_id=FlowRunFilterDeploymentId(any_=[deployment_id]),
-            expected_start_time=FlowRunFilterExpectedStartTime(before_=now),
+            expected_start_time=FlowRunFilterExpectedStartTime.model_validate({"before_": now}),
             state=FlowRunFilterState(name=FlowRunFilterStateName(not_any_=[SKIPPED])),
         ),
         sort=FlowRunSort.EXPECTED_START_TIME_DESC,
@@ -132,12 +132,16 @@ async def list_skipped_runs(target: str, since: datetime) -> Sequence[tuple[str,
             flow_run_filter=FlowRunFilter(
                 deployment_id=FlowRunFilterDeploymentId(any_=list(names)),
                 state=FlowRunFilterState(name=FlowRunFilterStateName(any_=[SKIPPED])),
-                end_time=FlowRunFilterEndTime(after_=since),
+                end_time=FlowRunFilterEndTime.model_validate({"after_": since}),
             ),
             sort=FlowRunSort.EXPECTED_START_TIME_ASC,
             limit=MAX_RUNS,
         )
-    return [(names[run.deployment_id], _get_due_time(run)) for run in runs if run.deployment_id in names]
+    return [
+        (names[run.deployment_id], _get_due_time(run))
+        for run in runs
+        if run.deployment_id is not None and run.deployment_id in names
+    ]
 
 
 @asynccontextmanager

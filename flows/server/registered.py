@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
@@ -63,5 +63,6 @@ def _read_pause(found: DeploymentResponse) -> Pause:
 
 
 def _get_config_path(found: DeploymentResponse) -> str | None:
-    parameters = found.parameters.get("request", found.parameters)
-    return parameters.get("config_path") if isinstance(parameters, dict) else None
+    parameters: Any = found.parameters.get("request", found.parameters)
+    path: Any = cast("dict[str, Any]", parameters).get("config_path") if isinstance(parameters, dict) else None
+    return path

@@ -27,6 +27,7 @@ from flows.alerting.faults import build_fault_from_error
 from flows.alerting.pipeline import notify
 from flows.alerting.run_summary import build_run_summary, format_alert_recheck
 from flows.alerting.watchdog import redact_errors, run_under_watchdog
+from flows.artifacts import build_report_page, find_site_address
 from flows.clock import utc_now
 from flows.deploys.pull_requests import list_pull_requests, post_results, report_status_to_pull_requests
 from flows.deploys.queue import DeployQueue
@@ -34,7 +35,13 @@ from flows.goldset.mutation_testing import compute_severe_mutation_score
 from flows.runtime.run import load_request_config, stop_process
 from flows.runtime.slack import build_recorded_heartbeat, log_line
 from flows.server.missed_runs import hold_target, skip_missed_run
-from flows.verify.alerts import build_resolution_scope, describe_notifications, format_flaky_notes, observe_run
+from flows.verify.alerts import (
+    build_resolution_scope,
+    describe_notifications,
+    find_cases_outside_suite,
+    format_flaky_notes,
+    observe_run,
+)
 from flows.verify.asking import ask_in_time, prepare_run
 from flows.verify.experiments import ExperimentWriter, open_experiment
 from flows.verify.progress import NO_LISTENER, RunLog
@@ -45,13 +52,14 @@ from flows.verify.run_state import LiveRun, find_baseline, find_judge_change
 from flows.verify.snapshot import build_run_snapshot, find_last_pass, is_report_of_changes_useful
 from monitors.alerts.liveness import choose_final_beat
 from monitors.alerts.redact import build_redactor, redact
+from monitors.alerts.resolve import LEFT_SUITE
 from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError, WarehouseBusy, WarehouseDamaged, WarehouseError
 from monitors.explain.run_attributes import find_run_causes
 from monitors.explain.what_changed import find_run_changes
 from monitors.gate.evaluate import evaluate
 from monitors.probes.readiness import has_source_of_commit
-from monitors.records.incidents import Incident, Link
+from monitors.records.incidents import Incident, Link, NotifyReason
 from monitors.records.runs import RunReport, format_uncovered
 from monitors.records.targets import is_same_commit
 from monitors.reports.write import ReportPaths, write_reports

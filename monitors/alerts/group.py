@@ -55,6 +55,8 @@ def group_items(
         thread, channel = incident.thread or "", incident.channel or ""
         if reason is NotifyReason.OPEN_BEFORE:
             key = subject, reason, "", "", item.observation.run_id != run_id
+        elif reason is NotifyReason.MISSED:
+            key = subject, reason, "", "", False
         elif reason.is_ending:
             key = subject, reason, thread, channel, False
         else:

@@ -143,7 +143,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     items = sort_one_of_each_first(alert.items)
     shown, unshown = items[:group_limit], items[group_limit:]
     is_drill, is_test = alert.kind is IncidentKind.DRILL, alert.target == TEST_TARGET
-    is_over = alert.reason.is_ending or is_drill or is_test
+    is_over = alert.is_over or is_drill or is_test
     title, since = format_headline(alert), _format_since(alert)
 
     # Why it was sent; if a gate fails with more cases, which those are.
@@ -213,7 +213,7 @@ def format_headline(alert: Alert) -> str:
         return items[0].observation.title
 
     # The colour, or the mark of a recovery, and the severity.
-    if alert.reason.is_ending:
+    if alert.is_over:
         is_closed = alert.reason is NotifyReason.CLOSED
         mark, severity = (UNKNOWN_MARK, "Closed") if is_closed else (RECOVERED_MARK, "Recovered")
     else:
@@ -420,7 +420,7 @@ def _format_deploy(commit: str | None) -> str:
 
 def _format_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> str:
     """The whole alert in one line, for a lock screen or a watch; the id at its end is never cut."""
-    is_over, ending = alert.reason.is_ending, f" · {alert.id}"
+    is_over, ending = alert.is_over, f" · {alert.id}"
     observation = sort_one_of_each_first(alert.items)[0].observation
     if is_over and len(alert.items) > 1:  # what is over, and of which cases
         cases = list(dict.fromkeys(case for item in alert.items if (case := item.incident.case_id)))

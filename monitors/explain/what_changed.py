@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from monitors.explain.first_look import find_shared_causes
 from monitors.plural import plural
 from monitors.records.base import Language
+from monitors.records.comparisons import Comparison
 from monitors.records.explanations import Cause
 from monitors.records.grades import JudgeLineage
 from monitors.records.runs import RunReport

@@ -98,7 +98,9 @@ class NotifyReason(StrEnum):
     REMINDER = "reminder"
     RECOVERED = "recovered"
     OPEN_BEFORE = "open_before"
-    """It was open and had only been printed when a channel to people was set up."""
+    """It was open and nobody had been notified of it when a channel to people was set up, or worked again."""
+    MISSED = "missed"
+    """Slack refused its messages: in the summary of what opened, closed and recovered meanwhile."""
     CLOSED = "closed"
     """Its case left the suite, so nothing asks it: whether the fault is gone is not known."""
 
@@ -439,7 +441,7 @@ class Alert(RunSummary):
     @property
     def is_over(self) -> bool:
         """Whether none of its incidents is open any more; those that are come first."""
-        return self.reason is NotifyReason.RECOVERED or self.items[0].incident.is_resolved
+        return self.reason.is_ending or self.items[0].incident.is_resolved
 
     @property
     def is_continuation(self) -> bool:

@@ -193,7 +193,7 @@ with about as (
   from alerts a
 ), ends as (
   select alert_id, bool_or(status = 'sent') as sent, bool_or(status = 'printed') as printed,
-    bool_or(status <> 'failed') as final, max(tried_at) as at
+    bool_or(status = 'rejected') as rejected, bool_or(status <> 'failed') as final, max(tried_at) as at
   from receipts group by alert_id
 )
 """
@@ -208,7 +208,7 @@ left join ends e on e.alert_id = t.id
 where t.target = $target
 group by t.fingerprint
 having not coalesce(bool_or(e.sent), false)
-  and bool_and(coalesce(e.sent or e.printed or e.rejected, false))
+  and bool_and(coalesce(e.final, false))
   and bool_or(e.printed) and not bool_or(t.reason in ('open_before', 'missed'))
 """
 )

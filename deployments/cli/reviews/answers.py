@@ -199,9 +199,6 @@ def review_command(
         str | None, typer.Option("--as", help="who reviews; asked once and remembered when left out")
     ] = None,
     share: Annotated[
-        float | None, typer.Option(min=0, max=1, help="share of graded answers to look at; 0.05 unless configured")
-    ] = None,
-    share: Annotated[
         float | None,
         typer.Option(
             min=0, max=1, help=("the share of graded answers to review; default: the configured share, or 0.05")
