@@ -46,7 +46,10 @@ from typing import IO, Any, NoReturn, Self
 ROOT = Path(__file__).parent.parent
 SCRIPT = Path(sys.executable).parent / "lookout"
 OURS = ("flows", "monitors", "warehouse", "deployments")
-LATER = ("playwright.async_api", "duckdb", "httpx", "rich.progress", "rich.table", "rich.live")
+LATER = (
+    *("flows.nightly.checkpoint", "flows.runtime.run", "flows.server.prefect_server"),
+    *("playwright.async_api", "duckdb", "httpx", "rich.progress", "rich.table", "rich.live"),
+)
 """What commands import when they need it, and what reads nothing of a test's environment."""
 OF_PREFECT = (
     *("prefect.flow_engine", "prefect.task_engine", "prefect.artifacts", "prefect.client.orchestration"),

@@ -174,12 +174,12 @@ async def _poll_hub(poller: DeployPoller, name: str, configured: TargetConfig) -
 
 
 async def _poll_github(poller: DeployPoller, name: str, trigger: TriggerSettings) -> PollResult:
-    found = await find_deployment(poller.config, trigger, poller.variables, poller.now)
-    if found is None:
+    reported = await find_deployment(poller.config, trigger, poller.variables, poller.now)
+    if reported is None:
         await asyncio.to_thread(poller.deploys.note_poll, name)  # the first deployment of all is one to verify
         return PollResult(target=name)
-    commit = found.commit if _COMMIT.fullmatch(found.commit) else None
-    return PollResult(target=name, commit=commit, deployment=str(found.id))
+    commit = reported.commit if _COMMIT.fullmatch(reported.commit) else None
+    return PollResult(target=name, commit=commit, deployment=str(reported.id))
 
 
 async def _apply_result(poller: DeployPoller, result: PollResult) -> None:

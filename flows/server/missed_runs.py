@@ -125,7 +125,11 @@ async def list_skipped_runs(target: str, since: datetime) -> Sequence[tuple[str,
         deployments = await client.read_deployments(
             deployment_filter=DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG])), limit=MAX_RUNS
         )
-        names = {found.id: found.name for found in deployments if is_about(found.tags, target)}
+        names = {
+            deployment_row.id: deployment_row.name
+            for deployment_row in deployments
+            if is_about(deployment_row.tags, target)
+        }
         if not names:
             return ()
         runs = await client.read_flow_runs(

@@ -23,7 +23,7 @@ async def read_pauses(client: PrefectClient) -> Mapping[str, Pause]:
     Schedules without our slug are of an earlier version, which paused all of them when it ended: these count as
     active.
     """
-    pauses = {found.name: _read_pause(found) for found in await _list_deployments(client)}
+    pauses = {deployment.name: _read_pause(deployment) for deployment in await _list_deployments(client)}
     return {name: pause for name, pause in pauses.items() if pause != NOT_PAUSED}
 
 
@@ -36,13 +36,13 @@ async def remove_unplanned(
     """
     names = {deployment.name for deployment in planned}
     gone = [
-        found
-        for found in await _list_deployments(client)
-        if found.name not in names and _get_config_path(found) == str(config_path)
+        deployment
+        for deployment in await _list_deployments(client)
+        if deployment.name not in names and _get_config_path(deployment) == str(config_path)
     ]
-    for found in gone:
-        await client.delete_deployment(found.id)
-    return tuple(sorted(found.name for found in gone))
+    for deployment in gone:
+        await client.delete_deployment(deployment.id)
+    return tuple(sorted(deployment.name for deployment in gone))
 
 
 async def _list_deployments(client: PrefectClient) -> Sequence[DeploymentResponse]:
@@ -51,18 +51,18 @@ async def _list_deployments(client: PrefectClient) -> Sequence[DeploymentRespons
     )
 
 
-def _read_pause(found: DeploymentResponse) -> Pause:
-    schedules = [schedule for schedule in found.schedules if schedule.slug == SCHEDULE_SLUG]
+def _read_pause(deployment: DeploymentResponse) -> Pause:
+    schedules = [schedule for schedule in deployment.schedules if schedule.slug == SCHEDULE_SLUG]
     is_active = all(schedule.active for schedule in schedules)
-    if not schedules or (is_active and not found.paused):
+    if not schedules or (is_active and not deployment.paused):
         return NOT_PAUSED
-    times = [moment.timestamp() for moment in (found.updated, schedules[0].updated) if moment is not None]
-    noted = [tag.removeprefix(PAUSED_TAG) for tag in found.tags if tag.startswith(PAUSED_TAG)]
+    times = [moment.timestamp() for moment in (deployment.updated, schedules[0].updated) if moment is not None]
+    noted = [tag.removeprefix(PAUSED_TAG) for tag in deployment.tags if tag.startswith(PAUSED_TAG)]
     since = datetime.fromisoformat(noted[0]) if noted else datetime.fromtimestamp(max(times, default=0), UTC)
-    return Pause(is_paused=found.paused, is_schedule_active=is_active, since=since)
+    return Pause(is_paused=deployment.paused, is_schedule_active=is_active, since=since)
 
 
-def _get_config_path(found: DeploymentResponse) -> str | None:
-    parameters: Any = found.parameters.get("request", found.parameters)
+def _get_config_path(deployment: DeploymentResponse) -> str | None:
+    parameters: Any = deployment.parameters.get("request", deployment.parameters)
     path: Any = cast("dict[str, Any]", parameters).get("config_path") if isinstance(parameters, dict) else None
     return path

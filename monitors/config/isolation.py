@@ -66,8 +66,8 @@ def list_shared_model_keys(judge: JudgeSettings | None, environment: Mapping[str
         for named in judge.production_key_variables if judge is not None else ():
             own_key = environment.get(model.key_from)
             if named == model.key_from or (own_key and environment.get(named) == own_key):
-                which = "" if named == model.key_from else f", which is in {named}"
-                yield f"the key in {model.key_from}, by which {model.model} judges, is production's{which}"
+                place = "" if named == model.key_from else f", which is in {named}"
+                yield f"the key in {model.key_from}, by which {model.model} judges, is production's{place}"
 
 
 def find_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:

@@ -24,7 +24,6 @@ from monitors.gate.ratings import collect_ratings, compute_average, find_unrated
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import compute_balance, compute_detectable_drops
 from monitors.gate.verdict import GateInputs, compute_coverage, decide, list_paired_languages
-from monitors.judge.model import format_missing_price
 from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
@@ -44,6 +43,7 @@ from monitors.records.runs import (
     RunReport,
     Verdict,
     VerdictReason,
+    format_missing_price,
 )
 from monitors.records.targets import GitChange, PullRequest
 from monitors.stats.intervals import compute_percentile, compute_wilson_interval

@@ -223,15 +223,6 @@ def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) 
     return next((row for row in (*prices, *BUILT_IN) if row.fits(model, prompt_tokens)), None)
 
 
-def format_missing_price(model: str) -> str:
-    """Say that a model's price is not known, with the row to add to lookout.toml."""
-    return (
-        f"price not known of {model}; add it to lookout.toml: "
-        f'[[judge.prices]] model = "{model}", input = …, output = … (US dollars per million tokens), '
-        'as_of = … (the date), source = "…"'
-    )
-
-
 def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) -> Decimal:
     """Return the cost of one reply, rounded up to a billionth of a dollar. 0 without a price."""
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens

@@ -18,8 +18,9 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from monitors.judge.model import PriceRow, find_price, format_missing_price
+from monitors.judge.model import PriceRow, find_price
 from monitors.records.reviews import AnswerId, ReviewCandidate, SampledAnswer
+from monitors.records.runs import format_missing_price
 from monitors.records.targets import HttpUrl
 from monitors.retry import RetryPolicy
 

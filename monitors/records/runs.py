@@ -46,6 +46,15 @@ class JudgeState(StrEnum):
     ON = "on"
 
 
+def format_missing_price(model: str) -> str:
+    """Say that a model's price is not known, with the row to add to lookout.toml."""
+    return (
+        f"price not known of {model}; add it to lookout.toml: "
+        f'[[judge.prices]] model = "{model}", input = …, output = … (US dollars per million tokens), '
+        'as_of = … (the date), source = "…"'
+    )
+
+
 class Judging(Record):
     """A run's judging. ``why`` says why the judge was off.
 

@@ -90,4 +90,4 @@ def test_a_change_of_ours_is_not_blamed_on_the_application(tmp_path, lookout, sn
     assert second.returncode == 1, second.stdout + second.stderr
     report = newest_report(tmp_path)
     assert changed_lines(second.stdout + second.stderr, report) == snapshot
-    assert {change["kind"] for change in report["what_changed"]["changes"]} == {"monitor"}
+    assert {change["kind"] for change in report["what_changed"]["changes"]} == {"limit"}

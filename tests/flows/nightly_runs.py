@@ -83,9 +83,9 @@ class Nights:
 
     def wired(self, number: int = 0) -> NightlyContext:
         """The night that ended so many days after the first."""
-        return self.wired_at(NIGHT + timedelta(days=number))
+        return self.wire_at(NIGHT + timedelta(days=number))
 
-    def wired_at(self, ended: datetime) -> NightlyContext:
+    def wire_at(self, ended: datetime) -> NightlyContext:
         """The night that was due at this time."""
         self.testbed.now = max(self.testbed.now, ended + timedelta(minutes=5))
         run_id = f"{ended:%Y%m%dT%H%MZ}-night-demo"

@@ -293,7 +293,7 @@ def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:
     backup = file.with_name(f"{file.name}.before-{now:%Y%m%dT%H%M%S.%fZ}") if file.exists() else None
     log = get_log_path(file)
     if backup is not None and file.is_dir():
-        file.rename(backup)
+        move(file, backup)
     elif backup is not None:
         os.link(file, backup)
         if log.exists():

@@ -199,7 +199,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "gold diff": (("suite.jsonl", "suite.jsonl"), 0, ""),
     "gold import": (("array.json", "--out", "imported.jsonl", "--severity", "2"), 0, "imported.jsonl"),
     "gold vary": (("suite.jsonl",), 0, "variants"),
-    "gold review": (("drafted.jsonl", "--suite", "suite.jsonl", "--as", "asha"), 0, "0 joined"),
+    "gold review": (("drafted.jsonl", "--suite", "suite.jsonl", "--as", "asha"), 0, "0 added"),
     "gold grow": ((), 0, ""),
     "gold push": (("langsmith:gold",), 2, "the environment has no LANGSMITH_API_KEY"),
     "gold pull": (("langfuse:gold",), 2, "needs the table [langfuse]"),

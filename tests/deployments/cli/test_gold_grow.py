@@ -82,7 +82,7 @@ def test_a_case_joins_when_the_bad_reply_fails_and_its_draft_is_decided(folder, 
     assert case.provenance.pipeline is Pipeline.GROWTH
     assert case.provenance.reviewed_by == "asha"
     assert outcomes(folder) == (("click-1", True, case.id, "asha", "suite.jsonl", ""),)
-    assert "0 joined" in grow(folder, "g\n\n24 months\n\n")
+    assert "0 added" in grow(folder, "g\n\n24 months\n\n")
 
 
 def test_a_gold_that_the_bad_reply_would_meet_is_refused(folder, grow, snapshot):

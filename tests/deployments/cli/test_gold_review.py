@@ -62,7 +62,7 @@ def test_yes_joins_no_does_not_and_a_later_session_asks_what_is_left(tmp_path, d
     assert case.provenance.reviewed_at == one.reviewed_at
     second = review(drafts, "s\n", by="bina")
     assert "1 of 1" in second
-    assert "0 joined" in second
+    assert "0 added" in second
     assert "1 left" in second
 
 

@@ -53,7 +53,7 @@ def command(folder, deploys, port):
     ("deploys", "variables"),
     [
         (TRIGGER, {}),
-        (TRIGGER, {"LOOKOUT_GITHUB_WEBHOOK_SECRET": "short"}),
+        (TRIGGER, {"LOOKOUT_GITHUB_WEBHOOK_SECRET": "abc12"}),
         ("", SECRETS),
         (TRIGGER.replace('"bot"', '"bit"'), SECRETS),
         (TRIGGER.replace("github", "standard"), {"LOOKOUT_STANDARD_WEBHOOK_SECRET": "this is no base64!"}),

@@ -226,13 +226,13 @@ def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
             )
             before = datetime.now(UTC) - timedelta(seconds=1)
             httpx.post(f"{api}/deployments/{ours}/pause_deployment", timeout=60, trust_env=False)
-            (paused,) = (found for found in load_schedule_states(api) if found.name == "site-health-ours")
+            (paused,) = (row for row in load_schedule_states(api) if row.name == "site-health-ours")
             assert paused.paused_since >= before
             *variables, _prefect, call, method, place = paused.resume.split()
             assert variables == [f"PREFECT_API_URL={api}"]
             command = [sys.executable, "-m", "prefect", call, method, place]
             subprocess.run(command, env=prefect_environment, check=True, capture_output=True)
-            (resumed,) = (found for found in load_schedule_states(api) if found.name == "site-health-ours")
+            (resumed,) = (row for row in load_schedule_states(api) if row.name == "site-health-ours")
             assert (paused.paused, resumed.paused, resumed.resume) == (True, False, "")
         finally:
             for deployment in (ours, strangers):

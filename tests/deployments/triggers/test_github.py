@@ -30,8 +30,8 @@ DATA = Path(__file__).parents[4] / "shared" / "data" / "webhooks"
 
 
 def deploy_in(parser, arrived):
-    (found,) = parser.parse(arrived).deploys
-    return found
+    (deploy,) = parser.parse(arrived).deploys
+    return deploy
 
 
 def test_a_successful_deployment_is_a_deploy_of_the_configured_target():

@@ -155,7 +155,7 @@ async def test_f98_a_crashed_run_is_started_again_twice_and_then_alerted_with_th
         assert [(latest.number, latest.run_id) for _, latest in deploys.list_attempts()] == [(attempt, run_id)]
     assert await crash_and_check(prefect, run_id, deploys, wanted, testbed) == ((), ())
     keys = {run.idempotency_key for run in await prefect.runs()}
-    assert keys == {build_run_key(reported().event, number) for number in (1, 2, 3)}
+    assert keys == {build_run_key(reported(), number) for number in (1, 2, 3)}
     assert format_messages(slack.messages) == snapshot
     assert not deploys.has_attempts()
 

@@ -17,6 +17,7 @@ from tests.flows.judged_run import TEETH, TEETH_RIGHT, TEETH_WRONG
 from tests.flows.messages import format_stable_messages
 from tests.servers.anthropic import KEY, AnthropicServer
 from tests.servers.slack import TOKEN, SlackServer
+from warehouse.folder_identity import IDENTITY_FILE
 
 pytestmark = [pytest.mark.browser, pytest.mark.prefect]
 
@@ -346,7 +347,7 @@ def test_which_build_answered_is_stated_only_as_far_as_it_is_proved(  # noqa: PL
     tmp_path, lookout, slack, passed, answers, counted, proof, snapshot
 ):
     """The build before by its own word; else the address alone, or the other build that it names."""
-    shutil.copytree(passed, tmp_path / "data")
+    shutil.copytree(passed, tmp_path / "data", ignore=shutil.ignore_patterns(IDENTITY_FILE))
     with Chat(WRONG) as here, Chat(*answers) as there:
         url = f'previous_url = "{there.url}/chat"\n'
         asked_through_api(tmp_path, here, slack, url=url, more=VERSIONED + PATIENT)

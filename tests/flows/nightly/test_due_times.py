@@ -46,7 +46,9 @@ def night(zone: str, hour: int = 2) -> NightlySettings:
     return NightlySettings.model_validate({"sources": {"talks": source}, "time_zone": zone, "hour": hour})
 
 
-def scheduled(zone: str, line: str, since: datetime = YEAR[0], until: datetime = YEAR[1]) -> list[datetime]:
+def list_scheduled_times(
+    zone: str, line: str, since: datetime = YEAR[0], until: datetime = YEAR[1]
+) -> list[datetime]:
     """When Prefect's server starts a run."""
     dates = CronSchedule(cron=line, timezone=zone)._get_dates_generator(start=since, end=until)
     return [datetime.fromtimestamp(moment.timestamp(), UTC) for moment in dates]
@@ -77,7 +79,7 @@ def test_each_run_that_prefect_starts_has_a_night_of_its_own(zone):
     for begin in (YEAR[0], *(change - timedelta(days=3) for change in changes_of(zone))):
         for hour in (0, 1, 2, 3, 23):
             of_zone = night(zone, hour)
-            runs = scheduled(zone, f"0 {hour} * * *", begin, begin + timedelta(days=6))
+            runs = list_scheduled_times(zone, f"0 {hour} * * *", begin, begin + timedelta(days=6))
             assert [compute_previous_due_at(run, of_zone) for run in runs] == runs
             assert [compute_previous_due_at(run + 40 * SECOND, of_zone) for run in runs] == runs
             assert len(runs) in {5, 6, 7}  # a day of a clock change has 23 or 25 hours
@@ -109,7 +111,7 @@ def test_the_moments_around_a_clock_change_lie_in_exactly_one_night(zone):
         of_zone = night(zone, hour)
         for change in changes_of(zone):
             around_change = (change - timedelta(days=3), change + timedelta(days=3))
-            due_times = scheduled(zone, f"0 {hour} * * *", *around_change)
+            due_times = list_scheduled_times(zone, f"0 {hour} * * *", *around_change)
             moments = [change + timedelta(minutes=5 * number) for number in range(-430, 430)]
             begins = [compute_previous_due_at(moment, of_zone) for moment in moments]
             assert begins == sorted(begins)
@@ -131,7 +133,7 @@ async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the
     nights.settings = nights.settings.model_copy(update={"time_zone": zone})
     number, reports = 0, []
     for change in changes_of(zone):
-        runs = scheduled(zone, "0 2 * * *", change - timedelta(days=2), change + timedelta(days=2))
+        runs = list_scheduled_times(zone, "0 2 * * *", change - timedelta(days=2), change + timedelta(days=2))
         asked = [runs[0] - timedelta(hours=hours) for hours in range(1, 24, 3)]
         asked += [
             runs[0] + timedelta(hours=hours)
@@ -140,7 +142,7 @@ async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the
         nights.append(*(talk_at(number + place, moment) for place, moment in enumerate(asked)))
         for run in runs:
             due_at = compute_previous_due_at(run + 5 * SECOND, nights.settings)
-            reports.append(await NightlyRun(nights.wired_at(due_at)).run())
+            reports.append(await NightlyRun(nights.wire_at(due_at)).run())
             assert reports[-1].due_at == run
             nights.testbed.now = run + timedelta(hours=5)
             assert "is the schedule alive" not in get_night_line(morning(nights, tmp_path))
@@ -160,7 +162,7 @@ async def test_the_nights_around_both_clock_changes_are_graded_once_each_and_the
 def test_each_due_time_of_a_year_has_a_digest_of_its_own_and_each_machine_gives_it_the_same_id(zone):
     """Twice a day, and at two o'clock, which clock changes skip and repeat."""
     for line in ("0 2 * * *", "0 7,19 * * *"):
-        runs = scheduled(zone, line)
+        runs = list_scheduled_times(zone, line)
         ids = [build_digest_id("bot", run) for run in runs]
         assert len(set(ids)) == len(runs) >= 365
         elsewhere = [run.astimezone(ZoneInfo("Asia/Tokyo")) for run in runs]

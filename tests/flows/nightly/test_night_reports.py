@@ -253,7 +253,7 @@ async def test_ratings_of_production_jobs_are_written_back_and_a_low_average_ale
         report = await nights.grade()
         assert report.reports is not None
         assert (report.reports.rated, report.reports.mean) == (10, 2)
-        scores = [(one["key"], one["score"]) for one in langsmith.feedback.values()]
+        scores = [(row["key"], row["score"]) for row in langsmith.feedback.values()]
         assert scores == [("lookout_usefulness", 0.25)] * 10
     [alert] = [message for message in slack.messages if message.channel == "C0ALERTS"]
     assert "rated too low, 4 is asked for" in json.dumps(alert.blocks)

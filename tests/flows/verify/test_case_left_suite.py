@@ -22,15 +22,15 @@ def test_an_incident_ends_when_its_case_leaves_the_suite(tmp_path, lookout):
         chat.by_question["What is the waiting period of plan 2?"] = WRONG
         assert lookout("verify", "demo", cwd=tmp_path).returncode == 1
 
-        kept = "".join(suite.read_text(encoding="utf-8").splitlines(keepends=True)[:2])
-        (tmp_path / "other.jsonl").write_text(kept, encoding="utf-8")
+        shorter = "".join(suite.read_text(encoding="utf-8").splitlines(keepends=True)[:2])
+        (tmp_path / "other.jsonl").write_text(shorter, encoding="utf-8")
         config.write_text(text.replace("suite.jsonl", "other.jsonl"), encoding="utf-8")
         lookout("verify", "demo", cwd=tmp_path)
         listed = json.loads(lookout("alerts", "list", "--json", cwd=tmp_path).stdout)
         assert "waiting-2" in [incident["case_id"] for incident in listed]
 
         config.write_text(text, encoding="utf-8")
-        suite.write_text(kept, encoding="utf-8")
+        suite.write_text(shorter, encoding="utf-8")
         done = lookout("verify", "demo", cwd=tmp_path)
     assert done.returncode == 0
     closed = [alert for alert in load_alerts_in(tmp_path) if alert.reason is NotifyReason.CLOSED]

@@ -34,9 +34,9 @@ def replies(language: Language, right: int, wrong: int):
     ],
 )
 def test_most_english_questions_decide_and_all_others_are_named(results, wrong, verdict):
-    found = report(results)
-    named = reason(found, ReasonKind.LANGUAGE)
-    assert (found.verdict, len(named.case_ids), named.decisive) == (verdict, wrong, verdict is Verdict.FAIL)
+    run = report(results)
+    named = reason(run, ReasonKind.LANGUAGE)
+    assert (run.verdict, len(named.case_ids), named.decisive) == (verdict, wrong, verdict is Verdict.FAIL)
 
 
 def test_replies_in_the_expected_language_need_no_reason():

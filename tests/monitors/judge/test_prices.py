@@ -15,8 +15,8 @@ from monitors.judge.model import (
     build_price,
     compute_cost_usd,
     find_price,
-    format_missing_price,
 )
+from monitors.records.runs import format_missing_price
 
 MINE = PriceRow(model="acme-*", input=Decimal(1), output=Decimal(4), as_of=date(2026, 11, 1), source="our contract")
 tokens = st.integers(0, 50_000)

@@ -99,7 +99,7 @@ def test_a_run_in_which_nothing_could_be_graded_has_no_accuracy():
     ("counts", "value", "known"),
     [
         (None, "no question asked", False),
-        (QuestionCounts(asked=3, useful=0, needless=0), "does not know", False),
+        (QuestionCounts(asked=3, useful=0, needless=0), "not known", False),
         (QuestionCounts(asked=5, useful=3, needless=1, share=0.75, low=0.301, high=0.954), "75.0 % useful", True),
     ],
     ids=["none", "unknown", "known"],

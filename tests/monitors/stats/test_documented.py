@@ -34,7 +34,7 @@ def test_the_documented_p_values_are_mcnemars():
     assert found.groups() == (f"{compute_mcnemar_p_value(6, 0):.3f}", f"{compute_mcnemar_p_value(5, 0):.4f}")
 
 
-def bound(mean: float, count: int) -> float:
+def compute_bound(mean: float, count: int) -> float:
     return compute_mean_bound(mean, count, lowest=1, highest=5)
 
 
@@ -49,18 +49,18 @@ def test_the_documented_verdicts_of_twenty_issues_are_the_gates(name):
         report(results, GateSettings(rating_needed=True, rubric_bound_needed=asked_for)).verdict
         for asked_for in (False, True)
     ]
-    row = f"| {name} | {fmean(ratings):.2f} | {bound(fmean(ratings), 20):.2f} | {verdicts[0]} | {verdicts[1]} |"
+    row = f"| {name} | {fmean(ratings):.2f} | {compute_bound(fmean(ratings), 20):.2f} | {verdicts[0]} | {verdicts[1]} |"
     assert row in PAGE
 
 
 @pytest.mark.parametrize("count", [20, 50, 200])
 def test_the_documented_figures_of_so_many_issues_are_the_bounds(count):
-    totals = (total for total in range(4 * count + 1) if bound(1 + total / count, count) >= 4)
+    totals = (total for total in range(4 * count + 1) if compute_bound(1 + total / count, count) >= 4)
     smallest = 1 + next(totals) / count
-    row = f"| {count} | {bound(5, count):.2f} | {bound(4.5, count):.2f} | {smallest:.2f} |"
+    row = f"| {count} | {compute_bound(5, count):.2f} | {compute_bound(4.5, count):.2f} | {smallest:.2f} |"
     assert row in PAGE
 
 
 def test_the_documented_smallest_suite_is_the_smallest():
     assert "Fewer than 11 issues" in PAGE
-    assert bound(5, 10) < 4 <= bound(5, 11)
+    assert compute_bound(5, 10) < 4 <= compute_bound(5, 11)
