@@ -105,7 +105,7 @@ def test_a_suite_written_by_hand_is_accepted_and_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"provenance": {"pipeline": "handwritten"}}, 'cannot be "handwritten"; accepted: manual (written by hand), template,'),
+        ({"provenance": {"pipeline": "handwritten"}}, '"handwritten" is not valid; accepted: manual (written by hand), template,'),
         ({"provenance": {}}, '"provenance.pipeline" is missing; accepted: manual (written by hand), template,'),
         ({"provenance": "asha"}, 'accepted: an object with "pipeline", as {"pipeline": "manual"}'),
         ({"gold": ["30 days", "a month"]}, 'other right answers go into "alternatives"'),

@@ -475,7 +475,7 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
             raise ConfigError(f"target {target!r} does not exist: there is no configuration")
         if target not in config.targets and re.search(r"\w\.\w|/|:\d", target):
             scheme = "http" if re.match(r"localhost\b|[\d.]+(:|/|$)", target) else "https"
-            raise ConfigError(f"target {target!r} does not exist; if it is an address, write {scheme}://{target}")
+            raise ConfigError(f"target {target!r} does not exist; for an address, write {scheme}://{target}")
         settings = config.target(target)
         if suite is not None:
             settings = settings.model_copy(update={"suite": suite.absolute()})

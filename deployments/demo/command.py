@@ -83,7 +83,7 @@ def demo_command(
     fresh: Annotated[bool, typer.Option("--fresh", help="start a new run; do not continue a stopped run")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Start a real chat page, or an agent, on this machine, with faults, and verify it: in two minutes."""
+    """Start a chat page or an agent with planted faults on this machine, and verify it in two minutes."""
     from flows.data_folder import get_prefect_home  # duckdb, slack_sdk
     from flows.runtime.run import connect_to_prefect  # duckdb, slack_sdk
     from flows.runtime.slack import console  # duckdb, slack_sdk

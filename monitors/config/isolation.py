@@ -43,7 +43,7 @@ def refuse_production(config: Config, target: str, environment: Mapping[str, str
         why = " has a table `langsmith`, so its suite is asked of staging alone, and" if tracing else why
         problems = "".join(f"\n  {line}" for line in dict.fromkeys(conflicts))
         raise ConfigError(
-            f"targets.{target}{why} this run would use what is production's; nothing was asked.{problems}"
+            f"targets.{target}{why} this run would use production's settings. Lookout asked nothing.{problems}"
         )
 
 

@@ -40,13 +40,13 @@ def get_word_keys(phrase: str) -> tuple[str, ...]:
 
 def _check_phrase(text: str) -> str:
     if not get_word_keys(text):
-        raise ValueError("must be one word, or several words with spaces between them")
+        raise ValueError("a word, or several words with spaces between them")
     return text
 
 
 def _check_word(text: str) -> str:
     if len(get_word_keys(text)) != 1:
-        raise ValueError("must be one word, without spaces and hyphens")
+        raise ValueError("one word, without spaces and hyphens")
     return text
 
 

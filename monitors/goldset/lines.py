@@ -286,7 +286,7 @@ def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -
 
 
 def _is_repeat_of_question_problem(problem: str, problems: list[str]) -> bool:
-    return problem.startswith('"turns" cannot be') and any(earlier.startswith('"question"') for earlier in problems)
+    return problem.startswith('"turns" ') and any(earlier.startswith('"question"') for earlier in problems)
 
 
 def _refuse_constant(name: str) -> object:

@@ -553,7 +553,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     )
     unsure = of_another_event or any(not mention.key < best.key for mention in competing)
     of_anything = not (best.key or is_update or not claim.subject or best.figure.kind in _UNMISTAKABLE)
-    if not labelled and ((best.strange and unsure) or (of_anything and _is_about_something_else(best, asked))):
+    if not labelled and ((best.strange and unsure) or (of_anything and _is_about_something_else(best, asked, reply))):
         word = ", ".join(sorted(best.strange)[:3])
         return ClaimDecision(None, STRANGE.format(gold=gold, word=word), claim.figure)
     if claim.label and not labelled and elsewhere:
@@ -581,8 +581,13 @@ def _find_rival_moment(claim: Claim, best: Mention, competing: Sequence[Mention]
 _UNMISTAKABLE: Final = frozenset({FigureKind.IDENTIFIER, FigureKind.UNLIMITED})
 
 
-def _is_about_something_else(mention: Mention, asked: Asked) -> bool:
+_PRONOUNS: Final = parse_keys("it it's they this that that's es er sie das il elle c'est yeh ye यह ये")
+
+
+def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> bool:
     """Whether several words of the question's own script, none of them the question's, stand with a figure."""
+    if reply.scan.reader.token(mention.clause.first).key in _PRONOUNS:
+        return False  # "It lasts 24 months" is about what was asked
     is_latin = all(word.isascii() for word in asked.question_terms)
     return sum(word.isascii() == is_latin for word in mention.strange) > 1 and mention.figure.low.date != ALWAYS
 

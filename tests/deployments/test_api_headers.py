@@ -139,7 +139,7 @@ def test_one_api_that_works_is_shown_with_its_answer(tmp_path):
     [
         ('{ "X-Api-Key" = { env = "BOT_KEY" } }', {}, "probe.headers.X-Api-Key: BOT_KEY is not set"),
         ('{ "X-Api-Key" = { env = "BOT_KEY" } }', {"BOT_KEY": ""}, "BOT_KEY is set but empty"),
-        ('{ "X-Api-Key" = { env = "BOT_KEY" } }', {"BOT_KEY": f"{TOKEN}\n"}, "BOT_KEY holds a line break"),
+        ('{ "X-Api-Key" = { env = "BOT_KEY" } }', {"BOT_KEY": f"{TOKEN}\n"}, "BOT_KEY contains a line break"),
         ("{}", {"LOOKOUT_API_TOKEN": f"{TOKEN}\r\nX: y"}, "LOOKOUT_API_TOKEN holds a line break"),
         (f'{{ "X-Api-Key" = "{TOKEN}" }}', {}, "only in the environment"),
         (f'{{ Cookie = "session={TOKEN}" }}', {}, "only in the environment"),

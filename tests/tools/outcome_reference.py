@@ -91,6 +91,10 @@ VERDICT_REASONS: Final = {
         "FAIL if enough cases were graded",
     ),
     ReasonKind.RUBRIC: ("Reports are rated too low, or lower than before.", "FAIL if proved, else INCONCLUSIVE"),
+    ReasonKind.LANGUAGE: (
+        "Replies are in another language than their questions.",
+        "FAIL if most English questions got such a reply, else reported",
+    ),
     ReasonKind.REGRESSION: (
         "More cases broke against the baseline than chance explains.",
         "reported; FAIL with `gate.fail_on_regression`",
@@ -135,7 +139,8 @@ REASONS: Final = {
     NotifyReason.REMINDER: "It still fails, and nobody has acknowledged it.",
     NotifyReason.RECOVERED: "A run asked again, graded it, and it was right.",
     NotifyReason.CLOSED: "The suite no longer has its case, so nothing asks it; whether the fault is gone is not known.",
-    NotifyReason.OPEN_BEFORE: "It had only been printed, in a terminal or a CI log; said once, when Slack is set up.",
+    NotifyReason.OPEN_BEFORE: "It was open and had reached nobody when Slack was set up, or worked again.",
+    NotifyReason.MISSED: "Slack refused its messages: a summary of what opened, closed and recovered meanwhile.",
 }
 
 BLAMED: Final = {

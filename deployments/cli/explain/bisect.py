@@ -131,7 +131,7 @@ def _find_address(line: CommitLine, url_of: str | None) -> str:
         address = url_of.replace("{commit}", line.commit).replace("{short}", line.commit[:COMMIT_SHOWN_LENGTH])
     if address is None:
         raise ConfigError(
-            f"the address of {line.commit} is unknown: give --url-of, or add the address in --commits"
+            f"{line.commit} has no URL; give --url-of, or add the URL in --commits"
         )
     if not re.match(r"https?://[^\s/]", address):
         raise ConfigError(f"{address} is not a valid address of a build: it must begin with http:// or https://")

@@ -30,7 +30,7 @@ class LangfuseSettings(BaseModel):
     )
     host: HttpUrl = Field(
         default="https://cloud.langfuse.com",
-        description="address of Langfuse: another region, or your own server (version 4)",
+        description="URL of Langfuse, for another region or your own server (version 4)",
     )
     public_key_env: VariableName = Field(
         default="LANGFUSE_PUBLIC_KEY", description="environment variable with the project's public key"

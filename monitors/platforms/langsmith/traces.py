@@ -73,7 +73,7 @@ class LangSmithTraces:
             raise ConfigError(_LANDED.format("langsmith.production_project", address[:200]))
         if trace.project_id != project_id.lower():
             raise ConfigError(
-                _LANDED.format("the run's trace is in another project than langsmith.project", address[:200])
+                _LANDED.format("another project than langsmith.project", address[:200])
             )
 
     async def runs(self, address: str) -> list[Any]:

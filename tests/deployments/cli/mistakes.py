@@ -108,7 +108,7 @@ https://{PAGE}/docs: the server does not use https (ERR_SSL_PROTOCOL_ERROR);
         Mistake(
             title="The scheme is missing",
             typed=f"lookout verify {PAGE} --suite suite.jsonl",
-            seen=f"lookout: target {PAGE!r} does not exist; if it is an address, write http://{PAGE}",
+            seen=f"lookout: target {PAGE!r} does not exist; for an address, write http://{PAGE}",
             code=2,
             to_do="Without `http://` or `https://`, Lookout reads a name as a target of `lookout.toml`.",
             files={"lookout.toml": TOML},
@@ -186,7 +186,7 @@ lookout: an address needs a file with gold questions: --suite FILE. To create a
         Mistake(
             title="The path of the suite is wrong",
             typed=f"lookout verify http://{PAGE}/docs --suite sute.jsonl",
-            seen="lookout: {folder}/sute.jsonl cannot be read: no such file (did you mean 'suite.jsonl'?)",
+            seen="lookout: {folder}/sute.jsonl cannot be read: the file does not exist (did you mean 'suite.jsonl'?)",
             code=2,
             to_do="Paths in `lookout.toml` are relative to that file, paths on the command line to the present folder.",
         ),

@@ -316,8 +316,8 @@ REFUSED: dict[str, tuple[tuple[str, ...], tuple[str, str], str]] = {
     "verify with a judge of the bot's family": (("verify", "bot"), WRONG_FAMILY, "claude-sonnet-5-5"),
     "gate with a judge of the bot's family": (("gate", "--target", "bot"), WRONG_FAMILY, "claude-sonnet-5-5"),
     "nightly with a judge of the bot's family": (("nightly",), WRONG_FAMILY, "claude-sonnet-5-5"),
-    "verify with a bad suite": (("verify", "bot"), ("suite.jsonl", "held.jsonl"), "held.jsonl holds no case"),
-    "nightly with a bad suite": (("nightly",), ("suite.jsonl", "held.jsonl"), "held.jsonl holds no case"),
+    "verify with a bad suite": (("verify", "bot"), ("suite.jsonl", "held.jsonl"), "held.jsonl has no cases"),
+    "nightly with a bad suite": (("nightly",), ("suite.jsonl", "held.jsonl"), "held.jsonl has no cases"),
     "a rating without the judge's key": (
         ("gate", "--target", "bot", "--min-score", "4"),
         ("", ""),

@@ -179,7 +179,7 @@ def test_killed_at_any_step_a_case_joins_once(tmp_path, drafts, review, step):
     assert len(load_suite(suite).cases) == 1 + joined
     assert all(draft.state is DraftState.DRAFTED for draft in read_drafts(drafts))
     shown = review(drafts, "y\ny\ny\n", by="bina")
-    assert ("cut off" in shown) is joined
+    assert ("interrupted session" in shown) is joined
     cases = load_suite(suite).cases
     assert [case.id for case in cases] == ["first", "draft-1", "draft-2", "draft-3"]
     first = read_drafts(drafts)[0]
@@ -232,6 +232,6 @@ def test_at_a_terminal_one_key_is_enough(tmp_path, drafts):
         os.close(driver)
         os.close(terminal)
         process.wait(30)
-    assert "1 joined" in rest
+    assert "1 added" in rest
     (case,) = load_suite(tmp_path / "suite.jsonl").cases
     assert case.provenance.reviewed_by == "asha"

@@ -129,7 +129,7 @@ def test_an_unknown_run_is_a_404_that_says_which(site):
     """A mistyped run is named."""
     answer = httpx.get(f"{site.address}/compare.json?now=nowhere", trust_env=False)
     assert answer.status_code == 404
-    assert "No run nowhere" in answer.json()["error"]
+    assert "Run nowhere is not in the warehouse" in answer.json()["error"]
 
 
 def test_one_run_alone_is_no_data(tmp_path):

@@ -168,7 +168,7 @@ def test_a_schedule_is_as_prefect_says(tmp_path, monkeypatch, state, ok, snapsho
     ("started_before", "shown", "hidden"),
     [
         (timedelta(seconds=40), "starting", "Lookout itself has faults: schedule"),
-        (timedelta(minutes=20), "`lookout up` is running, but without its runner", "This does:"),
+        (timedelta(minutes=20), "`lookout up` runs, but not its runner", "This does:"),
     ],
     ids=["just started", "its runner is away"],
 )

@@ -113,7 +113,7 @@ def test_an_unknown_night_is_a_404_and_none_at_all_names_the_command(site, tmp_p
     """A mistyped night is named; without any, the page says what grades one."""
     answer = httpx.get(f"{site.address}/nightly.json?night=nowhere", trust_env=False)
     assert answer.status_code == 404
-    assert "No nightly run nowhere" in answer.json()["error"]
+    assert "Nightly run nowhere is not in the warehouse" in answer.json()["error"]
     store = store_in(tmp_path)
     store.load_pending(5)
     with serving_site(config_of(tmp_path), store) as empty:

@@ -111,7 +111,7 @@ def test_every_message_about_a_drill_begins_with_the_word(failed):
 
 def test_no_target_may_have_the_name_of_the_shadow_target():
     """What is stored under it is in no score."""
-    with pytest.raises(ConfigError, match="targets: another name than lookout-drill"):
+    with pytest.raises(ConfigError, match="targets: choose another target name: Lookout stores its drills under lookout-drill"):
         parse_config({"targets": {DRILL_TARGET: {"url": "http://x", "suite": "s"}}}, "here")
 
 
@@ -131,7 +131,7 @@ DAYS = timedelta(days=1)
             DrillState.PROVED,
             "passed 2026-11-23 03:12 UTC, 11.2 s from a wrong answer to Slack",
         ),
-        (drill(), WEEKLY, 9 * DAYS, DrillState.OVERDUE, "the last one was 9 days ago"),
+        (drill(), WEEKLY, 9 * DAYS, DrillState.OVERDUE, "the last drill was 9 days ago"),
         (drill(), NEVER, 9 * DAYS, DrillState.PROVED, "passed"),
         (drill(finished=False), WEEKLY, DAYS, DrillState.FAILED, "did not finish"),
         (drill(finished=False), WEEKLY, DAYS / 100, DrillState.NEVER, "a drill has been active since"),

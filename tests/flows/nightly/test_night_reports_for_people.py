@@ -48,7 +48,7 @@ def build_digest_of(config, context):
     store = context.notifier.store
     store.load_pending(5)
     setup, folder = select_digest_target(config, "shop"), context.folder.parent
-    return build_digest(store, "shop", setup, now=NIGHT, run_id="digest", runs=folder)
+    return build_digest(store, "shop", setup, now=NIGHT, due_at=NIGHT, run_id="digest", runs=folder)
 
 
 async def test_a_night_has_a_page_and_markdown_without_personal_data(tmp_path, slack, snapshot):

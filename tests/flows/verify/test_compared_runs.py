@@ -61,5 +61,5 @@ def test_another_suite_is_not_compared_and_says_so(tmp_path):
     recorded_run(tmp_path, commit="aaa")
     comparison = recorded_run(tmp_path, cases=CASES[:50], commit="bbb").comparison
     assert len(comparison.refused) == 1
-    assert comparison.refused[0].startswith("the suite was ")
+    assert comparison.refused[0].startswith("the suite changed from ")
     assert comparison.shared == 0

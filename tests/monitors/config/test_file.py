@@ -45,7 +45,7 @@ def test_the_smallest_configuration_is_a_target_with_a_page_and_a_suite(write, t
         (GOOD + '[gate]\nmin_weighted_score = "high"', ["gate.min_weighted_score", "'high'", "valid number"]),
         (GOOD + "[gates]\n", ["gates", "did you mean 'gate'"]),
         (GOOD + '[targets.bot.probe]\nisolation = "none"', ["targets.bot.probe.isolation", "'none'", "'context'", "'reload'"]),
-        (GOOD + "[targets.bot.langsmith]", ["targets.bot.langsmith.project: missing", "or in [langsmith]"]),
+        (GOOD + "[targets.bot.langsmith]", ["targets.bot.langsmith.project is missing", "or in [langsmith]"]),
         (GOOD + '[langsmith]\nprodction_project = "p"', ["langsmith.prodction_project: unknown", "'production_project'"]),
         (GOOD + 'experiments = "langsmth:gold"', ["targets.bot.experiments", "did you mean 'langsmith'", "langsmith:DATASET"]),
         (GOOD + 'experiments = "langsmith:"', ["targets.bot.experiments", "write the dataset's name"]),
@@ -81,7 +81,7 @@ def test_all_mistakes_are_named_at_once(write):
 
 
 def test_an_unknown_target_names_the_known_ones(write):
-    with pytest.raises(ConfigError, match=r"no target 'bto' \(did you mean 'bot'\?\); there are: bot"):
+    with pytest.raises(ConfigError, match=r"target 'bto' does not exist \(did you mean 'bot'\?\); accepted: bot"):
         load_config(write(GOOD)).target("bto")
 
 

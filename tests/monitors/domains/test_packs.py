@@ -56,12 +56,12 @@ def test_the_vocabulary_of_the_page_loads(tmp_path):
     ("text", "wanted"),
     [
         ("role = {}", "role: unknown key (did you mean 'roles'?)"),
-        ("", "roles: missing; what an amount can be about"),
+        ("", "roles: missing; the roles that an amount can have"),
         ('[roles]\nprice = "fare"', "roles.price: 'fare' is not accepted; expected a valid tuple"),
         ('[roles]\nprice = [" "]', "roles.price.0: ' ' is not accepted; expected a word"),
         ('yes = ["comes with"]\n[roles]\n', "yes.0: 'comes with' is not accepted; expected one word"),
         ('percent_of = ["prise"]\n[roles]\nprice = ["fare"]', "percent_of: 'prise' is not a role of this pack; accepted: price"),
-        ('[roles]\na = ["Co-Pay"]\nb = ["co-pay"]', "roles.b: 'co-pay' names 'a' too"),
+        ('[roles]\na = ["Co-Pay"]\nb = ["co-pay"]', "roles.b: 'co-pay' is also a phrase of 'a'"),
         ("[roles", "not valid TOML"),
     ],
 )  # fmt: skip

@@ -108,7 +108,7 @@ def test_the_address_of_the_previous_build(template, commit, own, address):
     ("commit", "own", "why"),
     [
         (None, NOW, "no accepted run names a commit"),
-        (f"{NOW}aaaa", NOW, "was of 9b1c003aaaa too"),
+        (f"{NOW}aaaa", NOW, "tested the same commit 9b1c003aaaa"),
         ("x@evil.example", NOW, "characters that are not allowed in an address"),
         ("evil.example:80", NOW, "characters that are not allowed in an address"),
         ("a.b", NOW, "characters that are not allowed in an address"),

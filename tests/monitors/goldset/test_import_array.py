@@ -69,9 +69,9 @@ def test_a_repeated_id_gets_a_suffix_and_is_reported(tmp_path: Path):
         ({"cases": []}, "expected an array of objects"),
         ([ROW, 7], "row 2: expected an object, found 7"),
         ([], "has no cases"),
-        ([ROW, {**ROW, "id": "b", "language": "klingon"}], '  row 2: "language" cannot be "klingon"; accepted: en'),
+        ([ROW, {**ROW, "id": "b", "language": "klingon"}], '  row 2: "language" "klingon" is not valid; accepted: en'),
         ([{key: value for key, value in ROW.items() if key != "expected_answer"}], '"expected_answer" is missing'),
-        ([{**ROW, "id": "a/b"}], 'row 1: "id" cannot be "a/b"'),
+        ([{**ROW, "id": "a/b"}], 'row 1: "id" "a/b" is not valid'),
     ],
 )
 def test_invalid_rows_of_an_import_are_named(rows: object, error: str, tmp_path: Path):
@@ -125,9 +125,9 @@ def test_a_table_may_leave_out_ids_and_severities_and_say_more(tmp_path: Path):
     ("text", "error"),
     [
         ("id,answer\na,b\n", "the header has no column question and no gold"),
-        ("question,gold\na,b,c\n", "row 1 has 3 cells, the header 2"),
+        ("question,gold\na,b,c\n", "row 1 has 3 cells, but the header has 2"),
         ('question,gold\na,"b\n', "row 2"),
-        ("question,gold,expected_refusal\na,b,perhaps\n", 'row 1: "expected_refusal" cannot be "perhaps"'),
+        ("question,gold,expected_refusal\na,b,perhaps\n", 'row 1: "expected_refusal" "perhaps" is not valid'),
         ("question,gold,severity\na,b,high\n", 'row 1: severity "high" is not valid; accepted: 1, 2 or 3'),
         ("question,gold\n", "no case"),
     ],

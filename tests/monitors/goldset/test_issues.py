@@ -54,13 +54,13 @@ def test_a_line_is_an_issue_with_our_severity_beside_it():
     ("change", "said"),
     [
         ({}, '"severity" is missing'),
-        ({"severity": 2, "reference": {"severity": "urgent"}}, '"reference.severity" cannot be "urgent"'),
+        ({"severity": 2, "reference": {"severity": "urgent"}}, '"reference.severity" "urgent" is not valid'),
         ({"severity": 2, "reference": {"root_couse": "x"}}, 'unknown key "root_couse"; did you mean "root_cause"?'),
         (
             {"severity": 2, "reference": {"relevant_files": "a.py"}},
-            '"reference.relevant_files" cannot be "a.py"',
+            '"reference.relevant_files" "a.py" is not valid',
         ),
-        ({"severity": 2, "issue_title": ""}, '"issue_title" cannot be ""'),
+        ({"severity": 2, "issue_title": ""}, '"issue_title" "" is not valid'),
     ],
 )
 def test_faults_of_an_issue_are_named(change: dict[str, object], said: str):

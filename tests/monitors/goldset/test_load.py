@@ -59,33 +59,33 @@ def test_a_line_says_no_more_than_what_is_asked_what_is_right_and_how_bad(asked,
 
 BAD_LINES = [
     pytest.param(line(severity=None), ['"severity" is missing', "1 (minor), 2 (major) or 3 (critical: alerts at once)"], id="severity missing"),
-    pytest.param(line(severity=4), ['"severity" cannot be 4', "1 (minor)"], id="severity 4"),
-    pytest.param(line(severity="high"), ['"severity" cannot be "high"'], id="severity in words"),
-    pytest.param(line(severity=True), ['"severity" cannot be true'], id="severity true"),
-    pytest.param(line(severity=2.0), ['"severity" cannot be 2.0'], id="severity 2.0"),
-    pytest.param(line(language="fr"), ['"language" cannot be "fr"', "en, hi, hinglish, other"], id="language"),
-    pytest.param(line(expected_refusal="no"), ['"expected_refusal" cannot be "no"', "true or false"], id="refusal in words"),
-    pytest.param(line(id="../etc"), ['"id" cannot be "../etc"', "no slash"], id="path in id"),
-    pytest.param(line(gold=""), ['"gold" cannot be ""'], id="empty gold"),
+    pytest.param(line(severity=4), ['"severity" 4 is not valid', "1 (minor)"], id="severity 4"),
+    pytest.param(line(severity="high"), ['"severity" "high" is not valid'], id="severity in words"),
+    pytest.param(line(severity=True), ['"severity" true is not valid'], id="severity true"),
+    pytest.param(line(severity=2.0), ['"severity" 2.0 is not valid'], id="severity 2.0"),
+    pytest.param(line(language="fr"), ['"language" "fr" is not valid', "en, hi, hinglish, other"], id="language"),
+    pytest.param(line(expected_refusal="no"), ['"expected_refusal" "no" is not valid', "true or false"], id="refusal in words"),
+    pytest.param(line(id="../etc"), ['"id" "../etc" is not valid', "no slash"], id="path in id"),
+    pytest.param(line(gold=""), ['"gold" "" is not valid'], id="empty gold"),
     pytest.param(line(question=None), ['"question" is missing', '"turns"'], id="no question"),
-    pytest.param(line(question=""), ['"question" cannot be ""'], id="empty question"),
+    pytest.param(line(question=""), ['"question" "" is not valid'], id="empty question"),
     pytest.param(line(turns=["a"]), ['"question" or "turns", not both'], id="question and turns"),
-    pytest.param(line(turns=[], question=None), ['"turns" cannot be []'], id="no turns"),
+    pytest.param(line(turns=[], question=None), ['"turns" [] is not valid'], id="no turns"),
     pytest.param(line(severty=1), ['unknown key "severty"; did you mean "severity"?'], id="unknown key"),
     pytest.param(line(zebra=1), ['unknown key "zebra"; accepted: alternative_citations, alternatives'], id="unknown key, nothing near"),
-    pytest.param(line(provenance={"pipeline": "A"}), ['"provenance.pipeline" cannot be "A"', "template, draft"], id="pipeline"),
+    pytest.param(line(provenance={"pipeline": "A"}), ['"provenance.pipeline" "A" is not valid', "template, draft"], id="pipeline"),
     pytest.param(line(when_asked=[{"ask": "version", "answer": "2"}]), ['unknown key "ask"; did you mean "asks"'], id="unknown key of an answer"),
     pytest.param(line(when_asked=[{"asks": "version"}]), ['"when_asked.answer" is missing'], id="an answer that is missing"),
-    pytest.param(line(when_asked="2.4"), ['"when_asked" cannot be "2.4"; accepted: a list of objects'], id="answers that are no list"),
+    pytest.param(line(when_asked="2.4"), ['"when_asked" "2.4" is not valid; accepted: a list of objects'], id="answers that are no list"),
     pytest.param(line(provenance={"pipeline": "draft", "claus": "x"}), ['unknown key "claus"; did you mean "clause"?'], id="unknown inner key"),
     pytest.param('{"id": "x",, }', ["broken JSON at column 12"], id="broken JSON"),
     pytest.param(line().replace("2", "NaN"), ["NaN is not a value"], id="NaN"),
     pytest.param(line().replace("2", "-Infinity"), ["-Infinity is not a value"], id="Infinity"),
-    pytest.param('{"id": "x", "id": "y"}', ['the key "id" is given twice'], id="key twice"),
+    pytest.param('{"id": "x", "id": "y"}', ['has the key "id" twice'], id="key twice"),
     pytest.param("[1, 2]", ["a case as a JSON object", "[1, 2]"], id="array"),
     pytest.param("[" * 100_000, ["nested too deeply"], id="bottomless"),
-    pytest.param(line(question="\ud800"), ['"turns" cannot be', "\\ud800"], id="lone surrogate"),
-    pytest.param(line(relative_tolerance=2), ['"relative_tolerance" cannot be 2', "from 0 to below 1"], id="tolerance"),
+    pytest.param(line(question="\ud800"), ['"turns" ', "\\ud800"], id="lone surrogate"),
+    pytest.param(line(relative_tolerance=2), ['"relative_tolerance" 2 is not valid', "from 0 to below 1"], id="tolerance"),
 ]  # fmt: skip
 
 
@@ -102,12 +102,12 @@ def test_a_bad_line_is_named_with_key_value_and_what_is_accepted(bad: str, messa
 
 
 def test_a_duplicate_id_names_both_lines():
-    with pytest.raises(GoldSetError, match=r'line 3: id "free-look" stands in line 1 already'):
+    with pytest.raises(GoldSetError, match=r'line 3: line 1 already has the id "free-look"'):
         parse_suite_lines([line(), line(id="other"), line()], name="demo")
 
 
 def test_a_duplicate_id_is_reported_with_other_errors_of_its_line():
-    with pytest.raises(GoldSetError, match=r"line 2: .*severity.*; also: id .* stands in line 1"):
+    with pytest.raises(GoldSetError, match=r"line 2: .*severity.*; also: line 1 already has the id"):
         parse_suite_lines([line(), line(severity=9)], name="demo")
 
 
@@ -123,7 +123,7 @@ def test_bad_lines_are_reported_together_up_to_a_screenful(snapshot):
 def test_an_empty_file_says_so(content: bytes, tmp_path: Path):
     path = tmp_path / "demo.jsonl"
     path.write_bytes(content)
-    with pytest.raises(GoldSetError, match=r"demo\.jsonl holds no case; write one JSON object a line"):
+    with pytest.raises(GoldSetError, match=r"demo\.jsonl has no cases; write one JSON object on each line"):
         load_suite(path)
 
 
@@ -147,14 +147,14 @@ def test_invalid_utf8_is_named_by_line_and_byte(tmp_path: Path):
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path):
-    with pytest.raises(GoldSetError, match=r"none\.jsonl cannot be read: no such file"):
+    with pytest.raises(GoldSetError, match=r"none\.jsonl cannot be read: the file does not exist"):
         load_suite(tmp_path / "none.jsonl")
     with pytest.raises(GoldSetError, match="cannot be read: Is a directory"):
         load_suite(tmp_path)
 
 
 def test_a_suite_with_an_unfit_name_says_what_is_accepted():
-    with pytest.raises(GoldSetError, match=r'a suite cannot be called "my suite"; accepted: letters'):
+    with pytest.raises(GoldSetError, match=r'"my suite" is not a valid suite name; accepted: letters'):
         parse_suite_lines([line()], name="my suite")
 
 

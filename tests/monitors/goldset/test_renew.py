@@ -62,6 +62,6 @@ def test_a_case_of_another_pipeline_is_not_overwritten(tmp_path):
     """An id that is taken is an error, and the file stays."""
     path = tmp_path / "suite.jsonl"
     path.write_text(hand_written("a") + "\n")
-    with pytest.raises(GoldSetError, match="a of another pipeline"):
+    with pytest.raises(GoldSetError, match="a from another pipeline"):
         renew_template_cases(path, [case_of(id="a")])
     assert path.read_text() == hand_written("a") + "\n"

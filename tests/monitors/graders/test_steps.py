@@ -43,19 +43,19 @@ def calls(*queries: str, cut: bool = False) -> tuple[Step, ...]:
 
 
 WAYS: list[tuple[Evidence, FailureKind | None, str, float]] = [
-    (Evidence(steps=calls("a", "b"), hops=2), None, "2 hops, at most 4, 2 would have done", 1.0),
+    (Evidence(steps=calls("a", "b"), hops=2), None, "2 hops, at most 4; 2 are enough", 1.0),
     (
         Evidence(steps=calls(*"aabba"), hops=5),
         FailureKind.INEFFICIENT,
-        "5 hops, at most 4, 2 would have done; 3 of 10 steps repeat an earlier call",
+        "5 hops, at most 4; 2 are enough; 3 of 10 steps repeat an earlier call",
         0.4,
     ),
-    (Evidence(steps=calls("a", "a", cut=True), hops=2), None, "2 hops, at most 4, 2 would have done", 1.0),
+    (Evidence(steps=calls("a", "a", cut=True), hops=2), None, "2 hops, at most 4; 2 are enough", 1.0),
     (Evidence(steps=calls("a", "a")), None, "4 steps, at most 4, 1 of them repeat an earlier one", 0.5),
     (
         Evidence(steps=calls(*"abc"), hops=6, steps_cut=True),
         FailureKind.INEFFICIENT,
-        "6 hops, at most 4, 2 would have done",
+        "6 hops, at most 4; 2 are enough",
         1 / 3,
     ),
 ]

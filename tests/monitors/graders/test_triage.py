@@ -137,7 +137,7 @@ def test_reference_answers_pass_their_own_graders():
         (GOOD.replace("jobs/export.py:31, jobs/lock.py", ", ".join(FILES)), FailureKind.POOR_TRIAGE, "2 of 2 relevant files named, and 120 others"),
         (GOOD.replace("jobs/export.py:31, jobs/lock.py", "jobs/m1.py"), FailureKind.POOR_TRIAGE, "0 of 2 relevant files"),
         (GOOD.replace("jobs/lock.py", "jobs/lokc.py"), FailureKind.UNSUPPORTED_CLAIM, "jobs/lokc.py"),
-        (GOOD.replace("Severity: high", "Severity: low"), FailureKind.POOR_TRIAGE, "severity low, high is right"),
+        (GOOD.replace("Severity: high", "Severity: low"), FailureKind.POOR_TRIAGE, "the report has severity low; high is right"),
         (GOOD.replace("Severity: high\n", ""), FailureKind.POOR_TRIAGE, "the report has no severity"),
         (GOOD.replace("lock", "thing").replace("Lock", "").replace("finally", "next").replace("jobs/thing", "jobs/lock"), FailureKind.POOR_TRIAGE, "keywords stated"),
     ],

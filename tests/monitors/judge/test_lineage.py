@@ -74,7 +74,7 @@ def test_a_run_with_a_judge_and_one_without_compare_only_on_the_rest():
     for before, now in (([OLD], []), ([], [OLD])):
         found = compare_lineages(before, now)
         assert not found.allowed
-        assert "graded without one" in found.reason
+        assert "graded without a judge" in found.reason
 
 
 def test_a_judge_that_joined_is_named():

@@ -45,5 +45,5 @@ def test_a_report_of_before_there_were_comparisons_is_read():
 
 def test_reasons_stand_in_order_of_weight():
     assert [kind.value for kind in ReasonKind][:8] == [
-        "veto", "weighted_score", "metric_target", "rubric", "regression", "deploy", "disputed", "coverage",
+        "veto", "weighted_score", "metric_target", "language", "rubric", "regression", "deploy", "disputed",
     ]  # fmt: skip

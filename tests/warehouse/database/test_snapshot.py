@@ -96,7 +96,7 @@ def test_a_copy_is_never_written(tmp_path):
     """A question that writes would be lost with the next copy: it is refused."""
     snapshot, copy = build_snapshot_store(store_in(tmp_path))
     snapshot.refresh(5)
-    with pytest.raises(WarehouseUnwritable, match="never written"):
+    with pytest.raises(WarehouseUnwritable, match="read-only copy"):
         copy.load_pending(1)
     snapshot.close()
 

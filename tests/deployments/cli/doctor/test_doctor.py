@@ -173,7 +173,7 @@ def test_a_data_folder_that_others_can_read_is_said(tmp_path: Path) -> None:
     around.data_folder.chmod(0o750)
     (opened,) = check_rights(around)
     assert (own.health, opened.health) == (Health.GOOD, Health.DOUBTFUL)
-    assert "(750)" in opened.found
+    assert "(mode 750)" in opened.found
     assert opened.to_do is not None
     assert "chmod 700" in opened.to_do
 

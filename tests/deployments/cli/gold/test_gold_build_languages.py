@@ -58,7 +58,7 @@ def test_an_answer_may_cite_each_name_that_the_sheet_gives_its_document(tmp_path
         done = lookout("verify", "demo", cwd=tmp_path)
     (path,) = (tmp_path / "data").glob("**/results.json")
     cases = json.loads(path.read_text(encoding="utf-8"))["cases"]
-    kinds = {result["case"]["cluster"]: result["assessment"]["failure_kinds"] for result in cases}
+    kinds = {written["case"]["cluster"]: written["assessment"]["failure_kinds"] for written in cases}
     assert kinds == {
         "cedar": [],
         "birch": [],
@@ -66,7 +66,7 @@ def test_an_answer_may_cite_each_name_that_the_sheet_gives_its_document(tmp_path
         "teak": ["wrong_citation"],
         "pine": ["wrong_citation"],
     }, done.stdout
-    outcomes = {result["case"]["cluster"]: result["assessment"]["outcome"] for result in cases}
+    outcomes = {written["case"]["cluster"]: written["assessment"]["outcome"] for written in cases}
     assert {name: outcomes[name] for name in ("cedar", "birch", "maple")} == dict.fromkeys(
         ("cedar", "birch", "maple"), "correct"
     )

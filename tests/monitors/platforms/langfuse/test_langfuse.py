@@ -36,7 +36,7 @@ def server(langfuse: LangfuseBackend) -> LangfuseServer:
 
 
 WRONG_KEYS = [
-    ({"production_project": "staging", "project": "eval"}, KEYS, "those of production's project 'staging'"),
+    ({"production_project": "staging", "project": "eval"}, KEYS, "belong to the production project 'staging'"),
     ({"production_project": PROJECT_ID}, KEYS, "langfuse.production_project: the keys in LANGFUSE_PUBLIC_KEY"),
     ({"project": "eval"}, KEYS, "belong to 'staging' (clangfuse0staging), not to 'eval'; nothing was written"),
     ({}, {}, "langfuse.public_key_env: the environment has no LANGFUSE_PUBLIC_KEY"),
@@ -44,7 +44,7 @@ WRONG_KEYS = [
     (
         {},
         KEYS | {"LANGFUSE_SECRET_KEY": "sk-lf-old"},
-        "HTTP 401: Invalid credentials. Confirm the host.. Are the keys",
+        "HTTP 401: Invalid credentials. Confirm the host.. Check that the k",
     ),
 ]
 
@@ -76,7 +76,7 @@ def test_one_project_cannot_be_both() -> None:
 async def test_keys_are_not_sent_where_an_address_leads(langfuse: LangfuseBackend, server: LangfuseServer) -> None:
     """An address that leads elsewhere is an error that says where, not followed with the keys."""
     server.leads_to = "https://eu.example.com/api/public/projects"
-    with pytest.raises(ConfigError, match=r"leads to eu\.example\.com, and keys are not sent on"):
+    with pytest.raises(ConfigError, match=r"leads to eu\.example\.com, and Lookout does not send keys"):
         async with langfuse.connect():
             raise AssertionError("opened")
 

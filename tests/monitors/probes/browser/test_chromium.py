@@ -38,7 +38,7 @@ def test_an_empty_machine_has_none(tmp_path: Path) -> None:
 
 
 def test_a_configured_browser_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BrowserMissing, match=r"CHROMIUM_PATH.*nowhere.*no such file.*lookout browser install"):
+    with pytest.raises(BrowserMissing, match=r"CHROMIUM_PATH.*nowhere.*does not exist.*lookout browser install"):
         check_browser_path(str(tmp_path / "nowhere"))
 
 

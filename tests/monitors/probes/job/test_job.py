@@ -126,11 +126,11 @@ FAILURES = [
     ("wall", {}, AccessDenied, "401"),
     ("refuse", {}, Unreachable, "503"),
     ("elsewhere", {}, PageNotUnderstood, "another host"),
-    ("nameless", {}, PageNotUnderstood, r"probe\.job\.id = 'id' leads nowhere"),
+    ("nameless", {}, PageNotUnderstood, r"probe\.job\.id = 'id' matches nothing in the reply"),
     ("x", {"status_url": "{start}/{job}/nowhere"}, AnswerIncomplete, "404"),
     ("x", {"state": "no.state"}, PageNotUnderstood, r"probe\.job\.state = 'no\.state'"),
     ("x", {"text": "no.text"}, PageNotUnderstood, r"probe\.job\.text = 'no\.text'.*Completed"),
-    ("prose", {"report_url": "{start}/{job}/report"}, PageNotUnderstood, "no JSON: .# Report"),
+    ("prose", {"report_url": "{start}/{job}/report"}, PageNotUnderstood, "not JSON: .# Report"),
     (
         "huge",
         {"report_url": "{start}/{job}/report", "report_most_mb": 1},

@@ -147,7 +147,7 @@ async def test_more_than_ten_active_jobs_are_refused(agent: TriageAgent, tmp_pat
 async def test_the_same_issue_again_measures_nothing_new(agent: TriageAgent, tmp_path: Path) -> None:
     async with asking(agent, tmp_path / "one") as driver:
         await driver.ask((ISSUE.format(1),), name="c.r0.t0")
-        with pytest.raises(OldJob, match="an earlier question started: nothing new was measured") as raised:
+        with pytest.raises(OldJob, match="an earlier question started, so there is no new result") as raised:
             await driver.ask((ISSUE.format(1),), name="c.r1.t0")
     assert (raised.value.blame, raised.value.retryable) == (Blame.MONITOR, False)
     async with asking(agent, tmp_path / "two", created_at="nowhere") as driver:
@@ -162,7 +162,7 @@ async def test_a_job_that_is_older_than_its_start_is_found_by_its_time(agent: Tr
     for job in agent.jobs.values():
         job.done, job.polls = False, 0
     async with asking(agent, tmp_path / "other" / "run", events_url=None) as driver:
-        with pytest.raises(OldJob, match=r"answered with a job of \d{4}-"):
+        with pytest.raises(OldJob, match=r"the reply to the start was a job of \d{4}-"):
             await driver.ask((ISSUE.format(1),))
 
 

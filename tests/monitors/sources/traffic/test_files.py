@@ -242,7 +242,7 @@ def test_a_files_name_says_how_it_is_written(path: str, kind: FileFormat, packed
 
 
 def test_a_name_that_does_not_say_is_a_config_error() -> None:
-    with pytest.raises(ConfigError, match=r"x\.txt does not say .* set jsonl, json, csv or parquet"):
+    with pytest.raises(ConfigError, match=r"x\.txt does not show the format; set jsonl, json, csv or parquet"):
         detect_format("x.txt", FileFormat.BY_SUFFIX)
     assert detect_format("x.txt", FileFormat.JSONL) == (FileFormat.JSONL, False)
 
