@@ -33,7 +33,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "verify": ("cli.verify", "Run the suite against a live page in a real browser."),
         "demo": ("demo.command",
             "Start a chat page or an agent with planted faults on this machine, and verify it in two minutes."),
-        "report": ("cli.report", "Write the reports of a run again from its results.json, and print their paths."),
+        "report": ("cli.report", "Write the reports of a run again from its results.json and print their paths, or print a night's report."),
         "sql": ("cli.sql", "Query the warehouse. The query can only read; it also works during runs."),
         "nightly": ("cli.nightly",
             "Grade a night of live traffic: sample real conversations, grade them, estimate the rate for all."),

@@ -35,7 +35,7 @@ def report_command(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Write the reports of a run again from its results.json, and say where they are; print a night's report."""
+    """Write the reports of a run again from its results.json and print their paths, or print a night's report."""
     if run is not None and (night := _find_night(run, config, data_folder)) is not None:
         if as_json:
             write_json(night.model_dump_json() + "\n")

@@ -140,7 +140,7 @@ def read_text(path: Path) -> str:
 def _describe_os_error(path: Path, error: OSError) -> str:
     if isinstance(error, FileNotFoundError) and path.parent.is_dir():
         hint = suggest_nearest(path.name, [file.name for file in path.parent.glob("*.jsonl")])
-        return f"the file does not exist{hint or '; give the path of a suite'}"
+        return f"file not found{hint or '; give the path of a suite'}"
     return f"{error.strerror}; give the path of a suite"
 
 

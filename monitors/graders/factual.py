@@ -553,7 +553,9 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     )
     unsure = of_another_event or any(not mention.key < best.key for mention in competing)
     of_anything = not (best.key or is_update or not claim.subject or best.figure.kind in _UNMISTAKABLE)
-    if not labelled and ((best.strange and unsure) or (of_anything and _is_about_something_else(best, asked, reply))):
+    if not labelled and (
+        (best.strange and unsure) or (of_anything and _is_about_something_else(best, asked, reply))
+    ):
         word = ", ".join(sorted(best.strange)[:3])
         return ClaimDecision(None, STRANGE.format(gold=gold, word=word), claim.figure)
     if claim.label and not labelled and elsewhere:

@@ -17,8 +17,8 @@ PLACES = {"json": "/json", "sse": "/sse", "job": "/jobs", "gradio": ""}
 BEARER = ("Authorization", f"Bearer {TOKEN}")
 STATES = {
     "set": ({"LOOKOUT_API_TOKEN": "an-old-token"}, "it does not accept the bearer token in LOOKOUT_API_TOKEN"),
-    "unset": ({}, "no token was sent, because LOOKOUT_API_TOKEN is not set"),
-    "empty": ({"LOOKOUT_API_TOKEN": ""}, "no token was sent, because LOOKOUT_API_TOKEN is set but empty"),
+    "unset": ({}, "Lookout sent no token, because LOOKOUT_API_TOKEN is not set"),
+    "empty": ({"LOOKOUT_API_TOKEN": ""}, "Lookout sent no token, because LOOKOUT_API_TOKEN is set but empty"),
 }
 TABLE = 'headers = { "X-Api-Key" = { env = "BOT_KEY" }, "X-Tenant" = "acme" }\n'
 
@@ -140,7 +140,7 @@ def test_one_api_that_works_is_shown_with_its_answer(tmp_path):
         ('{ "X-Api-Key" = { env = "BOT_KEY" } }', {}, "probe.headers.X-Api-Key: BOT_KEY is not set"),
         ('{ "X-Api-Key" = { env = "BOT_KEY" } }', {"BOT_KEY": ""}, "BOT_KEY is set but empty"),
         ('{ "X-Api-Key" = { env = "BOT_KEY" } }', {"BOT_KEY": f"{TOKEN}\n"}, "BOT_KEY contains a line break"),
-        ("{}", {"LOOKOUT_API_TOKEN": f"{TOKEN}\r\nX: y"}, "LOOKOUT_API_TOKEN holds a line break"),
+        ("{}", {"LOOKOUT_API_TOKEN": f"{TOKEN}\r\nX: y"}, "LOOKOUT_API_TOKEN contains a line break"),
         (f'{{ "X-Api-Key" = "{TOKEN}" }}', {}, "only in the environment"),
         (f'{{ Cookie = "session={TOKEN}" }}', {}, "only in the environment"),
         (f'{{ "X-Api-Key" = {{ env = "BOT_KEY", value = "{TOKEN}" }} }}', {}, 'or { env = "VARIABLE" }'),

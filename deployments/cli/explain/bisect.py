@@ -130,9 +130,7 @@ def _find_address(line: CommitLine, url_of: str | None) -> str:
     if address is None and url_of is not None:
         address = url_of.replace("{commit}", line.commit).replace("{short}", line.commit[:COMMIT_SHOWN_LENGTH])
     if address is None:
-        raise ConfigError(
-            f"{line.commit} has no URL; give --url-of, or add the URL in --commits"
-        )
+        raise ConfigError(f"{line.commit} has no URL; give --url-of, or add the URL in --commits")
     if not re.match(r"https?://[^\s/]", address):
         raise ConfigError(f"{address} is not a valid address of a build: it must begin with http:// or https://")
     return address

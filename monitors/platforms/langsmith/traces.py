@@ -72,9 +72,7 @@ class LangSmithTraces:
         if trace.project_id == self._production_id:
             raise ConfigError(_LANDED.format("langsmith.production_project", address[:200]))
         if trace.project_id != project_id.lower():
-            raise ConfigError(
-                _LANDED.format("another project than langsmith.project", address[:200])
-            )
+            raise ConfigError(_LANDED.format("another project than langsmith.project", address[:200]))
 
     async def runs(self, address: str) -> list[Any]:
         """Return the runs of a finished job's trace as plain JSON; none where it stays incomplete.

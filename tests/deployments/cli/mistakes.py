@@ -186,7 +186,7 @@ lookout: an address needs a file with gold questions: --suite FILE. To create a
         Mistake(
             title="The path of the suite is wrong",
             typed=f"lookout verify http://{PAGE}/docs --suite sute.jsonl",
-            seen="lookout: {folder}/sute.jsonl cannot be read: the file does not exist (did you mean 'suite.jsonl'?)",
+            seen="lookout: {folder}/sute.jsonl cannot be read: file not found (did you mean 'suite.jsonl'?)",
             code=2,
             to_do="Paths in `lookout.toml` are relative to that file, paths on the command line to the present folder.",
         ),

@@ -71,7 +71,9 @@ def test_prefect_shows_the_night_s_report_and_links_to_the_site(space, lookout, 
     with httpx.Client(base_url=prefect_environment["PREFECT_API_URL"], trust_env=False) as server:
         artifacts = server.post("/artifacts/filter", json={"sort": "CREATED_DESC"}).json()
     night = {
-        artifact["key"]: artifact["data"] for artifact in reversed(artifacts) if (artifact["key"] or "").startswith("night")
+        artifact["key"]: artifact["data"]
+        for artifact in reversed(artifacts)
+        if (artifact["key"] or "").startswith("night")
     }
     assert night["night-demo"] == (space / "data" / "runs" / run_id / "results.md").read_text(encoding="utf-8")
     assert f"(https://lookout.example.com/watch/runs/{run_id}/report)" in night["night-demo-report"]

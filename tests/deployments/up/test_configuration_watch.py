@@ -36,5 +36,6 @@ def test_a_missing_way_to_alert_is_reported(tmp_path):
     config = load_config(tmp_path / "lookout.toml")
     assert any("SLACK_WEBHOOK_URL" in line for line in up._explain_inactive_parts(config, {}))
     assert not any(
-        "SLACK_WEBHOOK_URL" in line for line in up._explain_inactive_parts(config, {"SLACK_WEBHOOK_URL": "https://x"})
+        "SLACK_WEBHOOK_URL" in line
+        for line in up._explain_inactive_parts(config, {"SLACK_WEBHOOK_URL": "https://x"})
     )

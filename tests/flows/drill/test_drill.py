@@ -111,7 +111,9 @@ def test_every_message_about_a_drill_begins_with_the_word(failed):
 
 def test_no_target_may_have_the_name_of_the_shadow_target():
     """What is stored under it is in no score."""
-    with pytest.raises(ConfigError, match="targets: choose another target name: Lookout stores its drills under lookout-drill"):
+    with pytest.raises(
+        ConfigError, match="targets: choose another target name: Lookout stores its drills under lookout-drill"
+    ):
         parse_config({"targets": {DRILL_TARGET: {"url": "http://x", "suite": "s"}}}, "here")
 
 

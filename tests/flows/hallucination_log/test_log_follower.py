@@ -237,7 +237,7 @@ async def test_lost_lines_are_reported_once(followed, slack):
     followed.path.write_text(entry(7) + entry(8))
     await followed.look()
     (message,) = about_the_monitor(slack)
-    assert "is lost" in json.dumps(message.blocks)
+    assert "are lost" in json.dumps(message.blocks)
     await followed.look()
     assert len(about_the_monitor(slack)) == 1
     assert followed.stored() == [-1, 7, 8]

@@ -38,9 +38,13 @@ SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
     (
         config(project="agent-prod"),
         {},
-        ["langsmith.project 'agent-prod' is also production_project", "traffic.sources.jobs"],
+        ["langsmith.project is production_project, 'agent-prod'", "traffic.sources.jobs"],
     ),
-    (config({"url": "https://AGENT.acme.example/v2"}), {}, ["agent.acme.example:443 is where targets.live runs"]),
+    (
+        config({"url": "https://AGENT.acme.example/v2"}),
+        {},
+        ["agent.acme.example:443 is the host of the production target targets.live"],
+    ),
     (
         config(production_url="https://staging.acme.example"),
         {},
@@ -49,12 +53,12 @@ SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
     (
         config({"probe": {"driver": "job", "job": {"url": "https://agent.acme.example:443/jobs"}}}),
         {},
-        ["agent.acme.example:443 is where targets.live runs"],
+        ["agent.acme.example:443 is the host of the production target targets.live"],
     ),
     (
         config({"previous_url": "https://agent.acme.example/{commit}"}),
         {},
-        ["agent.acme.example:443 is where targets.live runs"],
+        ["agent.acme.example:443 is the host of the production target targets.live"],
     ),
     (config({"environment": "production"}), {}, ['targets.agent.environment is "production"']),
     (config(), {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]}, ["LANGSMITH_API_KEY", "which is in PROD_KEY"]),

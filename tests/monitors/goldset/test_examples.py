@@ -91,7 +91,7 @@ def test_a_persons_edit_of_question_and_gold_counts() -> None:
 BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"outputs": None}, '"gold" is missing'),
     ({"outputs": {"gold": ""}}, '"gold" "" is not valid'),
-    ({"outputs": {"gold": "24 months", "severity": 3}}, 'is in both outputs and metadata.lookout'),
+    ({"outputs": {"gold": "24 months", "severity": 3}}, "is in both outputs and metadata.lookout"),
     ({"outputs": {"gold": "24 months", "golden": True}}, 'unknown key "golden"; did you mean "gold"?'),
     ({"inputs": {"messages": [{"role": "assistant", "content": "Hi"}]}}, '"messages" cannot contain'),
     ({"inputs": {"messages": "How long?"}}, '"messages" cannot contain "How long?"'),

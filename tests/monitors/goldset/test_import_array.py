@@ -69,7 +69,10 @@ def test_a_repeated_id_gets_a_suffix_and_is_reported(tmp_path: Path):
         ({"cases": []}, "expected an array of objects"),
         ([ROW, 7], "row 2: expected an object, found 7"),
         ([], "has no cases"),
-        ([ROW, {**ROW, "id": "b", "language": "klingon"}], '  row 2: "language" "klingon" is not valid; accepted: en'),
+        (
+            [ROW, {**ROW, "id": "b", "language": "klingon"}],
+            '  row 2: "language" "klingon" is not valid; accepted: en',
+        ),
         ([{key: value for key, value in ROW.items() if key != "expected_answer"}], '"expected_answer" is missing'),
         ([{**ROW, "id": "a/b"}], 'row 1: "id" "a/b" is not valid'),
     ],

@@ -79,8 +79,8 @@ BAD_LINES = [
     pytest.param(line(when_asked="2.4"), ['"when_asked" "2.4" is not valid; accepted: a list of objects'], id="answers that are no list"),
     pytest.param(line(provenance={"pipeline": "draft", "claus": "x"}), ['unknown key "claus"; did you mean "clause"?'], id="unknown inner key"),
     pytest.param('{"id": "x",, }', ["broken JSON at column 12"], id="broken JSON"),
-    pytest.param(line().replace("2", "NaN"), ["NaN is not a value"], id="NaN"),
-    pytest.param(line().replace("2", "-Infinity"), ["-Infinity is not a value"], id="Infinity"),
+    pytest.param(line().replace("2", "NaN"), ["NaN is not a valid value"], id="NaN"),
+    pytest.param(line().replace("2", "-Infinity"), ["-Infinity is not a valid value"], id="Infinity"),
     pytest.param('{"id": "x", "id": "y"}', ['has the key "id" twice'], id="key twice"),
     pytest.param("[1, 2]", ["a case as a JSON object", "[1, 2]"], id="array"),
     pytest.param("[" * 100_000, ["nested too deeply"], id="bottomless"),
@@ -147,7 +147,7 @@ def test_invalid_utf8_is_named_by_line_and_byte(tmp_path: Path):
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path):
-    with pytest.raises(GoldSetError, match=r"none\.jsonl cannot be read: the file does not exist"):
+    with pytest.raises(GoldSetError, match=r"none\.jsonl cannot be read: file not found"):
         load_suite(tmp_path / "none.jsonl")
     with pytest.raises(GoldSetError, match="cannot be read: Is a directory"):
         load_suite(tmp_path)

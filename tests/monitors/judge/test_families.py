@@ -151,5 +151,5 @@ def test_a_family_can_be_added_and_none_taken_away():
     assert find_families("acme-writer", additions) == {"gpt"}
     assert find_families("claude-haiku-5-5", additions) == {"claude", "other"}
     require_other_family("claude-haiku-5-5", target_family="house", additions={"house": []})
-    with pytest.raises(ConfigError, match="of the same model family (claude)"):
+    with pytest.raises(ConfigError, match=r"of the same model family \(claude\)"):
         require_other_family("claude-haiku-5-5", target_family="claude", additions=additions)

@@ -166,7 +166,10 @@ async def test_f96_a_page_whose_html_never_ends_is_ready_at_once() -> None:
 
 @pytest.mark.parametrize("to", ["http://10.255.255.1/", "http://169.254.169.254/latest/"])
 async def test_f97_a_page_that_redirects_inside_is_not_followed_by_the_readiness_check(to: str) -> None:
-    with hub(stage("RUNNING"), redirects_to=to) as server, pytest.raises(AccessDenied, match="that its configuration does not allow"):
+    with (
+        hub(stage("RUNNING"), redirects_to=to) as server,
+        pytest.raises(AccessDenied, match="that its configuration does not allow"),
+    ):
         await wait_until_ready(Target(name="page", url=server.address), ProbeSettings())
 
 

@@ -78,7 +78,7 @@ def test_an_alias_is_the_schema_field(tmp_path):
         ([sheet(facts=[fact(), fact()])], ["tara-basic", "occurs twice"]),
         ([sheet(id="has space")], ["has space", "id"]),
         ([sheet(facts=[fact(certainty="high")])], ["certainty"]),
-        ([sheet(), sheet()], ["tara-basic", "twice"]),
+        ([sheet(), sheet()], ["tara-basic", "two sheets"]),
         ("just text", ["sheet"]),
     ],
 )

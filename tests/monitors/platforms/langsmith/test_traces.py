@@ -148,8 +148,8 @@ async def test_a_trace_in_production_is_found_by_its_address(server: LangSmithSe
     async with open_traces(tracing(server), {"LANGSMITH_API_KEY": KEY}, no_pause) as traces:
         await traces.check(PAGE.format(PROJECT, TRACE))
         await traces.check(TRACE)  # it does not say where it lies
-        words = "langsmith.production_project" if seen else "in another project than langsmith.project"
-        with pytest.raises(ConfigError, match=f"is in {words}"):
+        words = "in langsmith.production_project" if seen else "in another project than langsmith.project"
+        with pytest.raises(ConfigError, match=f"is {words}"):
             await traces.check(PAGE.format(PRODUCTION, TRACE))
 
 
@@ -163,7 +163,11 @@ async def test_a_trace_in_production_is_found_by_its_id(server: LangSmithServer)
 
 REFUSED = [
     ({}, {}, "langsmith.key_env: the environment has no LANGSMITH_API_KEY"),
-    ({}, {"LANGSMITH_API_KEY": "wrong"}, r"HTTP 401; check that the key in LANGSMITH_API_KEY \(langsmith.key_env\)"),
+    (
+        {},
+        {"LANGSMITH_API_KEY": "wrong"},
+        r"HTTP 401; check that the key in LANGSMITH_API_KEY \(langsmith.key_env\)",
+    ),
     (
         {"project": "nowhere"},
         {"LANGSMITH_API_KEY": KEY},
