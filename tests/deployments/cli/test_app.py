@@ -211,7 +211,7 @@ def test_a_missing_browser_is_reported_once_with_what_to_do(tmp_path, prefect_en
     done = fork_server.run("verify", "demo", cwd=tmp_path, env=environment)
     assert done.returncode == 4, done.stderr
     messages, _, line = done.stderr.partition("\nlookout: ")
-    assert messages.count("internal error of Lookout") == 1
+    assert messages.count("Lookout itself") == 1
     assert line.count("/nowhere/chromium") == 1
     assert "CHROMIUM_PATH" in done.stderr
 

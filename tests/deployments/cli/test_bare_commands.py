@@ -261,7 +261,7 @@ def test_people_decide_about_what_is_broken(installation):
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout
 
-    rows = map(json.loads, decide("list", "--all", "--json").splitlines())
+    rows = json.loads(decide("list", "--all", "--json"))
     incident = next(row["fingerprint"][:12] for row in rows if "Gate FAIL" in row["title"])
     assert "Gate FAIL" in decide("show", incident)
     decide("ack", incident, "--as", "asha")

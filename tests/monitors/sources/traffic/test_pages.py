@@ -78,7 +78,7 @@ async def test_a_page_that_does_not_open_is_reported_and_the_others_are_read() -
         details = [notice.detail for notice in read.notices]
     assert details[0] == "answered HTTP 500"
     assert "wall" in details[1]
-    assert "not configured for" in details[2]
+    assert "that its configuration does not allow" in details[2]
 
 
 async def test_a_conversation_without_a_time_or_a_reply_is_reported(snapshot: SnapshotAssertion) -> None:
