@@ -39,7 +39,7 @@ from deployments.triggers.delivery import (
     TriggerParser,
 )
 from flows.alerting.notifier import Notifier
-from flows.deploys.queue import DeployQueue, QueuedDeploy
+from flows.deploys.queue import NOT_FOR_US_PREFIX, DeployQueue, QueuedDeploy
 from flows.deploys.runs import RunNotMade, RunPlan, StartReport, restart_crashed_runs, start_waiting_deploys
 from monitors.config.sections import DeploySender
 from monitors.errors import MonitorError
@@ -282,7 +282,7 @@ class Receiver:
         parsed = parser.parse(delivery)
         if isinstance(parsed, NotForUs):
             self._metrics.count_delivery_without_start(parser.provider, parsed.reason)
-            return PlainTextResponse(f"not for us: {parsed.reason.value}", status_code=HTTPStatus.OK)
+            return PlainTextResponse(f"{NOT_FOR_US_PREFIX}: {parsed.reason.value}", status_code=HTTPStatus.OK)
         stored = [QueuedDeploy(deploy=deploy, stored_at=delivery.received_at) for deploy in parsed.deploys]
         if any([self._starter.deploys.save(deploy) for deploy in stored]):  # noqa: C419 - each is stored
             self._metrics.accepted.labels(parser.provider.value).inc()

@@ -44,6 +44,8 @@ _RUNNING: Final = "running"
 _ID: Final = "~"
 """Between commit and deployment; no identifier holds one."""
 SAME_DEPLOYMENT: Final = timedelta(days=1)
+NOT_FOR_US_PREFIX: Final = "not for us"
+"""The beginning of the receiver's answer to a verified delivery that starts nothing; drills recognise it."""
 
 log = logging.getLogger(__name__)
 

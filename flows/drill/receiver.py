@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, assert_never
 
 import httpx
 
+from flows.deploys.queue import NOT_FOR_US_PREFIX
 from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.drill.stations import REQUEST_TIMEOUT_S
 from monitors.config.sections import DeploySender
@@ -19,8 +20,6 @@ from monitors.config.sections import DeploySender
 RECEIVER_VARIABLE: Final = "LOOKOUT_RECEIVER_URL"
 """Set by ``lookout up`` for its parts."""
 DEFAULT_RECEIVER_URL: Final = "http://127.0.0.1:8066"
-NOT_FOR_US_PREFIX: Final = "not for us"
-"""The beginning of the receiver's answer to a verified delivery that starts nothing."""
 SECRETS: Final[Mapping[DeploySender, str]] = {
     DeploySender.GITHUB: "LOOKOUT_GITHUB_WEBHOOK_SECRET",
     DeploySender.HUGGINGFACE: "LOOKOUT_HUGGINGFACE_WEBHOOK_SECRET",

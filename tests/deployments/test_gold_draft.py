@@ -70,7 +70,7 @@ def test_asking_again_adds_nothing_that_is_there_and_says_what_to_leave_out(tmp_
     summary = json.loads(again.stdout)
     assert summary["drafts"] == []
     assert len(summary["refused"]) == 5
-    assert all("asks the same" in one["reason"] for one in summary["refused"])
+    assert all("already asks this question" in one["reason"] for one in summary["refused"])
     assert "These are asked already" in drafter.prompts[1]
     assert len(read_drafts(tmp_path / "gold-drafts.jsonl")) == 5
 
