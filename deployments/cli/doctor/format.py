@@ -301,7 +301,7 @@ def print_fixes(console: Console, fixes: Sequence[Fix], checks: Iterable[HealthC
     """Print what ``--fix`` did and could not do, and what is left, with the command that helps."""
     console.print()
     done = [f"[green]{escape(fix.name)}[/]: {escape(fix.text)}" for fix in fixes if fix.done]
-    print_named(console, "Done", done or ["no safe fix was possible"])
+    print_named(console, "Done", done or ["nothing; no safe fix is needed or possible"])
     print_named(console, "Not done", [f"{fix.name}: {escape(fix.text)}" for fix in fixes if not fix.done])
     asked = [check for check in checks if check.to_do and not (fixes and check.to_do == BROWSER_FIX)]
     left = [f"{check.name}: {escape(check.to_do)}" for check in asked]

@@ -136,7 +136,7 @@ def test_the_list_for_scripts_has_no_verdict_of_the_judge(folder, review):
 
 def test_an_answer_that_two_runs_brought_is_reviewed_once(folder, review):
     """The second run brought the same answers, but for one."""
-    store = store_in(folder)
+    store = store_in(folder, seed=2)
     texts = ["Another answer." if n == 3 else PERSONAL if n == 1 else f"Answer {n}." for n in range(6)]
     results = [
         ResultRow(row=exchange(case_id=f"case-{n}", text=text, run_id="run-2")) for n, text in enumerate(texts)

@@ -200,7 +200,7 @@ async def test_drafts_of_incidents_are_decided_by_keys(chromium, site, width, tm
         await page.go_back()
         await page.get_by_label("The right answer").fill(right)
         await page.get_by_role("button", name="Make it gold").click()
-        await page.get_by_text("Gold: it joined suite.jsonl").wait_for()
+        await page.get_by_text("Added to suite.jsonl as gold").wait_for()
         await page.keyboard.press("n")
         await page.get_by_text("Your decision: no").wait_for()
         await page.keyboard.press("Enter")

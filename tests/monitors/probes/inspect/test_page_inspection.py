@@ -152,7 +152,7 @@ async def test_a_page_without_a_chat_is_described(zoo: str, settings: ProbeSetti
 PINS = [
     (
         {"message_box": "#gone"},
-        r"probe\.selectors\.message_box = '#gone' matches nothing.*; another box to type in",
+        r"probe\.selectors\.message_box = '#gone' matches nothing.*; the page has another text box",
     ),
     ({"send": "#gone"}, r"probe\.selectors\.send = '#gone' matches nothing"),
     ({"answer": "#gone"}, r"probe\.selectors\.answer = '#gone' matches nothing, but the page shows \d+ new"),
