@@ -112,7 +112,7 @@ def _format_browser(browser: WorkingBrowser) -> str:
 
 
 def install_command() -> ExitCode:
-    """Fetch a browser for the probes, where none works yet: a download or, as root, the system's package.
+    """Install a browser for the probes if none works: a download, or the system's package if you are root.
 
     Exit code 2, with what to do, where none can be had.
     """

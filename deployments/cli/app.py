@@ -69,10 +69,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "efficiency": ("cli.pipes",
             'Count an agent\'s calls: {"id", "calls": […], "reference": […]} lines in, calls and repeats out.'),
         "first-look": ("cli.pipes",
-            (
-                'Find the attributes that failed cases share: {"id", "cases": [{attribute: value, "failed": '
-                "true}]} in, causes out."
-            )),
+            'Find what failed cases share: {"id", "cases": [{attribute: value, "failed": true}]} in, causes out.'),
         "bisect": ("cli.explain.bisect",
             "Find the first bad build, if each build has an address; exit code 3 if it stays unknown."),
         "shrink": ("cli.explain.shrink",
@@ -143,10 +140,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "draft": ("cli.alerts.commands",
             "Draft a redacted gold case for review from a real user's question and the answer."),
         "silence": ("cli.alerts.commands",
-            (
-                "Stop alerts for some time; give your name and a reason. Faults that are still there are reported "
-                "at the end."
-            )),
+            "Stop alerts for some time; give your name and a reason. Remaining faults are reported at the end."),
         "silences": ("cli.alerts.commands", "List the silences with their author, reason and end."),
         "unsilence": ("cli.alerts.commands", (
             "End a silence now; the next run reports the faults that are still there."
@@ -183,10 +177,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "review": ("cli.gold.review",
             "Review each draft next to its clause: accept, reject or edit it. Only accepted drafts become gold."),
         "translate": ("cli.gold.translate",
-            (
-                "Let a model draft missing translations of English cases. A draft becomes gold only with `lookout "
-                "gold review`."
-            )),
+            "Let a model draft missing translations of English cases. Only `lookout gold review` makes a draft gold."),
         "grow": ("cli.gold.grow",
             (
                 "Make gold cases from failures: drafts of incidents, Slack's \"Add to gold\", reviews and live "

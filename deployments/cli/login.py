@@ -39,7 +39,7 @@ def login_command(
         Path | None, typer.Option("--from", help="import a storage state from another tool or machine")
     ] = None,
 ) -> ExitCode:
-    """Sign in to a page behind a login, in a window or by its form, and store the session for the runs."""
+    """Sign in to a page behind a login, in a window or with its form, and store the session for runs."""
     from flows.runtime.probe import build_login  # duckdb
     from flows.runtime.secrets import get_environment  # duckdb
 

@@ -48,7 +48,7 @@ def nightly_command(
     copy: CopyOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Grade a night of live traffic: sample what real users got as answers, grade it, estimate the rate for all."""
+    """Grade a night of live traffic: sample real conversations, grade them, estimate the rate for all."""
     due_at = until.replace(tzinfo=until.tzinfo or UTC) if until is not None else None
     loaded = load_config(config)
     names = list_targets_to_grade(loaded, target)

@@ -136,7 +136,7 @@ def efficiency_command() -> ExitCode:
 
 
 def first_look_command() -> ExitCode:
-    """Say what failed cases share: {"id", "cases": [{attribute: value, "failed": true}]} lines in, causes out."""
+    """Find what failed cases share: {"id", "cases": [{attribute: value, "failed": true}]} in, causes out."""
     from deployments.cli.pipe_answers import find_common_causes  # each pipe starts with only its own rules
 
     return _run_on_stdin(find_common_causes)

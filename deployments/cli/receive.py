@@ -73,7 +73,7 @@ def receive_command(
         bool, typer.Option("--only", help="do not start a server and a runner; use this with a work pool")
     ] = False,
 ) -> ExitCode:
-    """Receive deploys from Hugging Face, GitHub and others by webhook, and verify each commit once."""
+    """Receive deploys from Hugging Face, GitHub and others as webhooks, and verify each commit once."""
     loaded = load_config(config)
     return serve_deploys(
         loaded, loaded.deploys, config, host=host, port=port, environment=get_environment(), only=only
@@ -260,7 +260,7 @@ def _stop_on_sigterm() -> Generator[None]:
 def slack_actions_command(
     *, config: ConfigOption = DEFAULT_CONFIG, host: HostOption = "127.0.0.1", port: PortOption = 8067
 ) -> None:
-    """Receive the buttons of Slack's messages; needs SLACK_SIGNING_SECRET."""
+    """Receive clicks on the buttons of Slack messages; needs SLACK_SIGNING_SECRET."""
     variables = get_environment()
     secrets = parse_signing_secrets(variables.get(SECRET_VARIABLE))
     loaded = load_config(config)

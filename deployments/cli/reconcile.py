@@ -144,7 +144,7 @@ def reconcile_command(
     days: Annotated[int, typer.Option(min=1, help="the number of days")] = 7,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Compare the app's own guard with the nightly judge, and estimate what both missed."""
+    """Compare the app's own guard with the nightly judge, and estimate the failures that both missed."""
     from flows.clock import utc_now  # slack_sdk
     from flows.data_folder import open_store  # slack_sdk
 

@@ -32,7 +32,7 @@ def repeatability_command(
     show: Annotated[bool, typer.Option("--figures", help="ask nothing; only show the recorded figures")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Ask some cases twice and compare: how often answers flip, and how often the gate fails by chance."""
+    """Ask some cases twice, and measure how often answers flip and how often the gate fails by chance."""
     loaded = load_config(config)
     names = list_measured_targets(loaded, target)
     if show:

@@ -84,7 +84,7 @@ def sql_command(
     as_json: JsonOption = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print the rows as CSV, safe for spreadsheets")] = False,
 ) -> ExitCode:
-    """Ask the warehouse. Reading only, also while runs are going on."""
+    """Query the warehouse. The query can only read; it also works during runs."""
     store = load_pending(open_warehouse(config, data_folder))
     if as_csv:
         table = _run_query(store, query or VIEWS_SQL)

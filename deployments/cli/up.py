@@ -59,7 +59,7 @@ def up_command(
     moved: MovedOption = False,
     copy: CopyOption = False,
 ) -> ExitCode:
-    """Run the whole monitor on this machine: server, schedules, receivers, pages; until SIGTERM or Ctrl-C."""
+    """Run the whole monitor on this machine (server, schedules, receivers, site) until SIGTERM or Ctrl-C."""
     absolute = config.resolve()
     loaded = load_config(absolute)
     with ExitStack() as stack:
@@ -227,7 +227,7 @@ def down_command(
     copy: CopyOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """End the local Prefect server that runs have left running, and list those of other data folders."""
+    """Stop the local Prefect server that runs left running, and list the servers of other data folders."""
     folder = find_data_folder(config, data_folder).resolve()
     if moved or copy:
         settle_folder(folder, load_config(config) if config.exists() else None, moved=moved, copied=copy)

@@ -32,7 +32,7 @@ def load_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Load what runs have written since the last time; exit code 4 when something was damaged or missing."""
+    """Load new results of runs; exit code 4 if some are damaged or missing."""
     with show_waiting("Loading results of runs"):
         report = open_warehouse(config, data_folder).load_pending(wait_s)
     _print_report(report, "\n".join(_format_load(report)), as_json=as_json)
@@ -46,7 +46,7 @@ def check_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Compare the warehouse with the journal; exit code 4 when something is missing or changed."""
+    """Compare the warehouse with the journal; exit code 4 if rows are missing or changed."""
     from warehouse.database.check import check_database
 
     with show_waiting("Comparing the warehouse with the journal"):
@@ -71,7 +71,7 @@ def rebuild_command(
         bool, typer.Option("--journal-only", help="drop rows that only the old file has")
     ] = False,
 ) -> ExitCode:
-    """Rebuild the warehouse from the journal; the old file stays beside it.
+    """Rebuild the warehouse from the journal; the old file stays next to it.
 
     Exit code 4 when the journal no longer gives everything: the output names the segments, and rows of them that
     the old file still has are copied.
@@ -92,7 +92,7 @@ def compact_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> None:
-    """Move old segments into Parquet archives, each proven before a segment goes."""
+    """Move old segments into Parquet archives; each archive is checked before a segment is deleted."""
     from flows.clock import utc_now  # duckdb
     from warehouse.database.retention import compact_segments
 
@@ -111,7 +111,7 @@ def age_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove personal data from what is old; keys stay as pseudonyms, made with LOOKOUT_AGE_KEY."""
+    """Remove personal data from old records. Keys become pseudonyms, made with LOOKOUT_AGE_KEY."""
     from flows.clock import utc_now  # duckdb
     from flows.runtime.secrets import load_age_key  # duckdb
     from warehouse.database.retention import remove_personal_data
@@ -128,7 +128,7 @@ def age_command(
 
 
 def pictures_command(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
-    """Remove screenshots and traces that are older than [evidence] says; failures are stored longer."""
+    """Remove screenshots and traces that are older than the limits under [evidence]."""
     from flows.clock import utc_now
     from flows.maintenance.findings import age_evidence  # pydantic's models
     from monitors.config.file import load_config
@@ -149,7 +149,7 @@ def export_command(
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> None:
-    """Write Parquet files, one folder a table and day; exporting twice gives the same files."""
+    """Write Parquet files, one folder for each table and day; a second export gives the same files."""
     from warehouse.database.parquet import export_parquet
 
     store = open_warehouse(config, data_folder)

@@ -101,8 +101,11 @@ class RunStart(Record):
 
 
 def build_run_id(target: str, now: datetime, random_bytes: bytes) -> str:
-    """Build an id that sorts by time and names its target; ``random_bytes`` makes it unique."""
-    return f"{now:%Y%m%dT%H%M%SZ}-{target}-{random_bytes.hex()}"
+    """Build an id that names its target and sorts by start time, to the millisecond.
+
+    The six hexadecimal digits at the end are three of the millisecond and three of ``random_bytes``.
+    """
+    return f"{now:%Y%m%dT%H%M%SZ}-{target}-{now.microsecond // 1000:03x}{random_bytes.hex()[-3:]}"
 
 
 @dataclass

@@ -109,8 +109,7 @@ def describe_unknown_key(key: str, accepted: tuple[str, ...] = CASE_KEYS) -> str
 
 def describe_missing_key(key: str) -> str:
     """Describe a missing required key."""
-    reason = "; every case must have one" if key == "severity" else ""
-    return f'"{key}" is missing{reason}; accepted: {ACCEPTED.get(key, _TEXT)}'
+    return f'"{key}" is missing; accepted: {ACCEPTED.get(key, _TEXT)}'
 
 
 def describe_bad_value(key: str, value: object) -> str:

@@ -94,7 +94,7 @@ async def test_f39_irrelevant_deliveries_are_answered_200_and_start_nothing(tmp_
     async with receiver(tmp_path, parsers=[strict, hub(), standard()]) as door:
         way, payload = OTHERS[name]
         answer = await getattr(door, way)(payload)
-        assert (answer.status_code, answer.text.partition(":")[0]) == (200, "ignored")
+        assert (answer.status_code, answer.text.partition(":")[0]) == (200, "not for us")
         assert door.commits() == []
 
 

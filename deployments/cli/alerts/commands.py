@@ -36,7 +36,7 @@ def list_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Incidents that are not resolved, worst first.
+    """List the incidents that are not resolved, worst first.
 
     Exit code 4 when some of what was stored cannot be read, so that incidents may be missing.
     """
@@ -64,7 +64,7 @@ def show_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The message that was named, else an incident's last one; its history, and where the evidence is."""
+    """Show a message, or the last message of an incident, with its history and evidence."""
     from deployments.cli.alerts.incidents import find_incidents, print_story
     from warehouse.queries.incidents import load_shown_alerts, load_story
 
@@ -87,7 +87,7 @@ def ack_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that you know: no reminder until it is worse."""
+    """Acknowledge an incident: no reminder until it is worse."""
     _store_action(
         ActionKind.ACKNOWLEDGE, incident, by=by, note=note, location=(config, data_folder), as_json=as_json
     )
@@ -102,7 +102,7 @@ def resolve_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that it is over; when a run sees it again, the alert says that it is back."""
+    """Mark an incident as resolved. If a later run finds the fault again, Lookout sends a new alert."""
     _store_action(ActionKind.RESOLVE, incident, by=by, note=note, location=(config, data_folder), as_json=as_json)
 
 
@@ -115,7 +115,7 @@ def false_alarm_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say that the answer was right after all: a label for the graders, and quiet about it for a while."""
+    """Mark an alert as a false alarm: the answer was right. No alerts about it for a week."""
     _store_action(
         ActionKind.FALSE_ALARM, incident, by=by, note=note, location=(config, data_folder), as_json=as_json
     )
@@ -130,7 +130,7 @@ def draft_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Draft a gold case, for review, from a real user's question and the answer, redacted."""
+    """Draft a redacted gold case for review from a real user's question and the answer."""
     _store_action(
         ActionKind.ADD_TO_GOLD, incident, by=by, note=note, location=(config, data_folder), as_json=as_json
     )
@@ -151,7 +151,7 @@ def silence_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Send no alert about something for a while, with your name and a reason; what still fails then is reported."""
+    """Stop alerts for some time; give your name and a reason. Remaining faults are reported at the end."""
     from deployments.cli.alerts.silences import SilenceMatchers, make_silences  # as for list
 
     matchers = SilenceMatchers(
@@ -174,7 +174,7 @@ def silences_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List what is silenced, who asked for that, why, and until when."""
+    """List the silences with their author, reason and end."""
     from deployments.cli.alerts.incidents import build_silence_table
     from warehouse.queries.incidents import list_all_silences
 
@@ -196,7 +196,7 @@ def unsilence_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """End a silence now; the next run reports what still fails."""
+    """End a silence now; the next run reports the faults that are still there."""
     from deployments.cli.alerts.silences import end_silence  # as for list
 
     _print_records_for_people(

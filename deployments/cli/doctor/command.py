@@ -167,7 +167,7 @@ def doctor_command(
     fix: FixOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Show what is seen on a chat page, with a picture and the lines that pin it; or check what runs need."""
+    """Show what Lookout reads on a chat page, with a picture; without an address, check everything runs need."""
     if target is not None:
         if fix:
             raise ConfigError("--fix works on this machine, not on a target: use `lookout doctor --fix`")

@@ -273,7 +273,7 @@ def bisect_command(
     allow_production: AllowProductionOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Find the first bad build, where each build has an address; exit code 3 when it stays open."""
+    """Find the first bad build, if each build has an address; exit code 3 if it stays unknown."""
     from flows.data_folder import open_store  # duckdb
     from warehouse.queries.runs import find_failed_since
 

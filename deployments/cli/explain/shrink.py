@@ -96,7 +96,7 @@ def shrink_command(
     allow_production: AllowProductionOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Find the smallest question that still fails like a case; exit code 3 when the case does not fail."""
+    """Find the smallest question that still fails like a case; exit code 3 if the case does not fail."""
     configured = load_config(config)
     name, gold_case = find_target_with_case(configured, case, target)
     if turn:

@@ -230,7 +230,7 @@ def gate_command(
     verbose: VerboseOption = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Verify a staging deploy, or evaluate a run's results again; the exit code is the verdict.
+    """Verify a staging deploy, or evaluate the results of a run again; the exit code is the verdict.
 
     0 PASS, 1 FAIL, 2 usage or configuration, 3 INCONCLUSIVE, also when the app did not serve, 4 the monitor failed.
     """

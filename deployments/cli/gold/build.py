@@ -53,7 +53,7 @@ def build_command(
     why: Annotated[bool, typer.Option("--why", help="list each fact without a case, with the reason")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Make cases of facts: each template asks each policy, the gold traces to field and clause."""
+    """Build cases from facts: each template asks about each policy; each gold names its field and clause."""
     pack = domain or INSURANCE
     schema = load_schema(pack)
     book = load_templates(schema, pack)

@@ -303,7 +303,7 @@ def check_command(
     ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Find what makes a suite lie, leak or miss. Exit code 1 when something must be fixed."""
+    """Find golds that are wrong, disclose data or cannot be graded. Exit code 1 if something must be fixed."""
     if accept is not None:
         count = accept_drafts(suite, accept)
         write_note(f"{suite}: must_say of {plural(count, 'case')} taken over from {accept}\n")

@@ -160,7 +160,7 @@ def push_command(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Write a suite into a dataset. The difference is shown first; what people changed there is not overwritten."""
+    """Write a suite into a dataset. Lookout first shows the difference and never overwrites people's changes."""
     request = build_request(dataset, config, suite, target)
     options = PushOptions(overwrite=overwrite, prune=prune, yes=yes, most=most, as_json=as_json)
     return asyncio.run(_push(request, load_suite(request.suite), options))
@@ -269,7 +269,7 @@ def pull_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Bring what people changed in a dataset into the suite; what they added there becomes drafts for gold grow."""
+    """Copy people's changes from a dataset into the suite. New entries become drafts for `gold grow`."""
     request = build_request(dataset, config, suite, target)
     cases = read_cases(request.suite)
     options = PullOptions(overwrite, prune, yes, most, as_json, by, data_folder, config)

@@ -97,7 +97,7 @@ def draft_command(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Let a model draft buyers' questions over a document. A draft is gold only after `lookout gold review`."""
+    """Let a model draft users' questions about a document. A draft becomes gold only with `lookout gold review`."""
     options = DraftOptions(
         document=document,
         config=config,

@@ -46,7 +46,7 @@ def freeze_command(
     unchecked: Annotated[bool, typer.Option("--unchecked", help="freeze even if something must be fixed")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Freeze a suite: a numbered copy with its hash and counts. Exit code 1 when it must be fixed first."""
+    """Freeze a suite: a numbered copy with its hash and counts. Exit code 1 if it must be fixed first."""
     loaded, folder = load_suite(suite), into or suite.parent / "frozen"
     if verify:
         return _verify_frozen(loaded, suite, folder)
@@ -123,7 +123,7 @@ def diff_command(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Say in words what changed between two versions of a suite, severity changes first; or against a dataset."""
+    """List the changes between two versions of a suite, or a suite and a dataset; severity changes first."""
     datasets = [name for name in (old, new) if name is not None and is_dataset_address(name)]
     files = [Path(name) for name in (old, new) if name is not None and not is_dataset_address(name)]
     if datasets:

@@ -185,7 +185,7 @@ def grow_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Make gold of what went wrong: drafts of incidents, of Slack's "Add to gold", of reviews, of live traffic."""
+    """Make gold cases from failures: drafts of incidents, Slack's "Add to gold", reviews and live traffic."""
     folder = find_data_folder(config, data_folder)
     store = open_alerts_session(config, data_folder).store
     load_pending(store)

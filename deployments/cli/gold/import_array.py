@@ -39,7 +39,7 @@ def import_command(
         ),
     ] = None,
 ) -> ExitCode:
-    """Take over questions from a table, or a suite of another project; severities that it lacks are given here."""
+    """Import questions from a table or from a suite of another project; give missing severities as options."""
     if out.exists():
         raise GoldSetError(f"{out} already exists; choose a new file, or remove it first")
     severities = _parse_severities(severity or ())

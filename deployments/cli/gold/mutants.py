@@ -62,7 +62,7 @@ def mutants_command(
     missed: Annotated[int, typer.Option(min=0, help="the number of missed mutants to show")] = 5,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Make known-bad mutants of every gold, and count how many the graders catch without a judge."""
+    """Create known-bad mutants of every gold, and count the mutants that graders catch without a judge."""
     loaded = load_suite(suite)
     settings, domain = load_graders(config, target)
     panel = build_default_panel(settings, domain)

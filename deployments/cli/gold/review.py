@@ -209,7 +209,7 @@ def review_command(
     raw: Annotated[bool, typer.Option("--raw", help="show texts unredacted, with personal data")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Read each draft beside its clause and say yes, no, or how it must read. Only a yes makes it gold."""
+    """Review each draft next to its clause: accept, reject or edit it. Only accepted drafts become gold."""
     folder = data_folder or (load_config(config).data_folder if config.exists() else None)
     waiting = [draft for draft in read_drafts(drafts) if draft.state is DraftState.DRAFTED]
     read_cases(suite)  # report a suite that does not load before anybody reads a draft

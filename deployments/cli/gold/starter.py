@@ -43,7 +43,7 @@ def starter_command(
         ),
     ] = None,
 ) -> ExitCode:
-    """Write a starter: attacks that any application must decline, or a first domain pack."""
+    """Write a starter: attacks that every application must decline, or a first domain pack."""
     if what is StarterKind.ADVERSARIAL and out is None:
         write_json(ADVERSARIAL.read_text(encoding="utf-8"))
     elif what is StarterKind.ADVERSARIAL and out is not None:

@@ -84,7 +84,7 @@ def translate_command(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Let a model draft translations of the English cases that have none. Gold only after `lookout gold review`."""
+    """Let a model draft missing translations of English cases. Only `lookout gold review` makes a draft gold."""
     languages = parse_languages(to)
     cases = _select_cases(suite, case or ())
     loaded = load_config(config)

@@ -48,7 +48,7 @@ def vary_command(
     ] = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Write other wordings of a suite's questions with the same expected answers. No model; always the same."""
+    """Write other wordings of a suite's questions with the same expected answers, without a model."""
     wanted = parse_kinds(kinds)
     if not suite.name:
         raise ConfigError(f"{suite} is not a file; give a suite (JSON lines)")

@@ -211,7 +211,7 @@ def review_command(
     raw: Annotated[bool, typer.Option("--raw", help="show texts unredacted, with personal data")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="list the answers to review as JSON lines")] = False,
 ) -> ExitCode:
-    """Review a share of the graded answers: is each right, how useful is a report? Verdicts show after your word.
+    """Review a share of the graded answers. Lookout shows the verdicts after your decision.
 
     The figures are each rule's and each judge's errors, and how a judge's ratings of reports differ from people's.
     """

@@ -18,7 +18,7 @@ def export_command(
     config: ConfigOption = DEFAULT_CONFIG,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the pages as files, redacted, for a static Space or any web server, with a badge and figures."""
+    """Write the redacted pages, a badge and figures as files for a static Space or any web server."""
     from deployments.cli.site.serve import build_site_environment  # duckdb and every SDK: not for the help
     from deployments.site.export import export_site
     from deployments.site.serve import open_site

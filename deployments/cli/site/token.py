@@ -38,7 +38,7 @@ def add_command(
     data_folder: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a token for a person, shown this once: they log in to the site with it."""
+    """Create a person's token for the login to the site. The token is shown only once."""
     from flows.clock import utc_now  # duckdb and every SDK: not for the help
 
     token = _open_token_store(config, data_folder).add(name, role, sees_personal_data=personal_data, at=utc_now())
@@ -53,7 +53,7 @@ def add_command(
 def list_command(
     *, config: ConfigOption = DEFAULT_CONFIG, data_folder: FolderOption = None, as_json: JsonOption = False
 ) -> None:
-    """Who has a token, and what each may do."""
+    """List the people who have a token, and their permissions."""
     tokens = _open_token_store(config, data_folder).load_all()
     for token in tokens:
         personal = ", sees personal data" if token.sees_personal_data else ""
@@ -68,7 +68,7 @@ def list_command(
 def revoke_command(
     name: NameArgument, *, config: ConfigOption = DEFAULT_CONFIG, data_folder: FolderOption = None
 ) -> None:
-    """Take a person's token back; what they have open ends with it."""
+    """Revoke a person's token. Their open sessions end at once."""
     _open_token_store(config, data_folder).revoke(name)
     print_text(f"{name}'s token is revoked.")
 

@@ -195,7 +195,7 @@ lookout: an address needs a file with gold questions: --suite FILE. To create a
             typed=f"lookout verify http://{PAGE}/docs --suite mine.jsonl",
             seen="""\
 lookout: {folder}/mine.jsonl cannot be used, 1 bad line:
-  line 2: "severity" is missing; every case must have one; accepted: 1 (minor), 2 (major) or 3 (critical: alerts at once)""",
+  line 2: "severity" is missing; accepted: 1 (minor), 2 (major) or 3 (critical: alerts at once)""",
             code=2,
             to_do="Decide for each case how bad a wrong answer is: 3 sends an alert at once.",
             files={"mine.jsonl": SUITE.replace(', "severity": 2', "")},

@@ -172,7 +172,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "bisect": (
         (*("bot", "--commit", "a", "--commit", "b", "--good", "a", "--bad", "b", "--case", "room"), *AWAY),
         3,
-        "The first bad build is not known: no build gave an answer",
+        "The first bad build is not known: no build gave a gradable answer",
     ),
     "shrink": (("room",), 0, "No word of the question could be removed"),
     "watch": (("bot", "--once"), 0, "bot"),

@@ -69,10 +69,10 @@ def test_decisions_of_one_machine_are_known_to_another(tmp_path, lookout, bucket
 @pytest.mark.prefect
 def test_a_bucket_that_cannot_be_reached_is_named_without_its_keys(tmp_path, lookout, bucket):
     folder = machine(tmp_path / "one", "s3://nowhere/journal")
-    result = lookout("warehouse", "load", cwd=folder, **bucket)
-    assert result.returncode == 4
-    assert "s3://nowhere/journal" in result.stderr
-    assert "hush" not in result.stderr
+    loading = lookout("warehouse", "load", cwd=folder, **bucket)
+    assert loading.returncode == 4
+    assert "s3://nowhere/journal" in loading.stderr
+    assert "hush" not in loading.stderr
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tests.servers.slack import TOKEN, SlackServer
 from tests.servers.slack_interaction import SIGNING_SECRET, form_of, interaction, signed
 from tests.servers.slack_rules import texts
 
-ADDRESS_AT = "received at "
+ADDRESS_AT = "buttons at "
 
 
 def environment(**variables):

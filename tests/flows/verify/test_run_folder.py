@@ -108,7 +108,13 @@ def test_ids_sort_by_time_and_differ_within_a_second():
     first = build_run_id("demo", NOON, b"\x00\x01\x02")
     assert first == "20260301T120000Z-demo-000102"
     assert build_run_id("demo", NOON, b"\x00\x01\x03") != first
-    assert build_run_id("demo", NOON + timedelta(seconds=1), b"\x00") > first
+    assert build_run_id("demo", NOON + timedelta(seconds=1), b"\x00\x00\x00") > first
+    late = build_run_id("demo", NOON + timedelta(milliseconds=1), b"\x00\x00\x00")
+    assert (
+        build_run_id("demo", NOON, b"\xff\xff\xff")
+        < late
+        < build_run_id("demo", NOON + timedelta(milliseconds=999), b"\x00\x00\x00")
+    )
 
 
 def test_a_folder_that_cannot_be_created_is_reported(tmp_path):

@@ -78,7 +78,7 @@ async def test_a_pinned_launcher_that_is_not_there_is_named(zoo: str, driver_for
 @pytest.mark.whole_only
 async def test_buttons_pressed_in_vain_are_reported(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/nothing.html?launcher", page_deadline_s=1200) as driver:
-        with pytest.raises(PageNotUnderstood, match="pressed without effect: “Need help"):
+        with pytest.raises(PageNotUnderstood, match="clicked without effect: “Need help"):
             await driver.ask(QUESTIONS[:1])
 
 
