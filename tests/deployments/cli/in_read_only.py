@@ -30,10 +30,22 @@ def protect(folder: Path) -> None:
 
 def fill(folder: Path) -> None:
     """Give the folder a file system of its own that has no block left. Raises `OSError` where nobody may."""
-    _raise_on_error(_enter_own_mounts().mount(b"none", os.fsencode(folder), b"tmpfs", 0, b"size=64k,mode=700"))
+    mount_small(folder, 64)
     with contextlib.suppress(OSError), (folder / "filled").open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
+
+
+def mount_small(folder: Path, size_kb: int) -> None:
+    """Give the folder an empty file system of its own of this size. Raises `OSError` where nobody may."""
+    system, options = _enter_own_mounts(), f"size={size_kb}k,mode=700".encode()
+    _raise_on_error(system.mount(b"none", os.fsencode(folder), b"tmpfs", 0, options))
+
+
+def resize(folder: Path, size_kb: int) -> None:
+    """Change the size of a file system that `mount_small` made in this process."""
+    system, options = ctypes.CDLL(None, use_errno=True), f"size={size_kb}k".encode()
+    _raise_on_error(system.mount(b"none", os.fsencode(folder), b"tmpfs", REMOUNT, options))
 
 
 def _enter_own_mounts() -> ctypes.CDLL:

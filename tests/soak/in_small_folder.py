@@ -1,0 +1,53 @@
+"""Run a command in a data folder on a small file system of its own, then again when there is room.
+
+python -m tests.soak.in_small_folder FOLDER SPARE_KB WORDS…
+
+``FOLDER`` is the data folder, copied onto a file system with ``SPARE_KB`` more than it needs. Prints a JSON list with
+a record for each of two tries: exit code and what was printed; then the exit code of the check and the results.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.deployments.cli.in_read_only import mount_small, resize
+
+ROOM_KB = 400_000
+
+
+def main() -> None:
+    """Mount, run, make room, run again."""
+    folder, spare_kb, words = Path(sys.argv[1]).resolve(), int(sys.argv[2]), sys.argv[3:]
+    with tempfile.TemporaryDirectory() as place:
+        whole = Path(place) / "whole"
+        shutil.copytree(folder, whole)
+        blocks = sum(-(-path.stat().st_size // 4096) + 1 for path in folder.rglob("*"))
+        mount_small(folder, 4 * blocks + spare_kb)
+        shutil.copytree(whole, folder, dirs_exist_ok=True)
+        os.chdir(folder.parent)
+        answers = [run(words)]
+        resize(folder, ROOM_KB)
+        answers += [
+            run(words),
+            run(["warehouse", "check", "--data-folder", folder.name]),
+            run(["sql", "select count(*) as results from results", "--json", "--data-folder", folder.name]),
+        ]
+        print(json.dumps(answers))
+
+
+def run(words: list[str]) -> dict[str, object]:
+    """Run a command to its end."""
+    done = subprocess.run(
+        [sys.executable, "-m", "deployments.cli.app", *words], capture_output=True, text=True, check=False
+    )
+    return {"code": done.returncode, "output": done.stdout[-500:], "errors": done.stderr[-500:]}
+
+
+if __name__ == "__main__":
+    main()

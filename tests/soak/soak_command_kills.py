@@ -1,0 +1,103 @@
+"""Kill each command that writes at a random moment, and repeat it: it ends as if nobody had disturbed it.
+
+    python -m tests.soak.soak_command_kills --minutes 10 --seed 1 [--command compact]
+
+A copy of a filled data folder for each kill (SIGKILL, up to a fifth later than the command usually takes). Then the
+same command runs to its end. What it brings about must be the same as without a kill, the check must find the
+warehouse sound, and nothing may be "a fault of Lookout itself". Kills of a verification, of its browser and of the
+browser's driver are in `tests.soak.soak_probe`, those of the site and of Slack's alerts in files of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests import fork_server
+from tests.soak.writing_commands import (
+    COMMANDS,
+    ENVIRONMENT,
+    build_arguments,
+    prepare_folder,
+    read_proof,
+    run_command,
+)
+
+
+def kill_once(name: str, folder: Path, life_s: float) -> bool:
+    """Start the command and kill it after ``life_s`` seconds; return whether it still ran."""
+    process = fork_server.start(
+        *build_arguments(name), cwd=folder, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    time.sleep(life_s)
+    is_running = process.poll() is None
+    process.kill()
+    process.wait()
+    return is_running
+
+
+def find_faults(name: str, folder: Path, wanted: object) -> Iterator[str]:
+    """Repeat the killed command, and find what is not as it must be."""
+    again = run_command(name, folder)
+    if again.returncode != 0 or "fault of Lookout itself" in again.stderr:
+        yield f"the command again ends with {again.returncode}: {again.stderr[-300:]}"
+    if (proof := read_proof(name, folder)) != wanted:
+        yield f"it brought about {str(proof)[:300]} instead of {str(wanted)[:300]}"
+    check = fork_server.run("warehouse", "check", "--data-folder", "data", cwd=folder, env=ENVIRONMENT)
+    if check.returncode != 0:
+        yield f"the check ends with {check.returncode}: {check.stdout[-300:]}"
+
+
+def main() -> int:
+    """Kill until the time is over, and print the counts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
+    parser.add_argument("--command", choices=COMMANDS, default=None)
+    options = parser.parse_args()
+    chance, end = random.Random(options.seed), time.monotonic() + options.minutes * 60
+    names = [options.command] if options.command else list(COMMANDS)
+    kills: Counter[str] = Counter()
+    in_time: Counter[str] = Counter()
+    faults = 0
+    print(f"seed {options.seed}, commands: {', '.join(names)}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        prepare_folder(root / "source")
+        proofs: dict[str, object] = {}
+        usual_s: dict[str, float] = {}
+        for name in names:
+            shutil.copytree(root / "source", root / "calm")
+            began = time.monotonic()
+            calm = run_command(name, root / "calm")
+            usual_s[name] = time.monotonic() - began
+            if calm.returncode != 0:
+                print(f"WRONG {name}, undisturbed, ends with {calm.returncode}: {calm.stderr}{calm.stdout}")
+                return 1
+            proofs[name] = read_proof(name, root / "calm")
+            shutil.rmtree(root / "calm")
+        while time.monotonic() < end:
+            for name in names:
+                place = root / f"{name}-{kills[name]}"
+                shutil.copytree(root / "source", place)
+                in_time[name] += kill_once(name, place, chance.uniform(0, 1.2 * usual_s[name]))
+                kills[name] += 1
+                for text in find_faults(name, place, proofs[name]):
+                    faults += 1
+                    print(f"WRONG {name}, kill {kills[name]}: {text}", flush=True)
+                shutil.rmtree(place)
+    shown = ", ".join(f"{name} {in_time[name]} of {kills[name]}" for name in names)
+    print(f"{kills.total()} kills, {in_time.total()} before the command's end ({shown}), {faults} wrong")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

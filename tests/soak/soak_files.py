@@ -1,0 +1,221 @@
+"""Damage each kind of file of a data folder in each way, alone and with the warehouse away: nothing is calm by mistake.
+
+    python -m tests.soak.soak_files --minutes 10 --seed 1 [--kind outbox]
+
+A data folder with a run, an archive, five open incidents, deploys and the notes beside them is copied. In the copy one
+file of one kind is cut, emptied, flipped, deleted or replaced by a foreign one, and the warehouse stays or goes. Then a
+person asks: `alerts list`, `warehouse check`, `warehouse load`. Each answer is complete, or ends with 4 and a reason,
+and none is "a fault of Lookout itself". When the file is put back, a rebuild gives everything again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+
+from deployments.cli.exit_codes import ExitCode
+from flows.data_folder import open_store_in
+from flows.deploys.queue import DeployAttempt, DeployOutcome, DeployQueue
+from tests import fork_server
+from tests.flows.deploys.sample_deploys import queued
+from tests.warehouse.sample_rows import NOON, alert, assessment, exchange, incident, run_report, suite
+from tests.warehouse.temporary_stores import SteppingClock, store_in
+from warehouse.database.retention import compact_segments
+from warehouse.journal.rows import AlertRow, AssessmentRow, IncidentRow, IncidentVersion, ResultRow, RunRow
+
+INCIDENTS = 5
+RESULTS = 24
+SPOKEN = ("this is a fault of lookout itself", "traceback")
+
+KINDS = {
+    "warehouse": "warehouse.duckdb",
+    "ledger": "warehouse.duckdb.ledger",
+    "lock": "warehouse.duckdb.lock",
+    "segment": "journal/run-2/*.jsonl",
+    "outbox": "journal/_outbox/*.jsonl",
+    "suite": "journal/_suites/*.jsonl",
+    "archive": "journal/_archive/*.parquet",
+    "manifest": "journal/_archive/*.json",
+    "deploy": "deploys/*/*.json",
+    "deploy's run": "deploys/*/*.run",
+    "deploy's open run": "deploys/*/*.open",
+    "foreign file": "notes.txt",
+}
+"""A kind of file, and where one is."""
+
+
+def cut(file: Path, chance: random.Random) -> None:
+    """Cut the file off."""
+    os.truncate(file, chance.randrange(max(1, file.stat().st_size)))
+
+
+def empty(file: Path, _: random.Random) -> None:
+    """Empty the file."""
+    os.truncate(file, 0)
+
+
+def flip(file: Path, chance: random.Random) -> None:
+    """Flip one byte."""
+    data = bytearray(file.read_bytes() or b"\0")
+    data[chance.randrange(len(data))] ^= 0xFF
+    file.write_bytes(data)
+
+
+def delete(file: Path, _: random.Random) -> None:
+    """Delete the file."""
+    file.unlink()
+
+
+def replace_by_foreign(file: Path, chance: random.Random) -> None:
+    """Put a file of another program in its place."""
+    file.write_bytes(b"PK\x03\x04" + chance.randbytes(2_000))
+
+
+DAMAGES: dict[str, Callable[[Path, random.Random], None]] = {
+    "cut": cut,
+    "emptied": empty,
+    "flipped": flip,
+    "deleted": delete,
+    "foreign": replace_by_foreign,
+}
+
+
+def fill(folder: Path) -> None:
+    """Fill a data folder with one of each kind of file."""
+    store = store_in(folder, clock=SteppingClock())
+    store.journal.append_suite(suite())
+    for run_id in ("run-1", "run-2"):
+        for number in range(RESULTS // 2):
+            case = f"case-{number}"
+            rows = [ResultRow(row=exchange(run_id, case)), AssessmentRow(row=assessment(run_id, case))]
+            store.journal.append(rows, run_id=run_id)
+        store.journal.append([RunRow(row=run_report(run_id))], run_id=run_id)
+        if run_id == "run-1":
+            compact_segments(store, before=NOON + timedelta(days=1), wait_s=30)
+    for number in range(INCIDENTS):
+        fault = incident(f"leak-{number}")
+        version = IncidentVersion(sequence=number + 1, incident=fault)
+        store.journal.append_outbox([IncidentRow(row=version), AlertRow(row=alert(f"alert-{number}", about=fault))])
+    store.load_pending(30)
+    deploys, deploy = DeployQueue(folder), queued()
+    deploys.save(deploy)
+    deploys.store_attempt(deploy.deploy.event, DeployAttempt(run_id="run-1", number=1, plan_sha256="0" * 64))
+    deploys.store_outcome(deploy.deploy.event, DeployOutcome(run_id="run-1", at=NOON))
+    (folder / "notes.txt").write_text("a person's own notes\n", encoding="utf-8")
+    open_store_in(folder).load_pending(30)
+
+
+def ask(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Ask a command about the data folder."""
+    return fork_server.run(
+        *words, "--data-folder", folder.name, cwd=folder.parent, env=os.environ | fork_server.WARM
+    )
+
+
+def find_faults(folder: Path) -> Iterator[str]:
+    """Find what is wrong in the answers about a damaged folder."""
+    answers = {
+        words: ask(folder, *words)
+        for words in (
+            ("alerts", "list", "--json"),
+            ("warehouse", "check"),
+            ("warehouse", "load"),
+            ("alerts", "list", "--json", "--all"),
+        )
+    }
+    for words, answer in answers.items():
+        name, text = " ".join(words), (answer.stdout + answer.stderr).lower()
+        if any(spoken in text for spoken in SPOKEN) or answer.returncode not in {0, int(ExitCode.MONITOR)}:
+            yield f"{name} ends with {answer.returncode}: {text[-200:]}"
+        if answer.returncode == int(ExitCode.MONITOR) and not text.strip():
+            yield f"{name} ends with 4 and says nothing"
+        if words[0] == "alerts" and answer.returncode == 0 and len(answer.stdout.splitlines()) < INCIDENTS:
+            yield f"{name} is calm with {len(answer.stdout.splitlines())} of {INCIDENTS} incidents"
+    check = answers["warehouse", "check"]
+    if check.returncode == 0:
+        counts = ask(folder, "sql", "select count(*) as results from results", "--json")
+        if counts.returncode != 0 or json.loads(counts.stdout)["results"] != RESULTS:
+            yield f"the check is content, and results are missing: {counts.stdout}{counts.stderr}"
+
+
+def find_losses(folder: Path) -> Iterator[str]:
+    """Find what a rebuild does not give again once the file is back."""
+    rebuilt = ask(folder, "warehouse", "rebuild")
+    store = open_store_in(folder)
+    counts = {
+        table: int(str(store.query(f"select count(*) from {table}").rows[0][0]))
+        for table in ("results", "incidents")
+    }
+    if counts != {"results": RESULTS, "incidents": INCIDENTS}:
+        yield f"after the file is back and a rebuild ({rebuilt.returncode}) there are {counts}"
+
+
+def damage_once(
+    source: Path, folder: Path, kind: str, damage: str, *, is_away: bool, chance: random.Random
+) -> list[str]:
+    """Damage one file of a copy; return what is wrong."""
+    shutil.copytree(source, folder)
+    file = chance.choice(sorted(folder.glob(KINDS[kind])))
+    whole = file.read_bytes()
+    if is_away and kind != "warehouse":
+        (folder / "warehouse.duckdb").unlink()
+    DAMAGES[damage](file, chance)
+    faults = list(find_faults(folder))
+    for place in (folder / "journal" / "_damaged").glob("*"):
+        place.unlink()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(whole)
+    faults += find_losses(folder)
+    shutil.rmtree(folder)
+    return faults
+
+
+def main() -> int:
+    """Go through all kinds and damages until the time is over, and print the counts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
+    parser.add_argument("--kind", choices=KINDS, default=None)
+    options = parser.parse_args()
+    chance, end = random.Random(options.seed), time.monotonic() + options.minutes * 60
+    rows = [
+        (kind, damage, is_away)
+        for kind in KINDS
+        for damage in DAMAGES
+        for is_away in (False, True)
+        if options.kind in {None, kind}
+    ]
+    chance.shuffle(rows)
+    print(f"seed {options.seed}, {len(rows)} rows", flush=True)
+    done: Counter[str] = Counter()
+    faults: list[str] = []
+    with tempfile.TemporaryDirectory() as root:
+        source = Path(root) / "source"
+        source.mkdir()
+        fill(source)
+        for number, (kind, damage, is_away) in enumerate(rows):
+            if time.monotonic() > end:
+                break
+            wrong = damage_once(source, Path(root) / str(number), kind, damage, is_away=is_away, chance=chance)
+            done[kind] += 1
+            where = f"{kind} {damage}{', warehouse away' if is_away else ''}"
+            faults += [f"{where}: {text}" for text in wrong]
+            for text in wrong:
+                print(f"WRONG {where}: {text}", flush=True)
+    print(f"{sum(done.values())} of {len(rows)} damages ({dict(done)}), {len(faults)} wrong")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

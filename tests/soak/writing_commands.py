@@ -1,0 +1,85 @@
+"""The commands that write into a data folder, and what must be there once each of them has ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from flows.data_folder import open_store_in
+from tests import fork_server
+from tests.soak.soak_files import INCIDENTS, fill
+from tests.warehouse.sample_rows import NOON, assessment, exchange
+from warehouse.journal.rows import AssessmentRow, ResultRow
+
+WAITING_RESULTS: Final = 10
+"""Results that wait in the journal to be loaded."""
+ENVIRONMENT: Final = os.environ | fork_server.WARM | {"LOOKOUT_AGE_KEY": "0123456789abcdef" * 2}
+_DAYS: Final = (
+    "--since",
+    f"{NOON - timedelta(days=1):%Y-%m-%d}",
+    "--until",
+    f"{NOON + timedelta(days=1):%Y-%m-%d}",
+)
+
+
+class WritingCommand(NamedTuple):
+    """A command, and the query whose rows are the same whether it was disturbed and repeated or not."""
+
+    words: tuple[str, ...]
+    proof: str = "select fingerprint, state from incidents order by all"
+
+
+COMMANDS: Final[dict[str, WritingCommand]] = {
+    "ack": WritingCommand(("alerts", "ack", "alert-0", "--by", "asha")),
+    "resolve": WritingCommand(("alerts", "resolve", "alert-1", "--by", "asha")),
+    "false alarm": WritingCommand(("alerts", "false-alarm", "alert-2", "--by", "asha")),
+    "silence": WritingCommand(
+        ("alerts", "silence", "alert-3", "--by", "asha", "--reason", "planned", "--for", "4h"),
+        "select count(*) > 0 from silences",
+    ),
+    "load": WritingCommand(("warehouse", "load"), "select run_id, case_id, repeat from results order by all"),
+    "compact": WritingCommand(("warehouse", "compact", "--days", "0"), "select count(*) from assessments"),
+    "rebuild": WritingCommand(("warehouse", "rebuild"), "select count(*) from results"),
+    "age": WritingCommand(("warehouse", "age", "--days", "0"), "select count(*) from results"),
+    "export": WritingCommand(("warehouse", "export", "parquet", *_DAYS), "select count(*) from results"),
+    "freeze": WritingCommand(("gold", "freeze", "suite.jsonl"), "select 1"),
+}
+
+
+def prepare_folder(folder: Path) -> None:
+    """Fill a folder with a suite and a data folder in which results still wait to be loaded."""
+    data = folder / "data"
+    data.mkdir(parents=True)
+    fill(data)
+    store = open_store_in(data)
+    for number in range(WAITING_RESULTS):
+        case = f"late-{number}"
+        rows = [ResultRow(row=exchange("run-3", case)), AssessmentRow(row=assessment("run-3", case))]
+        store.journal.append(rows, run_id="run-3")
+    case = {"id": "wait", "question": "How long is the waiting period?", "gold": "36 months", "severity": 3}
+    (folder / "suite.jsonl").write_text(json.dumps(case) + "\n", encoding="utf-8")
+
+
+def build_arguments(name: str) -> Sequence[str]:
+    """Build the whole command line of a command; the data folder is ``data``."""
+    words = COMMANDS[name].words
+    return words if words[0] == "gold" else (*words, "--data-folder", "data")
+
+
+def run_command(name: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return fork_server.run(*build_arguments(name), cwd=folder, env=ENVIRONMENT)
+
+
+def read_proof(name: str, folder: Path) -> object:
+    """Read what a command must have brought about, after everything is loaded; with the number of incidents."""
+    store = open_store_in(folder / "data")
+    store.load_pending(30)
+    incidents = store.query("select count(*) from incidents").rows[0][0]
+    frozen = sorted(path.name for path in (folder / "frozen").rglob("*.jsonl"))
+    return store.query(COMMANDS[name].proof).rows, incidents == INCIDENTS, frozen
