@@ -110,8 +110,8 @@ def fill(folder: Path) -> None:
     store.load_pending(30)
     deploys, deploy = DeployQueue(folder), queued()
     deploys.save(deploy)
-    deploys.store_attempt(deploy.deploy.event, DeployAttempt(run_id="run-1", number=1, plan_sha256="0" * 64))
-    deploys.store_outcome(deploy.deploy.event, DeployOutcome(run_id="run-1", at=NOON))
+    deploys.store_attempt(deploy.deploy, DeployAttempt(run_id="run-1", number=1, plan_sha256="0" * 64))
+    deploys.store_outcome(deploy.deploy, DeployOutcome(run_id="run-1", at=NOON))
     (folder / "notes.txt").write_text("a person's own notes\n", encoding="utf-8")
     open_store_in(folder).load_pending(30)
 
@@ -140,8 +140,12 @@ def find_faults(folder: Path) -> Iterator[str]:
             yield f"{name} ends with {answer.returncode}: {text[-200:]}"
         if answer.returncode == int(ExitCode.MONITOR) and not text.strip():
             yield f"{name} ends with 4 and says nothing"
-        if words[0] == "alerts" and answer.returncode == 0 and len(answer.stdout.splitlines()) < INCIDENTS:
-            yield f"{name} is calm with {len(answer.stdout.splitlines())} of {INCIDENTS} incidents"
+        if (
+            words[0] == "alerts"
+            and answer.returncode == 0
+            and (count := len(json.loads(answer.stdout))) < INCIDENTS
+        ):
+            yield f"{name} is calm with {count} of {INCIDENTS} incidents"
     check = answers["warehouse", "check"]
     if check.returncode == 0:
         counts = ask(folder, "sql", "select count(*) as results from results", "--json")

@@ -262,5 +262,9 @@ def _translate_disk_error(text: str, file: Path) -> WarehouseError:
     return WarehouseDamaged(f"{file} cannot be read: it is cut off or damaged; {REBUILD_HINT}")
 
 
+CHECKSUM_ERROR = "Corrupt database file"
+"""How the error begins if a query meets a block of the file that has changed."""
+
+
 def _is_about_corruption(text: str) -> bool:
     return "corrupt" in text.lower() or "checksum" in text.lower()

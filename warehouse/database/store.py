@@ -20,7 +20,7 @@ from monitors.records.base import Record
 from monitors.records.grades import CaseOutcome
 from monitors.records.incidents import Incident
 from monitors.records.runs import RunReport
-from warehouse.database.connection import WaitPolicy
+from warehouse.database.connection import CHECKSUM_ERROR, WaitPolicy
 from warehouse.database.database import Database, Ledger, Schema, load_bundled_schema, read_ledger, write_ledger
 from warehouse.database.load import LoadReport, list_segments_to_load, load_journal
 from warehouse.journal.journal import Journal
@@ -183,6 +183,8 @@ class Store:
                     "the result does not fit into memory: select fewer columns, add LIMIT, or use count(*)"
                 ) from None
             except duckdb.Error as error:
+                if str(error).startswith(CHECKSUM_ERROR):
+                    raise  # of the file, not of the query
                 raise QueryInvalid(str(error)) from error
 
     def open_incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Incident, ...]:

@@ -150,6 +150,22 @@ def test_f78_file_itself_damaged(tmp_path):
     assert count(store, "results") == 50
 
 
+@pytest.mark.whole_only
+def test_f78_a_query_that_meets_a_changed_block_names_the_file(tmp_path):
+    store = store_in(tmp_path)
+    append(store, *(f"case-{number}" for number in range(50)))
+    store.load_pending(1)
+    whole, damaged = store.database.file.read_bytes(), 0
+    for place in range(3 * 4096 + 100, len(whole), BLOCK_BYTES):
+        store.database.file.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            store.query("from results")
+        except WarehouseDamaged as error:
+            assert str(store.database.file) in str(error)  # noqa: PT017 - the free blocks raise nothing
+            damaged += 1
+    assert damaged >= 3
+
+
 HOLDER = """
 import duckdb, sys
 connection = duckdb.connect(sys.argv[1], read_only=sys.argv[2] == "reader")
