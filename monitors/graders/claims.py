@@ -271,6 +271,8 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
                 likeness = Likeness.NEAR if several else Likeness.OTHER_PER if whole else likeness
             if likeness is Likeness.SAME and _has_opposite_bound(claim.figure, clause, reply):
                 likeness = Likeness.OTHER_BOUND
+            if likeness is Likeness.OTHER_BOUND and asked.before:
+                likeness = Likeness.NEAR  # up to 48 hours before is no later than two days before
             if likeness is Likeness.SAME and _is_after_not_within(claim.figure, figure, reply):
                 likeness = Likeness.NEAR
             if likeness is Likeness.OTHER:
@@ -281,7 +283,7 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
                 continue
             if is_reference(reader, figure.low) or (figure.said_often and not asked.how_often):
                 continue
-            if _is_elsewhere(claim, figure, asked, reply, domain):
+            if not clause.is_cell and _is_elsewhere(claim, figure, asked, reply, domain):
                 continue
             mention = Mention(
                 figure, clause, likeness, find_status(figure, clause, reply, asked, claim), frozenset()

@@ -124,7 +124,7 @@ class FactualGrader:
     """Grades whether the reply says what the gold says; see the module."""
 
     name = "factual"
-    version = "13"
+    version = "14"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
@@ -498,6 +498,8 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     is_unlabelled = claim.label or (has_several and _has_hyphenated_word(asked.gold))
     if is_unlabelled and not labelled and not (claim.label and _is_in_order(asked, reply)):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
+    if has_several and not claim.label and _stands_by_other_small_word(claim, best, asked, reply):
+        return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
     same_kind = len({other.figure.kind for other in asked.claims}) == 1
     if has_several and same_kind and not claim.others and not _is_in_order(asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)  # "2 to 3" said as "3 to 2"
@@ -599,6 +601,32 @@ def _has_hyphenated_word(gold: Passage) -> bool:
     return re.search(r"[a-z]-[a-z]", gold.scan.normalised.text.lower()) is not None
 
 
+def _stands_by_other_small_word(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
+    """Whether a figure stands by the small word of another figure of the gold: "week: 60 km" for a day's 60 km."""
+    beside = {
+        other.figure.first: collect_all_stems(asked.gold, clause.first, clause.after)
+        for other in asked.claims
+        if (clause := asked.gold.find_clause(other.figure)) is not None
+    }
+    own = beside.get(claim.figure.first, frozenset[str]())
+    others = frozenset[str]().union(*(words for first, words in beside.items() if first != claim.figure.first))
+    tokens, figures = (
+        reply.scan.reader.tokens,
+        {at for figure in reply.figures for at in (figure.first, figure.last)},
+    )
+    for at in range(best.figure.first - 1, max(-1, best.figure.first - _LABEL_REACH), -1):
+        if at in figures or tokens[at].text in {".", ";", "!", "?"}:
+            return False
+        stem = STEMS[tokens[at].key]
+        if stem in own ^ others:
+            return stem in others
+    return False
+
+
+_LABEL_REACH: Final = 8
+"""Tokens before a figure in which its label is looked for."""
+
+
 def _is_in_order(asked: Asked, reply: Passage) -> bool:
     """Whether the reply has the gold's figures in the gold's order, each once: "12 and 16 euros"."""
     wanted = [(claim.figure.kind, claim.figure.low.value) for claim in asked.claims]
@@ -643,9 +671,15 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
             word = " ".join(token.text for token in tokens[start:end])
             if not {token.key for token in tokens[start:end]} <= _collect_keys(asked):
                 return TURNED.format(gold=gold, word=word)
-    opposite = find_opposite(asked.known_stems, collect_all_stems(reply, best.clause.first, best.clause.after))
+    stems = collect_all_stems(reply, best.clause.first, best.clause.after)
+    # "Is it early or late?" has both words; then the gold's own word counts.
+    opposite = find_opposite(asked.known_stems, stems) or find_opposite(collect_all_stems(asked.gold), stems)
     if opposite is not None and not best.figure.said_free:
         return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
+    if claim.figure.kind in _MOMENTS and _is_start_for_end(asked, stems):
+        return OPPOSITE.format(gold=gold, known="until", word="start")
+    if claim.figure.kind is FigureKind.IDENTIFIER and (word := _find_other_end_of_code(claim, best, asked, reply)):
+        return STRANGE.format(gold=gold, word=word)
     if claim.figure.kind in _MOMENTS and (shift := _SHIFT.search(reply.scan.normalised.text)):
         return TURNED.format(gold=gold, word=shift[0])
     missing = claim.subject - best.key - list_period_stems(best.figure)
@@ -666,6 +700,27 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
 
 
 _MOMENTS: Final = frozenset({FigureKind.DATE, FigureKind.TIME})
+_UNTIL: Final = frozenset(STEMS[key] for key in parse_keys("until till तक tak"))
+_STARTS: Final = SIDES[STEMS["start"]] | SIDES[STEMS["शुरू"]]
+_ENDS: Final = SIDES[STEMS["end"]] | SIDES[STEMS["खत्म"]] | SIDES[STEMS["close"]]
+
+
+def _is_start_for_end(asked: Asked, stems: Words) -> bool:
+    """Whether the question asks until when, and the clause says when it starts."""
+    wanted = collect_all_stems(asked.question)
+    return bool(wanted & _UNTIL and stems & _STARTS and not wanted & _STARTS and not stems & (_UNTIL | _ENDS))
+
+
+def _find_other_end_of_code(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
+    """Return what the reply has where the gold's code goes on in capitals, as a number plate; empty if the same."""
+    end = asked.gold.scan.reader.token(claim.figure.last + 1)
+    stated = reply.scan.reader.token(best.figure.last + 1)
+    is_part = end.kind == WORD and end.text.isupper() and 1 < len(end.text) <= _MAX_CODE_END
+    return (stated.text or f"no {end.text}") if is_part and stated.key != end.key else ""
+
+
+_MAX_CODE_END: Final = 4
+"""Letters; more are a word in capitals."""
 _SHIFT: Final = re.compile(
     r"\b(?:days?|hours?|weeks?|minutes?|tage?|stunden?|wochen?) (?:later|earlier|sooner|später|früher)\b",
     re.IGNORECASE,

@@ -203,7 +203,7 @@ def is_negated(reader: NumberReader, reading: QuantityReading) -> bool:
     if before.key in {"just", "only", "exactly", "a", "the"}:
         before = reader.token(reading.first - 2)
     if before.key in _NOT:
-        return True
+        return reader.token(reading.first - 2).key != "exceed"  # "ne dépasse pas 6" is a bound
     return reader.token(reading.last + 1).key in _NOT_BEHIND or _is_no_count(reader, reading)
 
 

@@ -35,11 +35,11 @@ class WritingCommand(NamedTuple):
 
 
 COMMANDS: Final[dict[str, WritingCommand]] = {
-    "ack": WritingCommand(("alerts", "ack", "alert-0", "--as", "asha")),
-    "resolve": WritingCommand(("alerts", "resolve", "alert-1", "--as", "asha")),
-    "false alarm": WritingCommand(("alerts", "false-alarm", "alert-2", "--as", "asha")),
+    "ack": WritingCommand(("alerts", "ack", "fa0ff6", "--as", "asha")),
+    "resolve": WritingCommand(("alerts", "resolve", "725333", "--as", "asha")),
+    "false alarm": WritingCommand(("alerts", "false-alarm", "384dff", "--as", "asha")),
     "silence": WritingCommand(
-        ("alerts", "silence", "alert-3", "--as", "asha", "--reason", "planned", "--for", "4h"),
+        ("alerts", "silence", "04c09c", "--as", "asha", "--reason", "planned", "--for", "4h"),
         "select count(*) > 0 from silences",
     ),
     "load": WritingCommand(("warehouse", "load"), "select run_id, case_id, repeat from results order by all"),

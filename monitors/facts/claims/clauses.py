@@ -79,7 +79,7 @@ _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
 _HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t]+")
 _BOLD_LINE: Final = re.compile(r"[ \t]*\*\*[^*\n]{1,80}\*\*:?[ \t]*")
 _SEPARATOR_ROW: Final = re.compile(r"[ \t]*\|?[ \t:|-]*-[ \t:|-]*\|?[ \t]*")
-_DASH: Final = re.compile(r" [–—-] | {3,}|\t")
+_DASH: Final = re.compile(r" [–—/-] | {3,}|\t")
 _MAX_HEADING_TERMS: Final = 7
 _LINE: Final = re.compile(r"[^\n]*\n?")
 
@@ -137,9 +137,11 @@ _MAX_CACHE: Final = 50_000
 
 def _find_content_stem(tokens: Sequence[Token], at: int, token: Token) -> str:
     stem = _CONTENT[token.key]
-    if len(token.key) == 1 and token.text.isupper() and token.text.isascii() and token.text != "I":
+    if len(token.text) == 1 and token.text.isupper() and token.text.isascii() and token.text != "I":
         figure_behind = at + 1 < len(tokens) and tokens[at + 1].kind == NUMERAL
-        return token.key if figure_behind or (at and tokens[at - 1].kind == WORD) else ""  # "ramp A", "A 2.3 m"
+        return (
+            STEMS[token.key] if figure_behind or (at and tokens[at - 1].kind == WORD) else ""
+        )  # "ramp A", "A 2.3 m"
     if len(stem) <= 1:
         return ""
     if stem == "non":
@@ -302,7 +304,8 @@ class _Builder:
 
     def _count_dashes(self, line: _Line) -> int:
         raw = self.text[line.start : line.end].strip()
-        return 0 if _BULLET.match(raw) else len(_DASH.findall(raw))
+        is_sentence = " / " in raw and raw.endswith((".", "!", "?"))  # "It costs $5 / month / person."
+        return 0 if is_sentence or _BULLET.match(raw) else len(_DASH.findall(raw))
 
     # --- clauses ----------------------------------------------------------------------------------------------
 

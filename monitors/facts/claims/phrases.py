@@ -156,6 +156,8 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     before = [tokens[at].key for at in range(max(start, first - 4), first)]
     if "than" in before:
         return PhraseStatus.COMPARED
+    if any(mark is Mark.TURN and at < first <= end + 1 for at, end, mark in passage.marks):
+        return PhraseStatus.QUALIFIED  # "all but mango"
     if _EXCEPTIONS & set(before):  # what the exception is from may be what was asked: closed, not open
         return PhraseStatus.QUALIFIED
     if _is_denied(tokens, start, first, after):
@@ -228,9 +230,17 @@ def _is_one_of_several(passage: Passage, first: int, after: int, expected_words:
 def _is_over(passage: Passage, clause: Clause, first: int, after: int) -> bool:
     """Whether the phrase is about the past ("Okello conducted it. Since May it is led by Falk.")."""
     tokens = passage.scan.reader.tokens
-    did = (after < clause.after and tokens[after].key.endswith("ed")) or any(
-        token.key in _IRREGULAR_PAST for token in tokens[max(clause.first, first - 4) : first]
+    behind = tokens[after].key if after < clause.after else ""
+    did = (behind.endswith("ed") or behind in _IRREGULAR_PAST) or any(
+        token.key in _IRREGULAR_PAST or token.key in _WAS for token in tokens[max(clause.first, first - 4) : first]
     )
+    if did and any(
+        mark & Mark.NOW
+        and after <= at < clause.after
+        and any(_is_name(tokens, place, clause.first) for place in range(at + 1, clause.after))
+        for at, _, mark in passage.marks
+    ):
+        return True  # "Okello led it until May, now Falk does"
     later = (later_clause for later_clause in passage.clauses if later_clause.first > clause.first)
     return did and any(
         later_clause.marks & Mark.NOW
@@ -247,6 +257,7 @@ def is_about_past(question: Passage) -> bool:
 
 
 _PAST: Final = parse_keys("was were did had used था थे थी tha thi")
+_WAS: Final = parse_keys("was were")
 _IRREGULAR_PAST: Final = parse_keys("met ran led sat stood held kept sold sent taught went came began")
 
 

@@ -118,11 +118,26 @@ def _read_date_from_number(reader: NumberReader, at: int) -> Day | None:
     month = _read_month(reader, month_at, has_day=True)
     if month is not None:
         return _add_year(reader, at, month, first.value)
+    month = _read_month_of_range(reader, first.after)
+    if month is not None:
+        return Day(_add_year(reader, at, month, first.value).iso, first.after, at)
     year = _read_year(reader, _skip_marks(reader, first.after, {"-", "/", "."}))
     if year is None:
         return None
     month = _read_month(reader, _skip_marks(reader, year.after, {"-", "/", "."}), has_day=True)
     return None if month is None else Day(_format_iso_date(year.value, month.value, first.value), month.after, at)
+
+
+def _read_month_of_range(reader: NumberReader, at: int) -> _DatePart | None:
+    """Return the month of ``2 to 16 August`` for its first day; ``at`` is the token after that day."""
+    at += reader.token(at).text == "."
+    if reader.token(at).key not in _RANGE_MARKS:
+        return None
+    last = _read_day(reader, at + 1)
+    return None if last is None else _read_month(reader, _skip_marks(reader, last.after, {"of", "."}), has_day=True)
+
+
+_RANGE_MARKS = frozenset({"to", "-", "–", "—", "until", "till", "upto", "से", "se"})
 
 
 def _is_month_near(reader: NumberReader, at: int) -> bool:

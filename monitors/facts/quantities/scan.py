@@ -50,7 +50,7 @@ _AT_MOST_BEFORE = parse_keys(
 )
 _AT_LEAST_BEFORE = parse_keys("minimum min over above exceeding exceeds beyond न्यूनतम nyuntam न्युनतम")
 _NEGATIONS = parse_keys("not no never without न नहीं nahi nahin")
-_LINKS = parse_keys("of to a an the is be by at for period about around approximately of: : है hai")
+_LINKS = parse_keys("of age to a an the is be by at for period about around approximately of: : है hai")
 _STOPS = frozenset(".;!?()|•\n")
 _WINDOW = 4
 
@@ -123,6 +123,8 @@ def _read_bound_phrase(reader: NumberReader, place: int, key: str, earlier: str)
         return Bound.AT_MOST if key == "most" else Bound.AT_LEAST
     if key == reader.token(place - 2).key and earlier in {"से", "se"} and key in _REPEATED:
         return _REPEATED[key]
+    if earlier == "exceed" and key in _NEGATIONS:
+        return Bound.AT_MOST  # "ne dépasse pas 6"
     if key in {"exceeding", "exceed", "above", "over", "beyond"}:
         negated = negated or reader.token(place - 2).key in _NEGATIONS or earlier == "cannot"
         return Bound.AT_MOST if negated else Bound.AT_LEAST
