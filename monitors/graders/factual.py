@@ -655,7 +655,7 @@ def _select_nearest(mentions: Sequence[Mention]) -> Sequence[Mention]:
     return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
 
-def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
+def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901 - one row for each turn
     """Return why words beside a correct figure may make it wrong; empty where nothing does."""
     gold = describe_figure(claim.figure)
     first, after = find_core(best.figure, best.clause, reply)
