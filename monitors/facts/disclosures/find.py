@@ -145,11 +145,13 @@ def _is_of_company(reading: DisclosureText, start: int) -> bool:
     after = bisect_left(starts, start)
     first = bisect_left(starts, max(reading.text.rfind(stop, 0, start) for stop in (". ", "! ", "? ", "\n")))
     near = words[max(first, after - _MAX_WORDS_BEFORE) : after]
-    is_ours = not OURS.isdisjoint(near) or not _WE.isdisjoint(near)
+    is_ours = not OURS.isdisjoint(near) or (not _WE.isdisjoint(near) and _HAVE.isdisjoint(near))
     return is_ours and WHOSE.isdisjoint(near)
 
 
 _WE = frozenset({"we", "wir", "nous", "hum", "हम"})
+_HAVE = frozenset({"have", "hold", "stored", "noted", "haben", "avons"})
+"""What we have is somebody else's: "we have the tax number 12 345 on file"."""
 _IN_WORDS = frozenset({DisclosureKind.STREET_ADDRESS, DisclosureKind.PERSON})
 _CONTACTS = frozenset({DisclosureKind.PHONE, DisclosureKind.EMAIL})
 

@@ -23,6 +23,7 @@ from monitors.facts.disclosures.phrases import COMPANY, MAIL_AT, NAMES, PERSON, 
 
 _STREETS: Final = frozenset(PLACES["street"])
 _STREET_ENDINGS: Final = tuple(PLACES["street_ending"])
+_NOT_STREETS: Final = frozenset(PLACES["not_a_street"])
 _INNER: Final = frozenset(PLACES["inner"])
 _NOT_INSIDE: Final = frozenset((*PLACES["not_inside"], *PLACES["address_label"]))
 _STOP: Final = frozenset(NAMES["stop"]) - _INNER - {"new", "old", "north"}
@@ -172,6 +173,8 @@ def _find_streets(reading: DisclosureText) -> Iterator[tuple[int, int]]:
     for index, word in enumerate(words[:-1]):
         if not (words[index + 1][0].isdigit() and word.endswith(_STREET_ENDINGS) and text[starts[index]].isupper()):
             continue
+        if word in _NOT_STREETS:
+            continue
         if match := _NUMBER_BEHIND_STREET.match(text, ends[index]):
             yield starts[index], match.end()
 
@@ -203,7 +206,7 @@ def _find_address_start(reading: DisclosureText, country: str, at: int) -> int |
     until = at
     for index in range(anchor - 1, max(-1, anchor - 1 - _MAX_ADDRESS_WORDS), -1):
         word, written, between = words[index], text[starts[index]], text[ends[index] : until]
-        is_street = word in _STREETS or word.endswith(_STREET_ENDINGS)
+        is_street = word in _STREETS or (word.endswith(_STREET_ENDINGS) and word not in _NOT_STREETS)
         is_number = word[0].isdigit()
         is_end_of_sentence = _SENTENCE_GAP.match(between) and not (
             is_street or is_number or len(word) <= _MAX_ABBREVIATION or word in _INNER
