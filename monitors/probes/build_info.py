@@ -12,7 +12,7 @@ from monitors.records.exchanges import BuildInfo
 
 MODEL_KEYS: Final = ("model", "model_name", "model_id", "modelname", "modelid", "llm_model", "deployment_name")
 FINGERPRINT_KEYS: Final = ("system_fingerprint", "model_fingerprint", "modelversion", "model_version")
-"""Keys as OpenAI and Gemini name them; compared in lower case."""
+"""Keys that OpenAI and Gemini use; compared in lower case."""
 MODEL_HEADERS: Final = ("x-model", "x-model-name", "x-model-id", "x-llm-model", "openai-model")
 FINGERPRINT_HEADERS: Final = ("x-model-version", "x-system-fingerprint", "x-model-fingerprint")
 VERSION_HEADERS: Final = (
@@ -29,7 +29,7 @@ _FULL_HASH: Final = re.compile(r"[0-9a-fA-F]{40,}")
 
 
 def read_build_info(documents: Sequence[Any], headers: Mapping[str, str]) -> BuildInfo | None:
-    """Return the build that payload and headers name, the last value of each; ``None`` if they name none."""
+    """Return the build from payload and headers, the last value of each part; ``None`` if they contain none."""
     models = [*_find_first_header(headers, MODEL_HEADERS), *_find_texts_under(documents, MODEL_KEYS)]
     fingerprints = [
         *_find_first_header(headers, FINGERPRINT_HEADERS),
@@ -63,7 +63,7 @@ def read_document_versions(documents: Sequence[Any], citations: str | None) -> d
 
 
 def _iterate_named_sources(document: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each source that is an object, with its name; a path to the names is shortened to their objects."""
+    """Yield each source that is an object, with its name. A path to the names is shortened to their objects."""
     for item in collect_items(document, path):
         if isinstance(item, dict):
             for name in collect_sources(item, "")[:1]:

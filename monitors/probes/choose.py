@@ -36,9 +36,10 @@ def build_driver(
 ) -> AbstractAsyncContextManager[ChatDriver]:
     """Return the driver that ``probe.driver`` names, as an async context manager. Raises `ConfigError`.
 
-    `headers` authenticate at an API. `clock` gives the start times of jobs. `search_path` is where a system
-    Chromium is searched for. `login` signs in the browser's pages. `traces` reads the traces of an agent's jobs,
-    `script` has the suite's answers to questions of an agent.
+    `headers` authenticate at an API. `clock` gives the start times of jobs. `search_path` is searched for a
+    system
+    Chromium. `login` signs in the browser's pages. `traces` reads the traces of an agent's jobs. `script` has the
+    suite's answers to questions of an agent.
     """
     factories: dict[str, DriverFactory] = {
         "browser": lambda: BrowserDriver(
@@ -67,7 +68,7 @@ def build_driver(
 
 
 class _RedactingDriver:
-    """A driver that redacts sent secrets in answers and errors, also when a stream splits them."""
+    """A driver that redacts sent secrets in answers and errors, even if a stream splits them."""
 
     def __init__(self, driver: AbstractAsyncContextManager[ChatDriver], headers: RequestHeaders) -> None:
         self._opening = driver

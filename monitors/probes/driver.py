@@ -1,4 +1,4 @@
-"""The interface of a driver, which asks the application one conversation."""
+"""The interface of a driver: it sends one conversation to the application."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from monitors.records.exchanges import Channel, Evidence, Timings, WirePayload
 
 
 class Answer(Record):
-    """A whole answer to the last turn. ``earlier`` are the answers to the earlier turns."""
+    """A complete answer to the last turn. ``earlier`` are the answers to the earlier turns."""
 
     visible_text: str
     earlier: tuple[str, ...] = ()
@@ -31,12 +31,12 @@ class EvidenceFilter(Record):
 
 
 def create_conversation_id() -> str:
-    """Return a new unique id for a conversation at an app. No decision of Lookout depends on it."""
+    """Return a new unique id for a conversation at an app. Lookout makes no decision from it."""
     return uuid4().hex
 
 
 SelectEvidence = Callable[[Answer], Awaitable[EvidenceFilter]]
-"""Called while the page is still open, so that the answer can be judged and a screenshot taken."""
+"""Called while the page is still open, so that the answer can be graded and a screenshot taken."""
 
 
 async def store_no_evidence(_answer: Answer) -> EvidenceFilter:
@@ -45,17 +45,18 @@ async def store_no_evidence(_answer: Answer) -> EvidenceFilter:
 
 
 class ChatDriver(Protocol):
-    """Ask the app one conversation per call; calls may overlap.
+    """Send one conversation to the app per call; calls may overlap.
 
-    `ask` sends each of `turns` in a new conversation and returns the last answer. `name` is the prefix of evidence
-    files. `worth_storing` is called once, with the whole answer, before the page closes; the evidence that it
-    selects is returned with the answer. A driver without pages calls it too, but has no screenshot.
+    `ask` sends each of `turns` in a new conversation and returns the last answer. `name` is the prefix of
+    evidence
+    files. `worth_storing` is called once, with the complete answer, before the page closes. The evidence that it
+    selects is returned with the answer. A driver without pages also calls it, but has no screenshot.
 
-    Raises a `ProbeError` with the partial text and the evidence when there is no gradable answer.
+    Raises a `ProbeError` with the partial text and the evidence if no gradable answer arrived.
     """
 
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
-        """Ask and wait for the whole answer."""
+        """Send the turns and wait for the complete answer."""
         ...

@@ -1,4 +1,4 @@
-"""Remove old screenshots and traces (V7), those of failures later. The journal and the reports are not touched."""
+"""Remove old screenshots and traces (V7); failures are stored longer. The journal and the reports are unchanged."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from monitors.probes.job.notes import FOLDER as NOTES_FOLDER
 from monitors.records.base import Record
 
 ONLY_FAILURES = "only-failures-left"
-"""An empty marker file in a run's evidence: nothing is left to remove until its failures are due."""
+"""An empty marker file in a run's evidence: only failures are left, and they are not due for removal yet."""
 
 EVIDENCE_FILE_NAME = re.compile(r"(?P<case>.+)\.r\d+(\.t\d+)?\.\w+")
 FailedCases = Callable[[Path], frozenset[str] | None]
-"""Returns the ids of the failed cases of a run's folder; ``None`` when unknown."""
+"""Return the ids of the failed cases of a run's folder; ``None`` if unknown."""
 
 
 class EvidenceSettings(Record):
-    """`[evidence]`: how long pictures and traces are stored. The journal is not touched."""
+    """`[evidence]`: how long pictures and traces are stored. The journal is unchanged."""
 
     days: float = Field(
         default=14, ge=1, description="days for which Lookout stores screenshots and traces of right answers"
@@ -42,7 +42,7 @@ class EvidenceSettings(Record):
 
 
 NIGHT_MARK: Final = "-night-"
-"""Between the time and the target in the name of a night's folder."""
+"""Separates the time from the target in the name of a night's folder."""
 NIGHT_REPORTS: Final = frozenset({"report.html", "results.md"})
 
 
@@ -61,8 +61,9 @@ def remove_old_evidence(
 ) -> RemovedEvidence:
     """Remove evidence that is older at ``now`` than ``settings`` allow, by the files' modification times.
 
-    Only files that runs and `lookout doctor` wrote are touched: never the target of a link, never a folder that is
-    not empty. A file that disappears meanwhile, or that may not be removed, is skipped.
+    Only files that runs and `lookout doctor` wrote are removed. Targets of links and folders with other content
+    stay.
+    A file that disappears meanwhile, or that may not be removed, is skipped.
     """
     removed = RemovedEvidence()
     for run in _list_folders(data_folder / "runs"):
@@ -73,7 +74,7 @@ def remove_old_evidence(
 
 
 def remove_old_night_reports(data_folder: Path, before: datetime) -> RemovedEvidence:
-    """Remove the reports of nights that were written ``before``: they quote real users, even if redacted."""
+    """Remove the reports of nights written ``before``: they quote real users, even if redacted."""
     removed = RemovedEvidence()
     for run in _list_folders(data_folder / "runs"):
         if NIGHT_MARK in run.name:
@@ -143,4 +144,4 @@ def _remove_if_empty(folder: Path) -> None:
             (folder / ONLY_FAILURES).unlink(missing_ok=True)
             folder.rmdir()
     except OSError:
-        return  # not there, or a file was added meanwhile
+        return  # missing, or a file was added meanwhile

@@ -1,4 +1,4 @@
-"""Limit how many questions run at once: a fixed number, or as many as the machine has idle CPU for."""
+"""Limit the number of concurrent questions: a fixed number, or as many as the machine has idle CPU for."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final, Self
 from monitors.probes.settings import ProbeSettings, compute_concurrency
 
 MAX_AUTOMATIC_CONCURRENCY: Final = 8
-"""The maximum of concurrent questions to one application unless its owner configured more."""
+"""Maximum of concurrent questions to one application, unless the settings contain a number."""
 
 IDLE_SHARE_TO_INCREASE: Final = 0.35
-"""One more question is started above this idle share of the cores.
+"""Above this idle share of the cores, one more question is started.
 
 A page that asks a Gradio 6 bot (1 s a reply, a new context each) used 0.53 of a core alone, 0.42 as one of two,
 0.32 as one of four, and 1.7 to 1.9 CPU seconds a question: a quarter of two cores at most. Measured over 16
@@ -22,19 +22,20 @@ questions each with the CPU meter of the benches, on two cores that other work s
 """
 
 IDLE_SHARE_TO_DECREASE: Final = 0.05
-"""One fewer is started below this share: answer times would then measure the monitor itself."""
+"""Below this idle share, one fewer question is started: answer times would then measure the monitor itself."""
 
 ADJUST_INTERVAL_S: Final = 2.0
-"""The time between two changes: shorter than most answers, long enough that one page's load is not the run's."""
+"""The time between two changes: shorter than most answers, longer than the load of one page."""
 
 IdleShare = Callable[[], float | None]
-"""Returns the idle share of all cores since the last call: 0 to 1, ``None`` if unknown."""
+"""Return the idle share of all cores since the last call: 0 to 1, ``None`` if unknown."""
 
 
 class Pace:
     """A semaphore for questions. ``allowed`` is its current size; it starts at ``initial`` and follows ``idle``.
 
-    With ``minimum`` equal to ``maximum`` it never changes. A cancelled question releases its turn as any other.
+    If ``minimum`` equals ``maximum``, the size never changes. A cancelled question releases its turn like any
+    other.
     """
 
     def __init__(self, *, initial: int, minimum: int, maximum: int, idle: IdleShare) -> None:
@@ -48,7 +49,7 @@ class Pace:
 
     @classmethod
     def with_fixed_size(cls, number: int) -> Pace:
-        """Return a pace that always allows ``number`` at once."""
+        """Return a pace that always allows ``number`` concurrent questions."""
         return cls(initial=number, minimum=number, maximum=number, idle=lambda: None)
 
     async def __aenter__(self) -> Self:
@@ -101,7 +102,7 @@ class CpuTimes:
         self._before: tuple[int, int] | None = None
 
     def __call__(self) -> float | None:
-        """Return the share since the last call; ``None`` at the first call, and if the file is not as expected."""
+        """Return the share since the last call; ``None`` at the first call, or for an unexpected file format."""
         now = self._read()
         before, self._before = self._before, now
         if now is None or before is None or now[1] <= before[1]:

@@ -1,9 +1,11 @@
 """Wait until the deployed commit is serving (V1). A Space may sleep, build, be broken or still run the old image.
 
-"Ready" is never a guess: RUNNING may be the old image, so the Hub's runtime or the app's own version endpoint must
+"Ready" is never a guess. RUNNING may be the old image, so the Hub's runtime or the app's own version endpoint
+must
 name the commit. `fetch_hub_account` checks a token by asking the Hub for its owner.
 
-An app that stops during a run is waited for, so that a restart by its orchestrator costs no verdict (V10).
+If an app stops during a run, the run waits for the app, so that a restart by its orchestrator costs no verdict
+(V10).
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ class HubAccount(Record):
 async def fetch_hub_account(token: str, *, hub_url: str | None, deadline_s: float) -> HubAccount:
     """Ask the Hub, by default the public one, for the owner of a token.
 
-    Raises `AccessDenied` when it refuses the token, `ReadinessUnknown` when it does not answer. The Hub's client is
+    Raises `AccessDenied` if the Hub refuses the token, `ReadinessUnknown` if it does not answer. The Hub's client
+    is
     synchronous, so it runs in a thread. Errors do not contain the token.
     """
     from httpx2 import HTTPError as HubHTTPError  # the Hub's own client library
@@ -77,9 +80,9 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Ready(Record):
-    """The target serves. ``commit`` is the running commit; ``stages`` are the states it passed through, in order.
+    """The target serves. ``commit`` is the running commit; ``stages`` are the states before, in order.
 
-    ``cold_start_s`` is the waiting time, 0 when it served at the first poll.
+    ``cold_start_s`` is the waiting time, 0 if the target served at the first poll.
     """
 
     commit: str | None
@@ -89,7 +92,7 @@ class Ready(Record):
 
 
 class Stage(StrEnum):
-    """What a Space's stage means for Lookout; the Hub's own list is longer and lacks SLEEPING."""
+    """The meaning of a Space's stage for Lookout. The Hub's own list is longer and lacks SLEEPING."""
 
     SERVING = "serving"
     ASLEEP = "asleep"
@@ -108,7 +111,7 @@ _STAGE_MEANINGS = {
     "STOPPED": Stage.FAILED,
     "DELETING": Stage.FAILED,
 }
-# The old image still serves while the next one is built or started.
+# The old image still serves while the next image is built or started.
 _STILL_SERVING = frozenset({"RUNNING_BUILDING", "RUNNING_APP_STARTING"})
 
 
@@ -122,7 +125,7 @@ class ReadinessPoll:
 
     @property
     def meaning(self) -> Stage:
-        """The meaning of the stage; an unknown stage is waited on."""
+        """The meaning of the stage. Lookout waits for an unknown stage to change."""
         return _STAGE_MEANINGS.get(self.stage, Stage.UNDER_WAY)
 
 
@@ -134,7 +137,7 @@ async def wait_until_ready(
     hub_token: str | None = None,
     sleep: Sleep = asyncio.sleep,
 ) -> Ready:
-    """Wait until `target` serves, and serves `commit` if one is given.
+    """Wait until `target` serves, and serves `commit` if given.
 
     Wakes a sleeping Space. Raises `DeployFailed` (build or runtime error, paused), `NotReady` (deadline),
     `AccessDenied` (the Hub needs a token) or `ReadinessUnknown` (no source for the running commit, Hub down).
@@ -144,12 +147,12 @@ async def wait_until_ready(
 
 
 def has_source_of_commit(target: Target, settings: ReadinessSettings) -> bool:
-    """Whether the target, or the Hub for it, says which commit it serves."""
+    """Whether the target, or the Hub for it, reports the commit that it serves."""
     return target.space is not None or settings.version_url is not None
 
 
 async def read_serving_commit(target: Target, probe: ProbeSettings, *, hub_token: str | None = None) -> str | None:
-    """Read the commit that the target serves now, in one poll; ``None`` if that cannot be known."""
+    """Read the commit that the target serves now, in one poll; ``None`` if the commit cannot be read."""
     async with open_readiness_checker(target, probe, hub_token) as checker:
         try:
             return (await checker.poll_target()).commit
@@ -177,12 +180,12 @@ async def _poll_until_ready(
             return Ready(commit=poll.commit, cold_start_s=waited, woken=woken, stages=tuple(stages))
         if monotonic() - started >= settings.deadline_s:
             raise _build_timeout_error(poll, commit, settings.deadline_s)
-        # There is no event when a deploy starts to serve.
+        # A started deploy sends no event.
         await sleep(settings.poll_s)
 
 
 def _is_older_commit(poll: ReadinessPoll, commit: str | None) -> bool:
-    """Whether the failed image is an older one, and the expected commit is still being deployed."""
+    """Whether the failed image is an older image and the expected commit is still being deployed."""
     return commit is not None and poll.commit is not None and not is_same_commit(poll.commit, commit)
 
 
@@ -208,9 +211,9 @@ def _build_timeout_error(poll: ReadinessPoll, commit: str | None, deadline_s: fl
 
 
 SIGN_IN_STATUSES = (401, 403, 407)
-"""A server with this status is up; the first question shows whether the login works."""
+"""A server with this status runs. The first question shows whether the login works."""
 MIN_SUCCESS, MIN_REDIRECT, METHOD_NOT_ALLOWED = 200, 300, 405
-"""An address for POST requests refuses a GET: a server with this status is up."""
+"""A server with this status runs. An address for POST requests refuses a GET."""
 HUB_SILENT = "HUB_SILENT"
 PAGE_SILENT = "PAGE_SILENT"
 
@@ -227,14 +230,14 @@ class ReadinessChecker:
         self._token = hub_token
 
     async def poll_target(self) -> ReadinessPoll:
-        """Return its state now. A Space's state comes from the Hub; any other page serves when it answers."""
+        """Return its state now. A Space's state comes from the Hub. Any other page serves if it responds."""
         poll = await self._poll_hub() if self._target.space is not None else await self._poll_page()
         if poll.commit is None and poll.meaning is Stage.SERVING and self._settings.version_url is not None:
             return ReadinessPoll(poll.stage, await self._fetch_commit(self._settings.version_url), poll.detail)
         return poll
 
     async def open_page(self) -> bool:
-        """Open the page, which wakes a sleeping Space; return whether it answered."""
+        """Open the page, which wakes a sleeping Space; return whether it responded."""
         return (await self._poll_page()).meaning is Stage.SERVING
 
     async def _poll_page(self) -> ReadinessPoll:
@@ -247,7 +250,7 @@ class ReadinessChecker:
         return ReadinessPoll(PAGE_SILENT, detail=f"HTTP {status}")
 
     async def _fetch_commit(self, url: str) -> str | None:
-        """Return the commit that the version endpoint names; ``None`` while it does not answer."""
+        """Return the commit from the version endpoint; ``None`` while the endpoint does not respond."""
         try:
             response = await self._client.get(url)
         except httpx.HTTPError:
@@ -296,7 +299,7 @@ class ReadinessChecker:
 
 
 MAX_VERSION_BYTES: Final = MEGABYTE_BYTES
-"""The limit of a version endpoint's answer."""
+"""Limit of the bytes in a version endpoint's answer."""
 
 
 @asynccontextmanager
@@ -317,7 +320,7 @@ def _open_client(address: str, probe: ProbeSettings) -> GuardedClient:
 
 
 def limit_readiness(probe: ProbeSettings, *, deadline_s: float, poll_s: float) -> ProbeSettings:
-    """Return the settings with other limits of the readiness check."""
+    """Return the settings with other limits for the readiness check."""
     readiness = probe.readiness.model_copy(update={"deadline_s": deadline_s, "poll_s": poll_s})
     return probe.model_copy(update={"readiness": readiness})
 
@@ -329,14 +332,14 @@ async def fetch_head(address: str, probe: ProbeSettings) -> httpx.Response:
 
 
 async def _fetch_head(client: GuardedClient, address: str) -> httpx.Response:
-    """Return the response without its body: a page may have no end."""
+    """Return the response without its body, because a body may have no end."""
     async with client.stream("GET", address) as response:
         return response
 
 
 POLL_INTERVAL_S: Final = 0.5
 FIRST_ANSWER_TIMEOUT_S: Final = 5.0
-"""The wait for an app that has never answered: enough for a short outage, and a wrong address is reported soon."""
+"""The wait for an app that has never answered: enough for a short outage, yet a wrong address is reported soon."""
 
 MIN_SERVER_ERROR: Final = 500
 MIN_CLIENT_ERROR: Final = 400
@@ -350,11 +353,12 @@ async def wait_until_back(
     commit: str | None = None,
     hub_token: str | None = None,
 ) -> None:
-    """Wait until `target` serves again. Raises `NotReady` (or another `ProbeError`) when it does not.
+    """Wait until `target` serves again. Raise `NotReady` (or another `ProbeError`) if it does not.
 
-    ``has_answered``: it has answered in this run and gets `outage_patience_s`; otherwise a few seconds. A Space
-    gets its readiness deadline, because the Hub shows whether it is starting. If the running commit is known, it
-    must be ``commit``: a rollback during a run is another deploy.
+    ``has_answered``: the app has answered in this run and gets `outage_patience_s`; otherwise a few seconds. A
+    Space gets its readiness deadline, because the Hub shows whether it is starting. If the running commit is
+    known,
+    it must be ``commit``: a rollback during a run is another deploy.
     """
     patience_s = (
         settings.outage_patience_s if has_answered else min(FIRST_ANSWER_TIMEOUT_S, settings.outage_patience_s)
@@ -380,12 +384,12 @@ async def _wait_for_page(address: str, settings: ProbeSettings, patience_s: floa
                 return
             if monotonic() - started >= patience_s:
                 raise NotReady(f"{address} did not come back within {patience_s:g} s: {fault}")
-            # There is no event when a restarting app serves again.
+            # A restarted app sends no event.
             await asyncio.sleep(POLL_INTERVAL_S)
 
 
 async def _find_page_fault(client: GuardedClient, address: str, serving_below: int) -> str | None:
-    """Open the page and return what is wrong with it, or ``None``."""
+    """Open the page and return its fault, or ``None``."""
     try:
         status = (await _fetch_head(client, address)).status_code
     except httpx.HTTPError as error:

@@ -1,7 +1,8 @@
-"""Keep to an application's limit of requests: wait as long as it asks for, then ask more slowly.
+"""Respect an application's limit of requests: wait as long as the app asks for, then send more slowly.
 
-A refusal (HTTP 429) is no try of the question and no fault. The pace that an application takes is learned: the
-questions that it took since the last wait, over the time until it takes the next one.
+A refusal (HTTP 429) does not count as a try of the question or as a fault. The pace that an application accepts
+is
+learned: the questions that it accepted since the last wait, over the time until it accepts the next one.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from collections.abc import Callable
 from typing import Final
 
 FIRST_PAUSE_S: Final = 5.0
-"""The wait after a refusal that does not say how long; it doubles while refusals follow each other."""
+"""The wait after a refusal without a time; it doubles while refusals follow each other."""
 MAX_PAUSE_S: Final = 60.0
-"""The longest wait of our own: most limits are per minute. A wait that the application asks for may be longer."""
+"""The longest wait that Lookout chooses: most limits are per minute. The application may ask for a longer wait."""
 MAX_INTERVAL_S: Final = 60.0
-"""The slowest pace that is learned."""
+"""The longest learned interval between two questions."""
 DEFAULT_PATIENCE_S: Final = 3600.0
-"""How long a limit is waited out where nobody says when the run must end."""
+"""How long to wait for a limit to end if the run has no end time."""
 MINUTE_S: Final = 60.0
 
 OnPause = Callable[[float], None]
@@ -27,7 +28,9 @@ OnPause = Callable[[float], None]
 class RequestLimit:
     """The pace of one run's questions. Belongs to one event loop.
 
-    ``ends_at`` is when the run must end, in seconds of the loop's clock: a limit that lasts longer is given up.
+    ``ends_at`` is the time when the run must end, in seconds of the loop's clock. A limit beyond this time opens
+    the
+    circuit.
     """
 
     def __init__(
@@ -48,23 +51,23 @@ class RequestLimit:
         self.waited_s = 0.0
 
     async def wait_for_turn(self, requests: int) -> float:
-        """Wait until a question of so many requests may be asked; return when that is, by the loop's clock."""
-        # A refusal moves the time, and nothing tells when it is there.
+        """Wait until a question of so many requests may be sent; return that time by the loop's clock."""
+        # A refusal moves the time, and no event marks the new time.
         while (now := _now()) < (starts_at := max(self._next_at, self._paused_until)):  # noqa: ASYNC110 - see above
             await asyncio.sleep(starts_at - now)  # until the time of this question
         self._next_at = now + self._interval_s * requests
         return now
 
     def count_answer(self, requests: int, asked_at: float) -> None:
-        """Count a question that was taken."""
+        """Count a question that the application accepted."""
         if self._window_from is None or (self._refusals_in_a_row and asked_at >= self._paused_until):
             self._window_from, self._taken, self._refusals_in_a_row = asked_at, 0, 0
         self._taken += requests
 
     def pause(self, retry_after_s: float | None, asked_at: float) -> bool:
-        """Pause all questions after a refusal; false if the limit lasts longer than the run.
+        """Pause all questions after a refusal; return false if the limit lasts longer than the run.
 
-        Refusals of questions that were under way when a pause began are the same limit.
+        Refusals of questions that were already under way at the start of a pause belong to the same limit.
         """
         now = _now()
         is_new = asked_at >= self._paused_at and now >= self._paused_until
@@ -91,14 +94,14 @@ class RequestLimit:
             self._interval_s = max(self._interval_s, learned_s)
 
     def explain_end(self, retry_after_s: float | None) -> str:
-        """Say why the limit cannot be waited out."""
+        """Return why waiting for the limit to end is not possible."""
         wait = f"Retry-After says {retry_after_s:.0f} s" if retry_after_s is not None else "the wait is unknown"
         return (
             f"the app limits requests (HTTP 429); {wait}, but the run has only {self._ends_at - _now():.0f} s left"
         )
 
     def describe(self) -> str:
-        """Say how the limit was kept to; empty if there was none."""
+        """Describe the waits for the limit; empty without any."""
         if not self.pauses:
             return ""
         pace = f", then asked {MINUTE_S / self._interval_s:.0f} a minute" if self._interval_s else ""

@@ -1,9 +1,10 @@
 """Ask a suite's questions: bounded concurrency, recorded retries, a circuit breaker, and failures as values.
 
-Here an exception becomes a value (`NoAnswer`), as it does only in the graders' panel and the judge. The severest
-questions go first (V8), so that the time to the first alert does not grow with the suite. When the app is down, the
-circuit breaker (V10) stops the run early, with one alert instead of one per case. The result or error of a driver
-becomes the record that the later stages read.
+An exception becomes a value (`NoAnswer`) here, in the graders' panel and in the judge only. The severest
+questions
+go first (V8), so that the time to the first alert does not grow with the suite. If the app is down, the circuit
+breaker (V10) stops the run early, with one alert instead of one per case. The result or error of a driver becomes
+the record that the later stages read.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Question(Record):
 def order_questions(cases: Iterable[GoldCase], *, repeats_severity_3: int = 1) -> Iterator[Question]:
     """Yield every case once, the severest first and otherwise in the given order; then the repeats, in rounds.
 
-    Repeats follow at the end of their severity: a first answer to each case is worth more than a second to one.
+    Repeats follow at the end of their severity: a first answer to each case is worth more than a second answer to
+    one.
     """
     ranked = sorted(cases, key=lambda case: -case.severity)  # the sort is stable
     severe = [case for case in ranked if case.severity is Severity.CRITICAL]
@@ -55,7 +57,7 @@ def select_questions_to_ask(
 class CircuitBreaker:
     """Opens after a number of questions in a row without an answer, and then stays open for the run.
 
-    The reason and the blame are fixed when it opens: questions that are still running do not change them.
+    The reason and the blame are fixed at opening: questions that are still running do not change them.
     """
 
     def __init__(self, failures: int) -> None:
@@ -66,17 +68,17 @@ class CircuitBreaker:
         self._opened_by: tuple[NoAnswer, ...] = ()
 
     def record_answer(self) -> None:
-        """Record an answer: the app is up."""
+        """Record an answer, which proves that the app is up."""
         self._in_a_row.clear()
 
     def record_failure(self, failure: NoAnswer) -> None:
-        """Record a question without an answer after all its tries."""
+        """Record a question that got no answer in all its tries."""
         self._in_a_row.append(failure)
         if len(self._in_a_row) >= self._limit:
             self._open()
 
     def trip(self, failure: NoAnswer) -> None:
-        """Open the circuit: the app was waited for and is not back."""
+        """Open the circuit after the wait for the app has failed."""
         self._in_a_row.append(failure)
         self._open()
 
@@ -90,9 +92,9 @@ class CircuitBreaker:
 
     @property
     def blame(self) -> Blame:
-        """The app is to blame if it was for any of the failures; otherwise the monitor is.
+        """Return the app if it caused any of the failures, otherwise the monitor.
 
-        Raises `ValueError` while the circuit is closed, as `why` does.
+        Raises `ValueError` while the circuit is closed, like `why`.
         """
         return (
             Blame.APP
@@ -102,7 +104,7 @@ class CircuitBreaker:
 
     @property
     def why(self) -> str:
-        """One line: how many questions failed in a row when it opened, and the last failure."""
+        """One line: the number of failures in a row at opening, and the last failure."""
         failures = self._select_failures_that_open()
         summary = f"{len(failures)} questions in a row had no answer, the last:"
         if len(failures) == 1:
@@ -117,7 +119,7 @@ class CircuitBreaker:
 
 @dataclass(frozen=True)
 class QuestionAttempt:
-    """One try of one question: `failed` are the earlier tries, `concurrency` how many questions ran with it."""
+    """One try of one question: `failed` are the earlier tries, `concurrency` the number of concurrent questions."""
 
     run_id: str
     question: Question
@@ -131,7 +133,7 @@ class QuestionAttempt:
         return f"{self.question.case.id}.r{self.question.repeat}.t{len(self.failed)}"
 
     def build_exchange(self, answer: Answer) -> Exchange:
-        """Build the record of a whole answer."""
+        """Build the record of a complete answer."""
         return Exchange(
             run_id=self.run_id,
             case_id=self.question.case.id,
@@ -155,7 +157,7 @@ class QuestionAttempt:
         return Attempt(started_at=self.asked_at, blame=error.blame, reason=error.reason.value, detail=str(error))
 
     def build_no_answer(self, error: ProbeError) -> NoAnswer:
-        """Build the record of a question whose last try failed."""
+        """Build the record of a question after its last failed try."""
         return self._create_no_answer(
             error.reason, error.blame, str(error), partial_text=error.partial_text, evidence=error.evidence
         )
@@ -191,24 +193,24 @@ class QuestionAttempt:
 
 Clock = Callable[[], datetime]
 OnResult = Callable[[GoldCase, ProbeResult], Awaitable[None]]
-"""Handles a final result. Once started it runs to its end, even if the run is cancelled meanwhile."""
+"""Handle a final result. Once started, it runs to its end, even if the run is cancelled meanwhile."""
 JudgeNow = Callable[[GoldCase, Exchange], Awaitable[bool]]
-"""Judges a whole answer while its page is still open; true when it is wrong, so that a screenshot is stored."""
+"""Grade a complete answer while its page is still open; return true if it is wrong, to store a screenshot."""
 Recover = Callable[[], Awaitable[None]]
-"""Waits until the app serves again; raises a `ProbeError` (`NotReady`) when it does not."""
+"""Wait until the app serves again. Raise a `ProbeError` (`NotReady`) if it does not."""
 
 
 async def skip_judging(_case: GoldCase, _exchange: Exchange) -> bool:
-    """Judge nothing now."""
+    """Skip grading for now."""
     return False
 
 
 MAX_OUTAGES = 3
-"""How often one question waits for an app that went away; an app that keeps going away counts as down."""
+"""Limit of waits of one question for an app that went away. After that many, the app counts as down."""
 
 
 class ProbeTally(Record):
-    """The counts of a run's questions. ``circuit_opened`` says why the remaining ones were not asked."""
+    """The counts of a run's questions. ``circuit_opened`` is the reason why the remaining ones were not asked."""
 
     answered: int = 0
     unanswered: int = 0
@@ -216,7 +218,7 @@ class ProbeTally(Record):
 
 
 class JudgingFailed(Exception):
-    """Carries an error of `JudgeNow` past the driver, which would treat it as its own."""
+    """Carries an error of `JudgeNow` past the driver, which would treat it as a driver error."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -238,12 +240,14 @@ async def probe_questions(
 ) -> ProbeTally:
     """Ask in the given order and pass on each result as soon as it is final.
 
-    `concurrency` is how many questions run at once; a `Pace` follows the machine. `recover` is awaited, by one
-    question for all, before an unreachable app is asked again; that does not count as a try. When it fails, the
-    circuit opens. Without it the retry follows after a pause. Memory does not grow with the questions: results are
-    passed on, not stored. An app that limits requests is waited for by ``limit``, by default for an hour; if it
-    limits them for longer, the circuit opens. Errors of `on_result` or `judge_now` end the run, as a driver's
-    `ConfigError` does.
+    `concurrency` is the number of concurrent questions; a `Pace` follows the machine. One question awaits
+    `recover`
+    for all questions before an unreachable app is asked again; this wait does not count as a try. If `recover`
+    fails, the circuit opens. Without `recover` the retry follows after a pause. Memory does not grow with the
+    number of questions: results are passed on, not stored. ``limit`` waits for an app that limits requests, by
+    default for an hour; if the app limits them for longer, the circuit opens. Errors of `on_result` or
+    `judge_now`
+    end the run, like a driver's `ConfigError`.
     """
     runner = Runner(
         driver=driver,
@@ -290,7 +294,7 @@ class Runner:
         )
 
     async def _run_worker(self, remaining: Iterator[Question], pace: Pace) -> None:
-        """Ask questions until none is left. Acquire the turn before the question, so the severest goes first."""
+        """Ask until no question is left. Acquire the turn before the question, so that the severest goes first."""
         while True:
             async with pace:
                 question = next(remaining, None)
@@ -346,11 +350,11 @@ class Runner:
                 return exchange
 
     def _is_outage(self, error: ProbeError) -> bool:
-        """Whether the app was down. If it can be waited for, this does not count as a try of the question."""
+        """Whether the app was down. If the run can wait for the app, the question's try does not count."""
         return self.recover is not None and error.reason is NoAnswerReason.UNREACHABLE
 
     async def _wait_for_recovery(self) -> bool:
-        """Wait for the app, one question for all; false when it is not back in time."""
+        """Wait for the app, one question for all; return false if it is not back in time."""
         async with self._recovering:
             if self._breaker.is_open or self.recover is None:
                 return False
@@ -382,7 +386,7 @@ class Runner:
 
 
 def apply_capture_policies(settings: ProbeSettings, severity: Severity, *, wrong: bool) -> EvidenceFilter:
-    """Return which evidence of a whole answer the settings store."""
+    """Return which evidence of a complete answer the settings store."""
 
     def should_store(policy: CapturePolicy) -> bool:
         match policy:
@@ -399,7 +403,7 @@ def apply_capture_policies(settings: ProbeSettings, severity: Severity, *, wrong
 
 
 async def _run_workers(workers: list[asyncio.Task[None]]) -> None:
-    """Wait for all workers; when one fails or the run is cancelled, cancel the others."""
+    """Wait for all workers. If one fails or the run is cancelled, cancel the others."""
     try:
         await asyncio.gather(*workers)
     finally:
@@ -409,7 +413,7 @@ async def _run_workers(workers: list[asyncio.Task[None]]) -> None:
 
 
 async def _finish_despite_cancellation(work: Awaitable[None]) -> None:
-    """Finish storing a result even when the run is being cancelled."""
+    """Finish storing a result even if the run is being cancelled."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)

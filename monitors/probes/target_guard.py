@@ -1,4 +1,4 @@
-"""Build the guard that says which addresses a target may lead to."""
+"""Build the guard that decides which addresses a target may reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the answer as the app sent it (V3): which response carries it, and where in it the text is."""
+"""Read the answer as the app sent it (V3): find the response with the answer, and the text in it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class WireRule(Record):
 def read_payload(
     rule: WireRule, url: str, body: str, headers: Mapping[str, str] = NO_HEADERS
 ) -> WirePayload | None:
-    """Read the answer from a body: JSON, JSON lines or an event stream. ``None`` when the paths match nothing."""
+    """Read the answer from a body: JSON, JSON lines or an event stream. ``None`` if the paths match nothing."""
     if not rule.text:
         return WirePayload(url=url, text=body, build=read_build_info((), headers))
     return read_reply(rule, url, parse_documents(body), headers)

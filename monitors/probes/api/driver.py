@@ -1,7 +1,6 @@
-"""Asks a chat API over HTTP (V4): JSON in, JSON or an event stream out. No browser, and no page to photograph.
+"""Ask a chat API over HTTP (V4): JSON in, JSON or an event stream out. No browser and no screenshots.
 
-Server-sent events are read line by line. Each conversation has its own HTTP client while it lasts, without the
-cookies of other conversations.
+Server-sent events are read line by line. Each conversation borrows one HTTP client and starts without cookies.
 """
 
 from __future__ import annotations
@@ -42,15 +41,15 @@ from monitors.request_headers import RequestHeaders
 from monitors.retry import parse_retry_after_s
 
 LINE_END = re.compile(r"\r\n|\n|\r(?!$)")
-"""Line ends by the standard; a carriage return at the end of a piece may be the first half of CR LF."""
+"""Line ends of the standard. A carriage return at the end of a chunk may be the first half of CR LF."""
 
 
 MAX_LINE_CHARACTERS = 20_000_000
-"""The limit of one line; the longest reports are about a hundredth of it."""
+"""Limit of the characters in one line. The longest reports are about a hundredth of it."""
 
 
 class Event(Record):
-    """One server-sent event. Without a name it is a ``message``."""
+    """One server-sent event. An event without a name is a ``message``."""
 
     name: str = "message"
     data: str
@@ -77,7 +76,7 @@ async def split_lines(pieces: AsyncIterator[str], max_characters: int = MAX_LINE
 
 
 async def parse_events(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
-    """Yield events as they arrive. An event that is cut off by the end of the stream is dropped (standard)."""
+    """Yield events as they arrive. Drop an event that the end of the stream cut off, as the standard demands."""
     name, data = "", list[str]()
     async for line in lines:
         field, _, value = line.partition(":")
@@ -93,25 +92,26 @@ async def parse_events(lines: AsyncIterator[str]) -> AsyncGenerator[Event]:
 
 
 MAX_ANSWER_BYTES = 20 * MEGABYTE_BYTES
-"""The limit of one response, streams included; the longest reports are about a hundredth of it."""
+"""Limit of the bytes in one response, streams included. The longest reports are about a hundredth of it."""
 
 
 class Clients:
     """Lend HTTP clients and reuse them with their connections.
 
-    One shared client scans all its connections at every request: at 32 conversations at once that took a third of
-    the time. ``headers`` carry what authenticates, and go to the host of ``address`` alone. ``guard`` watches where
-    requests lead.
+    One shared client scans all its connections at every request: with 32 concurrent conversations this scan took
+    a
+    third of the time. ``headers`` authenticate and are sent only to the host of ``address``. ``guard`` checks the
+    address of each request.
     """
 
     def __init__(self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard) -> None:
         self._settings, self._headers, self._address, self._guard = settings, headers, address, guard
-        self._trust = httpx.create_ssl_context()  # takes 0.1 s, so it is done once
+        self._trust = httpx.create_ssl_context()  # takes 0.1 s, so done only once
         self._idle: list[GuardedClient] = []
 
     @asynccontextmanager
     async def lend(self) -> AsyncGenerator[GuardedClient]:
-        """Yield a client without cookies for one conversation. A client on which something failed is not reused."""
+        """Yield a client without cookies for one conversation. Discard a client after an error."""
         client = self._idle.pop() if self._idle else self._create_client()
         try:
             yield client
@@ -150,7 +150,7 @@ Message = dict[str, str]
 
 
 class ApiReply:
-    """An answer while it arrives."""
+    """An answer that is still arriving."""
 
     def __init__(self) -> None:
         self.started = monotonic()
@@ -179,7 +179,7 @@ class ApiReply:
 class ApiDriver:
     """A `ChatDriver` for a JSON API, streaming or not (by the content type). An async context manager.
 
-    `headers` carry what authenticates; they appear in no record and no error.
+    `headers` authenticate. They appear in no record and no error.
     """
 
     def __init__(self, address: str, settings: ProbeSettings, *, headers: RequestHeaders) -> None:
@@ -188,7 +188,7 @@ class ApiDriver:
         self._headers = headers
         self._clients = Clients(settings, headers, self._url, build_address_guard(address, settings))
         self._end_seen = False
-        """Whether a stream ended with the configured end mark; only then a missing mark means a cut-off answer."""
+        """Whether a stream ended with the configured end mark. Only then a missing mark means a cut-off answer."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -199,8 +199,8 @@ class ApiDriver:
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
-        """See `ChatDriver.ask`. Earlier turns and their answers go along as ``{history}``."""
-        del name  # there is no evidence to name
+        """See `ChatDriver.ask`. Earlier turns and their answers are sent as ``{history}``."""
+        del name  # no evidence, so no name for it
         conversation = create_conversation_id()
         history: list[Message] = []
         reply = ApiReply()
@@ -290,14 +290,14 @@ async def translate_http_errors(reply: ApiReply, settings: ProbeSettings) -> Asy
 
 
 def check_path(response: httpx.Response) -> None:
-    """Raise `NoSuchPath` when the server answers but does not take questions at this path."""
+    """Raise `NoSuchPath` if the server responds but accepts no questions at this path."""
     status = response.status_code
     if status in PATH_ERRORS:
         raise NoSuchPath(f"HTTP {status} at {replace_surrogates(response.url.path)}: {PATH_ERRORS[status]}")
 
 
 def check_status(response: httpx.Response, headers: RequestHeaders) -> None:
-    """Raise the error for an HTTP status. A refused token is an error of the monitor's configuration."""
+    """Raise the error for an HTTP status. A rejected token is an error in the monitor's configuration."""
     status = response.status_code
     if status in REFUSED_STATUSES:
         raise AccessDenied(f"the API answered {headers.explain_refusal(status)}")
@@ -312,7 +312,7 @@ def check_status(response: httpx.Response, headers: RequestHeaders) -> None:
 
 
 def fill_template(template: Any, turn: str, history: list[Message], conversation: str) -> Any:
-    """Return the request with the turn filled in. Works on parsed JSON: no question can change the structure."""
+    """Fill the turn into the request. Parsed JSON is filled in, so a question cannot change its structure."""
     match template:
         case "{history}":
             return list(history)
@@ -353,7 +353,7 @@ def raise_if_api_error(api: ApiSettings, document: Any, partial: str) -> None:
 
 
 def build_wire_rule(api: ApiSettings) -> WireRule:
-    """Build the rule that says where the answer and its details are in the response."""
+    """Build the rule that locates the answer and its details in the response."""
     return WireRule(
         url=".",
         text=api.text,
@@ -365,13 +365,13 @@ def build_wire_rule(api: ApiSettings) -> WireRule:
 
 
 def extract_text(api: ApiSettings, documents: list[Any]) -> str:
-    """Return the answer's text from all documents together."""
+    """Return the answer's text, joined from all documents."""
     payload = read_documents(build_wire_rule(api), "", documents)
     return "" if payload is None else payload.text
 
 
 def check_has_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
-    """Return the reply if it has a text. Raises `PageNotUnderstood`: the configured path to the text is wrong.
+    """Return the reply if it has a text. Raise `PageNotUnderstood` if the configured path to the text is wrong.
 
     The last event of a stream rarely has the text, so the error shows the event with the longest text.
     """
@@ -384,7 +384,7 @@ def check_has_text(reply: ApiReply, api: ApiSettings) -> ApiReply:
 
 
 def measure_longest_text(document: Any) -> int:
-    """Return the length of the longest text in a document, which is most likely the answer."""
+    """Return the length of the longest text in a document. The longest text is most likely the answer."""
     match document:
         case str():
             return len(document)
@@ -397,7 +397,7 @@ def measure_longest_text(document: Any) -> int:
 
 
 def build_answer(url: str, api: ApiSettings, reply: ApiReply, earlier: tuple[str, ...]) -> Answer:
-    """Build the answer. Its visible text is the text as sent, because nothing renders it."""
+    """Build the answer. Its visible text equals the text as sent, because an API renders nothing."""
     reply_payload = read_reply(build_wire_rule(api), url, reply.documents, reply.headers) or WirePayload(
         url=url, text=reply.text
     )

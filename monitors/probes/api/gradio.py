@@ -1,4 +1,4 @@
-"""Asks a Gradio app by its own HTTP API (V4): 20 to 45 ms a question, where its page costs a second of CPU."""
+"""Ask a Gradio app through its own HTTP API (V4): 20 to 45 ms a question; its page needs a second of CPU."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class GradioDriver:
         self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
         """See `ChatDriver.ask`."""
-        del name  # there is no evidence to name
+        del name  # no evidence, so no name for it
         session = create_conversation_id()
         async with self._clients.lend() as client:
             replies = [await self._ask_turn(client, turn, session) for turn in turns]
@@ -90,7 +90,7 @@ class GradioDriver:
         raise AnswerIncomplete("the stream ended before the answer was complete", partial_text=reply.text)
 
     def _apply_event(self, event: Event, reply: ApiReply) -> bool:
-        """Apply one event to the reply. Returns whether the answer is whole."""
+        """Apply one event to the reply. Return whether the answer is complete."""
         text = self._headers.hide_secrets(event.data)
         match event.name:
             case "generating" | "complete":
@@ -109,7 +109,7 @@ class GradioDriver:
 
 
 def extract_message_text(data: Any) -> str:
-    """Return the text that a chat function returned: a string, or messages without the steps before them."""
+    """Return the text that a chat function returned: a string, or messages without the preceding steps."""
     outputs = cast("list[Any]", data) if isinstance(data, list) else [data]
     first = outputs[0] if outputs else ""
     messages = cast("list[Any]", first) if isinstance(first, list) else [first]

@@ -1,4 +1,4 @@
-"""Find a Chromium, start it with few features, and restart it when it dies."""
+"""Find a Chromium, start it with few features, and restart it after a crash."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ log = logging.getLogger(__name__)
 _NO_SANDBOX = re.compile(
     "No usable sandbox|without --no-sandbox is not supported|SUID sandbox helper|Failed to move to new namespace"
 )
-"""Chromium's errors when the system allows no sandbox. After other errors it never starts without one."""
+"""Chromium's errors if the system allows no sandbox. After any other error Chromium is not started without one.
+"""
 
 MARK = "--lookout-browser="
 """A flag that Chromium does not know: it identifies the processes of one browser."""
@@ -61,10 +62,10 @@ SYSTEM_NAMES = (
 )
 LEAN_FLAGS = ("--disable-gpu", "--disable-remote-fonts")
 CLOSED_PROXY = "socks5://127.0.0.1:9"
-"""Proxy of contexts that have none of their own: nothing listens on the discard port."""
+"""Proxy of contexts without a proxy. Nothing listens on the discard port."""
 SAFE_FLAGS = (
     f"--proxy-server={CLOSED_PROXY}",
-    "--proxy-bypass-list=<-loopback>",  # this machine, too, is reached only through the proxy
+    "--proxy-bypass-list=<-loopback>",  # connections to this machine also use the proxy
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # only the proxy resolves names
     "--disable-quic",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
@@ -87,13 +88,13 @@ HINT_OTHER_BROWSER = (
 
 
 def find_system_chromium(search_path: str | None = None) -> str | None:
-    """Return a Chromium from `search_path` (``None``: the process's PATH), the leanest first."""
+    """Return a Chromium from `search_path` (``None``: the process's PATH), the smallest first."""
     paths = (shutil.which(name, path=search_path) for name in SYSTEM_NAMES)
     return next((path for path in paths if path is not None), None)
 
 
 class FoundBrowser(Record):
-    """The browser that a run would use, and where it comes from."""
+    """The browser that a run would use, and its origin."""
 
     executable: str
     source: str
@@ -139,7 +140,7 @@ def check_browser_path(browser_path: str) -> str:
 
 
 async def run_within_deadline(deadline_s: float, work: Awaitable[Value], doing: str) -> Value:
-    """Return `work`'s value. Raises `BrowserLost` at the deadline, because a crashed page never answers."""
+    """Return `work`'s value. Raise `BrowserLost` at the deadline, because a crashed page never answers."""
     try:
         async with asyncio.timeout(deadline_s):
             return await work
@@ -148,7 +149,7 @@ async def run_within_deadline(deadline_s: float, work: Awaitable[Value], doing: 
 
 
 class Chromium:
-    """One browser process, started at the first use and restarted when it died. Belongs to one event loop."""
+    """One browser process, started at first use and restarted after a crash. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -161,10 +162,11 @@ class Chromium:
         run_folder: Path | None = None,
         limits: Limits | None = None,
     ) -> None:
-        """``window``: show a window to a person, which a headless shell cannot.
+        """``window``: show a visible window; a headless shell cannot.
 
-        Temporary files are in a folder in ``run_folder`` and are removed with the browser. ``limits`` are what its
-        processes may use.
+        Temporary files are in a folder in ``run_folder`` and are removed with the browser. ``limits`` apply to
+        its
+        processes.
         """
         self._run_folder = run_folder
         self._limits = limits or Limits()
@@ -201,32 +203,33 @@ class Chromium:
 
     @property
     def version(self) -> str | None:
-        """The version of the running browser; ``None`` when none runs."""
+        """The version of the running browser; ``None`` if no browser is running."""
         return self._browser.version if self._browser is not None else None
 
     @property
     def ended_because(self) -> str:
-        """Why a process of the browser was ended last for exceeding its limits; empty if none was."""
+        """Why a process of the browser was last ended for exceeding its limits; empty if none was ended."""
         return self._watch.ended if self._watch is not None else ""
 
     async def _start_with_retries(self) -> Browser:
-        """Start the browser, with a few tries: it may be killed while it starts."""
+        """Start the browser with a few retries, because it may be killed while it starts."""
         for tries_left in reversed(range(MAX_STARTS)):
             try:
                 return await self._launch()
             except BrowserMissing:
                 raise
             except BrowserLost:
-                await self.close()  # the driver may be what is broken
+                await self.close()  # the driver itself may be broken
                 if not tries_left:
                     raise
         raise AssertionError("internal error: the last attempt must return or raise")
 
     def retire(self, browser: Browser) -> None:
-        """Open no more pages in `browser`, which hangs: the next page gets a new browser.
+        """Open no more pages in the hanging `browser`; the next page gets a new browser.
 
-        Its open pages may finish; it is closed after the last of them (`tidy`). A browser whose helper process
-        was killed seems alive but never opens a page again.
+        Its open pages may finish; `tidy` closes the browser after the last of them. A browser with a killed
+        helper
+        process appears to run but never opens a page again.
         """
         if browser is self._browser:
             self._browser = None
@@ -278,7 +281,7 @@ class Chromium:
         raise BrowserMissing(BROWSER_MISSING)
 
     async def _start_driver(self, starting: asyncio.Future[Playwright]) -> Playwright:
-        """Start the driver. If cancelled, end the driver once it runs: before, there is no handle to it."""
+        """Start the driver. If cancelled, wait until the driver runs and end it: earlier it has no handle."""
         try:
             return await run_within_deadline(LAUNCH_DEADLINE_S, asyncio.shield(starting), "starting the driver")
         except BaseException:  # also on cancellation
@@ -286,7 +289,7 @@ class Chromium:
             raise
 
     async def _launch_at(self, playwright: Playwright, path: str | None) -> Browser:
-        """Start with a sandbox, or without one and with a warning if the system does not allow it."""
+        """Start with a sandbox. If the system does not allow one, log a warning and start without it."""
         from playwright.async_api import Error  # already imported
 
         if not self.unsandboxed:
@@ -317,7 +320,7 @@ def _warn_once(text: str) -> None:
 
 
 def build_context_options(proxy: GuardedProxy, *, service_workers: bool = False) -> ContextOptions:
-    """Build a context's options, so that it connects only through ``proxy`` and stores no downloads.
+    """Build the options of a context that connects only through ``proxy`` and stores no downloads.
 
     ``service_workers``: the page may register service workers.
     """
@@ -333,8 +336,8 @@ async def _stop_driver(starting: asyncio.Future[Playwright]) -> None:
 
 
 async def close_within_deadline(closing: Awaitable[object], deadline_s: float) -> bool:
-    """Wait for a close; return whether it finished in time. Errors are ignored: the answer is already read."""
-    from playwright.async_api import Error  # already imported: there was something to close
+    """Wait for a close; return whether it finished in time. Ignore errors: the answer is already read."""
+    from playwright.async_api import Error  # already imported: something was started
 
     try:
         async with asyncio.timeout(deadline_s):

@@ -1,8 +1,8 @@
 """One conversation on one page: send a turn, wait for its answer.
 
-The page's own controls, the network and the text decide together when an answer is whole (V5). The watch runs
-inside the page, as one promise that resolves when the page looks done. The page does not know whether a request is
-still open, so that is checked here. A cut-off answer is an error, never a wrong answer.
+The page's controls, the network and the text decide together whether an answer is complete (V5). The watch runs
+inside the page, as one promise that resolves when the page looks done. The page cannot see whether a request is
+still open, so this module checks the requests. A cut-off answer is an error, never a wrong answer.
 """
 
 from __future__ import annotations
@@ -38,23 +38,26 @@ if TYPE_CHECKING:
     Way = Callable[[ElementHandle], Awaitable[bool]]
 
 
-# Once a control of the page says that the answer is done, wait only for the last words to be rendered.
+# Once a control of the page shows that the answer is done, wait only until the last words are rendered.
 FIRM_QUIET_S = 0.15
-# Once the last response has ended, wait this long for what it brought to be rendered.
+# Once the last response has ended, wait this long until its data is rendered.
 ENDED_QUIET_S = 0.3
-# If the page does nothing for this long after Enter, press its button.
+# If the page does not react to Enter within this time, press its button.
 UNSENT_S = 1.5
-# If a page has emptied its box and shows nothing for this long, the question may be lost: its socket was not open.
+# If a page has emptied its box and shows nothing for this long, the question may be lost because the socket was
+# not
+# open.
 LOST_S = 4.0
-# The patience for an answer that may continue is this many times longer: an answer that stops in mid-sentence, or
-# that the page types letter by letter long after the network delivered it. Such typing sometimes stalls.
+# The wait for an answer that may continue is this many times longer. Such an answer stops in mid-sentence, or the
+# page types it letter by letter long after the network delivered it. The typing sometimes stalls.
 SLOW_QUIET_FACTOR = 4
 TYPED_S = 0.6
 _SENTENCE_END = re.compile(r"[^\w\s,–—-]$")
 MIN_WAIT_S = 0.05
-# A request that is still open after this many times the patience is not the answer's: some apps never close one.
+# A request that is still open after this many times the patience does not carry the answer: some apps never close
+# one.
 OPEN_PATIENCE_FACTOR = 2
-# In-page timers are late when the cores are busy; only a page that hangs exceeds its deadline by this much.
+# In-page timers are late on busy cores. Only a page that hangs exceeds its deadline by this much.
 HANG_SLACK_S = 10.0
 _WALL = re.compile(r"quota|(log|sign) ?in|unauthori[sz]ed|out of credits", re.IGNORECASE)
 
@@ -73,8 +76,10 @@ def build_watch_limits(
 ) -> WatchLimits:
     """Build the limits of the in-page watch. ``patience``: the factor of the patience that counts as an end.
 
-    ``unsent_s``: report a question that is still in its box after this time, ``lost_s``: one that is nowhere; 0:
-    never. ``quiet_s`` overrides the setting. ``settle_s`` is how long to watch at least.
+    ``unsent_s``: report a question that is still in its box after this time. ``lost_s``: report a question that
+    is
+    neither in the box nor on the page. 0: never report. ``quiet_s`` overrides the setting. ``settle_s`` is the
+    minimal duration of the watch.
     """
     patience_ms = settings.patience_s * 1000
     quiet_ms = patience * patience_ms if patience else (quiet_s or settings.quiet_s) * 1000
@@ -91,7 +96,7 @@ def build_watch_limits(
 
 
 async def watch_once(frame: Frame, settings: ProbeSettings, limits: WatchLimits) -> WatchResult:
-    """Run the in-page watch once. Raises `Navigated` when the page was left meanwhile."""
+    """Run the in-page watch once. Raise `Navigated` if the page was left during the watch."""
     deadline_s = settings.answer_deadline_s + HANG_SLACK_S
     reading = await call_in_page(frame, "settled", limits.model_dump(), deadline_s=deadline_s)
     if reading is None:
@@ -102,16 +107,16 @@ async def watch_once(frame: Frame, settings: ProbeSettings, limits: WatchLimits)
 async def wait_for_whole_answer(
     frame: Frame, traffic: Traffic, settings: ProbeSettings, first: WatchResult
 ) -> WatchResult:
-    """Continue to watch after `first` until the answer is whole.
+    """Continue to watch after `first` until the answer is complete.
 
     Raises `AnswerIncomplete`, `AnswerTimeout`, `AppErrorShown`, `AccessDenied` (a quota or login wall), or
-    `PageNotUnderstood` when there is new text on the page that cannot be identified as the answer.
+    `PageNotUnderstood` if new text on the page cannot be identified as the answer.
     """
     reading = first
     is_rechecked = False
     while True:
         raise_unless_answer(reading, settings)
-        if traffic.cut and not is_rechecked:  # the page may have looked done before it noticed the broken stream
+        if traffic.cut and not is_rechecked:  # the page may have looked done before it detected the broken stream
             is_rechecked = True
             await call_in_page(frame, "broke", True)
             reading = await watch_once(frame, settings, build_watch_limits(settings))
@@ -127,10 +132,11 @@ async def wait_for_whole_answer(
 async def _compute_next_watch_limits(
     frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings
 ) -> WatchLimits | None:
-    """Return the limits for the next watch; ``None`` when the answer is whole.
+    """Return the limits for the next watch; ``None`` if the answer is complete.
 
-    A control that ended is not an end while a response that began after the question is open, unless a profile
-    knows it. Nor is one that ended at the first words while a channel or polls may bring more.
+    A control's end does not count while a response that began after the question is open, unless a profile
+    defines
+    the control. Nor does it count at the first words while a channel or polls may bring more.
     """
     slow_s = SLOW_QUIET_FACTOR * settings.quiet_s
     if reading.calm_ms >= OPEN_PATIENCE_FACTOR * settings.patience_s * 1000:
@@ -144,7 +150,7 @@ async def _compute_next_watch_limits(
         case Stillness.UNKNOWN if reading.firm and not reading.live:
             return None
         case Stillness.ENDED if traffic.polled and reading.calm_ms < slow_s * 1000:
-            return build_watch_limits(settings, quiet_s=slow_s)  # a page that lacks CPU time renders late
+            return build_watch_limits(settings, quiet_s=slow_s)  # a page without enough CPU time renders late
         case Stillness.ENDED:
             return None
         case stillness:
@@ -154,10 +160,10 @@ async def _compute_next_watch_limits(
 async def _wait_with_patience(
     frame: Frame, reading: WatchResult, traffic: Traffic, settings: ProbeSettings, stillness: Stillness
 ) -> WatchLimits | None:
-    """Wait for what may bring more, and return the limits for the next watch; ``None`` when the patience is over.
+    """Wait for more data, and return the limits for the next watch; ``None`` if the patience is over.
 
-    The patience counts once where nothing shows that the application works on this answer, and else twice: while a
-    response is open, or while addresses are polled that were not before the question.
+    The patience counts once if nothing shows that the application works on this answer. It counts twice while a
+    response is open, or while addresses are polled that were not polled before the question.
     """
     is_over = reading.calm_ms >= settings.patience_s * 1000
     is_held = traffic.is_answering or not reading.firm
@@ -172,7 +178,7 @@ async def _wait_with_patience(
         case Stillness.RESTING:
             if is_over and traffic.was_polled(await call_in_page(frame, "polledBefore")):
                 return None
-            # The page is still: until the limit only a request that ends can change that.
+            # The page is still: until the limit only the end of a request can change this.
             await asyncio.sleep(max(MIN_WAIT_S, min(await traffic.rest_left_s(len(reading.text)), left_s)))
             return build_watch_limits(settings, settle_s=ENDED_QUIET_S)
         case Stillness.UNKNOWN | Stillness.ENDED:
@@ -191,7 +197,7 @@ def _compute_time_left_s(reading: WatchResult, settings: ProbeSettings, factor: 
 
 
 async def _wait_for_change(traffic: Traffic, timeout_s: float) -> bool:
-    """Wait until a request ends; return whether one did within the timeout."""
+    """Wait until a request ends; return whether a request ended within the timeout."""
     try:
         async with asyncio.timeout(timeout_s):
             await traffic.changed.wait()
@@ -201,7 +207,7 @@ async def _wait_for_change(traffic: Traffic, timeout_s: float) -> bool:
 
 
 def raise_unless_answer(reading: WatchResult, settings: ProbeSettings) -> None:
-    """Raise the error for every end of the watch except a whole answer."""
+    """Raise the error for every end of the watch except a complete answer."""
     match reading.state:
         case WatchState.FINISHED if reading.text:
             return
@@ -221,7 +227,7 @@ def raise_unless_answer(reading: WatchResult, settings: ProbeSettings) -> None:
 
 
 def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> AnswerIncomplete:
-    """Build the error for an answer that was, or may have been, still incomplete at the deadline."""
+    """Build the error for an answer that was, or may have been, incomplete at the deadline."""
     busy_note = "; the page still looks busy" if reading.busy else ""
     return AnswerIncomplete(
         f"the answer did not end within {settings.answer_deadline_s:g} s{busy_note}", partial_text=reading.text
@@ -229,7 +235,7 @@ def build_incomplete_error(reading: WatchResult, settings: ProbeSettings) -> Ans
 
 
 def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> ProbeError:
-    """Build the error for an empty reading. If there is new text on the page, the monitor did not understand it."""
+    """Build the error for an empty reading. If the page shows new text, the monitor did not understand the page."""
     if reading.unread and reading.state is not WatchState.BROKEN:
         return PageNotUnderstood(f"Lookout found no answer on the page; new text: {reading.unread[:200]!r}")
     match reading.state:
@@ -246,14 +252,14 @@ def _build_no_answer_error(reading: WatchResult, settings: ProbeSettings) -> Pro
 
 
 ACTION_MS = 10_000
-# A page that leaves the question in its box for this long, whatever is pressed, was not understood.
+# A page that keeps the question in its box for this long, after Enter and the button, was not understood.
 UNRESPONSIVE_S = 10.0
-# A page with a socket gets its first question after rendering nothing for the first time span. A page that always
-# renders gets it after the second.
+# A page with a socket gets its first question after it has rendered nothing for the first time span. A page that
+# always renders gets its first question after the second.
 GREETING_QUIET_S, MAX_GREETING_S = 0.5, 3.0
-# The same for the first pages of a run, while the page's greetings are unknown.
+# The same for the first pages of a run, while the page's greetings are not known yet.
 UNKNOWN_GREETING_QUIET_S, MAX_UNKNOWN_GREETING_S = 2.0, 8.0
-# The browser's error for an element that was rendered again, and how often in a row a page may do that to its box.
+# The browser's error for an element that was rendered again, and how often in a row a page may rerender its box.
 REDRAWN_MARK = "not attached to the DOM"
 MAX_REDRAWS = 6
 
@@ -261,7 +267,7 @@ MAX_REDRAWS = 6
 class PageConversation:
     """One conversation with a chat. Belongs to its page.
 
-    Created before the page is loaded, because a socket that opens then may carry the answer later.
+    Create it before the page is loaded: a socket that opens during loading may carry the answer later.
     """
 
     def __init__(
@@ -283,7 +289,7 @@ class PageConversation:
 
     async def ask(self, turn: str) -> WatchResult:
         """Type one turn, send it and return the whole answer. Raises a `ProbeError`."""
-        from playwright.async_api import Error  # already imported: there is a page
+        from playwright.async_api import Error  # already imported: a page is open
 
         try:
             reading = await self._ask_turn(turn)
@@ -334,7 +340,7 @@ class PageConversation:
         return await wait_for_whole_answer(self.chat.frame, self._traffic, self._settings, again)
 
     async def _was_greeted(self, earlier: list[Any]) -> bool:
-        """Whether a greeting came after the question. The page then excludes it from the answer."""
+        """Whether a greeting came after the question. The page then excludes the greeting from the answer."""
         if self.chat.selectors.answer is not None:
             return False
         greeting_lines = await self._greetings.read_silent_page(
@@ -349,13 +355,13 @@ class PageConversation:
         return named or reading.echoed or reading.pushed or await self._traffic.carried_answer(len(reading.text))
 
     def behaves_like_chat(self, reading: WatchResult) -> bool:
-        """Whether the page accepted the question as a chat does: it repeats it, or its box is empty again."""
+        """Whether the page accepted the question like a chat: it repeats the question, or its box is empty."""
         return reading.echoed or not reading.held
 
     def raise_if_no_chat(self, reading: WatchResult) -> None:
-        """Raise `CaptureUnsure` if the box may not be a chat's but that of a tool that takes any text.
+        """Raise `CaptureUnsure` if the box may belong to another tool that takes any text, not to a chat.
 
-        A box that is configured, or that asks for a message or a question, is trusted.
+        A configured box, or one that asks for a message or a question, is trusted.
         """
         boxes = self.chat.boxes
         if self.behaves_like_chat(reading) or boxes.pinned or boxes.asks or self.chat.selectors.answer is not None:
@@ -374,7 +380,7 @@ class PageConversation:
         await call_in_page(self.chat.frame, "greeted", quiet_s * 1000, max_s * 1000)
 
     async def _send_and_watch(self, turn: str, earlier: list[Any]) -> WatchResult:
-        from playwright.async_api import Error  # already imported: there is a page
+        from playwright.async_api import Error  # already imported: a page is open
 
         started = monotonic()
         try:
@@ -410,7 +416,7 @@ class PageConversation:
         )
 
     async def _wait_for_answer_page(self, frame: Frame) -> None:
-        from playwright.async_api import TimeoutError as Late  # already imported: there is a page
+        from playwright.async_api import TimeoutError as Late  # already imported: a page is open
 
         deadline_s = self._settings.answer_deadline_s
         try:
@@ -422,7 +428,7 @@ class PageConversation:
             raise AppErrorShown(f"the page with the answer came with HTTP {status}")
 
     async def _find_box(self) -> ElementHandle:
-        """Return the current message box: pages replace theirs."""
+        """Return the current message box: pages replace their boxes."""
         pins = {"message_box": self.chat.selectors.message_box, "send": self.chat.selectors.send}
         deadline_s = self._settings.page_deadline_s
         min_score = min(TRUSTED_SCORE, self.chat.boxes.score)
@@ -431,14 +437,14 @@ class PageConversation:
         )
         box = await find_element(self.chat.frame, "() => __lookout.box")
         if box is None:
-            await self._visit.raise_if_led_away(self.chat.frame)  # a page that left has no box either
+            await self._visit.raise_if_led_away(self.chat.frame)  # a page that navigated away has no box either
             raise PageNotUnderstood("the message box is gone")
         self._visit.raise_if_away(self.chat.frame)
         return box
 
     async def _type(self, turn: str) -> None:
-        """Type the turn, and again if the page replaces its box meanwhile and loses the text."""
-        from playwright.async_api import Error  # already imported: there is a page
+        """Type the turn. Type it again if the page replaces its box meanwhile and loses the text."""
+        from playwright.async_api import Error  # already imported: a page is open
 
         for tries_left in reversed(range(MAX_REDRAWS)):
             self._box_now = await self._find_box()
@@ -452,14 +458,14 @@ class PageConversation:
                     return
 
     async def _fill(self, box: ElementHandle, turn: str) -> None:
-        """Type into the box, and once more if a dialog opened at the first key and took the text."""
+        """Type into the box. Type once more if a dialog opened at the first key and took the text."""
         await clear_way(self.chat.frame)
         await box.fill(turn, timeout=ACTION_MS)
         if await clear_way(self.chat.frame):
             await box.fill(turn, timeout=ACTION_MS)
 
     async def _send(self, turn: str) -> WatchResult:
-        """Send with Enter or the button, the likelier first, and with the other when the page does not react."""
+        """Send with Enter or the button, the likelier first. Try the other if the page does not react."""
         ways = [self._press_enter, self._click_send]
         by_button = self.chat.selectors.send is not None or (
             not self.chat.profile.presses_enter and self.chat.boxes.send is not None
@@ -491,8 +497,8 @@ class PageConversation:
         return await watch_once(self.chat.frame, self._settings, build_watch_limits(self._settings))
 
     async def _try_sending(self, way: Way, turn: str) -> WatchResult | None:
-        """Send in one way and return the reading; ``None`` when this way is not possible."""
-        from playwright.async_api import Error  # already imported: there is a page
+        """Send in one way and return the reading; ``None`` if this way is not possible."""
+        from playwright.async_api import Error  # already imported: a page is open
 
         try:
             was_sent = await way(self._box_now)
@@ -507,7 +513,7 @@ class PageConversation:
         return await watch_once(self.chat.frame, self._settings, limits)
 
     async def _send_lost_question(self, way: Way, turn: str) -> WatchResult:
-        """Send a question once more if no request or frame held it.
+        """Send a question once more if no request or frame contained it.
 
         Raises `PageNotUnderstood` if it is lost again.
         """
@@ -536,8 +542,8 @@ class PageConversation:
         return True
 
     async def _click_send(self, box: ElementHandle) -> bool:
-        """Click the send control; return whether there was one to click."""
-        from playwright.async_api import Error  # already imported: there is a page
+        """Click the send control; return whether a control was found and clicked."""
+        from playwright.async_api import Error  # already imported: a page is open
 
         button = await find_element(
             self.chat.frame, f"() => __lookout.sendNow({json.dumps(self.chat.selectors.send)})"
@@ -545,7 +551,7 @@ class PageConversation:
         if button is None:
             raise_if_pinned("send", self._settings.selectors)
             return False
-        if await button.is_disabled():  # it waits for keys, not for a value
+        if await button.is_disabled():  # the control waits for keys, not for a value
             await box.press("End")
             await box.type(" ")
             await box.press("Backspace")

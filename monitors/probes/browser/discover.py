@@ -1,9 +1,10 @@
-"""Open a page and find its chat: pass its dialogs, find frame, message box and profile.
+"""Open a page and find its chat: close its dialogs, find frame, message box and profile.
 
-A configured selector that matches nothing is reported by its key, and is never the application's fault. Known kinds
-of chat page are described by profiles. An unknown page needs no profile: it is read by its behaviour.
+A configured selector without a match is reported by its key. It is never the application's fault. Profiles
+describe
+known kinds of chat page. An unknown page needs no profile: its behaviour shows how to read it.
 
-A page has settled when it has nothing left to do, so that nothing new appears without user input: no timer is
+A page has settled if it has nothing left to do, so that nothing new appears without user input: no timer is
 pending, no request is open, and no worker or channel can send a message.
 """
 
@@ -52,7 +53,7 @@ CHECK_SELECTORS_SCRIPT = """(given) => given.find(([, selector]) => {
   try { document.createDocumentFragment().querySelector(selector); return false; } catch { return true; }
 })?.[0] ?? null"""
 MIN_NEW_CHARACTERS = 20
-"""Characters beyond the question itself; a name and a time beside it are shorter."""
+"""Characters beyond the question itself. A name and a time beside it are shorter."""
 
 
 def format_selector_key(name: str, selector: str) -> str:
@@ -77,13 +78,13 @@ def format_missing_pin(name: str, selectors: Selectors) -> str:
 
 
 def raise_if_pinned(name: str, selectors: Selectors) -> None:
-    """Raise `PageNotUnderstood` for something that was not found if a selector for it is configured."""
+    """Raise `PageNotUnderstood` for a missing element if a selector for it is configured."""
     if getattr(selectors, name):
         raise PageNotUnderstood(format_missing_pin(name, selectors).removesuffix("; "))
 
 
 class PinnedAnswer:
-    """Distinguish an app that did not answer from a configured ``answer`` selector that no longer matches."""
+    """Distinguish an app without an answer from a configured ``answer`` selector that no longer matches."""
 
     def __init__(self, frame: Frame, selector: str | None) -> None:
         self._frame = frame
@@ -91,12 +92,12 @@ class PinnedAnswer:
         self._before = 0
 
     async def begin(self) -> None:
-        """Store how much text the page shows before the question."""
+        """Store the amount of text on the page before the question."""
         if self._selector is not None:
             self._before = await self._count_characters()
 
     async def assign_blame(self, error: AnswerTimeout, turn: str) -> ProbeError:
-        """Return the error, or `PageNotUnderstood` when there is new text but not where the selector looks."""
+        """Return the error, or `PageNotUnderstood` if the page has new text outside the configured selector."""
         if self._selector is None or await self._frame.evaluate(
             "(given) => __lookout.all(given).length", self._selector
         ):
@@ -114,7 +115,7 @@ class PinnedAnswer:
 class Profile(Record):
     """The selectors and habits of one kind of chat page.
 
-    ``marks`` is a selector that matches only on such a page. ``selectors`` say where things are, so that no search
+    ``marks`` is a selector that matches only on such a page. ``selectors`` locate the elements, so that no search
     is needed. ``presses_enter`` means that Enter always sends.
     """
 
@@ -129,8 +130,8 @@ class Profile(Record):
         return self.selectors.model_copy(update=own)
 
 
-# Gradio 6.31: a chatbot is a log; the toast is the only sign of an exception, after which the box stays disabled. A
-# box that is disabled while the bot answers is found by behaviour, so no profile names it.
+# Gradio 6.31: a chatbot is a log. The toast is the only sign of an exception, after which the box stays disabled.
+# Behaviour shows a box that is disabled while the bot answers, so no profile names it.
 GRADIO = Profile(
     name="gradio",
     marks=".gradio-container [role=log], .gradio-container [aria-label='chatbot conversation']",
@@ -143,7 +144,7 @@ GRADIO = Profile(
     presses_enter=True,
 )
 
-# Streamlit 1.67: the app element says whether its script runs.
+# Streamlit 1.67: the app element shows whether its script runs.
 STREAMLIT = Profile(
     name="streamlit",
     marks="[data-testid=stApp] [data-testid=stChatInput]",
@@ -170,15 +171,15 @@ def find_profile(name: str) -> Profile:
 
 
 IDLE_S = 1.0
-"""A page must also have been still for this long: the last changes may not be rendered yet."""
+"""A page must also have been still for this long, because the last changes may not be rendered yet."""
 REQUEST_END_TIMEOUT_S = 0.3
 """A request that does not report its end within this time is still open."""
 NETWORK_IDLE_TIMEOUT_MS = 50
 
 
 async def is_idle(page: Page, frame: Frame) -> bool:
-    """Whether the page is still, as seen in ``frame``, and no frame has anything left to do."""
-    from playwright.async_api import Error  # already imported: there is a page
+    """Whether the page in ``frame`` is still and no frame has anything left to do."""
+    from playwright.async_api import Error  # already imported: a page is open
 
     if await call_in_page(frame, "stillFor") < IDLE_S * 1000 or page.workers:
         return False
@@ -198,7 +199,7 @@ async def is_idle(page: Page, frame: Frame) -> bool:
 
 async def has_loaded(page: Page) -> bool:
     """Whether the page had no open request for a while since its document arrived."""
-    from playwright.async_api import TimeoutError as Late  # already imported: there is a page
+    from playwright.async_api import TimeoutError as Late  # already imported: a page is open
 
     try:
         await page.wait_for_load_state("networkidle", timeout=NETWORK_IDLE_TIMEOUT_MS)
@@ -208,11 +209,11 @@ async def has_loaded(page: Page) -> bool:
 
 
 async def _has_ended(request: Request) -> bool:
-    """Whether a request has ended. Its size is known once it has ended, but never if it failed."""
-    from playwright.async_api import Error  # already imported: there is a page
+    """Whether a request has ended. The size of an ended request is known, except after a failure."""
+    from playwright.async_api import Error  # already imported: a page is open
 
     try:
-        # A failed request has ended, too.
+        # A failed request has also ended.
         with suppress(Error):
             async with asyncio.timeout(REQUEST_END_TIMEOUT_S):
                 await request.sizes()
@@ -223,23 +224,26 @@ async def _has_ended(request: Request) -> bool:
 
 TRUSTED_SCORE = 5
 INSPECTION_SLICE_S = 0.4
-# A box below this score has nothing in its favour except that one can type there.
+# A box below this score has no sign of a chat except that one can type into it.
 DOUBTFUL_SCORE = 3
-# How long to wait before using a doubtful box: the real one may still load (a frame, a script).
+# Wait before using a doubtful box: the real one may still load (a frame, a script).
 GRACE_S = 2.5
-# The same for a box with nothing in its favour: some pages start a chat only after seconds.
+# The same for a box without any sign of a chat: some pages start a chat only after seconds.
 WEAK_GRACE_S = 8.0
-# A page without a box has settled when it was still for the first time span with nothing more to load, and after
-# the second in all: some start their chat after the rest of the page, which takes seconds on a busy machine.
+# A page without a box has settled if it was still for the first time span with nothing more to load, and after
+# the
+# second time span in any case. Some pages start their chat after the rest of the page, which takes seconds on a
+# busy
+# machine.
 STILL_S = 4.0
 SETTLED_S = 15.0
-# When an inspection takes this many times its slice, the machine is too busy to render the page in time.
+# If an inspection takes this many times its slice, the machine is too busy to render the page in time.
 STARVED_SLICES = 5
 
 
 @dataclass(frozen=True)
 class Chat:
-    """A chat that can be asked. Valid as long as its page; never leaves the event loop."""
+    """A chat that accepts questions. Valid as long as its page; never leaves the event loop."""
 
     frame: Frame
     profile: Profile
@@ -252,11 +256,12 @@ async def open_chat(
 ) -> Chat:
     """Load the page and find the chat on it.
 
-    Raises `Unreachable` (no answer, HTTP error), `AccessDenied` (login or quota wall, an address that is not the
-    target's), `LeftTarget`, `NotReady` (still loading at its deadline; `BrowserLost` where this machine is to
-    blame) or `PageNotUnderstood`.
+    Raises `Unreachable` (no answer, HTTP error), `AccessDenied` (login or quota wall, or an address outside the
+    target), `LeftTarget`, `NotReady` (still loading at its deadline; `BrowserLost` if this machine is the cause)
+    or
+    `PageNotUnderstood`.
     """
-    from playwright.async_api import Error  # already imported: there is a page
+    from playwright.async_api import Error  # already imported: a page is open
 
     deadline = monotonic() + settings.page_deadline_s
     await _load(page, address, settings, visit)
@@ -281,7 +286,7 @@ def require_app_page(chat: Chat, visit: Visit) -> Chat:
 
 
 async def _load(page: Page, address: str, settings: ProbeSettings, visit: Visit) -> None:
-    from playwright.async_api import Error  # already imported: there is a page
+    from playwright.async_api import Error  # already imported: a page is open
     from playwright.async_api import TimeoutError as Late
 
     deadline_s, response = settings.page_deadline_s, None
@@ -314,8 +319,9 @@ def _check_status(address: str, status: int, headers: Mapping[str, str]) -> None
 async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: ChatPath | None = None) -> Chat:
     """Find the chat on a loaded page; `deadline` is in `time.monotonic` seconds.
 
-    ``way`` is how earlier pages were opened, and is updated by this one. Raises as `open_chat` does; for a page
-    without a chat soon after it has settled.
+    ``way`` is how earlier pages were opened; this page updates it. Raises the errors of `open_chat`. A page
+    without
+    a chat raises soon after it has settled.
     """
     started = monotonic()
     inspections = 0
@@ -325,7 +331,7 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
         frame, boxes = await _find_best_frame(page, settings)
         inspections += 1
         waited_s = monotonic() - started
-        is_still, was_idle = was_idle, False  # before the inspection, which then sees all of it
+        is_still, was_idle = was_idle, False  # before the inspection, which then includes all content
         if boxes.covered and await _uncover_box(frame, opening, waited_s):
             continue
         if boxes.enabled and (waited_s >= _compute_grace_s(boxes.score) or is_still):
@@ -350,7 +356,7 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
 
 
 async def _has_another_box(page: Page, settings: ProbeSettings) -> bool:
-    """Whether there is a text box although the configured one is missing: the chat is open, so press nothing."""
+    """Whether the page has a text box without the configured one: the chat is already open, so press nothing."""
     if settings.selectors.message_box is None:
         return False
     selectors = settings.selectors.model_copy(update={"message_box": None})
@@ -359,21 +365,21 @@ async def _has_another_box(page: Page, settings: ProbeSettings) -> bool:
 
 
 async def _uncover_box(frame: Frame, opening: Opening, waited_s: float) -> bool:
-    """Press away what covers the box; return whether it was, or may still be, pressed away."""
+    """Close any element that covers the box; return whether one was closed or may still close."""
     if opening.dialogs >= MAX_DIALOGS:
         return False
     if await pass_dialog(frame):
         opening.dialogs += 1
         return True
     if waited_s < GRACE_S:
-        # A dialog may still open; there is no event for it.
+        # A dialog may still open; the browser sends no event for it.
         await asyncio.sleep(INSPECTION_SLICE_S / 4)
         return True
     return False
 
 
 async def _press_to_open(frame: Frame, opening: Opening, deadline: float) -> bool:
-    """Press what may open the chat on a page without a box; return whether to look again."""
+    """Press a control that may open the chat on a page without a box; return whether to look again."""
     if opening.dialogs < MAX_DIALOGS and await pass_dialog(frame, closing=not opening.pressed):
         opening.dialogs += 1
         return True
@@ -391,8 +397,8 @@ async def _build_no_chat_error(
 ) -> ProbeError:
     """Build the error for a page without a chat, once it has settled or at the deadline.
 
-    Only now a login wall counts: many pages show "Log in" before their chat has loaded. A page that is still
-    loading is worth another try; see `Walls.loading`.
+    A login wall counts only now: many pages show "Log in" before their chat has loaded. A page that is still
+    loading deserves another try; see `Walls.loading`.
     """
     walls = await _read_walls(frame)
     raise_if_wall(boxes, walls)
@@ -420,7 +426,7 @@ def _compute_grace_s(score: float) -> float:
 
 
 async def _take_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings) -> Chat:
-    """Build the chat with this box. Raises if another box is as likely, or if it is a login form."""
+    """Build the chat with this box. Raise if another box is as likely, or if the box belongs to a login form."""
     if boxes.score < TRUSTED_SCORE:
         walls = await _read_walls(frame)
         if walls.passwords:
@@ -435,8 +441,8 @@ async def _take_chat(frame: Frame, boxes: MessageBoxes, settings: ProbeSettings)
 async def _has_settled(page: Page, frame: Frame, waited_s: float) -> bool:
     """Whether the page has loaded everything and is still, so that nothing new will appear.
 
-    A page that listens to its server, or that always has an open request, may render at any time, so it never
-    settles before the deadline.
+    A page that listens to its server, or that always has an open request, may render at any time. Such a page
+    never settles before the deadline.
     """
     if (
         waited_s < SETTLED_S
@@ -466,7 +472,7 @@ def describe_page(message_boxes: MessageBoxes, walls: Walls) -> str:
 
 
 async def _find_best_frame(page: Page, settings: ProbeSettings) -> tuple[Frame, MessageBoxes]:
-    """Return the frame with the likeliest box, within one time slice; at once when a box is trusted."""
+    """Return the frame with the likeliest box within one time slice, or at once if a box is trusted."""
     frames = [frame for frame in page.frames if not frame.is_detached()]
     inspections = {asyncio.ensure_future(_inspect(frame, settings)): frame for frame in frames}
     results: list[tuple[Frame, MessageBoxes]] = []
@@ -487,8 +493,8 @@ NO_BOXES = MessageBoxes(score=0, enabled=False, box=None, send=None, covered=Fal
 
 
 async def _inspect(frame: Frame, settings: ProbeSettings) -> MessageBoxes | None:
-    """Inspect a frame for message boxes within one time slice; ``None`` when the frame was removed meanwhile."""
-    from playwright.async_api import Error  # already imported: there is a page
+    """Inspect a frame for message boxes within one time slice; ``None`` if the frame was removed meanwhile."""
+    from playwright.async_api import Error  # already imported: a page is open
 
     try:
         given = settings.selectors.model_dump(exclude_none=True)

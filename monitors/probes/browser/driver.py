@@ -1,8 +1,10 @@
-"""Ask through the page itself, as a user would (V2): Chromium, driven by Playwright.
+"""Ask through the page itself, like a user (V2): Chromium, driven by Playwright.
 
-The text read from a page may not be the answer, or not all of it: then the case is ungraded, because "the app was
-wrong" and "we could not read the answer" are different. The text is stored for the next questions: one line that
-answers different questions, without proof that the app sent it, belongs to the page.
+If the text read from a page may not be the complete answer, the case is ungraded: "the app was wrong" and "we
+could
+not read the answer" are different results. The text is stored and compared with the answers to later questions.
+One
+line that answers different questions, without proof that the app sent it, belongs to the page.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class CaptureDoubts:
             self._sent.setdefault(_normalize_text(answer), _normalize_text(turn))
 
     def raise_if_other_answer(self, shown: str, sent: str, question: str) -> None:
-        """Raise `CaptureUnsure` where the graded text was sent for this question, and the page shows another's."""
+        """Raise `CaptureUnsure` if the graded text was sent for this question but the page shows another answer."""
         shown, sent, question = map(_normalize_text, (shown, sent, question))
         owner = self._sent.setdefault(sent, question)
         if shown and shown not in sent and self._sent.get(shown, owner) != question:
@@ -65,7 +67,7 @@ class CaptureDoubts:
     def raise_if_unsure(self, reading: WatchResult, question: str, *, is_proven: bool) -> None:
         """Raise `CaptureUnsure` for a doubtful text, with the doubt and the setting that resolves it.
 
-        ``is_proven``: there is proof that the page answered. Then the same text for two questions is accepted.
+        ``is_proven``: proof exists that the page answered. The same text for two questions is then accepted.
         """
         reason = explain_answer_doubt(reading) or (
             None if is_proven else self._describe_repetition(reading.text, question)
@@ -84,7 +86,7 @@ class CaptureDoubts:
 
 
 def explain_answer_doubt(reading: WatchResult) -> str | None:
-    """Return why a reading is doubtful; ``None`` when it is not."""
+    """Return why a reading is doubtful; ``None`` if it is not."""
     if reading.unsure:
         texts = ", ".join(_quote_text(text) for text in reading.unsure[:3])
         return f"{texts} is next to the answer and may be part of it"
@@ -110,9 +112,10 @@ def _quote_text(text: str) -> str:
 class BrowserDriver:
     """A `ChatDriver` over one browser process. Use as an async context manager, within one event loop.
 
-    `address` is the page. `run_folder` is where evidence goes. `search_path` is where a system Chromium is searched
-    for (``None``: the process's PATH). ``login`` signs its pages in; its secrets are redacted from answers, errors
-    and evidence.
+    `address` is the page. `run_folder` stores the evidence. `search_path` is searched for a system Chromium
+    (``None``: the process's PATH). ``login`` signs in the pages; its secrets are redacted from answers, errors
+    and
+    evidence.
     """
 
     def __init__(
@@ -146,7 +149,7 @@ class BrowserDriver:
         await self.close()
 
     async def close(self) -> None:
-        """Close pages and browser, each with its own deadline."""
+        """Close pages and browser, each with a separate deadline."""
         await asyncio.shield(self._close())
 
     async def _close(self) -> None:
@@ -157,10 +160,10 @@ class BrowserDriver:
     async def ask(
         self, turns: tuple[str, ...], *, name: str = "question", worth_storing: SelectEvidence = store_no_evidence
     ) -> Answer:
-        """See `ChatDriver.ask`. Each step has its own deadline."""
+        """See `ChatDriver.ask`. Each step has a separate deadline."""
         from playwright.async_api import Error  # loaded with the browser
 
-        await self.chromium.browser()  # so that the library is loaded
+        await self.chromium.browser()  # loads the library
         try:
             return await self._ask_with_login(turns, name, worth_storing)
         except Error as error:
@@ -171,11 +174,11 @@ class BrowserDriver:
             raise self._redact_error(error) from None  # its causes may hold unredacted texts
 
     async def _ask_with_login(self, turns: tuple[str, ...], name: str, worth_storing: SelectEvidence) -> Answer:
-        """Ask on a new page, and on a second one if the first met a login wall and the session was renewed."""
+        """Ask on a new page. Ask on a second page if the first met a login wall and the session was renewed."""
         async with self._pages.lend_tab() as tab:
             try:
                 return await self._ask_on(tab, turns, name, worth_storing)
-            except LoginWall as wall:  # nothing was asked yet
+            except LoginWall as wall:  # no question was sent yet
                 if not await self._pages.renew_session(tab, wall):
                     raise
         async with self._pages.lend_tab() as tab:
@@ -214,7 +217,7 @@ class BrowserDriver:
             await recorder.dismiss()
 
     def _compute_deadline_s(self, turns: int) -> float:
-        """Return the deadline of a conversation, longer than those of all its steps: a safety net."""
+        """Return the safety deadline of a conversation, longer than the deadlines of all its steps."""
         return 2 * self._settings.page_deadline_s + turns * (self._settings.answer_deadline_s + 60)
 
     async def _record_failure_evidence(self, recorder: EvidenceRecorder) -> Evidence:

@@ -1,6 +1,6 @@
-"""Record what a page showed: screenshot, trace, console (V7). Files are named by case, never by the question.
+"""Record the page as screenshot, trace and console (V7). Files are named by case, never by the question.
 
-The files may hold personal data, as the page did: only their owner can read them, and no message ever includes one.
+The files may hold personal data from the page. Only their owner can read them, and no message includes one.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ SCROLL_DEADLINE_S = 1.0
 CONSOLE_LINES = 20
 CONSOLE_CHARACTERS = 500
 CONSOLE_MESSAGES = 300
-"""Limit of console messages for one question, harmless ones included, against a worker that floods the console."""
+"""Limit of console messages for one question, harmless ones included: a worker can flood the console."""
 
 
 Hide = Callable[[bytes], bytes]
 
 
 def rewrite_archive(archive: Path, change: Hide) -> None:
-    """Rewrite a ZIP file with every member's content changed."""
+    """Rewrite a ZIP file and change every member's content."""
     temporary = archive.with_suffix(".part")
     with ZipFile(archive) as old, ZipFile(temporary, "w", ZIP_DEFLATED) as new:
         for member in old.infolist():

@@ -1,4 +1,4 @@
-"""Lines of the page itself, learned from its pages: greetings, which may come late, and lines of every answer."""
+"""Learn the page's own lines from its pages: greetings, which may come late, and lines of every answer."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MAX_LINES = 100
 MIN_PAGES = 2
 """A greeting must have been on this many pages before the question, and on at least half of all pages."""
 LISTEN_S = 20.0
-"""How long to watch a page without a question; later lines count as answers."""
+"""Seconds to watch a page without a question. Later lines count as answers."""
 MAX_EXTRA_WAIT_S = 5.0
-"""The longest wait for the loaded silent page to be as old as the page that was asked."""
+"""The longest wait until the loaded silent page is as old as the page that was asked."""
 OPEN_TIMEOUT_S = 15.0
 """How much later the silent page may be loaded than the pages that are asked, on a busy machine."""
 RENDER_TOLERANCE_S = 0.5
@@ -36,14 +36,14 @@ RENDER_TOLERANCE_S = 0.5
 
 
 MIN_ANSWERS = 2
-"""A line is usual when it stands at the head or foot of the answers to this many questions, and of all others."""
+"""A line is usual if it is the first or last line of this many answers, and of all other answers too."""
 MAX_USUAL_CHARACTERS = 60
 _ANSWERING = re.compile(
     r"\d|\b(yes|no|not|none|never|nothing|sorry|cannot|unable|true|false)\b|n['’]t\b|cover|includ|exclu|eligib|approv|"
     r"reject|den(y|ie)|allow|permit|valid|possib|availab|requir|हाँ|हां|नहीं|\b(ja|nein|nicht|kein)",
     re.IGNORECASE,
 )
-"""Words and figures that may be an answer, even when every question had the same one."""
+"""Words and figures that may be an answer, even if every question had the same one."""
 
 
 class Greetings:
@@ -93,7 +93,7 @@ class Greetings:
         return frequent_lines + (self._silent.late if self._silent is not None else ())
 
     async def read_silent_page(self, age_s: float) -> tuple[str, ...]:
-        """Return the lines that the silent page had shown when its document was ``age_s`` seconds old."""
+        """Return the lines that the silent page had shown at a document age of ``age_s`` seconds."""
         return () if self._silent is None else await self._silent.list_lines_by_age(age_s)
 
 
@@ -130,11 +130,11 @@ class SilentPage:
 
     @property
     def late(self) -> tuple[str, ...]:
-        """Lines that were not there at first."""
+        """Lines that were missing at first."""
         return tuple(line for line in self._lines if line not in self._first)[:MAX_LINES]
 
     async def list_lines_by_age(self, age_s: float) -> tuple[str, ...]:
-        """Return all lines that it showed until its document had this age, by the document's own clock.
+        """Return all lines that the page showed until this age of its document, by the document's own clock.
 
         Ages are compared because load and discovery times differ between two pages on a busy machine.
         """
@@ -168,7 +168,7 @@ class SilentPage:
             self._ended.set()
 
     async def _listen(self) -> None:
-        from playwright.async_api import Error  # already imported: there is a page
+        from playwright.async_api import Error  # already imported: a page is open
 
         if self._chat is None:
             return
@@ -182,8 +182,8 @@ class SilentPage:
 
 
 async def measure_document_age_s(frame: Frame) -> float | None:
-    """Return a document's age in seconds by its own clock; ``None`` when the page no longer responds."""
-    from playwright.async_api import Error  # already imported: there is a page
+    """Return a document's age in seconds by its own clock; ``None`` if the page no longer responds."""
+    from playwright.async_api import Error  # already imported: a page is open
 
     try:
         return await call_in_page(frame, "age") / 1000
@@ -192,8 +192,8 @@ async def measure_document_age_s(frame: Frame) -> float | None:
 
 
 async def _wait_for_event(event: asyncio.Event, timeout_s: float) -> None:
-    """Wait for the event or the timeout."""
-    # a timeout is a normal result, as the docstring says
+    """Wait for the event or the timeout; a timeout is a normal result."""
+    # a timeout is a normal result
     with suppress(TimeoutError):
         async with asyncio.timeout(timeout_s):
             await event.wait()

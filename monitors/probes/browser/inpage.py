@@ -34,8 +34,8 @@ def load_script(*names: str) -> str:
 class MessageBoxes(Record):
     """The likeliest message box of a frame (``score`` 5 and more is trusted at once), and the other boxes.
 
-    ``equals`` is how many other boxes are as likely. ``asks``: the box itself asks for a message or a question.
-    ``pinned``: it is configured.
+    ``equals`` is the number of other boxes that are as likely. ``asks``: the box itself asks for a message or a
+    question. ``pinned``: the box is configured.
     """
 
     score: float
@@ -51,9 +51,9 @@ class MessageBoxes(Record):
 
 
 class Walls(Record):
-    """What a page without a chat shows: whether it asks to sign in or mentions a quota, and its first words.
+    """Signs on a page without a chat: whether it asks to sign in or mentions a quota, and its first words.
 
-    ``loading``: it is blank, shows that it is loading, or its document is not complete.
+    ``loading``: the page is blank, shows that it is loading, or its document is not complete.
     """
 
     login: bool = False
@@ -72,7 +72,7 @@ class WatchState(StrEnum):
     """The network connection broke and the page did not continue."""
     DEADLINE = "deadline"
     NOTHING = "nothing"
-    """The page was busy, is idle again and shows nothing new."""
+    """The page was busy, is idle again and shows no new text."""
     UNSENT = "unsent"
     """The question is still in the box and nothing happens."""
     LOST = "lost"
@@ -91,18 +91,18 @@ class CaptureDoubt(StrEnum):
 class WatchResult(Record):
     """The result of watching for an answer.
 
-    ``firm``: a control of the page showed that it was busy, and then that it was done. ``busy``: it still shows
-    busy; if the watch ends as finished nevertheless, the page has forgotten to reset the control. ``early``: the
-    control was done at the first words, so that it may only show that the answer began; ``certain``: it is
-    the profile's or configured, so that it shows the end.
-    ``pushed``: a socket or event stream received data meanwhile; ``live``: one that did is still open.
-    ``resumed``: an answer to an earlier turn went on. ``calm_ms`` is how long the text has not
-    changed. ``held``: the question is still in the box; ``echoed``: the page repeats it.
+    ``firm``: a control of the page showed busy, then done. ``busy``: the control still shows busy; if the watch
+    ends as finished nevertheless, the page has forgotten to reset the control. ``early``: the control was done at
+    the first words, so it may only show that the answer began. ``certain``: the control is the profile's or
+    configured, so it shows the end.
+    ``pushed``: a socket or event stream received data meanwhile. ``live``: a socket or stream with data is still
+    open. ``resumed``: an answer to an earlier turn went on. ``calm_ms``: milliseconds since the last change of
+    the text. ``held``: the question is still in the box. ``echoed``: the page repeats the question.
     Times count from sending.
 
-    ``unread`` is other new text, not part of the answer; ``aside`` are names, times and marks that were removed
-    from the edges of the message; ``unsure`` those of them that hold a number and may belong to the answer.
-    ``parts`` are its sources, tool cards, reasoning, status and names.
+    ``unread`` is other new text outside the answer. ``aside`` are names, times and marks that were removed from
+    the edges of the message; ``unsure`` are those with a number, which may belong to the answer. ``parts`` are
+    its sources, tool cards, reasoning, status and names.
     """
 
     state: WatchState
@@ -136,7 +136,7 @@ class Navigated(Exception):
 class WatchLimits(Record):
     """The limits of the in-page watch. ``unsent_ms`` and ``lost_ms`` 0: do not report an unsent or lost question.
 
-    ``ended_quiet_ms`` counts from the end of the last open request. The watch lasts at least ``settle_ms``.
+    ``ended_quiet_ms`` counts from the end of the last open request. The watch takes at least ``settle_ms``.
     """
 
     quiet_ms: Milliseconds
@@ -150,7 +150,7 @@ class WatchLimits(Record):
 
 
 async def call_in_page(frame: Frame, name: str, *given: Any, deadline_s: float = 15.0) -> Any:
-    """Call one of the in-page functions. Raises `BrowserLost` when the page does not respond."""
+    """Call one of the in-page functions. Raise `BrowserLost` if the page does not respond."""
     try:
         async with asyncio.timeout(deadline_s):
             return replace_surrogates_in(await frame.evaluate(CALL, [name, *given]))

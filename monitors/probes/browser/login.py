@@ -1,8 +1,9 @@
 """Sign in to one target: with a stored session, a form, headers, cookies or HTTP authentication.
 
-An ended session is renewed by the form; if a person signed in, `LoginFailed` names the command to run. A form that
-failed is not tried again in the same run, because some apps lock an account after a few tries. A working session is
-stored in a file that only its owner can read, together with the secrets that must be redacted.
+The form renews an ended session. If a person signed in, `LoginFailed` names the command to run. A failed form is
+not
+tried again in the same run, because some apps lock an account after a few tries. A working session is stored in a
+file that only its owner can read, together with the secrets that must be redacted.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
 
 
 FOLDER: Final = "sessions"
-"""Inside the data folder: one file per target."""
+"""Inside the data folder, with one file per target."""
 HIDDEN: Final = "[secret]"
 MIN_SECRET_CHARACTERS: Final = 6
 """Characters; a shorter value may be a normal word of an answer."""
 MIN_SESSION_SECRET_CHARACTERS: Final = 16
-"""The same for values that a site stores in the browser: `consent=accepted` is public; session ids are longer."""
+"""The same for values that a site stores in the browser. `consent=accepted` is public; session ids are longer."""
 _TOKEN: Final = re.compile(rf"[A-Za-z0-9._~+/=|:%-]{{{MIN_SESSION_SECRET_CHARACTERS},}}")
 
 
@@ -99,7 +100,7 @@ class SecretFilter:
         self.learn(secrets, min_characters=MIN_SECRET_CHARACTERS)
 
     def learn(self, secrets: Iterable[str], *, min_characters: int = MIN_SESSION_SECRET_CHARACTERS) -> None:
-        """Redact these secrets too, as they are and as HTML, URLs and JSON encode them."""
+        """Redact these secrets too, in plain form and as encoded by HTML, URLs and JSON."""
         for secret in secrets:
             if len(secret) >= min_characters:
                 self._hidden |= {secret, quote(secret, safe=""), html.escape(secret), json.dumps(secret)[1:-1]}
@@ -137,7 +138,7 @@ def _select_objects(value: Any) -> list[Mapping[str, Any]]:
 
 Clock = Callable[[], datetime]
 BlankPage = Callable[[], AbstractAsyncContextManager["Page"]]
-"""Opens an empty page without a session, as a context manager."""
+"""Open an empty page without a session, as a context manager."""
 
 USER_FIELDS = (
     "input[autocomplete~=username]",
@@ -158,17 +159,17 @@ COMPLAINT = re.compile(
 )
 POLL_INTERVAL_S = 0.2
 UNSENT_S = 2.0
-"""How long to wait after Enter; if the form has sent no request by then, its button is pressed."""
+"""Seconds to wait after Enter. If the form has sent no request by then, its button is pressed."""
 STILL_POLLS = 3
 """Polls in a row without the form: single-page apps hide it while they check."""
 STORED_MS = 5000
-"""The time for an app to store its session once the form is gone."""
+"""The time for an app to store its session after the form has disappeared."""
 
 
 class Login:
     """The login of one target. Belongs to one event loop.
 
-    ``generation`` counts the sessions: a page that met a wall with an older one is opened again.
+    ``generation`` counts the sessions: a page that met a wall with an older session is opened again.
     ``secret_filter`` redacts all secrets of the login.
     """
 
@@ -182,7 +183,7 @@ class Login:
         environment: Mapping[str, str],
         now: Clock,
     ) -> None:
-        """Raises `ConfigError` for a missing secret (names key and variable) or an invalid session file."""
+        """Raise `ConfigError` for a missing secret (names key and variable) or an invalid session file."""
         self.settings = settings
         self._target = target
         self._address = address
@@ -205,7 +206,7 @@ class Login:
 
     @property
     def command(self) -> str:
-        """The command with which a person signs in again."""
+        """The command that a person runs to sign in again."""
         return f"`lookout login {self._target}`"
 
     def _use_session(self, session: Session) -> None:
@@ -225,14 +226,14 @@ class Login:
             self.file.write(self.session)
 
     async def begin(self, blank: BlankPage) -> None:
-        """Sign in before a page is opened, if there is no session yet. Raises `LoginFailed`."""
+        """Sign in before a page is opened, if no session exists yet. Raises `LoginFailed`."""
         if self.session is None and self.settings.has_form:
             await self.renew(0, blank)
         if self.session is None and self.settings.needs_person:
             raise LoginFailed(f"not signed in to {self._target} yet: run {self.command}")
 
     async def renew(self, used: int, blank: BlankPage) -> bool:
-        """Renew the session; return whether there is one newer than generation ``used``. Raises `LoginFailed`."""
+        """Renew the session; return whether one newer than generation ``used`` exists. Raises `LoginFailed`."""
         async with self._renewing:
             if self.generation > used:
                 return True
@@ -259,7 +260,7 @@ class Login:
         self._proved = True
 
     def build_ended_error(self, wall: LoginWall) -> LoginFailed:
-        """Build the error for a login wall that the session does not pass."""
+        """Build the error for a login wall that the session does not get past."""
         made = "" if self.session is None else f" of {self.session.made_at:%Y-%m-%d %H:%M} UTC"
         rejected = f"the session{made}" if self.session is not None else "what [login] sends"
         to_do = f"run {self.command}" if self.session is not None else "check the values of its variables"
@@ -292,7 +293,7 @@ class Login:
     async def _add_headers(self, route: Route) -> None:
         own = {name.lower(): self._values[f"headers.{name}"] for name in self.settings.headers}
         headers = {**route.request.headers, **own}
-        if route.request.is_navigation_request():  # a redirect would send them to any host that it names
+        if route.request.is_navigation_request():  # a redirect would send them to any host in its address
             await route.fulfill(response=await route.fetch(headers=headers, max_redirects=0))
         else:
             await route.fallback(headers=headers)
@@ -303,7 +304,7 @@ class Login:
 
     async def sign_in_by_form(self, blank: BlankPage) -> dict[str, Any]:
         """Sign in by the form and return the browser's storage state. Raises `LoginFailed`."""
-        from playwright.async_api import Error  # already imported: there is a browser
+        from playwright.async_api import Error  # already imported: a browser is running
 
         try:
             async with blank() as page, asyncio.timeout(self.settings.deadline_s):
@@ -318,7 +319,7 @@ class Login:
 
 
 class Form:
-    """Fill in one login form as a person would: name, password, Enter; the password may be on a second page."""
+    """Fill in one login form like a person: name, password, Enter. The password may be on a second page."""
 
     def __init__(
         self, page: Page, settings: LoginSettings, values: Mapping[str, str], secret_filter: SecretFilter
@@ -370,7 +371,7 @@ class Form:
 
     async def _find_visible(self, selectors: Iterable[str]) -> Locator | None:
         """Return the first visible match in any frame; ``None`` also while the page is being replaced."""
-        from playwright.async_api import Error  # already imported: there is a page
+        from playwright.async_api import Error  # already imported: a page is open
 
         for selector in selectors:
             for frame in self._page.frames:
@@ -389,7 +390,7 @@ class Form:
         asked = self._requests
         await field.press("Enter", no_wait_after=True)
         for _ in range(round(UNSENT_S / POLL_INTERVAL_S)):
-            # The form may send itself; only then press its button.
+            # The form may submit itself. Press its button only if it does not.
             await asyncio.sleep(POLL_INTERVAL_S)
             if self._requests > asked:
                 return
@@ -399,11 +400,11 @@ class Form:
                 await button.click(timeout=UNSENT_S * 1000, no_wait_after=True)
 
     async def _wait_for_sign_in(self, url: str, before: frozenset[str]) -> None:
-        from playwright.async_api import TimeoutError as Late  # already imported: there is a page
+        from playwright.async_api import TimeoutError as Late  # already imported: a page is open
 
         polls_without_form = 0
         while polls_without_form < STILL_POLLS:
-            # The fields must be gone for several polls: a page hides them briefly while it loads.
+            # The fields must be absent for several polls: a page hides them briefly while it loads.
             await asyncio.sleep(POLL_INTERVAL_S)
             polls_without_form = (
                 0 if await self._find_visible(self._list_password_selectors()) else polls_without_form + 1
@@ -426,7 +427,7 @@ class Form:
 
     async def _read_complaints(self) -> frozenset[str]:
         """Return the lines on the page that may report a failed login."""
-        from playwright.async_api import Error  # already imported: there is a page
+        from playwright.async_api import Error  # already imported: a page is open
 
         try:
             text = await self._page.evaluate("() => document.body?.innerText ?? ''")

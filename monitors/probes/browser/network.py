@@ -32,7 +32,7 @@ BREAKS = (
     "ERR_CONNECTION_RESET",
     "ERR_CONNECTION_CLOSED",
     "ERR_CONNECTION_REFUSED",
-    "ERR_SOCKS_CONNECTION_FAILED",  # how the guarded proxy reports a refused connection
+    "ERR_SOCKS_CONNECTION_FAILED",  # the guarded proxy's report of a refused connection
     "ERR_EMPTY_RESPONSE",
     "ERR_HTTP2_PROTOCOL_ERROR",
     "ERR_HTTP2_SERVER_REFUSED_STREAM",
@@ -43,30 +43,31 @@ DATA_KINDS = frozenset({"fetch", "xhr", "eventsource"})
 SIZES_DEADLINE_S = 5.0
 MAX_COMPRESSION = 6  # prose compresses to a third, so a body smaller than a sixth of the answer did not carry it
 MIN_POLLS = 3  # this many requests to one address after one question: the page polls
-# A page that has not polled for this many times its longest pause between two polls, and at least for this long,
-# has its answer: its own scripts saw the end.
+# A page has its answer if it has not polled for this many times its longest pause between two polls, and at least
+# for
+# this long: its own scripts detected the end.
 REST_PAUSES, REST_S = 4, 3.2
 MAX_FRAMES = 200
-"""Frames that the page's sockets sent for one question, the newest."""
+"""Limit of frames stored for one question from the page's sockets, the newest."""
 BEACON_BYTES = 4  # a POST with a response no longer than this ("", "{}", "true") is telemetry
 
 
 class Stillness(StrEnum):
-    """What the network shows once the text has stopped changing."""
+    """The state of the network after the text has stopped changing."""
 
     OPEN = "open"
     """A request that began after the question is still open: the answer may continue."""
     ENDED = "ended"
-    """All requests after the question have ended, and nothing else can bring more."""
+    """All requests after the question have ended, and no other channel can bring more."""
     RESTING = "resting"
     """The page polled, and may have stopped; see `Traffic.rest_left_s`."""
     UNKNOWN = "unknown"
-    """Sockets or streams from before the question are open, so the network does not show the end."""
+    """Sockets or streams from before the question are open, so the network cannot show the end."""
 
 
 @dataclass
 class _RequestGroup:
-    """The requests to one address since the question. Times are those of `time.monotonic`."""
+    """The requests to one address since the question. Times are from `time.monotonic`."""
 
     requests: list[Request] = field(default_factory=list["Request"])
     under_way: int = 0
@@ -74,7 +75,7 @@ class _RequestGroup:
     ended_at: float = 0.0
     longest_pause_s: float = 0.0
     weighed: int = 0
-    """How many of the requests returned nothing."""
+    """The number of requests that returned nothing."""
 
     def begin(self, request: Request) -> None:
         if self.requests and not self.under_way:
@@ -91,7 +92,7 @@ class _RequestGroup:
         return max(REST_S, REST_PAUSES * self.longest_pause_s) - (monotonic() - self.ended_at)
 
     async def is_telemetry(self) -> bool:
-        """Whether it is telemetry: every response was almost empty, and the method is not one that fetches data."""
+        """Whether the requests are telemetry: all responses were almost empty and the method fetches no data."""
         if self.requests[0].method == "GET":
             return False
         while self.weighed < len(self.requests):
@@ -105,10 +106,11 @@ class _RequestGroup:
 class Traffic:
     """A page's requests. Web sockets are tracked from the start, requests from `begin` on.
 
-    `on_break` is called for each broken request, with true when its response had begun, which also sets `cut`; for
-    a socket that closed also with its address. `on_end` is called when no request is open any more. Requests that
-    the address guard refused (`was_refused`, by address) do not count as broken.
-    `ended_at` is when the last request ended, by `time.monotonic`.
+    `on_break` is called for each broken request, with true if its response had begun, which also sets `cut`. For
+    a
+    closed socket it also gets the address. `on_end` is called when the last open request ends. Requests that the
+    address guard refused (`was_refused`, by address) do not count as broken.
+    `ended_at` is the time of the last request's end, by `time.monotonic`.
     """
 
     def __init__(
@@ -157,7 +159,7 @@ class Traffic:
             self._page.on("requestfailed", self._on_failed)
 
     def end(self) -> None:
-        """Stop tracking requests; each event costs a message between browser and monitor."""
+        """Stop tracking requests, because each event costs a message between browser and monitor."""
         if self._listening:
             self._listening = False
             self._page.remove_listener("request", self._on_request)
@@ -166,7 +168,7 @@ class Traffic:
             self._page.remove_listener("requestfailed", self._on_failed)
 
     async def judge_stillness(self, *, characters: int, live: bool) -> Stillness:
-        """Return what the open and ended requests say about an answer of this many `characters`.
+        """Return the stillness that the open and ended requests show for an answer of this many `characters`.
 
         `live`: a socket or an event stream received data since the question and is still open.
         """
@@ -179,8 +181,9 @@ class Traffic:
     async def rest_left_s(self, characters: int) -> float:
         """Seconds until a polling page counts as having stopped; 0 if it does not poll or has stopped.
 
-        Telemetry does not count as polling. If one address is polled, every address that was requested twice is
-        waited for, since any of them may bring the answer.
+        Telemetry does not count as polling. If one address is polled, wait for every address that was requested
+        twice,
+        since any of them may bring the answer.
         """
         first = [group for group in self._groups.values() if await self._may_be_first_poll(group, characters)]
         again = [group for group in self._groups.values() if len(group.requests) > 1]
@@ -191,9 +194,9 @@ class Traffic:
         )
 
     async def _may_be_first_poll(self, group: _RequestGroup, characters: int) -> bool:
-        """Whether data was fetched after the question had been posted elsewhere, without an answer to it.
+        """Whether data was fetched after the question was posted elsewhere, without an answer to it.
 
-        The end of an event stream needs no such doubt.
+        The end of an event stream is certain and is not checked here.
         """
         request = group.requests[0]
         if request.method != "GET" or request.resource_type == "eventsource":
@@ -235,7 +238,7 @@ class Traffic:
         return any(may_hold_text(sent, text) for sent in (*self._frames, *bodies, *addresses))
 
     async def document_status(self) -> int | None:
-        """The HTTP status of the page that the form answered with, if any."""
+        """The HTTP status of the page that answered the form, if any."""
         if not self._documents:
             return None
         response = await self._documents[-1].response()
@@ -304,7 +307,7 @@ class Traffic:
 
 
 def may_hold_text(sent: str | bytes, text: str) -> bool:
-    """Whether what a page sent holds the text, in JSON or in a form. Unreadable data that is long enough may."""
+    """Whether sent data contains the text, in JSON or in a form. True for long enough unreadable data."""
     if isinstance(sent, bytes):
         try:
             sent = sent.decode()
@@ -315,13 +318,13 @@ def may_hold_text(sent: str | bytes, text: str) -> bool:
 
 
 def _keep_letters(text: str) -> str:
-    """Return only letters and digits, as markup and escapes change the rest."""
+    """Return only letters and digits, because markup and escapes change other characters."""
     return re.sub(r"[\W_]+", "", re.sub(r"\\[nrt]", " ", text.casefold()))
 
 
 async def is_event_stream(request: Request) -> bool:
-    """Whether the response is an event stream, read by any means."""
-    from playwright.async_api import Error  # already imported: there is a page
+    """Whether the response is an event stream, by any means of reading."""
+    from playwright.async_api import Error  # already imported: a page is open
 
     try:
         async with asyncio.timeout(SIZES_DEADLINE_S):
@@ -333,7 +336,7 @@ async def is_event_stream(request: Request) -> bool:
 
 async def _read_body_size(request: Request) -> int | None:
     """Return the bytes of the response as received; ``None`` if unknown."""
-    from playwright.async_api import Error  # already imported: there is a page
+    from playwright.async_api import Error  # already imported: a page is open
 
     try:
         async with asyncio.timeout(SIZES_DEADLINE_S):
@@ -344,9 +347,10 @@ async def _read_body_size(request: Request) -> int | None:
 
 BODY_DEADLINE_S = 10.0
 MAX_BODY_BYTES = 10_000_000
-"""Limit in bytes as sent. A body passes through browser, driver and monitor; no answer is as long."""
+"""Limit in bytes as sent. A body passes through browser, driver and monitor. No answer is this long."""
 MAX_RESPONSES = 40
-"""Newest responses that match the rule, per turn: a polling page has the answer in the last of them."""
+"""Limit of stored responses per turn that match the rule, the newest: the last of a polling page has the answer.
+"""
 MAX_SHOWN_ADDRESSES = 8
 MAX_SHOWN_CHARACTERS = 200
 
@@ -366,14 +370,14 @@ class WireTap:
         page.on("response", self._on_response)
 
     async def begin(self) -> None:
-        """Forget what came before this turn, and capture pushed messages from now on."""
+        """Forget data from before this turn, and capture pushed messages from now on."""
         self._responses.clear()
         self._others.clear()
         for frame in self._page.frames:
             await ignore_lost_frame(call_in_page(frame, "hear"))
 
     async def read_payload(self) -> WirePayload | None:
-        """Return the last answer received. Raises `PageNotUnderstood` when it is to be graded and none came."""
+        """Return the last answer received. Raise `PageNotUnderstood` if a graded payload is missing."""
         self._page.remove_listener("response", self._on_response)
         for response in reversed(self._responses):
             payload = await self._read_response(response)
@@ -405,7 +409,7 @@ class WireTap:
         return read_reply(self._rule, url, [document for text in texts for document in parse_documents(text)])
 
     def _describe_received(self, pushed: dict[str, list[str]]) -> str:
-        """Describe what was received, for an error about the rule."""
+        """Describe the received data, for an error about the rule."""
         matched = [url for url in pushed if self._rule.matches(url)]
         if matched:
             first = pushed[matched[-1]][0][:MAX_SHOWN_CHARACTERS]
@@ -421,8 +425,8 @@ class WireTap:
 
 
 async def read_body(response: Response) -> str | None:
-    """Return the text of a response; ``None`` when it is gone from the browser, does not end, or is too long."""
-    from playwright.async_api import Error  # already imported: there is a page
+    """Return the text of a response; ``None`` if the browser dropped it, it does not end, or it is too long."""
+    from playwright.async_api import Error  # already imported: a page is open
 
     try:
         async with asyncio.timeout(BODY_DEADLINE_S):
@@ -437,7 +441,7 @@ async def read_body(response: Response) -> str | None:
 
 async def ignore_lost_frame(work: Awaitable[Any]) -> Any:
     """Return the result of a call into a frame; ``None`` if the frame was removed or hangs."""
-    from playwright.async_api import Error  # already imported: there is a page
+    from playwright.async_api import Error  # already imported: a page is open
 
     try:
         return await work

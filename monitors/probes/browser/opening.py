@@ -1,8 +1,8 @@
 """Open a chat that is not on the page yet but behind a launcher, a tab or a welcome screen with topics.
 
-Position, role and name decide which control to press; a message box that appears is the proof. A wrong press is
-undone and noted. Controls that send, buy, delete, sign in or leave the site are never pressed, and no form is sent
-meanwhile. Dialogs before a chat (terms, tours, banners) are scrolled to their end, accepted and closed.
+Position, role and name decide which control to press. A message box that appears is the proof. A wrong press is
+undone and noted. Controls that send, buy, delete, sign in or leave the site are never pressed, and forms are not
+submitted meanwhile. Dialogs before a chat (terms, tours, banners) are scrolled to their end, accepted and closed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ACTION_DEADLINE_S = 15.0
 CONTEXT_DESTROYED = "Execution context was destroyed"
-# More dialogs than any page had before its chat: terms, a tour of three steps, cookies.
+# More dialogs than any observed page had before its chat: terms, a tour of three steps, cookies.
 MAX_DIALOGS = 8
 
 
@@ -34,9 +34,9 @@ async def find_element(frame: Frame, expression: str) -> ElementHandle | None:
 
 
 async def pass_dialog(frame: Frame, *, closing: bool = True) -> bool:
-    """Press the button that closes a dialog; return whether there was one.
+    """Press the button that closes a dialog; return whether a dialog was found.
 
-    Without ``closing`` only buttons that agree or continue: the dialog may be the chat itself.
+    Without ``closing`` only press buttons that agree or continue: the dialog may be the chat itself.
     """
     await call_in_page(frame, "readDialogs")
     while (tick := await find_element(frame, "() => __lookout.consentBoxes()[0] ?? null")) is not None:
@@ -47,7 +47,7 @@ async def pass_dialog(frame: Frame, *, closing: bool = True) -> bool:
 
 
 async def clear_way(frame: Frame) -> bool:
-    """Close what covers the message box since it was found; return whether there was something."""
+    """Close elements that have covered the message box since it was found; return whether any did."""
     passed = 0
     while passed < MAX_DIALOGS:
         covered = await call_in_page(frame, "covered")
@@ -58,7 +58,7 @@ async def clear_way(frame: Frame) -> bool:
 
 
 async def _pass_above(frame: Frame) -> bool:
-    """Close what covers the frame itself, in its parent page; return whether there was something."""
+    """Close elements that cover the frame itself, in its parent page; return whether any did."""
     while (parent := frame.parent_frame) is not None:
         holder = await run_within_deadline(ACTION_DEADLINE_S, frame.frame_element(), "the page")
         if await holder.evaluate("(holder) => __lookout.covered(holder)"):
@@ -72,7 +72,7 @@ async def _pass_above(frame: Frame) -> bool:
 
 async def press(button: ElementHandle | None) -> bool:
     """Click an element; return whether it exists and could be clicked."""
-    from playwright.async_api import Error  # already imported: there is a page
+    from playwright.async_api import Error  # already imported: a page is open
 
     if button is None:
         return False
@@ -91,29 +91,29 @@ def has_navigated(error: Error) -> bool:
 
 
 def is_page_gone(message: str) -> bool:
-    """Whether a browser error means that page or browser are gone, not only that a document was replaced."""
+    """Whether a browser error means that the page or browser is gone, not only that a document was replaced."""
     return any(mark in message for mark in ("crashed", "Target page, context or browser", "has been closed"))
 
 
 MAX_STEPS = 3
-"""Steps before a chat: a launcher, a topic, "new conversation"; no page had more."""
+"""Limit of steps before a chat: a launcher, a topic, "new conversation". No observed page had more."""
 MAX_PRESSES = 8
 """Limit of presses on one page, wrong ones included."""
 MIN_SCORE, MIN_SCORE_WITH_BOX = 3.0, 6.0
-"""The minimal score of a control to be pressed: when there is no box, and when there is a doubtful one."""
+"""The minimal score of a control to be pressed: without a box, and with a doubtful box."""
 MIN_STEP_SCORE = 2.0
-"""The same for controls that appeared after a step: one topic among others has only its position in its favour."""
+"""The same for controls that appeared after a step. One topic among others scores only by its position."""
 REACTION_TIMEOUT_S = 1.5
-"""A page that has not changed for this long ignored the press."""
+"""A page that has not changed for this long has ignored the press."""
 BOX_TIMEOUT_S = 5.0
-"""How long an opened frame or script may take to load its message box."""
+"""The time for an opened frame or script to load its message box."""
 MAX_COVERS = 3
 WAIT_MS = 300
 TRUSTED_SCORE = 5
 
 
 class Opener(Record):
-    """A control that may open the chat. ``key`` is the same on every page, ``selector`` finds it."""
+    """A control that may open the chat. ``key`` is the same on every page; ``selector`` finds the control."""
 
     number: int
     score: float
@@ -124,7 +124,7 @@ class Opener(Record):
 
 @dataclass
 class ChatPath:
-    """How the chat of one target was opened; shared by all its pages. ``proved``: its box accepted a question."""
+    """The steps that opened the chat of one target, for all its pages. ``proved``: its box accepted a question."""
 
     steps: tuple[Opener, ...] = ()
     proved: bool = False
@@ -160,7 +160,7 @@ class Opening:
 
     @property
     def knows_way(self) -> bool:
-        """Whether the steps are known from an earlier page and not all of them are done here."""
+        """Whether the steps are known from an earlier page and some of them are still to be done here."""
         return self._presses < len(self._way.steps)
 
     @property
@@ -169,7 +169,7 @@ class Opening:
         return self._pending is not None or bool(self._steps)
 
     async def try_better_box(self, boxes: MessageBoxes) -> bool:
-        """Look for a better box than a doubtful one; return whether something was pressed or is still loading."""
+        """Look for a better box than a doubtful one; return whether a control was pressed or is still loading."""
         if (
             (self._way.proved and not self.knows_way)
             or boxes.pinned
@@ -179,9 +179,9 @@ class Opening:
         return await self.press_next(box=True)
 
     async def press_next(self, *, box: bool = False) -> bool:
-        """Press the control that most likely opens the chat; false when there is nothing left to try.
+        """Press the control that most likely opens the chat; false if no control is left to try.
 
-        ``box``: there is a doubtful box; then only controls that very likely open a chat are tried.
+        ``box``: a doubtful box exists. Then only controls that very likely open a chat are tried.
         """
         if self._pending is not None and not await self._resolve_last_press(self._pending, box=box):
             return True
@@ -205,7 +205,7 @@ class Opening:
             self._way.steps = tuple(step.opener for step in self._steps)
 
     async def _resolve_last_press(self, last: OpenerPress, *, box: bool) -> bool:
-        """Decide whether the last press was a step or must be undone; return whether that is known yet."""
+        """Decide whether the last press was a step or must be undone; return whether the decision is made."""
         changed = await self._describe_state() != last.standing
         age_s = monotonic() - last.at
         leads_on = changed and not box and await self._has_next_step(last)
@@ -227,7 +227,7 @@ class Opening:
         )
 
     async def _choose_next(self, *, box: bool) -> tuple[Frame, Opener] | None:
-        """Return the likeliest control that was not tried, those that appeared with the last step first."""
+        """Return the likeliest control that was not tried. Controls that appeared with the last step come first."""
         min_score = MIN_SCORE_WITH_BOX if box else MIN_STEP_SCORE if self._steps else MIN_SCORE
         offers = [offer for offer in await self._list_offers(min_score) if offer[1].key not in self._tried]
         keys = [step.key for step in self._way.steps]
@@ -238,7 +238,7 @@ class Opening:
         return next((offer for offer in offers if offer[1].key not in self._before), None)
 
     async def _list_offers(self, min_score: float) -> list[tuple[Frame, Opener]]:
-        from playwright.async_api import Error  # already imported: there is a page
+        from playwright.async_api import Error  # already imported: a page is open
 
         offers: list[tuple[Frame, Opener]] = []
         for frame in [frame_on_page for frame_on_page in self._page.frames if not frame_on_page.is_detached()]:
@@ -267,11 +267,11 @@ class Opening:
         return True
 
     async def _release(self, frame: Frame) -> None:
-        from playwright.async_api import Error  # already imported: there is a page
+        from playwright.async_api import Error  # already imported: a page is open
 
         try:
             await call_in_page(frame, "holdForms", False)
-        except Error as error:  # the press led to another page, without any control to press
+        except Error as error:  # the press led to another page without any control to press
             if is_page_gone(error.message):
                 raise
 
@@ -299,7 +299,7 @@ class Opening:
 
 
 async def press_through(handle: ElementHandle | None) -> bool:
-    """Press an element; a banner that covers it is closed first."""
+    """Press an element. Close a banner that covers it first."""
     for _ in range(MAX_COVERS):
         if handle is None or not await handle.evaluate("(one) => __lookout.covered(one)"):
             break
@@ -310,9 +310,9 @@ async def press_through(handle: ElementHandle | None) -> bool:
 
 
 async def press_pinned(page: Page, selector: str, key: str, seconds_left: float) -> None:
-    """Press a configured control as soon as it is in any frame.
+    """Press a configured control as soon as any frame shows it.
 
-    Raises `PageNotUnderstood` when it does not come in time, or cannot be pressed.
+    Raises `PageNotUnderstood` if the control does not appear in time, or cannot be pressed.
     """
     deadline = monotonic() + seconds_left
     while monotonic() < deadline:

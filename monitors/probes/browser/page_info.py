@@ -1,7 +1,8 @@
-"""Read what a page is made of from the HTML of its response: title, framework, scripts, styles, a hash.
+"""Read a page's build from the HTML of its response: title, framework, scripts, styles, a hash.
 
-Parts that differ from load to load (numbers, tokens, nonces) do not count for the hash, nor does a bundle's query
-when it is a time.
+The hash excludes parts that differ from load to load (numbers, tokens, nonces), and a bundle's query if the query
+is
+a time.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ _FRAMEWORKS: Final = (
 )
 """Patterns that identify the frameworks of chat pages, the most reliable first; a group holds the version."""
 _CHANGING: Final = re.compile(r"\bnonce=(?:\"[^\"]*\"|'[^']*')|0x[0-9a-f]+|(?=[\w-]*\d)[\w-]{16,}|\d+|\s+")
-"""What differs between loads or starts of the same page: nonces, memory addresses, tokens, numbers."""
+"""Parts that differ between loads or starts of the same page: nonces, memory addresses, tokens, numbers."""
 _TIME: Final = re.compile(r"\d{9,}")
 
 
 async def read_page_info(response: Response | None) -> PageInfo | None:
-    """Return what the page of this response is made of; ``None`` when its HTML is not available in time."""
-    from playwright.async_api import Error  # already imported: there is a page
+    """Return the build of the page of this response; ``None`` if its HTML is not available in time."""
+    from playwright.async_api import Error  # already imported: a page is open
 
     if response is None:
         return None
@@ -63,7 +64,7 @@ async def read_page_info(response: Response | None) -> PageInfo | None:
 
 @lru_cache(maxsize=8)
 def parse_page_info(html: str) -> PageInfo:
-    """Return what the HTML says about its page."""
+    """Return the page's build from its HTML."""
     bundles = [_format_bundle(address) for address in _find_bundle_addresses(html)]
     shell = hashlib.sha256(_CHANGING.sub(" ", html).encode()).hexdigest()[:16]
     return PageInfo(
@@ -75,7 +76,7 @@ def parse_page_info(html: str) -> PageInfo:
 
 
 def _find_title(html: str) -> str:
-    """Return the title, or the page's title for sharing (Open Graph): some frameworks set their title later."""
+    """Return the title, or the page's title for sharing (Open Graph). Some frameworks set their title later."""
     match = _TITLE.search(html)
     if match and (title := _normalize_text(match[1])):
         return title
@@ -101,7 +102,7 @@ def _parse_attributes(rest: str) -> dict[str, str]:
 
 
 def _format_bundle(address: str) -> str:
-    """Return the file name of a bundle, with its query unless that is a time."""
+    """Return the file name of a bundle, with its query unless the query is a time."""
     parts = urlsplit(address)
     name = parts.path.rstrip("/").rsplit("/", 1)[-1] or parts.netloc
     query = f"?{parts.query}" if parts.query and not _TIME.search(parts.query) else ""

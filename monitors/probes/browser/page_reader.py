@@ -1,4 +1,4 @@
-"""Read pages by running a script in them; nothing is typed, pressed or sent."""
+"""Read pages by running a script in them, without typing, pressing or sending."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, Page
 
 _MARGIN_S = 10.0
-"""Extra time for the browser beyond the page's own deadline; after that it counts as hung."""
+"""Extra time for the browser beyond the page's own deadline. After this time the browser counts as hung."""
 _WALLS = frozenset({401, 402, 403, 407, 429})
 
 
 class PageReader:
     """One browser with one context. Use as an async context manager, within one event loop.
 
-    ``deadline_s`` is for loading a page, and again for its script. ``search_path`` is where a system Chromium is
-    searched for (``None``: the process's PATH). ``guard`` decides where its pages may connect to.
+    ``deadline_s`` is for loading a page, and again for its script. ``search_path`` is searched for a system
+    Chromium
+    (``None``: the process's PATH). ``guard`` decides which addresses its pages may connect to.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class PageReader:
     async def evaluate(self, address: str, script: str, given: object) -> Any:
         """Call ``script``, a JavaScript function of one argument, on the loaded page; return its JSON result.
 
-        Raises `Unreachable`, `AccessDenied` (also where another host answers), `BrowserLost` and `BrowserMissing`.
+        Raises `Unreachable`, `AccessDenied` (also if another host answers), `BrowserLost` and `BrowserMissing`.
         """
         browser = await self._chromium.browser()
         from playwright.async_api import Error  # loaded with the browser
@@ -81,7 +82,7 @@ class PageReader:
             raise build_page_error(error.message) from error
 
     async def _load(self, page: Page, address: str) -> None:
-        from playwright.async_api import Error  # already imported: there is a page
+        from playwright.async_api import Error  # already imported: a page is open
 
         try:
             response = await page.goto(address, wait_until="domcontentloaded", timeout=self._deadline_s * 1000)

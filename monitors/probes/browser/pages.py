@@ -1,9 +1,10 @@
-"""Pages for questions, as far apart from each other as the target wants (V6).
+"""Lend pages for questions, with the isolation that the target configures (V6).
 
-No page is loaded before its question. Once the cores are busy, preloading gains nothing: 100 questions on two
+A page is loaded only for its question. Once the cores are busy, preloading gains nothing: 100 questions on two
 cores took 84 s (four at once) and 86 s (eight) with preloaded pages, and 73 s and 81 s with a new context each.
-When cores are idle, the pace (`pace.py`) starts another question instead. Preloading hid the load time only with
-one page at a time (1.42 instead of 1.89 times the time of the answers alone), and opens unused sessions at the app.
+If cores are idle, the pace (`pace.py`) starts another question instead. Preloading hid the load time only with
+one page at a time (1.42 instead of 1.89 times the time of the answers alone), and opens unused sessions at the
+app.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
 
 VIEWPORT_WIDTH, VIEWPORT_HEIGHT = 1280, 900
 MAX_WINDOWS = 50
-"""Popup windows and alert dialogs that one page may open before it is closed."""
+"""Limit of popup windows and alert dialogs that one page may open before it is closed."""
 OPENING_DEADLINE_S = 15.0
-"""The limit for opening an empty page, which takes 0.2 s on an idle machine; then the browser counts as hung."""
+"""The limit for opening an empty page (0.2 s on an idle machine). After this time the browser counts as hung."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ class Pages:
 
     @asynccontextmanager
     async def lend_tab(self) -> AsyncGenerator[Tab]:
-        """Yield a page for one conversation. A page on which something failed is never reused.
+        """Yield a page for one conversation. A page with a failure is never reused.
 
-        Raises `LoginFailed` when the login fails.
+        Raises `LoginFailed` if the login fails.
         """
         if self._login is not None:
             await self._login.begin(self.open_blank)
@@ -94,7 +95,7 @@ class Pages:
             await self._close(tab)
 
     async def renew_session(self, tab: Tab, wall: LoginWall) -> bool:
-        """Sign in again if needed; return whether there is a newer session than the one of ``tab``.
+        """Sign in again if needed; return whether a newer session than the one of ``tab`` exists.
 
         Returns false if the target has no login. Raises `LoginFailed`.
         """
@@ -113,7 +114,7 @@ class Pages:
         raise SessionEnded(f"the session ended during the question: {wall}") from failure
 
     async def open_chat_on(self, tab: Tab) -> Chat:
-        """Open the chat with an empty conversation. Raises `LoginWall` when the page is not signed in."""
+        """Open the chat with an empty conversation. Raise `LoginWall` if the page is not signed in."""
         chat = await self._open_or_clear_chat(tab)
         if self._login is not None:
             wanted = self._login.settings.signed_in
@@ -132,7 +133,7 @@ class Pages:
         return await open_chat(tab.page, self._address, self._settings, tab.visit, self.way)
 
     async def start_new_chat(self, tab: Tab) -> Chat | None:
-        """Press the page's "new chat" button and return the chat; ``None`` when there is no such button."""
+        """Press the page's "new chat" button and return the chat; ``None`` if the page has no such button."""
         button = await find_new_chat_button(tab.page)
         if button is None:
             return None
@@ -172,7 +173,7 @@ class Pages:
         except Error as error:
             if not is_page_gone(error.message):
                 raise
-            self._chromium.retire(browser)  # a browser seems alive when its driver is dead
+            self._chromium.retire(browser)  # a browser appears to run although its driver is dead
             return await self._create_tab(await self._chromium.browser(), deadline_s, login)
 
     async def _create_tab(self, browser: Browser, deadline_s: float, login: Login | None) -> Tab:
@@ -201,7 +202,7 @@ class Pages:
 
 
 async def find_new_chat_button(page: Page) -> ElementHandle | None:
-    """Return the button that starts a new conversation, in any frame; ``None`` when there is none."""
+    """Return the button that starts a new conversation, in any frame; ``None`` if no frame has one."""
     for frame in page.frames:
         button = None if frame.is_detached() else await find_element(frame, "() => __lookout.startsAnew()")
         if button is not None:
@@ -210,7 +211,7 @@ async def find_new_chat_button(page: Page) -> ElementHandle | None:
 
 
 def _limit_windows(tab: Tab) -> Tab:
-    """Close a page's popups, and the page itself when it opens too many. Returns the tab.
+    """Close a page's popups, and the page itself if it opens too many. Return the tab.
 
     Dialogs (`alert`) are dismissed, within the same limit.
     """
@@ -236,13 +237,13 @@ def _limit_windows(tab: Tab) -> Tab:
 
 
 async def _limit_worker_console(worker: Worker) -> None:
-    """Limit a worker's console like a document's. This cannot happen before the worker's own script has started."""
+    """Limit a worker's console like a document's, but only after the worker's own script has started."""
     await close_within_deadline(worker.evaluate(f"() => {{ {load_script('bounds.js')} }}"), OPENING_DEADLINE_S)
 
 
 async def _has_password_field(page: Page) -> bool:
-    """Whether any frame of the page has a password field; false when the page does not respond."""
-    from playwright.async_api import Error  # already imported: there is a page
+    """Whether any frame of the page has a password field; false if the page does not respond."""
+    from playwright.async_api import Error  # already imported: a page is open
 
     for frame in page.frames:
         try:
@@ -254,7 +255,7 @@ async def _has_password_field(page: Page) -> bool:
 
 
 def build_page_error(message: str) -> BrowserLost:
-    """Build the error for a page that crashed, that lost its browser, or that could not be read or clicked."""
+    """Build the error for a page that crashed, lost its browser, or could not be read or clicked."""
     first = message.splitlines()[0][:200]
     summary = "the browser lost the page" if is_page_gone(message) else "the browser could not control the page"
     return BrowserLost(f"{summary}: {first}")

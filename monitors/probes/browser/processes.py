@@ -1,8 +1,10 @@
 """A browser's processes: their temporary folder, and limits on memory and on continuous CPU use.
 
-A browser and its driver have their own temporary folder, which is removed with them. The limits work on Linux only,
-by ``/proc``. A page's process that exceeds them is ended, which only the page's own case sees, as a crash. When the
-browser itself or its driver grows, for example by a flood of messages, the browser is ended and a new one started.
+A browser and its driver share one temporary folder, which is removed with them. The limits work on Linux only,
+through ``/proc``. A page's process that exceeds them is ended; only the page's case is affected, by a crash. If
+the
+browser itself or its driver grows, for example by a flood of messages, the browser is ended and a new one
+started.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from monitors.child_environment import build_child_environment
 
 FOLDER_PREFIX: Final = ".browser-"
 MAX_FOLDER_CHARACTERS: Final = 60
-"""A socket's path has at most 107 characters, and Chromium adds about 40: with a longer path it would not start."""
+"""A socket's path has at most 107 characters, and Chromium adds about 40. With a longer path it does not start."""
 
 _folder: ContextVar[str | None] = ContextVar("browser_folder", default=None)
 
 
 def make_folder(inside: Path | None) -> Path:
-    """Create a temporary folder in ``inside`` if its path is short enough, else in the system's."""
+    """Create a temporary folder in ``inside`` if its path is short enough, else in the system's folder."""
     if inside is not None and len(str(inside.absolute())) <= MAX_FOLDER_CHARACTERS:
         inside.mkdir(parents=True, exist_ok=True)
         for folder in inside.glob(f"{FOLDER_PREFIX}*"):
@@ -50,9 +52,9 @@ def remove_folder(folder: Path) -> None:
 def use_for_driver(folder: Path) -> None:
     """Use ``folder`` for the temporary files of the driver that this task starts next, and of its browsers.
 
-    They get no secret of the environment (`build_child_environment`).
+    The driver and its browsers get no secret of the environment (`build_child_environment`).
 
-    Playwright has no option for it: the driver reads its environment.
+    Playwright has no option for the folder: the driver reads its environment.
     """
     transport: Any = import_module(
         "playwright._impl.transport"
@@ -85,10 +87,10 @@ BROWSER_MB: Final = 2_000
 TREE_MB: Final = 5_000
 """The limit of all processes together: eight pages at once, and a reserve."""
 SPINNING_S: Final = 60.0
-"""How long a page's process may use a whole core without a pause: the slowest real page took 8 s to load."""
+"""The time that a page's process may use a whole core without a pause. The slowest real page took 8 s to load."""
 BUSY_CPU_SHARE: Final = 0.9
 POLL_INTERVAL_S: Final = 0.5
-"""A page once allocated 1.2 GB a second."""
+"""Short, because a page once allocated 1.2 GB a second."""
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
@@ -138,11 +140,11 @@ class BrowserWatch:
         """Poll until cancelled."""
         loop = asyncio.get_running_loop()
         while _PROC.is_dir():
-            # The kernel sends no event when a process grows.
+            # The kernel sends no event for a growing process.
             await asyncio.sleep(POLL_INTERVAL_S)
             for process, reason in self.find_offenders(await asyncio.to_thread(self._list_processes), loop.time()):
                 self.ended = reason
-                # It ended meanwhile, or belongs to another user.
+                # The process ended meanwhile, or belongs to another user.
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(process.pid, signal.SIGKILL)
 
@@ -171,7 +173,7 @@ class BrowserWatch:
         return offenders
 
     def _measure_busy_s(self, process: Process, now_s: float) -> float:
-        """Return for how many seconds it has used a whole core; a pause resets the count."""
+        """Return for how many seconds the process has used a whole core; a pause resets the count."""
         key = (process.pid, process.started)
         since_s, cpu_s = self._busy.get(key, (now_s, process.cpu_s))
         busy_s = now_s - since_s
@@ -183,7 +185,7 @@ class BrowserWatch:
         return busy_s
 
     def _list_processes(self) -> list[Process]:
-        """List the browser, its children and its driver; a script that starts the browser has the mark too."""
+        """List the browser, its children and its driver. A script that starts the browser also has the mark."""
         processes: dict[int, Process] = {}
         for browser in _iterate_descendants(os.getpid()):
             command = self._read_command(browser)
@@ -197,7 +199,7 @@ class BrowserWatch:
         return list(processes.values())
 
     def _read_command(self, pid: int) -> str:
-        """Return a process's command, read once; but forks of the zygote become pages with another name."""
+        """Return a process's command, read once. Zygote forks are read again: as pages they get a new name."""
         command = self._commands.get(pid)
         if command is None:
             command = _read_text(_PROC / str(pid) / "cmdline")

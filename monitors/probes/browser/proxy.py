@@ -1,13 +1,15 @@
-"""A SOCKS proxy as the browser's only network connection; it connects only where the target's guard allows.
+"""A SOCKS proxy as the browser's only network connection. It connects only to places that the guard allows.
 
-Frames, workers, sockets, redirects, prefetches, later navigations: everything that a page opens is one connection
-here, by name and port. The name is resolved, checked and connected to in one step, so that it cannot change in
-between. (Playwright's `route` sees neither workers' sockets nor preconnects, knows no IP addresses, and sends each
-request through Python.) Each browser context has its own proxy, so that a case's evidence names what its own page
-tried.
+Frames, workers, sockets, redirects, prefetches and later navigations each open a connection here, by name and
+port.
+The name is resolved, checked and connected to in one step, so that it cannot change in between. (Playwright's
+`route` sees neither workers' sockets nor preconnects, knows no IP addresses, and sends each request through
+Python.)
+Each browser context has a separate proxy, so that a case's evidence lists only the places that its page tried.
 
-If the local network has a proxy (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), connections go through it,
-by `CONNECT`; it then resolves the names that this machine cannot.
+If the local network has a proxy (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), connections go through
+it,
+by `CONNECT`. The network's proxy then resolves the names that this machine cannot resolve.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ log = logging.getLogger(__name__)
 CONNECT_DEADLINE_S: Final = 30.0
 """The timeout for one address of a name; Chromium itself gives up after four minutes."""
 MAX_REFUSED_PLACES: Final = 200
-"""Limit of refused places per page: a page that scans a whole network does not fill the record."""
+"""Limit of refused places per page, so that a page that scans a network does not fill the record."""
 _MAX_CONNECTIONS: Final = 256
 """Limit of connections per page. Chromium opens at most 32 through a proxy, and 255 web sockets."""
 _CHUNK: Final = 262_144
@@ -65,8 +67,9 @@ class _Failed(Exception):
 class GuardedProxy:
     """The proxy of one page. Belongs to one event loop; use as an async context manager, or `start` and `close`.
 
-    ``refused`` are the places that the guard did not allow, each once, with the reason. ``last_failure`` is why
-    the newest failed connection could not be made.
+    ``refused`` lists each place that the guard did not allow once, with the reason. ``last_failure`` is the
+    reason
+    of the newest failed connection.
     """
 
     def __init__(self, guard: AddressGuard) -> None:
@@ -129,7 +132,7 @@ class GuardedProxy:
             writer.close()
 
     async def _connect(self, host: str, port: int) -> _Ends:
-        """Connect to a place that the guard allows. Raises `_Failed` and stores the reason."""
+        """Connect to a place that the guard allows. If it fails, raise `_Failed` and store the reason."""
         place = format_place((host, port))
         try:
             addresses = await self._guard.resolve_allowed(host, port)
@@ -219,7 +222,7 @@ async def _copy_bytes(source: asyncio.StreamReader, sink: asyncio.StreamWriter) 
 
 
 def _abort_stream(sink: asyncio.StreamWriter) -> None:
-    """Abort the connection: a stream that broke at one end must not look complete at the other."""
+    """Abort the connection, because a stream that broke at one end must not look complete at the other."""
     end = sink.get_extra_info("socket")
     if end is not None:
         # The socket is closed already.
@@ -229,7 +232,7 @@ def _abort_stream(sink: asyncio.StreamWriter) -> None:
 
 
 def _find_upstream(host: str, port: int) -> _Upstream | None:
-    """Return the local network's proxy for a place, from the environment. `_Failed` for an unsupported kind."""
+    """Find the local network's proxy for a place in the environment. Raise `_Failed` for an unsupported kind."""
     proxies = getproxies()
     scheme = "http" if port == 80 else "https"  # noqa: PLR2004 - HTTP's port; other ports are mostly encrypted
     address = proxies.get(scheme) or proxies.get("all")
@@ -254,7 +257,7 @@ def _is_loopback_host(host: str) -> bool:
 
 
 async def _open_tunnel(upstream: _Upstream, host: str, port: int) -> _Ends:
-    """Open a tunnel through the local network's proxy. Raises `_Failed` when the proxy refuses."""
+    """Open a tunnel through the local network's proxy. Raise `_Failed` if the proxy refuses."""
     trust = ssl.create_default_context() if upstream.encrypted else None
     reader, writer = await asyncio.open_connection(upstream.host, upstream.port, ssl=trust, limit=_CHUNK)
     place = format_place((host, port))
@@ -267,7 +270,7 @@ async def _open_tunnel(upstream: _Upstream, host: str, port: int) -> _Ends:
     except (OSError, EOFError, asyncio.LimitOverrunError) as error:
         writer.close()
         raise _Failed("the network's proxy closed the connection") from error
-    except BaseException:  # the deadline passed, or the page is done
+    except BaseException:  # the deadline passed, or the page is closed
         writer.close()
         raise
     if status[1:2] != [b"200"]:

@@ -1,4 +1,4 @@
-"""Start a session and check it before it is stored: by the form, by a person in a window, or imported."""
+"""Start a session and check it before it is stored. A form, a person in a window or an import starts it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ if TYPE_CHECKING:
 POLL_INTERVAL_S = 0.5
 """Pause between two polls of the window."""
 CHAT_CHECKS = 3
-"""Polls in a row that must find a chat: some sites show one just before they ask to sign in."""
+"""Polls in a row that must find a chat: some sites show a chat just before they ask to sign in."""
 PERSON_DEADLINE_S = 900.0
-"""Long enough for a second factor on a phone in another room."""
+"""Time for a person to sign in, long enough for a second factor on a phone in another room."""
 
 
 async def sign_in(
     address: str, settings: ProbeSettings, login: Login, *, state: dict[str, Any] | None = None, by: str = "form"
 ) -> None:
-    """Store a session after a chat was found on the target's page with it.
+    """Check that the session finds a chat on the target's page, then store the session.
 
-    ``state`` is an existing storage state and ``by`` its origin; without it the form is filled in. If only headers,
-    cookies or HTTP authentication are configured, they are checked and nothing is stored. Raises `LoginFailed` and
+    ``state`` is an existing storage state and ``by`` its origin; without it the form is filled in. If only
+    headers,
+    cookies or HTTP authentication are configured, they are checked and nothing is stored. Raises `LoginFailed`
+    and
     the other errors of a page that cannot be asked.
     """
     async with Chromium(browser_path=settings.browser_path) as chromium:
@@ -61,8 +63,8 @@ async def read_state_from_window(
 ) -> dict[str, Any]:
     """Open a window for a person to sign in, and return the browser's storage state.
 
-    The person is done when the window shows a chat and no login, when ``pressed`` returns true, or when the window
-    is closed. Raises `LoginFailed` after 15 minutes.
+    The sign-in is done if the window shows a chat and no login, if ``pressed`` returns true, or if the window is
+    closed. Raises `LoginFailed` after 15 minutes.
     """
     from playwright.async_api import Error  # 0.4 s
 
@@ -75,7 +77,7 @@ async def read_state_from_window(
             async with Pages(chromium, address, settings, login).open_blank() as page:
                 await page.goto(login.settings.url or address, wait_until="domcontentloaded")
                 while stood < CHAT_CHECKS and not pressed() and monotonic() < until:
-                    # The page sends no event when the person has signed in.
+                    # The page sends no event for a finished sign-in.
                     await asyncio.sleep(POLL_INTERVAL_S)
                     stood = stood + 1 if await _has_chat(page, address, settings, login) else 0
                     state = dict(await page.context.storage_state(indexed_db=True))
@@ -89,7 +91,7 @@ async def read_state_from_window(
 
 async def _has_chat(page: Page, address: str, settings: ProbeSettings, login: Login) -> bool:
     """Whether the window shows a chat, so that the person is signed in."""
-    from playwright.async_api import Error  # already imported: there is a page
+    from playwright.async_api import Error  # already imported: a page is open
 
     home = urlsplit(address).netloc
     pins = settings.selectors.model_dump(exclude_none=True)

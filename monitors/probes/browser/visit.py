@@ -1,9 +1,11 @@
 """Check that a page stays at its target while it is asked, and record refused connections.
 
-The guarded proxy decides what can be reached. This module decides what counts as the app: a question is typed and
-an answer read only while the page is at the target's own address, at one that an HTTP redirect led to when it was
-opened, or at one of `probe.allowed_origins`. Other frames of the page may show anything, as long as the frame with
-the chat stays where it was.
+The guarded proxy decides which places can be reached. This module decides which pages belong to the app. A
+question
+is typed and an answer read only while the page is at one of three addresses: the target's own, one that an HTTP
+redirect led to during opening, or one of `probe.allowed_origins`. Other frames of the page may show anything, if
+the
+frame with the chat keeps its address.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class Visit:
 
     @property
     def page(self) -> PageInfo | None:
-        """What the opened page is made of; ``None`` while it is not read, or if it cannot be read."""
+        """The build of the opened page; ``None`` until it is read, or if it cannot be read."""
         if self._page is None or not self._page.done() or self._page.cancelled() or self._page.exception():
             return None
         return self._page.result()
@@ -61,7 +63,7 @@ class Visit:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """The places that the page was refused, for the evidence."""
+        """The places that the guard refused to the page, for the evidence."""
         return tuple(self._proxy.refused.values())[:MAX_SHOWN_REFUSALS]
 
     def was_refused(self, url: str) -> bool:
@@ -81,7 +83,7 @@ class Visit:
         self.close()
         self._page = asyncio.ensure_future(
             read_page_info(response)
-        )  # in the background, so that the question does not wait
+        )  # in the background, so that the question does not wait for it
 
     def raise_if_away(self, frame: Frame) -> None:
         """Raise `LeftTarget` unless the page and the chat's frame are still at the app."""
@@ -94,10 +96,10 @@ class Visit:
                 raise self._build_left_error(frame.url)
 
     async def raise_if_led_away(self, frame: Frame) -> None:
-        """Wait for a page that is about to show another document, then check it as `raise_if_away` does."""
-        from playwright.async_api import Error  # already imported: there is a page
+        """Wait for a page that is about to show another document, then check it like `raise_if_away`."""
+        from playwright.async_api import Error  # already imported: a page is open
 
-        # A page that shows nothing new in time stays where it is, which is checked below.
+        # A page without a new document in time stays at its address, which is checked below.
         with suppress(Error, TimeoutError):
             async with asyncio.timeout(LOAD_TIMEOUT_S):
                 await frame.page.main_frame.evaluate("0")  # in the new document
@@ -113,7 +115,7 @@ class Visit:
         )
 
     def explain_failed_opening(self, address: str, error: Error) -> Exception | None:
-        """Return the error for a page that did not open; ``None`` if it opened and then navigated by itself."""
+        """Return the error for a page that did not open; ``None`` if it opened and later navigated by itself."""
         if _INTERRUPTED in error.message:
             return None
         if "net::" not in error.message:
@@ -157,13 +159,13 @@ _EXPLAINED: Final = {
 
 
 def _parse_web_place(url: str) -> Place | None:
-    """Return host and port of a frame's address; ``None`` if it is not a web page."""
+    """Return host and port of a frame's address; ``None`` if the address is not a web page."""
     url = url.removeprefix("blob:")
     return parse_place(url) if url.lower().startswith(_WEB) else None
 
 
 def _format_cause(cause: Exception) -> str:
-    """Describe a network error, with Chromium's error code if there is one."""
+    """Describe a network error, with Chromium's error code if the error has one."""
     match cause:
         case ConnectionRefusedError():
             return _REFUSED

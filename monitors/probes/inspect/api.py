@@ -1,7 +1,8 @@
 """Find out whether an address is a chat API, and how to ask it: request, path of the answer, end of the stream.
 
-`inspect_api` asks no question. `discover_api` asks `HARMLESS` in the usual request bodies until one is answered,
-and then once more as a run does, so that its result is known to work.
+`inspect_api` sends no question. `discover_api` sends `HARMLESS` in the usual request bodies until one is
+answered. It
+then sends it once more like a run, so that the result is known to work.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class EndpointKind(StrEnum):
     API = "api"
     NEITHER = "neither"
     UNKNOWN = "unknown"
-    """Not reachable, or down."""
+    """Not reachable, or not responding."""
 
 
 class AddressResponse(Record):
@@ -97,10 +98,11 @@ class AddressResponse(Record):
 
 
 class ApiDiscovery(Record):
-    """How to ask an API. Without ``probe`` no way was found, and ``problem`` says why.
+    """How to ask an API. Without ``probe`` discovery failed, and ``problem`` gives the reason.
 
-    ``tried`` are the request bodies with their results. ``refused`` is a 401 or 403, ``header`` the one that the
-    API then named. ``answer`` is its last answer.
+    ``tried`` are the request bodies with their results. ``refused`` is a 401 or 403, and ``header`` the header
+    that
+    the API then named. ``answer`` is its last answer.
     """
 
     probe: ProbeSettings | None = None
@@ -110,7 +112,7 @@ class ApiDiscovery(Record):
     refused: int | None = None
     header: str | None = None
     asks_for_other_body: bool = False
-    """The address accepts requests, but none of the tried ones was right."""
+    """Whether the address accepts requests but rejected all the tried bodies."""
 
 
 class _Reply(Record):
@@ -133,7 +135,7 @@ class _Reply(Record):
 
 
 async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
-    """Send one GET, and one OPTIONS if that is not conclusive. No question and no configured header is sent."""
+    """Send one GET, and one OPTIONS if the GET is not conclusive. No question and no configured header is sent."""
     clients = Clients(settings, NO_HEADERS, address, build_address_guard(address, settings))
     try:
         async with asyncio.timeout(INSPECTION_TIMEOUT_S), clients.lend() as client:
@@ -156,7 +158,7 @@ async def inspect_api(address: str, settings: ProbeSettings) -> AddressResponse:
 
 
 async def _read_first_piece(response: httpx.Response) -> bytes:
-    """Read the first piece of a body that is not only white space."""
+    """Read the first piece of a body that contains more than white space."""
     async for piece in response.aiter_bytes():
         if piece.strip():
             return piece.lstrip()
@@ -192,7 +194,7 @@ def _classify_status(status: int, content_type: str, scheme: str) -> EndpointKin
 
 
 async def discover_api(address: str, settings: ProbeSettings, headers: RequestHeaders) -> ApiDiscovery:
-    """Ask until an answer is found, at most `MAX_POSTS` times and once to confirm; ``settings`` hold deadlines."""
+    """Ask until an answer is found, at most `MAX_POSTS` times, and once to confirm. ``settings`` hold deadlines."""
     clients = Clients(settings, headers, address, build_address_guard(address, settings))
     search = _Search(address, settings, headers)
     try:
@@ -207,7 +209,7 @@ async def discover_api(address: str, settings: ProbeSettings, headers: RequestHe
 
 
 async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: RequestHeaders) -> ApiDiscovery:
-    """Ask once as a run does; return a discovery without result if that fails."""
+    """Ask once like a run; return a discovery without result if that fails."""
     assert discovery.probe is not None
     try:
         async with ApiDriver(address, discovery.probe, headers=headers) as driver:
@@ -222,7 +224,7 @@ async def _confirm_discovery(discovery: ApiDiscovery, address: str, headers: Req
 
 
 class _Search:
-    """Try request bodies one after the other: first an empty one, whose error may name missing fields."""
+    """Try request bodies one after the other, first an empty one: its error may name missing fields."""
 
     def __init__(self, address: str, settings: ProbeSettings, headers: RequestHeaders) -> None:
         self._address, self._settings, self._headers = address, settings, headers
@@ -230,7 +232,7 @@ class _Search:
         self._queue: list[dict[str, Any]] = [{}, *BODIES]
         self._done: list[dict[str, Any]] = []
         self._answer_to_empty_body: str | None = None
-        """The answer to an empty body, if there is one."""
+        """The answer to an empty body, if any."""
 
     async def run(self, client: httpx.AsyncClient) -> ApiDiscovery:
         while self._queue and len(self._done) < MAX_POSTS:
@@ -281,7 +283,7 @@ class _Search:
 
 
 async def _fetch_model_name(client: httpx.AsyncClient, address: str) -> dict[str, str]:
-    """Return the first model of an OpenAI-like API, which requires one; empty if it lists none."""
+    """Return the first model of an OpenAI-like API, which requires a model; empty if it lists none."""
     models_url = re.sub(r"/chat/completions/?$", "/models", address)
     if models_url == address:
         return {}
@@ -290,7 +292,7 @@ async def _fetch_model_name(client: httpx.AsyncClient, address: str) -> dict[str
 
 
 def _find_final_error(reply: _Reply, *, is_first: bool) -> ApiDiscovery | None:
-    """Return the result for an error that no other body would change."""
+    """Return the result for an error that another body cannot change."""
     if reply.status in REFUSED_STATUSES:
         match = _KEY_HEADER.search(f"{reply.wanted} {reply.body}")
         header = match.group() if match and "-" in match.group() else None
@@ -326,7 +328,7 @@ async def _post(client: httpx.AsyncClient, address: str, body: Any) -> _Reply:
 
 
 def _infer_api_settings(body: dict[str, Any], reply: _Reply, address: str) -> tuple[ApiSettings, str]:
-    """Infer how to read this reply, and return its text too. Raises `PageNotUnderstood` if that is unclear."""
+    """Infer how to read this reply, and return its text. Raise `PageNotUnderstood` if that is unclear."""
     documents = reply.parse_documents()
     if not documents:
         raise PageNotUnderstood(f"HTTP {reply.status}, {reply.kind or 'no content type'}: not JSON")
@@ -368,7 +370,7 @@ def _find_best_path(documents: list[Any]) -> str | None:
 
 
 def _rank_path(path: str, text: str) -> tuple[bool, int, int, bool, int]:
-    """Return a sort key, likeliest first: several words, a telling name, one place, the last of a list."""
+    """Return a sort key, likeliest first: several words, a typical name, one place, the last of a list."""
     inner = any(step.isdecimal() and step != "0" for step in path.split("."))
     return len(text.split()) < 2, _rank_field_name(path), path.count("*"), inner, path.count(".")  # noqa: PLR2004 - a word
 
@@ -383,7 +385,7 @@ def _rank_field_name(path: str) -> int:
 
 
 def _is_text_in_pieces(documents: list[Any], path: str) -> bool:
-    """Whether the text is the pieces joined; otherwise each piece, or the last, holds all text so far."""
+    """Whether the text is the pieces joined. Otherwise each piece, or the last, holds all text so far."""
     values = (value for document in documents for value in collect_values(document, path) if value is not None)
     pieces = [piece for piece in map(join_text_parts, values) if piece]
     grows = all(later.startswith(earlier) for earlier, later in pairwise(pieces))
@@ -391,7 +393,7 @@ def _is_text_in_pieces(documents: list[Any], path: str) -> bool:
 
 
 def _find_end_mark(events: tuple[Event, ...], path: str) -> str:
-    """Return the end mark of a stream. Raises `PageNotUnderstood` without one, or if events are not JSON."""
+    """Return the end mark of a stream. Raise `PageNotUnderstood` without one, or if events are not JSON."""
     *before, last = events
     if any(_parse_json_or_none(event.data) is None for event in before):
         raise PageNotUnderstood("the events of its stream are not JSON, so Lookout cannot read them")
@@ -440,7 +442,7 @@ def _may_hold_question(name: str) -> bool:
 
 
 def _fill_field(body: dict[str, Any], path: tuple[str, ...]) -> None:
-    """Add a field with a value that fits its name; existing fields stay."""
+    """Add a field with a value that fits its name; existing fields are unchanged."""
     *outer, name = path
     for step in outer:
         inner = body.setdefault(step, {})

@@ -1,6 +1,7 @@
 """The results of `lookout doctor` on a chat page, and the search for the message that carried the answer.
 
-A `Listener` records everything that a page receives while one question is answered. The messages that carried the
+A `Listener` records each message that a page receives while one question is answered. The messages that carried
+the
 answer, and the paths to it, become proposals for ``[…probe.wire]``.
 """
 
@@ -26,14 +27,14 @@ if TYPE_CHECKING:
 
 
 MIN_LIKENESS = 0.6
-"""The minimal share of an answer's letters; a page may omit sources, and a payload may hold an older turn."""
+"""The minimal share of an answer's letters. A page may omit sources, and a payload may hold an older turn."""
 
 PIECE_LETTERS = 5
-"""Letters in a row that identify a sentence, however the page splits, joins and numbers text."""
+"""Letters in a row that identify a sentence, even if the page splits, joins and numbers text."""
 MIN_PIECEWISE_LETTERS = 12
-"""Letters; a shorter answer ("Yes.") must be in the message as a whole."""
+"""Minimal letters for a match by pieces. A shorter answer ("Yes.") must be in the message as a whole."""
 UNSHOWN_WEIGHT = 0.25
-"""The weight of extra text in the likeness: of two texts with the answer, the one with less extra text wins."""
+"""The weight of extra text in the likeness. Of two texts with the answer, the one with less extra text wins."""
 
 MAX_DOCUMENTS = 5000
 MAX_LEAVES = 20_000
@@ -53,9 +54,9 @@ class NetworkMessage(Record):
 
 
 class WireCandidate(Record):
-    """A rule that finds the answer. ``likeness``: how much of it the page showed; ``more``: the text not shown.
+    """A rule that finds the answer. ``likeness``: the share that the page showed. ``more``: the text not shown.
 
-    ``sources`` are what the rule's ``citations`` read; ``hides`` says whether the page omits sources.
+    ``sources`` are the texts that the rule's ``citations`` read. ``hides``: the page omits sources.
     """
 
     kind: str
@@ -67,7 +68,7 @@ class WireCandidate(Record):
 
 
 def find_wire_candidates(received: Iterable[NetworkMessage], answer: str) -> tuple[WireCandidate, ...]:
-    """Return the likeliest rule for each message with ``answer``, those with hidden sources first."""
+    """Return the likeliest rule for each message that contains ``answer``. Rules with hidden sources come first."""
     wire_candidates = [best for message in received if (best := _find_best_candidate(message, answer)) is not None]
     return tuple(sorted(wire_candidates, key=lambda candidate: (not candidate.hides, -candidate.likeness)))
 
@@ -75,7 +76,7 @@ def find_wire_candidates(received: Iterable[NetworkMessage], answer: str) -> tup
 def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tuple[WireCandidate, ...]:
     """Return one rule for each address and path that carried every answer, as complete as the questions show.
 
-    An answer without sources does not show their path, but another one may.
+    An answer without sources does not show their path, but another answer may.
     """
     if not by_answer or not all(by_answer):
         return ()
@@ -109,7 +110,7 @@ def find_common_candidates(by_answer: Sequence[tuple[WireCandidate, ...]]) -> tu
 
 
 def read_rule_payload(rule: WireRule, received: Iterable[NetworkMessage]) -> WirePayload | None:
-    """Read the answer by the rule as a run does; the last match counts."""
+    """Read the answer by the rule like a run; the last match counts."""
     for message in reversed(tuple(received)):
         if not rule.matches(message.url):
             continue
@@ -173,7 +174,7 @@ def _strip_item_keys(path: str | None) -> str | None:
 
 
 def read_text_at(path: str, documents: list[Any], *, joins: bool) -> str | None:
-    """Read the text at a path in the documents; ``None`` if there is none."""
+    """Read the text at a path in the documents; ``None`` if the path has none."""
     rule = WireRule(url=".", text=path, joins=joins)
     payload = read_documents(rule, "", documents)
     return None if payload is None else payload.text
@@ -182,8 +183,8 @@ def read_text_at(path: str, documents: list[Any], *, joins: bool) -> str | None:
 def compute_likeness(text: str, answer: str) -> float:
     """Return the share of the shown answer that was sent, less a part for extra text. Letters and digits count.
 
-    A page may omit sources in the middle and add its own marks and cards, so neither text must contain the other:
-    the sentences are searched for piece by piece.
+    A page may omit sources in the middle and add its own marks and cards, so the two texts may differ in both
+    directions. The sentences are therefore searched for piece by piece.
     """
     sent, shown_letters = keep_letters_and_digits(text), keep_letters_and_digits(answer)
     if not sent or not shown_letters:
@@ -206,12 +207,12 @@ def _split_pieces(letters: str) -> set[str]:
 
 
 def keep_letters_and_digits(text: str) -> str:
-    """Return only the letters and digits, in lower case, which do not depend on a page's formatting."""
+    """Return only the letters and digits in lower case, because they do not depend on a page's formatting."""
     return re.sub(r"[\W_]+", "", text).lower()
 
 
 def build_url_pattern(url: str) -> str:
-    """Return a pattern for the address: its path, with parts that change between questions left open."""
+    """Return a pattern for the path of the address. Parts that change between questions match any text."""
     parts = urlsplit(url)
     steps = [_generalize_step(step) for step in parts.path.split("/")]
     path = "/".join(steps)
@@ -225,7 +226,7 @@ def _generalize_step(step: str) -> str:
 
 
 def _find_unshown_text(text: str, answer: str) -> str:
-    """Return text that was sent but not shown, if it is one piece at the end or in the middle."""
+    """Return text that was sent but not shown, if the text is one piece at the end or in the middle."""
     lines = [
         piece
         for piece in re.findall(r"\[[^\]]{3,120}\]", text)
@@ -273,22 +274,22 @@ def _find_first_path(paths: list[str], pattern: re.Pattern[str]) -> str | None:
 
 
 HARMLESS = "Hello! What can you help me with?"
-"""The question of an inspection: any bot can answer it, and it triggers no action or search in the app."""
+"""The question of an inspection. Any bot can answer it, and it triggers no action or search in the app."""
 
 
 class AskPermission(StrEnum):
-    """Whether the page may be asked a question."""
+    """Whether an inspection may ask the page a question."""
 
     NEVER = "never"
     IF_NEEDED = "if-needed"
-    """Only if the page itself does not show where answers appear."""
+    """Only if the page itself does not mark the place of answers."""
     ALWAYS = "always"
 
 
 class PageElement(Record):
-    """An element of the page. ``role`` and ``name`` are those of the accessibility tree.
+    """An element of the page. ``role`` and ``name`` are from the accessibility tree.
 
-    ``selector`` finds it again, if one does; ``how_sure`` is in words.
+    ``selector`` finds the element again, if any selector does. ``how_sure`` is in words.
     """
 
     role: str
@@ -352,7 +353,7 @@ ADVICE = {
     NoAnswerReason.BROWSER_LOST: "try again; if the error stays, the machine may not have enough memory",
     NoAnswerReason.CIRCUIT_OPEN: "wait until the app is up, then try again",
 }
-"""What a person can do about each reason for a missing answer."""
+"""What to do about each reason for a missing answer."""
 
 API_ADVICE = {
     NoAnswerReason.UNREACHABLE: (
@@ -376,12 +377,12 @@ API_ADVICE = {
 
 
 def get_advice(reason: NoAnswerReason, *, is_api: bool) -> str:
-    """Return what a person can do about one reason."""
+    """Return what to do about one reason."""
     return (API_ADVICE.get(reason) if is_api else None) or ADVICE[reason]
 
 
 QUESTIONS = (HARMLESS, "Which topics can you answer questions about?", "What can you not help me with?")
-"""Any bot can answer them, they trigger no action or search, and no good answer to one fits another."""
+"""Questions that any bot can answer. They trigger no action or search, and a good answer to one fits no other."""
 SAME_ANSWER = "another question had the very same answer"
 OTHER_ANSWER = "the text on the page is what was sent for another question"
 
@@ -396,11 +397,11 @@ class PageProblem(Record):
 
 
 class Trial(Record):
-    """One question as a run asks it. ``sent`` is what the proposed or configured rule read.
+    """One question, asked like a run. ``sent`` is the text that the proposed or configured rule read.
 
-    ``doubt`` says why the text is probably not an answer. ``stripped`` are the texts of its message that are not
-    the answer: names, marks, tool cards, sources. ``by_page`` and ``by_wire`` are a suite's grades of both
-    texts: empty if right, ``None`` if not graded.
+    ``doubt`` is the reason why the text is probably not the answer. ``stripped`` are the texts of its message
+    outside the answer: names, marks, tool cards, sources. ``by_page`` and ``by_wire`` are a suite's grades of the
+    shown and the sent text: empty if right, ``None`` if not graded.
     """
 
     question: str
@@ -414,15 +415,15 @@ class Trial(Record):
 
 
 REMEMBER = ("Please remember this word for a moment: quillfern.", "Which word did I ask you to remember?")
-"""Asked in one conversation; if the second answer has the word, the bot recalls earlier turns."""
+"""Asked in one conversation. If the second answer has the word, the bot recalls earlier turns."""
 REMEMBERED = "quillfern"
 
 
 class NewChat(Record):
-    """What the page's "new chat" button does. Seconds until the chat is ready: by the button, and on a new page.
+    """The result of the "new chat" button: seconds until the chat is ready, by the button and on a new page.
 
-    ``recalled``: the bot knew a word of an earlier turn. ``forgotten``: it did not after the button; ``None`` if it
-    was not asked again.
+    ``recalled``: the bot repeated a word of an earlier turn. ``forgotten``: it did not repeat the word after the
+    button; ``None`` if it was not asked again.
     """
 
     recalled: bool
@@ -434,11 +435,11 @@ class NewChat(Record):
 class PageInspection(Record):
     """One inspection of one page. Times in seconds from opening it. ``picture`` is the screenshot's path, if any.
 
-    ``open`` are selectors of what was pressed to open the chat. ``frame`` is the address of the chat's frame, if it
-    is not the page itself. ``why_asked`` says why a question was asked, or why none was. ``new_chat`` is set if the
-    page has such a button and it was tried. ``starters`` are questions that the page itself suggests.
-    ``fallback_answer`` is the one answer that all general questions got. ``pins_note`` says which of the proposed
-    selectors did not stand a trial; they are not in ``selectors``.
+    ``open`` are selectors of the controls that were pressed to open the chat. ``frame`` is the address of the
+    chat's frame, if it is not the page itself. ``why_asked`` is the reason why a question was asked or not asked.
+    ``new_chat`` is set if the page has such a button and it was tried. ``starters`` are questions that the page
+    itself suggests. ``fallback_answer`` is the one answer that all general questions got. ``pins_note`` names the
+    proposed selectors that failed a trial; they are not in ``selectors``.
     """
 
     address: str
@@ -520,7 +521,7 @@ class Listener:
     def _on_response(self, response: Response) -> None:
         if response.frame == self._page.main_frame and response.request.is_navigation_request():
             self.status = response.status
-        kinds = DATA_KINDS - {"eventsource"}  # these are recorded in the page, message by message
+        kinds = DATA_KINDS - {"eventsource"}  # the page itself records these, message by message
         if self._hearing and response.request.resource_type in kinds and len(self._responses) < MAX_RESPONSES:
             self._responses.append(response)
 

@@ -1,8 +1,11 @@
-"""Inspect a chat page as a run would, and report where to type, how to send and where answers appear.
+"""Inspect a chat page like a run, and report where to type, how to send and where answers appear.
 
-It opens only the given address, and asks at most one harmless question. If a page cannot be asked, it says what to
-do. A trial asks three questions as a run does, to check whether the answers are plausible and which rule reads
-hidden text. If the page has a "new chat" button, it checks whether the bot then forgets earlier turns.
+The inspection opens only the given address, and asks at most one harmless question. If a page cannot be asked,
+the
+result contains what to do. A trial asks three questions like a run, to check whether the answers are plausible
+and
+which rule reads hidden text. If the page has a "new chat" button, the trial checks whether the bot then forgets
+earlier turns.
 """
 
 from __future__ import annotations
@@ -54,13 +57,13 @@ from monitors.storage import OWNER_ONLY_MODE
 
 
 def build_page_problem(error: ProbeError) -> PageProblem:
-    """Format an error for people, with what to do."""
+    """Build the problem for people from an error, with what to do."""
     return PageProblem(reason=error.reason, blame=error.blame, detail=str(error), to_do=ADVICE[error.reason])
 
 
 DESCRIBE_SCRIPT = Path(__file__).parents[1] / "browser" / "inpage" / "describe.js"
 PICTURE_DEADLINE_S = 15.0
-# A question with the proposed selectors may take so much longer than the first one without them.
+# Extra time that a question with the proposed selectors may take compared with the first one without them.
 MIN_PINNED_DEADLINE_S, PINNED_DEADLINE_FACTOR = 10.0, 3
 # Colours for people with red-green blindness (after Okabe and Ito).
 OUTLINE_MARKS = (("box", "message box", "#0072B2"), ("send", "send", "#D55E00"), ("answer", "answer", "#007A5A"))
@@ -115,7 +118,7 @@ async def _inspect_on_new_tab(
 async def _inspect_signed_in(
     pages: Pages, settings: ProbeSettings, inspection: PageInspection, asking: AskPermission, goal: Path
 ) -> PageInspection:
-    """Inspect as a run does; renews an ended session if a form can."""
+    """Inspect like a run. Renew an ended session if a form can."""
     try:
         async with pages.lend_tab() as tab:
             try:
@@ -125,7 +128,7 @@ async def _inspect_signed_in(
     except LoginFailed as error:
         return inspection.model_copy(update={"problem": build_page_problem(error)})
     except ProbeError:
-        pass  # the inspection itself reports it
+        pass  # the inspection itself reports the error
     return await _inspect_on_new_tab(pages, settings, inspection, asking, goal)
 
 
@@ -193,7 +196,7 @@ class PageInspector:
         )
 
     async def _note_answer(self, conversation: PageConversation) -> None:
-        """Note where answers appear: the page marks it, or one question shows it."""
+        """Note where answers appear: from the page's marks, or by asking one question."""
         chat = conversation.chat
         place = await self._describe_element("__lookout.place()", "the page marks it as the place of messages")
         recognised = chat.selectors.answer is not None or place is not None
@@ -244,7 +247,7 @@ class PageInspector:
         )
 
     def _rate_box(self, chat: Chat, *, proved: bool) -> PageElement | None:
-        """Describe the message box, with what the question proved about it."""
+        """Describe the message box, with the proof from the question."""
         if self._inspection.box is None or chat.boxes.pinned:
             return self._inspection.box
         sure = "sure: it accepted the question like a chat" if proved else "a guess: it still contains the question"
@@ -273,7 +276,7 @@ class PageInspector:
 
     async def _find_in_accessibility_tree(self, selector: str | None) -> tuple[str, str] | None:
         """Return role and name from the accessibility tree."""
-        from playwright.async_api import Error  # already imported: there is a page
+        from playwright.async_api import Error  # already imported: a page is open
 
         if selector is None:
             return None
@@ -350,7 +353,7 @@ class TrialAnswer:
 
 
 class TriedPage(NamedTuple):
-    """The result of each question, the rules that read every answer, and what the "new chat" button does."""
+    """The result of each question, the rules that read every answer, and the result of the "new chat" button."""
 
     trials: tuple[Trial, ...]
     rules: tuple[WireCandidate, ...]
@@ -431,7 +434,7 @@ async def _try_new_chat(pages: Pages, settings: ProbeSettings, greetings: Greeti
             forgotten = REMEMBERED not in (await new_conversation.ask(recall)).text.casefold()
             return NewChat(recalled=True, forgotten=forgotten, button_s=button_s, fresh_s=fresh_s)
     except ProbeError:
-        return None  # the three questions were answered, so this is not the page's fault
+        return None  # the three questions were answered, so this error is not the page's fault
 
 
 async def _ask_for_trial(pages: Pages, settings: ProbeSettings, greetings: Greetings, question: str) -> TrialAnswer:
@@ -486,7 +489,7 @@ def _build_trial(
 
 
 def _doubt_other_answer(trial: Trial, trials: Sequence[Trial]) -> Trial:
-    """Return the trial with a doubt if its visible text is what was sent for another question."""
+    """Return the trial, with a doubt if its visible text was sent for another question."""
     shown = keep_letters_and_digits(trial.text)
     own = keep_letters_and_digits(trial.sent.text) if trial.sent else shown
     others = [keep_letters_and_digits(other.sent.text) for other in trials if other is not trial and other.sent]
@@ -498,7 +501,7 @@ def _doubt_other_answer(trial: Trial, trials: Sequence[Trial]) -> Trial:
 async def try_pins(
     inspection: PageInspection, settings: ProbeSettings, question: str, login: Login | None = None
 ) -> PageInspection:
-    """Ask with the proposed selectors; return the inspection without those that do not read an answer.
+    """Ask with the proposed selectors; return the inspection without the selectors that read no answer.
 
     Raises only `BrowserMissing` and `BrowserLost`.
     """

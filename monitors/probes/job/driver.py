@@ -1,6 +1,6 @@
-"""Ask an agent that works on a job (V4): start it, follow it, fetch its report.
+"""Ask an agent that works on a job (V4): start the job, follow it, fetch its report.
 
-start ─▶ events (if there are any) ─▶ state, polled ─▶ report
+start ─▶ events (if any) ─▶ state, polled ─▶ report
   │                 └── a question of the agent: answered ──┘
   └ noted in the run's folder, so that a killed run resumes the job
 
@@ -38,20 +38,20 @@ Clock = Callable[[], datetime]
 
 
 class JobTraces(Protocol):
-    """Reads the application's traces of its agent."""
+    """Read the application's traces of its agent."""
 
     async def check(self, address: str) -> None:
-        """Raise `ConfigError` when a trace of this run is in production's project."""
+        """Raise `ConfigError` if a trace of this run is in production's project."""
         ...
 
     async def runs(self, address: str) -> Sequence[Any]:
-        """Return the runs of a finished job's trace; empty if it is not available. `ConfigError` as `check`."""
+        """Return the runs of a finished job's trace; empty if it is not available. `ConfigError` like `check`."""
         ...
 
 
 Remember = Callable[[AgentJob], None]
 Script = Callable[[tuple[str, ...], str], str | None]
-"""Returns the suite's answer to an agent's question, given the turns; ``None`` if it has none."""
+"""Return the suite's answer to an agent's question, given the turns; ``None`` if the suite has none."""
 
 
 def answer_no_question(_turns: tuple[str, ...], _question: str) -> str | None:
@@ -66,10 +66,12 @@ PAUSE_GROWTH = 1.5
 class JobDriver:
     """A `ChatDriver` over a job API. An async context manager, for one event loop.
 
-    `headers` authenticate; they are in no record and no error, and are not sent to hosts that the app names.
-    `run_folder` is where running jobs are noted. `script` has the suite's answers to the agent's questions. The
-    time of a resumed job counts from its start, unless the app reports its own latency. If the agent's `traces`
-    can be read, the first job runs alone, until it shows where it is traced.
+    `headers` authenticate. They are in no record and no error, and are not sent to hosts that the app names.
+    Running jobs are noted in `run_folder`. `script` has the suite's answers to the agent's questions. The time of
+    a
+    resumed job counts from its start, unless the app reports its own latency. If the agent's `traces` can be
+    read,
+    the first job runs alone until it shows the project of its trace.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class JobDriver:
                 if len(earlier) == len(turns) - 1:
                     break
                 earlier, note = (*earlier, answer.visible_text), None
-        except (AppErrorShown, AnswerTimeout, AnswerIncomplete, OldJob):  # else the job may still run
+        except (AppErrorShown, AnswerTimeout, AnswerIncomplete, OldJob):  # otherwise the job may still run
             self._notes.delete(name)
             raise
         await worth_storing(answer)
@@ -157,7 +159,7 @@ class JobDriver:
     async def _resume_job(
         self, note: JobNote, find_scripted_answer: Callable[[str], str | None]
     ) -> AgentJob | None:
-        """Resume the job that an earlier process started; ``None`` when the app no longer has it."""
+        """Resume the job that an earlier process started; ``None`` if the app no longer has it."""
         age_s = max(0.0, (self._clock() - note.started_at).total_seconds())
         job = AgentJob(
             self._settings,
@@ -194,7 +196,7 @@ class JobDriver:
     async def _start(
         self, job: AgentJob, turn: str, messages: list[Message], conversation: str, remember: Remember
     ) -> None:
-        """Start the job. While the app has too many jobs, try again, as long as the settings allow."""
+        """Start the job. If the app has too many jobs, try again for as long as the settings allow."""
         body = fill_template(json.loads(self._settings.request), turn, messages, conversation)
         pause_s = self._settings.poll_s
         while True:
@@ -204,7 +206,7 @@ class JobDriver:
                 wait_s = min(max(pause_s, stumble.after_s or 0), self._settings.poll_most_s)
                 if job.elapsed_s + wait_s > self._settings.busy_patience_s:
                     raise stumble.error from stumble
-                # The pause is the one that the service asks for, or grows.
+                # The pause is the service's requested pause, or it grows.
                 await asyncio.sleep(wait_s)
                 pause_s *= PAUSE_GROWTH
 
@@ -226,7 +228,7 @@ class JobDriver:
         job.update_steps(document)
 
     async def _reject_old_job(self, job: AgentJob) -> None:
-        """Raise `OldJob` when the app answers a start with a job that this or an earlier run had started.
+        """Raise `OldJob` if the app answers a start with a job that this or an earlier run started.
 
         A failed job that is returned for another try would only fail again.
         """
@@ -267,7 +269,7 @@ class JobDriver:
                 await self._answer_question(job, remember)
 
     async def _answer_question(self, job: AgentJob, remember: Remember) -> None:
-        """Answer the agent's question if it waits for an answer.
+        """Answer the agent's question if the agent waits for an answer.
 
         The answer is noted before it is sent, so that a resumed run sends the same one or none. After a temporary
         error the question stays open until the next state.
@@ -295,7 +297,7 @@ class JobDriver:
         remember(job)
 
     async def _fetch_question(self, job: AgentJob) -> str:
-        """Fetch the question's text from the report's address; empty if it is not there."""
+        """Fetch the question's text from the report's address; empty if that has none."""
         if self._settings.question is None or self._settings.report_url is None:
             return ""
         template, url = self._settings.report_request, job.build_address(self._settings.report_url)
@@ -329,7 +331,7 @@ class JobDriver:
         await self._check_trace(job)
 
     async def _check_trace(self, job: AgentJob) -> None:
-        """Check where the job is traced; if that is production's project, also cancel the job."""
+        """Check the project of the job's trace. If it is production's project, also cancel the job."""
         if self._traces is None or not job.trace_url or job.trace_url == job.checked_trace_url:
             return
         try:
@@ -375,7 +377,7 @@ class JobDriver:
         if job.left_s <= 0:
             await self._cancel(job)
             raise job.build_timeout_error()
-        # There is no event to wait for; the pause grows to `poll_most_s`.
+        # The app sends no event to wait for; the pause grows to `poll_most_s`.
         await asyncio.sleep(min(pause_s, job.left_s))
 
     async def _build_answer(self, job: AgentJob, earlier: tuple[str, ...]) -> Answer:
@@ -385,7 +387,7 @@ class JobDriver:
             url = job.build_address(self._settings.report_url)
             text = await self._fetch_report(job, url)
         elif job.has_events and not collect_values(job.last, self._settings.text):
-            await self._fetch_state(job)  # the last event says only that the job is done
+            await self._fetch_state(job)  # the last event only reports that the job is done
         job.duration_s = job.elapsed_s  # the wait for the trace does not count as the agent's time
         await self._read_trace(job)
         return build_report_answer(job, url, text, earlier)
@@ -400,7 +402,7 @@ class JobDriver:
 
 
 def build_answer_body(template: str, answer: str) -> Any:
-    """Return the request with the answer filled in, encoded as JSON, so that it cannot change the structure."""
+    """Return the request with the answer filled in, as JSON, so that the answer cannot change the structure."""
     return json.loads(template.replace("{answer}", json.dumps(answer)[1:-1]))
 
 

@@ -13,14 +13,14 @@ from monitors.storage import OWNER_ONLY_MODE, write_atomically
 
 FOLDER = "jobs"
 MIN_UNIQUE_ID_CHARACTERS = 16
-"""Characters of an id that is unique: half a UUID."""
+"""Minimal characters of a unique id: half a UUID."""
 
 
 class JobNote(Record):
     """A started job: its conversation, the earlier answers, its id or its ``Location``.
 
-    ``questions`` are the agent's, with the answers that were sent; the last answer has surely arrived only if
-    ``delivered`` is true.
+    ``questions`` are the agent's, with the answers that were sent. ``delivered``: the last answer has surely
+    arrived.
     """
 
     turns: tuple[str, ...]
@@ -41,7 +41,7 @@ class JobNotes:
         self._elsewhere: frozenset[str] | None = None
 
     def load(self, name: str, turns: tuple[str, ...]) -> JobNote | None:
-        """Return the running job of this question; ``None`` if there is none or the question has changed."""
+        """Return the running job of this question; ``None`` without a job, or if the question has changed."""
         try:
             note = JobNote.model_validate_json(self._path(name).read_text(encoding="utf-8"))
         except (OSError, ValidationError):
@@ -55,7 +55,7 @@ class JobNotes:
     def list_jobs_of_other_runs(self) -> frozenset[str]:
         """Return the ids of jobs that earlier runs noted, if the ids are long enough to be unique.
 
-        An app that numbers its jobs begins again at 1 after a restart, so short ids prove nothing.
+        An app that numbers its jobs starts again at 1 after a restart, so short ids prove nothing.
         """
         if self._elsewhere is None:
             notes = self._folder.parent.parent.glob(f"*/{FOLDER}/*.json")

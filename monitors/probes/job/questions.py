@@ -1,7 +1,7 @@
-"""Track the questions that an agent stops for, from its states and events; each is answered once.
+"""Track the agent's questions from its states and events; answer each question once.
 
-An app may still report that it waits after it got the answer, and an event stream may restart and repeat its
-questions: neither is a new question. The same text is a new question only if the agent continued in between.
+An app may still report that the agent waits after it got the answer. An event stream may restart and repeat its
+questions. Neither is a new question. The same text is a new question only if the agent continued in between.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_QUESTION_CHARACTERS = 2000
 class AgentQuestions:
     """The questions of one job. ``open`` waits for an answer; it is empty if the app does not show its text.
 
-    ``noted`` are questions that an earlier process answered; ``delivered``: the last answer surely arrived.
+    ``noted`` are questions that an earlier process answered. ``delivered``: the last answer surely arrived.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class AgentQuestions:
         return self._seen_again > self._settings.stumbles
 
     def extract_question(self, document: Any, event: str | None = None) -> str | None:
-        """Return the question in a document: ``None`` if there is none, empty if only the waiting is shown."""
+        """Return the question in a document: ``None`` if absent, empty if the app only shows that it waits."""
         settings = self._settings
         waiting_flags = collect_items(document, settings.awaiting)
         if any(value is False for value in waiting_flags):
@@ -77,8 +77,9 @@ class AgentQuestions:
     def choose_answer(self, text: str, scripted: str | None, at_ms: float) -> AgentQuestion:
         """Return the question with its answer: an earlier one that may not have arrived, else the scripted one.
 
-        Raises `PageNotUnderstood` when no address for answers is configured, `AnswerIncomplete` when the agent asks
-        too many questions.
+        Raises `PageNotUnderstood` if no address for answers is configured, `AnswerIncomplete` if the agent asks
+        too many
+        questions.
         """
         settings = self._settings
         if settings.answer_url is None:

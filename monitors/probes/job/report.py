@@ -24,7 +24,7 @@ _ACCESS_DENIED_CODES: Final = ("UNAUTHENTICATED", "FORBIDDEN", "UNAUTHORIZED")
 def build_report_request(template: str, job: AgentJob) -> Any:
     """Return the JSON to post for a job's report.
 
-    Raises `PageNotUnderstood` when it needs an id that the app has not returned.
+    Raises `PageNotUnderstood` if it needs an id that the app has not returned.
     """
     if "{job}" in template and not job.job:
         raise PageNotUnderstood(f"probe.job.id = {job.settings.id!r} matches nothing in the reply to the start")
@@ -47,10 +47,11 @@ def _fill_template(template: Any, job: AgentJob) -> Any:
 
 
 def raise_on_graphql_errors(text: str) -> str:
-    """Return a reply's text. Raises if it has GraphQL ``errors``, whatever its HTTP status.
+    """Return a reply's text. Raise an error if it has GraphQL ``errors``, with any HTTP status.
 
-    `PageNotUnderstood` when the query is invalid and must be fixed: the reply has no ``data``. `AccessDenied` when
-    a key is missing. `TryAgain` otherwise: the application failed, perhaps temporarily.
+    `PageNotUnderstood`: the query is invalid and must be fixed, because the reply has no ``data``.
+    `AccessDenied`: a
+    key is missing. `TryAgain`: any other error; the application failed, perhaps temporarily.
     """
     errors = parse_graphql_errors(text)
     if not errors:
@@ -80,9 +81,9 @@ def _format_graphql_error(error: Any) -> str:
 
 
 def build_report_answer(job: AgentJob, url: str, body: str | None, earlier: tuple[str, ...]) -> Answer:
-    """Build a finished job's answer from the report ``body``, or from the finished state if that is ``None``.
+    """Build a finished job's answer from the report ``body``, or from the finished state if ``body`` is ``None``.
 
-    Raises `PageNotUnderstood` when ``probe.job.text`` matches nothing: the path must be fixed.
+    Raises `PageNotUnderstood` if ``probe.job.text`` matches nothing: the path must be fixed.
     """
     settings, total_ms = job.settings, (job.elapsed_s if job.duration_s is None else job.duration_s) * 1000
     if body is not None and not settings.text:
@@ -128,5 +129,5 @@ def _extract_payload(settings: JobSettings, url: str, document: object) -> WireP
 
 
 def _compute_duration_ms(job: AgentJob, wire: WirePayload, total_ms: float) -> float:
-    """Return how long the job took. For a resumed job only the app knows when it was done."""
+    """Return how long the job took. For a resumed job only the app has the end time."""
     return wire.app_latency_ms if job.age_s and wire.app_latency_ms is not None else total_ms

@@ -1,6 +1,6 @@
 """Read a running job's states, events and report from parsed JSON.
 
-Requests are limited in time and size, and each failure becomes the error that says what it means.
+Requests are limited in time and size. Each failure becomes an error that names its meaning.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ GONE_STATUSES = (404, 410)
 REFUSED_STATUSES = (401, 403)
 WALL_STATUSES = (402, 407)
 REFUSED_QUERY_STATUSES = (400, 422)
-"""Statuses of GraphQL over HTTP for a query that it cannot run; the body has the errors."""
+"""HTTP statuses of a GraphQL server for a query that it cannot run; the body has the errors."""
 CONFLICT, TOO_MANY_REQUESTS, MIN_ERROR_STATUS, MIN_SERVER_ERROR = 409, 429, 400, 500
 MAX_EVENTS_BYTES = 200 * MEGABYTE_BYTES
-"""The limit of a job's event stream; a body has the limit of the settings."""
+"""Limit of the bytes in a job's event stream. Other bodies have the limit of the settings."""
 CHUNK_BYTES = 65_536
 
 
@@ -70,9 +70,9 @@ class Body(Record):
 
 
 class JobHttp:
-    """Send requests to one app. Messages show an address without its query, which may hold a key.
+    """Send requests to one app. Messages show an address without its query, because the query may hold a key.
 
-    ``headers`` go only to the hosts that ``start`` and the settings name.
+    ``headers`` are sent only to the hosts of ``start`` and of the settings.
     """
 
     def __init__(self, settings: JobSettings, headers: RequestHeaders, start: str, guard: AddressGuard) -> None:
@@ -80,11 +80,11 @@ class JobHttp:
         self._headers = headers
         self._client = GuardedClient(
             guard,
-            deadline_s=settings.deadline_s + settings.request_deadline_s,  # the job's time begins with its start
+            deadline_s=settings.deadline_s + settings.request_deadline_s,  # the job's time begins at its start
             max_bytes=MAX_EVENTS_BYTES,
             headers=headers,
             addresses=[start, *_list_configured_origins(settings)],
-            timeout=httpx.Timeout(settings.request_deadline_s, read=None),  # reading has its own limits
+            timeout=httpx.Timeout(settings.request_deadline_s, read=None),  # reading the body has separate limits
         )
 
     async def close(self) -> None:
@@ -93,17 +93,17 @@ class JobHttp:
 
     @asynccontextmanager
     async def post_start(self, url: str, body: Any, key: str) -> AsyncGenerator[httpx.Response]:
-        """Post a start and yield the reply, its body unread. ``key`` is the same when the start is sent again.
+        """Post a start and yield the reply with its body unread. ``key`` is the same for each repeated start.
 
-        Raises `Unreachable` or `AccessDenied`; the start is not repeated here, because it may have worked.
-        `TryAgain` when the app has too many jobs (HTTP 429): then this one was not started.
+        Raises `Unreachable` or `AccessDenied`; the start is not repeated here, because it may have worked. Raises
+        `TryAgain` if the app has too many jobs (HTTP 429): this job was then not started.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s) as limit:
                 sending = self._client.stream("POST", url, json=body, headers={"Idempotency-Key": key})
                 async with sending as response:
                     self._check_start(response)
-                    limit.reschedule(None)  # the body has its own limits
+                    limit.reschedule(None)  # the body has separate limits
                     yield response
         except TryAgain as stumble:
             if isinstance(stumble.error, AccessDenied):
@@ -117,21 +117,21 @@ class JobHttp:
     async def poll(self, url: str, body: Any = None) -> Body:
         """Return the reply to a GET, or to a POST of ``body``.
 
-        Raises `TryAgain` for temporary errors, a `ProbeError` for others.
+        Raises `TryAgain` for temporary errors and a `ProbeError` for others.
         """
         async with self._request(url, body) as response:
             return await self.read_body(response)
 
     @asynccontextmanager
     async def open_events(self, url: str) -> AsyncGenerator[httpx.Response]:
-        """Open an event stream; raises as `poll` does."""
+        """Open an event stream; raises the errors of `poll`."""
         async with self._request(url) as response:
             yield response
 
     async def post_answer(self, url: str, body: Any) -> None:
         """Post the answer to an agent's question.
 
-        HTTP 409 counts as done: the agent no longer waits. Raises as `poll` does.
+        HTTP 409 counts as done: the agent no longer waits. Raises the errors of `poll`.
         """
         try:
             async with asyncio.timeout(self._settings.request_deadline_s):
@@ -151,10 +151,10 @@ class JobHttp:
             async with asyncio.timeout(self._settings.request_deadline_s):
                 await self._client.post(url)
         except (TimeoutError, httpx.HTTPError, httpx.InvalidURL):
-            return  # the passed deadline is reported instead
+            return  # the caller reports the passed deadline instead
 
     async def read_body(self, response: httpx.Response) -> Body:
-        """Read the whole body. Raises `PageNotUnderstood` when it is longer than the settings allow."""
+        """Read the complete body. Raise `PageNotUnderstood` if it is longer than the settings allow."""
         async with asyncio.timeout(self._settings.request_deadline_s):
             content = await self._read_bytes(response)
         text = self._headers.hide_secrets(content.decode("utf-8", "replace"))
@@ -180,7 +180,7 @@ class JobHttp:
                 async with self._client.stream(method, url, json=body) as response:
                     if body is None or response.status_code not in REFUSED_QUERY_STATUSES:
                         self._check_status(response)
-                    limit.reschedule(None)  # the body has its own limits
+                    limit.reschedule(None)  # the body has separate limits
                     yield response
         except httpx.InvalidURL as error:
             raise PageNotUnderstood(f"{redact_url(url)!r} is not an address; check probe.job") from error
@@ -241,10 +241,10 @@ def redact_url(url: str) -> str:
 
 
 CLOCK_TOLERANCE_S = 60.0
-"""A job that is older than its start by more than this is an old one; an app's clocks may differ."""
+"""A job that is older than its start by more than this is an old job. An app's clocks may differ."""
 MAX_STEPS = 1000
 MAX_EVENTS = 5 * MAX_STEPS
-"""A step has up to three events: announced, done, and its node done; more repeats mean a looping agent."""
+"""Limit of events. A step has up to three: announced, done, its node done. More repeats mean a looping agent."""
 
 
 def _answer_no_question(_question: str) -> str | None:
@@ -253,12 +253,12 @@ def _answer_no_question(_question: str) -> str | None:
 
 @dataclass
 class AgentJob:
-    """One job. ``age_s`` is its age when this process resumed it; 0 for a job that it started.
+    """One job. ``age_s`` is its age when this process resumed it; 0 for a job that this process started.
 
-    ``has_events``: an event was read. ``has_end_event``: an event said that the job is over. ``answered_at`` is
-    when the start was answered, by the app's own clock. ``duration_s`` is how long the job took, once its report
-    exists. ``find_scripted_answer`` returns the suite's answer to a question of the agent. ``noted`` are questions
-    that an earlier process answered; ``delivered``: the last answer surely arrived.
+    ``has_events``: an event was read. ``has_end_event``: an event reported the end of the job. ``answered_at`` is
+    the time of the reply to the start, by the app's own clock. ``duration_s`` is how long the job took, once its
+    report exists. ``find_scripted_answer`` returns the suite's answer to a question of the agent. ``noted`` are
+    questions that an earlier process answered. ``delivered``: the last answer surely arrived.
     """
 
     settings: JobSettings
@@ -289,12 +289,12 @@ class AgentJob:
 
     @property
     def is_started(self) -> bool:
-        """Whether the app has returned the job's id or location, so that it was started."""
+        """Whether the app has started the job: it returned the job's id or location."""
         return bool(self.job or self.location)
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since it was started, by this or an earlier process."""
+        """Seconds since this or an earlier process started the job."""
         return self.age_s + monotonic() - self.began
 
     @property
@@ -315,7 +315,7 @@ class AgentJob:
         return urljoin(f"{start}/", path)
 
     def set_location(self, location: str | None) -> None:
-        """Store the reply's ``Location``. `PageNotUnderstood` for another host, which must not get the key."""
+        """Store the reply's ``Location``. Raise `PageNotUnderstood` for a foreign host: it must not get the key."""
         if not location:
             return
         address = urljoin(self.start_url, location)
@@ -326,7 +326,7 @@ class AgentJob:
         self.location = address
 
     def record_start(self, headers: Mapping[str, str]) -> None:
-        """Store the headers of the reply to the start. The job's time starts now: earlier retries do not count."""
+        """Store the headers of the reply to the start. The job's time starts now, without earlier retries."""
         self.began = monotonic()
         self.set_location(headers.get("location"))
         try:
@@ -341,7 +341,7 @@ class AgentJob:
             self.job = replace_surrogates(str(ids[0]))
 
     def update_state(self, document: Any) -> None:
-        """Update from a new state. Raises `OldJob` if it belongs to an earlier job."""
+        """Update from a new state. Raise `OldJob` if the state belongs to an earlier job."""
         self._refuse_old(document)
         self._apply_document(document)
 
@@ -355,7 +355,7 @@ class AgentJob:
         self.update_hops(document)
 
     def _refuse_old(self, document: Any) -> None:
-        """Raise `OldJob` when the job is older than its start, both by the app's clock."""
+        """Raise `OldJob` if the job is older than its start, both by the app's clock."""
         created_at = next(filter(None, map(_parse_time, collect_items(document, self.settings.created_at))), None)
         if (
             created_at is None
@@ -386,7 +386,7 @@ class AgentJob:
             self.traced_hops = path.hops
 
     def apply_event(self, event: Event) -> None:
-        """Apply one event; its name may be the state. An event that is not JSON only shows that the job lives."""
+        """Apply one event; its name may be the state. An event without JSON only shows that the job is alive."""
         if event.name.casefold() in self._ends:
             self.state, self.has_end_event = replace_surrogates(event.name), True
         try:
@@ -413,7 +413,7 @@ class AgentJob:
             self.events.append(event._replace(fields={**event.fields, "type": kind}))
 
     def parse_state(self, body: str) -> Any:
-        """Parse a polled state. Raises `TryAgain` when it is not one: it may be a proxy's temporary page."""
+        """Parse a polled state. Raise `TryAgain` if it is not a state: it may be a proxy's temporary page."""
         try:
             document = parse_json(body)
         except PageNotUnderstood as error:
@@ -426,7 +426,7 @@ class AgentJob:
 
     @property
     def trace_url(self) -> str:
-        """The address of its trace in the newest state; empty if there is none."""
+        """The address of the job's trace in the newest state; empty if the state has none."""
         addresses = [value for value in collect_items(self.last, self.settings.trace_url) if isinstance(value, str)]
         self.last_trace_url = (
             replace_surrogates(addresses[0]) if addresses and addresses[0] else self.last_trace_url
@@ -439,7 +439,7 @@ class AgentJob:
 
     @property
     def finished(self) -> bool:
-        """Whether the report is ready. Raises `AppErrorShown` when the job has failed."""
+        """Whether the report is ready. Raise `AppErrorShown` if the job has failed."""
         state = self.state.casefold()
         if state in {name.casefold() for name in self.settings.failed}:
             reason = self._extract_error() or "the job gave no reason"
@@ -450,9 +450,9 @@ class AgentJob:
 
     @property
     def evidence(self) -> Evidence:
-        """The agent's steps: as listed, or from its events if those have more.
+        """The agent's steps from its list, or from its events if those have more.
 
-        An incomplete event stream counts less than a complete list, however many events it had.
+        An incomplete event stream counts less than a complete list, even with more events.
         """
         path = read_events(self.events)
         events_say_more = len(path.steps) > len(self.steps) and (
@@ -475,7 +475,7 @@ class AgentJob:
         return AnswerIncomplete(message, partial_text=partial) if partial else AnswerTimeout(message)
 
     def _format_waiting_hint(self) -> str:
-        """Return a hint when the state may mean that the agent waits for an answer, but is not configured so."""
+        """Return a hint if the state may mean that the agent waits for an answer but is not configured so."""
         if "wait" not in self.state.casefold() or self.questions.answered:
             return ""
         return "; if it waits for an answer to a question, add this state to probe.job.asking"
@@ -504,7 +504,7 @@ class AgentJob:
 
 
 def build_old_job_error(description: str) -> OldJob:
-    """Build the error for a start that returned an old job; ``description`` says what was returned."""
+    """Build the error for a start that returned an old job. ``description`` is the returned object."""
     return OldJob(
         f"the reply to the start was {description}, so there is no new result. The app may return an old job for "
         "the same question. Ask as another user, or configure staging to forget old jobs"
@@ -512,7 +512,7 @@ def build_old_job_error(description: str) -> OldJob:
 
 
 def _parse_time(value: Any) -> datetime | None:
-    """Parse a time: seconds since 1970, or ISO 8601 with a zone. ``None`` without a zone."""
+    """Parse a time: seconds since 1970, or ISO 8601 with a zone. Return ``None`` without a zone."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
