@@ -5,15 +5,21 @@
                         └──sent and gone────┴──▶ RESOLVED ──seen──▶ OPEN, reason `regressed`
 
 ``last_notified_at`` is ``None`` while an alert about the incident is withheld (silenced or inhibited). The next
-observation that may send an alert sends it. An alert that was only printed to a terminal reached nobody: once Slack
-is reachable, an alert with the reason `open_before` is sent, even if the fault is not seen again. No recovery is
-sent for an incident that was only printed. What Slack refused is sent once it works: what is open at severity 3 as
-`open_before`, the rest, also what is over, in one summary with the reason `missed`. A decision counts as sent: the
-caller stores state and message in one transaction, and delivery starts from the stored message.
+observation that may send an alert sends it.
 
-Silences mute an incident at a person's request. Inhibition mutes what an outage explains, so that an outage is one
-alert and not fifty. The reason for an alert is a value that is shown in the message and stored with it. A run that
-sends alerts while it is running opens one thread: later findings go below its first alert.
+An alert that was only printed to a terminal did not notify a person. Once Slack is reachable, an alert with the
+reason `open_before` is sent, even if the fault is not seen again. An incident that was only printed gets no
+recovery
+alert. Alerts that Slack refused are sent once Slack works: open incidents of severity 3 as `open_before`, all
+others,
+resolved ones included, in one summary with the reason `missed`. A decision counts as sent: the caller stores
+state
+and message in one transaction, and delivery starts from the stored message.
+
+A silence mutes an incident at a person's request. Inhibition mutes incidents that an outage explains, so that an
+outage is one alert instead of fifty. The reason for an alert is shown in the message and stored with it. A run
+that
+sends alerts before it ends opens one thread: later findings are replies to its first alert.
 """
 
 from __future__ import annotations
@@ -40,10 +46,10 @@ from monitors.records.incidents import (
 from monitors.records.operator_actions import Silence
 
 MUTING_KINDS: Final = frozenset({IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE})
-"""While an incident of these kinds is open, alerts about the application's quality are muted."""
+"""While an incident of one of these kinds is open, alerts about the application's quality are muted."""
 
 MUTABLE_KINDS: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
-"""Kinds that an outage mutes, except grave failures, which always send an alert."""
+"""Kinds that an outage mutes. Grave failures always send an alert."""
 
 EVENT_KINDS: Final = frozenset({IncidentKind.HALLUCINATION, IncidentKind.DRILL})
 """Kinds that happen once: one alert, no reminder, no regression, resolved without an alert."""
@@ -70,13 +76,16 @@ def decide(
 ) -> AlertDecision:
     """Fold ``observations`` into the ``previous`` incidents, by fingerprint, and decide which alerts to send.
 
-    ``previous`` holds at least the target's unresolved incidents, and those with the observations' fingerprints in
-    any state. Without ``scope`` (the run is not finished) nothing is resolved. Idempotent: deciding again after the
-    result was stored changes and sends nothing, so a repeated task sends no alert twice. ``undelivered`` are the
-    last alerts about open incidents that were only printed, ``refused`` those about any incident that Slack
-    refused; while a run is ``under_way`` they wait for its end, which may resolve them.
+    ``previous`` holds at least the target's unresolved incidents, and the incidents with the observations'
+    fingerprints in any state. Without ``scope`` (the run is not finished) no incident is resolved. Idempotent: a
+    second decision after the result was stored changes and sends nothing, so a repeated task sends no alert
+    twice.
+    ``undelivered`` are the last alerts about open incidents that were only printed. ``refused`` are those about
+    any
+    incident that Slack refused. While a run is ``under_way``, both lists wait for its end, which may resolve
+    them.
     """
-    # Of several observations of one fault the worst counts, the first of equally severe ones.
+    # Of several observations of one fault the worst counts, or the first of equally severe ones.
     worst: dict[str, Observation] = {}
     for observation in observations:
         if (
@@ -93,7 +102,7 @@ def decide(
         elif not before.is_resolved:
             after[key] = before.continue_with(observation)
         elif observation.run_id != before.last_run_id and before.kind not in EVENT_KINDS:
-            after[key] = before.reopen(observation)  # not by the run that saw it before it was resolved
+            after[key] = before.reopen(observation)  # not by the run that saw the incident before it was resolved
     endings = {
         key: build_recovery(incident, scope)
         for key, incident in previous.items()
@@ -101,7 +110,7 @@ def decide(
     }
     after |= {key: item.incident for key, item in endings.items()}
 
-    # Which are muted. Only now the outages are known: one seen in this batch mutes, one that ended does not.
+    # Which are muted. Only now are the outages known: an outage in this batch mutes, an ended outage does not.
     outages = {i.target for i in after.values() if i.kind in MUTING_KINDS and not i.is_resolved}
     muted = {
         key
@@ -110,7 +119,7 @@ def decide(
         or any(silence.is_silence_for(i, now) for silence in silences)
     }
 
-    # Alerts that reached nobody, unless someone was notified or acknowledged the incident since.
+    # Alerts that notified no person, unless a later alert arrived or a person acknowledged the incident since.
     unreported = {
         key: alert
         for key, alert in {**undelivered, **refused}.items()
@@ -131,7 +140,7 @@ def decide(
         if reason is None:
             continue
         if key in muted:
-            if reason is not NotifyReason.REMINDER:  # a reminder only repeats what was sent already
+            if reason is not NotifyReason.REMINDER:  # a reminder only repeats an alert that was already sent
                 after[key] = incident.withhold()
             continue
         incident = incident.notify(now, observation.failed_cases)
@@ -182,10 +191,11 @@ def decide(
 def find_notify_reason(
     before: Incident | None, after: Incident, observation: Observation, *, now: datetime, settings: AlertSettings
 ) -> NotifyReason | None:
-    """Return the reason to alert about ``after``, which was ``before``; ``None`` if there is none.
+    """Return the reason to alert about ``after``, which was ``before``; ``None`` without a reason.
 
-    Only reminders depend on the clock, by the distance to the last message in either direction: a clock that jumps
-    by less than the interval repeats nothing, and one that was set back from far ahead does not mute.
+    Only reminders depend on the clock, by the distance to the last message in either direction. A clock that
+    jumps
+    by less than the interval repeats nothing, and a clock that was set back from far ahead does not mute.
     """
     if after.is_resolved:
         return None
@@ -197,7 +207,7 @@ def find_notify_reason(
         return NotifyReason.WORSE
     if after.state is IncidentState.ACKNOWLEDGED:
         return None
-    if after.last_notified_at is None:  # its alert was withheld while it was silenced or inhibited
+    if after.last_notified_at is None:  # its alert was withheld while the incident was silenced or inhibited
         if after.resolved_at is not None:
             return NotifyReason.REGRESSED
         return NotifyReason.FIRST_SEEN if after.thread is None else NotifyReason.WORSE
@@ -207,17 +217,19 @@ def find_notify_reason(
 
 
 def _choose_late_reason(incident: Incident, *, is_refused: bool) -> NotifyReason:
-    """Choose the reason of an alert that reached nobody: what is open at severity 3 is not part of the summary."""
+    """Choose the reason of an alert that reached no person; open incidents of severity 3 are not in the summary."""
     is_grave = incident.severity is Severity.CRITICAL and not incident.is_resolved
     return NotifyReason.MISSED if is_refused and not is_grave else NotifyReason.OPEN_BEFORE
 
 
 def _place_below_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:
-    """Put ``incident`` in the thread of its run's earlier alert of the same kind, if there is one.
+    """Put ``incident`` in the thread of its run's earlier alert of the same kind, if such a thread exists.
 
-    Only threads that this run opened count, not those of reminders. A grave failure goes only below a grave first
-    alert: a leak is not reported in a thread about a wrong number. Without threads (a webhook, a terminal) nothing
-    changes.
+    Only threads that this run opened count, not the threads of reminders. A grave failure is a reply only to a
+    grave
+    first alert: a leak is not reported in a thread about a wrong number. Without threads (a webhook, a terminal)
+    the
+    incident is unchanged.
     """
     for first in previous.values():
         if (
@@ -234,7 +246,7 @@ def _place_below_first_alert(incident: Incident, previous: Mapping[str, Incident
 
 
 def _drop_right_cases(observation: Observation, scope: ResolutionScope | None) -> Observation | None:
-    """Return ``observation`` without the cases that the run of ``scope`` found right; ``None`` if none is left."""
+    """Return ``observation`` without the cases that the run of ``scope`` graded right; ``None`` if none is left."""
     right = scope.passed if scope is not None else frozenset[str]()
     if right.isdisjoint(observation.failed_cases):
         return observation

@@ -1,4 +1,4 @@
-"""The nightly digest: one message a day with the current state, even when nothing is wrong."""
+"""The nightly digest: one message a day with the current state, even on a day without a fault."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.incidents import Incident, IncidentState, Link, Redacted
 
 MAX_INCIDENTS_LISTED = 10
-"""Open incidents that are listed; the others are counted."""
+"""Limit of listed open incidents; the others are counted."""
 
 
 class DigestFigure(Record):
-    """One figure of the nightly run with its words: ``severity-3 rate``, ``0.3 % [0.1, 0.8]``."""
+    """One figure of the nightly run with its label: ``severity-3 rate``, ``0.3 % [0.1, 0.8]``."""
 
     label: str
     value: str
 
 
 class Digest(Record):
-    """What one nightly run found. ``incidents`` are open now; ``recovered`` were resolved since the last digest.
+    """The result of one nightly run. ``incidents`` are open now; ``recovered`` were resolved since the last digest.
 
-    ``note`` is what the reader must know about the nightly run itself, such as that the budget was reached.
-    ``unknown`` says in two or three words what the run could not check: then no open incident is not good news.
+    ``note`` is a remark about the nightly run itself, such as that the budget was reached. ``unknown`` names in
+    two or
+    three words the parts that the run could not check: then an empty list of open incidents is not good news.
     """
 
     id: Identifier
@@ -61,7 +62,7 @@ def format_digest_headline(digest: Digest) -> str:
 
 
 def format_digest_lines(digest: Digest) -> tuple[str, ...]:
-    """Return one line per open incident, worst first; the last line counts those that are not listed."""
+    """Return one line per open incident, worst first; the last line counts the incidents that are not listed."""
     unresolved = digest.open_incidents
     lines = [_format_incident(incident, digest.made_at) for incident in unresolved[:MAX_INCIDENTS_LISTED]]
     if len(unresolved) > MAX_INCIDENTS_LISTED:

@@ -1,6 +1,6 @@
-"""Group alert items into messages, so that five hundred failures are one message.
+"""Group alert items into messages, so that five hundred failures become one message.
 
-References are added to a message: the alerts of its cases, the run that saw it, the evidence.
+References are added to a message: the alerts of its cases, the run that saw the incident, the evidence.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from monitors.records.incidents import (
 )
 
 ID_CHARACTERS: Final = 8
-"""Base-32 characters of an alert's id: 40 bits, a collision in a year of 10,000 alerts is below 1 in 20,000."""
+"""Base-32 characters of an alert's id: 40 bits. A collision in a year of 10,000 alerts is below 1 in 20,000."""
 
 
 def group_items(
@@ -39,14 +39,18 @@ def group_items(
     now: datetime,
     summary: RunSummary = RunSummary(),  # noqa: B008 - frozen
 ) -> tuple[Alert, ...]:
-    """Group ``items`` by kind and reason class (and thread, for replies in one), worst message first.
+    """Group ``items`` by kind and reason class (and thread, for replies in a thread), worst message first.
 
-    First observations and regressions of one kind share a message. Worse faults, reminders and recoveries go to
-    their thread. Incidents that were open before Slack was reachable are one message about the application and one
-    about the monitor; those that this run did not see are separate. So are the summaries of what Slack refused.
-    Recoveries in the same thread share a message.
-    The id is computed from run and content, so that two workers with the same items build the same message. Within
-    a message the worst comes first, then what is new, then by case.
+    First observations and regressions of one kind share a message. Worse faults, reminders and recoveries are
+    sent
+    to their thread. Incidents that were open before Slack was reachable become one message about the application
+    and
+    one about the monitor. Incidents that this run did not see are in separate messages, and so are the summaries
+    of
+    alerts that Slack refused. Recoveries in the same thread share a message.
+    The id is computed from run and content, so that two workers with the same items build the same message.
+    Within
+    a message the worst items come first, then the new ones, then by case.
     """
     groups: dict[tuple[IncidentKind | None, NotifyReason, str, str, bool], list[AlertItem]] = {}
     for item in items:
@@ -66,7 +70,7 @@ def group_items(
 
     alerts: list[Alert] = []
     for (*place, _), members in groups.items():
-        # These values in this order make the alert's id: if they change, old alerts are sent again.
+        # These values in this order make the alert's id. If they change, old alerts are sent again.
         fingerprints = sorted(item.incident.fingerprint for item in members)
         canonical = json.dumps([target, run_id, *place, fingerprints]).encode()
         digest = base64.b32encode(hashlib.sha256(canonical).digest()).decode("ascii")
@@ -88,15 +92,16 @@ def group_items(
 def add_references(
     alerts: Sequence[Alert], *, undelivered: Mapping[str, Alert], sent: Mapping[str, str], evidence: str
 ) -> tuple[Alert, ...]:
-    """Add references to the messages: the alerts of a gate's cases, the run that saw it, the evidence.
+    """Add references to the messages: the alerts of a gate's cases, the run that saw the incident, the evidence.
 
-    ``undelivered`` are the alerts that reached nobody, ``sent`` the ids of the last alerts, both by the fingerprint
-    of an open incident. ``evidence`` is the folder of the run's evidence on this machine.
+    ``undelivered`` are the alerts that notified no person, ``sent`` the ids of the last alerts, both by the
+    fingerprint of an open incident. ``evidence`` is the folder of the run's evidence on this machine.
     """
     alert_ids = {**sent, **{key: alert.id for alert in alerts for key in alert.fingerprints}}
     referring: list[Alert] = []
     for alert in alerts:
-        # A fault that an earlier run saw has the scores and links of that run; none if several runs saw it.
+        # A fault that an earlier run saw has the scores and links of that run; none if several runs saw the
+        # fault.
         runs = {item.observation.run_id: item.incident.fingerprint for item in alert.items}
         is_missed = alert.reason is NotifyReason.MISSED
         if is_missed or (alert.reason is NotifyReason.OPEN_BEFORE and alert.run_id not in runs):
@@ -111,7 +116,7 @@ def add_references(
                 production=alert.production,
             )
             alert = alert.with_summary(summary)  # noqa: PLW2901 - the same message
-        # A message that is sent before the run's report exists says where to see the evidence.
+        # A message that is sent before the run's report exists names the place of the evidence.
         if alert.under_way and not alert.links:
             show = Link(label="Evidence", href=f"lookout alerts show {alert.id}")
             alert = alert.with_summary(  # noqa: PLW2901 - as above

@@ -1,14 +1,18 @@
 """Liveness: pings to an external watchdog, and detection of a log that has been silent for too long.
 
-Lookout pings the address when a run starts, graded something, or failed. Any service that accepts healthchecks
-pings works: ``URL/start``, ``URL``, ``URL/fail``, each with ``rid``, a UUID that joins the pings of one run. The
-watchdog alerts when pings stop, so a ping is sent only after something was graded. A watchdog that is down never
-stops a run. The address is a secret: aiohttp sends the ping, because httpx writes addresses to its log.
+Lookout pings the address at the start of a run, after a run graded something, and after a failed run. Any service
+that accepts healthchecks pings works: ``URL/start``, ``URL``, ``URL/fail``, each with ``rid``, a UUID that joins
+the
+pings of one run. The watchdog alerts if pings stop, so a ping is sent only after something was graded. A broken
+watchdog never stops a run. The address is a secret: aiohttp sends the ping, because httpx writes addresses to its
+log.
 
-If a log goes silent, the process that writes it may be dead. The norm is the longest recent pause between two
-entries of the same log. No distribution is assumed, so nights and weekends are part of the norm once they occurred:
-the next of n + 1 similar pauses is the longest with probability 1/(n + 1), and ``log_silence_factor`` times longer
-much more rarely.
+If a log goes silent, the process that writes the log may be dead. The norm is the longest recent pause between
+two
+entries of the same log. No distribution is assumed, so nights and weekends are part of the norm after they have
+occurred: the next of n + 1 similar pauses is the longest with probability 1/(n + 1), and ``log_silence_factor``
+times
+longer much more rarely.
 """
 
 from __future__ import annotations
@@ -29,12 +33,12 @@ from monitors.plural import plural
 from monitors.records.base import Record, UtcTime
 
 TIMEOUT_S: Final = 5.0
-"""The limit of one ping: a run waits at most this long for a watchdog that hangs."""
+"""The limit of one ping. A run waits at most this long for a watchdog that hangs."""
 MAX_BODY_CHARACTERS: Final = 1_000
 TARGET_PLACEHOLDER: Final = "{target}"
-"""Placeholder in the address for the target's name, if each target has its own check."""
+"""Placeholder in the address for the target's name, if each target has a separate check."""
 PING_ID_NAMESPACE: Final = uuid.UUID("8c5f7e0e-6f0b-5f5e-9d0a-4a1a5be6c3d1")
-"""The namespace of run ids, chosen once, so that the same run always has the same ``rid``."""
+"""The namespace of run ids. It is fixed, so that the same run always has the same ``rid``."""
 
 
 class Beat(StrEnum):
@@ -42,7 +46,7 @@ class Beat(StrEnum):
 
     STARTED = "/start"
     PROVED = ""
-    """Something was graded: never sent after an empty run."""
+    """The run graded something; never sent after an empty run."""
     FAILED = "/fail"
 
 
@@ -83,7 +87,7 @@ class Heartbeat:
                     f"{url}{beat.value}",
                     params={"rid": compute_ping_id(run_id)},
                     data=body,
-                    allow_redirects=False,  # it is a secret address, and arrives there or not at all
+                    allow_redirects=False,  # the address is secret, and the ping is sent only to this address
                 ) as answer,
             ):
                 return answer.status < HTTPStatus.MULTIPLE_CHOICES
@@ -104,7 +108,7 @@ def build_heartbeat(
 
 
 def choose_final_beat(*, graded: int, broke: bool) -> Beat | None:
-    """Return the ping for a finished run; ``None`` if it did not break but graded nothing."""
+    """Return the ping for a finished run; ``None`` if the run did not break but graded nothing."""
     if broke:
         return Beat.FAILED
     return Beat.PROVED if graded else None
@@ -114,7 +118,7 @@ LOG_SILENT = "LogSilent"
 LOG_MISSING = "LogMissing"
 LOG_GAP = "LogGap"
 LOG_UNREADABLE = "LogUnreadable"
-"""The whole log: its source does not answer, or reading is not permitted."""
+"""The whole log: its source does not answer, or reading it is not permitted."""
 LOG_LINES_UNREADABLE = "LogLinesUnreadable"
 
 LOG_FAULTS = frozenset({LOG_SILENT, LOG_MISSING, LOG_GAP, LOG_UNREADABLE, LOG_LINES_UNREADABLE})
@@ -122,7 +126,7 @@ LOG_FAULTS = frozenset({LOG_SILENT, LOG_MISSING, LOG_GAP, LOG_UNREADABLE, LOG_LI
 
 
 class LogSilence(Record):
-    """A silence beyond the norm, with the figures behind the norm."""
+    """A silence beyond the norm, with the figures of the norm."""
 
     last_entry_at: UtcTime
     silent_for: timedelta
@@ -135,7 +139,8 @@ def find_log_silence(
 ) -> LogSilence | None:
     """Return the silence if the log has been silent for too long at ``now``; ``entries_at`` in any order.
 
-    Times after ``now`` (a clock that was set back) count as now. ``None`` if there are too few entries for a norm,
+    Times after ``now`` (a clock that was set back) count as now. ``None`` if the log has too few entries for a
+    norm,
     or if the silence is within ``log_silence_factor`` times the longest pause, or within the floor.
     """
     times = sorted(min(at, now) for at in entries_at)
@@ -152,7 +157,7 @@ def find_log_silence(
 
 
 def format_log_silence(silence: LogSilence) -> tuple[str, str]:
-    """Return the fault's stable name and its text. It says nothing about the app, which may have had a good day."""
+    """Return the fault's stable name and its text. The text makes no claim about the app, which may be healthy."""
     silent, longest = _format_span(silence.silent_for), _format_span(silence.longest_pause)
     detail = (
         f"The hallucination log has been silent for {silent}, since {format_utc(silence.last_entry_at)}. Its "

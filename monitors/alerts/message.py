@@ -1,7 +1,8 @@
 """The text of an alert before rendering: Slack, terminal and preview show the same words.
 
-The first line says what broke, how bad it is and where, because a lock screen shows no more. Further lines say what
-operators did and what is left to do.
+The first line names the fault, its severity and its place, because a lock screen shows only one line. Further
+lines
+list the operators' actions and the remaining steps.
 """
 
 from __future__ import annotations
@@ -67,12 +68,12 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
 COMMIT_CHARACTERS: Final = 10
 MAX_ONE_LINE_CHARACTERS: Final = 400
 MAX_QUOTE_CHARACTERS: Final = 90
-"""Limit of the question and of the answer in the one-line text: both fit on a watch with the headline."""
+"""Limit of the question and of the answer in the one-line text, so that both fit on a watch with the headline."""
 MAX_REASON_IN_LINE: Final = 2 * MAX_QUOTE_CHARACTERS
 MAX_BRIEF_CHARACTERS: Final = 50
-"""The same limit when a gate's first failed case is quoted and the others are listed."""
+"""The same limit if a gate's first failed case is quoted and the others are listed."""
 MAX_GROUPED_CHARACTERS: Final = 140
-"""Limit of each excerpt when a message reports several failures: three of them fit on a phone."""
+"""Limit of each excerpt if a message reports several failures: three excerpts fit on a phone."""
 IN_COMMON_LABEL: Final = "In common:"
 """Label of the conditions that failed cases share."""
 TO_DO_LABEL: Final = "To do"
@@ -82,7 +83,7 @@ KINDS_WITH_SCORES: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GA
 CASE_LABELS: Final = ("Asked", "Expected", "Got")
 REPORT_LABELS: Final = ("Issue given", "Reference", "Agent's report")
 LOG_LABELS: Final = ("Asked", "Unsupported", "Blocked")
-"""An entry of the application's log has no expected answer: it says what was blocked and why."""
+"""Labels of an entry of the application's log. The entry has no expected answer, only the block and its reason."""
 
 
 class MessageSection(Record):
@@ -104,9 +105,9 @@ class MessageSection(Record):
 
 
 class Message(Record):
-    """A message from top to bottom. ``one_line`` is all of it for a lock screen or a watch.
+    """A message from top to bottom. ``one_line`` is the complete message for a lock screen or a watch.
 
-    ``explanations`` are the lines of the run's summary that say why it failed, in their order.
+    ``explanations`` are the lines of the run's summary that give the reason of the failure, in their order.
     """
 
     id: str
@@ -131,7 +132,7 @@ class Message(Record):
 
     @property
     def is_alone(self) -> bool:
-        """Whether it reports only one failure, which the headline names."""
+        """Whether the message reports only one failure, which the headline names."""
         return len(self.parts) == 1 and not self.more
 
 
@@ -146,7 +147,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     is_over = alert.is_over or is_drill or is_test
     title, since = format_headline(alert), _format_since(alert)
 
-    # Why it was sent; if a gate fails with more cases, which those are.
+    # The reason for sending. If a gate fails with more cases, the cases too.
     new_cases = [case for item in alert.items for case in item.new_cases]
     if is_drill:
         why_sent = "Lookout tests itself; the test changes no score"
@@ -220,7 +221,7 @@ def format_headline(alert: Alert) -> str:
         mark = MONITOR_MARK if alert.kind in ABOUT_THE_MONITOR else SEVERITY_MARKS[alert.severity]
         severity = f"SEV {int(alert.severity)}"
 
-    # What broke.
+    # The fault.
     faults = {format_fault(item.incident) for item in items}
     if alert.reason is NotifyReason.OPEN_BEFORE:
         count = plural(len(items), "was", "were")
@@ -237,7 +238,8 @@ def format_headline(alert: Alert) -> str:
     else:
         fault = f"{plural(len(items), 'failure')}: {_count_faults(items, MAX_KINDS_NAMED)}"
 
-    # Where: the target's name, cut when it would push the rest off a phone, and that it is production.
+    # The place: the target's name, cut if it would not leave room for the rest on a phone, and a mark for
+    # production.
     target = name if len(name) <= MAX_TARGET_CHARACTERS else name[: MAX_TARGET_CHARACTERS - 1] + ELLIPSIS
     production = " (production)" if alert.production and "prod" not in name.lower() else ""
     drill = "Drill: " if name == DRILL_TARGET else ""
@@ -246,19 +248,22 @@ def format_headline(alert: Alert) -> str:
 
 
 def _find_only_case_id(alert: Alert) -> str:
-    """Return the case id if the message is about one case: two leaks must not look like one message sent twice."""
+    """Return the case id if the message is about one case, so that two leaks do not look like one message."""
     only, *rest = alert.items
     is_named = only.incident.kind is IncidentKind.CASE_FAILURE and not rest and not _is_traffic(only)
     return remove_invisible(only.incident.case_id or "") if is_named else ""
 
 
 def _is_traffic(item: AlertItem) -> bool:
-    """Whether it is about users' conversations, which have no case and no scores, and were over when found."""
+    """Whether the item is about users' conversations, which have no case and no scores and had ended when found."""
     return (item.incident.case_id or "").startswith(TRAFFIC_CASE)
 
 
 def _count_faults(items: Sequence[AlertItem], named: int | None = None) -> str:
-    """``2 × Wrong fact stated, Source not cited``: grave ones first, then the most frequent, at most ``named``."""
+    """Format ``2 × Wrong fact stated, Source not cited``.
+
+    Grave ones come first, then the most frequent, at most ``named``.
+    """
     tally = Counter(format_fault(item.incident) for item in items)
     grave = {format_fault(item.incident) for item in items if item.incident.failure_kind in GRAVE_KINDS}
     faults = sorted(tally, key=lambda fault: (fault not in grave, -tally[fault], fault))
@@ -267,7 +272,7 @@ def _count_faults(items: Sequence[AlertItem], named: int | None = None) -> str:
 
 
 def sort_one_of_each_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
-    """Sort for a message that cannot show all: what is open first.
+    """Sort for a message that cannot show all: open incidents first.
 
     Then grave failures, then one of every other kind, then the rest.
     """
@@ -285,13 +290,13 @@ def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
     observation, incident = item.observation, item.incident
     is_alone = len(alert.items) == 1
 
-    # What was asked, expected and answered.
+    # The question, the expected answer and the answer.
     labels = REPORT_LABELS if observation.is_report else CASE_LABELS
     labels = LOG_LABELS if observation.kind is IncidentKind.HALLUCINATION else labels
     texts = zip(labels, (observation.asked, observation.expected, observation.answered), strict=True)
     limit = None if is_alone else MAX_GROUPED_CHARACTERS
 
-    # What is wrong. Only the owner can know that a number or an address belongs to the business itself.
+    # The fault. Only the owner can decide whether a number or an address belongs to the business itself.
     finding, finding_label = str(observation.reason), ""
     if observation.failure_kind is FailureKind.PII_DISCLOSURE and _CONTACT.search(finding):
         finding += ". A contact of your own? List it in public_contacts"
@@ -299,7 +304,8 @@ def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
         finding_label = "Found" if _is_traffic(item) else "Failed check"
         finding_label = "Verdicts" if is_disputed(observation) else finding_label
 
-    # What the head of a message with several failures does not say: another reason, an older deploy, more runs.
+    # Facts that the head of a message with several failures leaves out: another reason, an older deploy, more
+    # runs.
     history: list[str] = []
     if not is_alone:
         if item.severity_before is not None:
@@ -313,12 +319,12 @@ def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
         if incident.occurrences > 1:
             history.append(f"seen in {incident.occurrences:,} runs")
 
-    # When what Slack refused began and ended.
+    # Begin and end of the alerts that Slack refused.
     if item.reason is NotifyReason.MISSED:
         began, ended = format_utc(incident.opened_at), incident.resolved_at if incident.is_resolved else None
         history.append(f"open from {began} to {format_utc(ended)}" if ended else f"still open, since {began}")
 
-    # Which failed cases of a gate are not shown here: counted, or in their own alerts with these ids.
+    # Failed cases of a gate that are not shown here: counted, or in separate alerts with these ids.
     others = observation.others
     if cases_with_alerts := observation.cases_with_alerts:
         sent = {case_alert.case_id: case_alert.alert_id for case_alert in alert.own_alerts}
@@ -360,14 +366,14 @@ def _describe_example(case: FailedCase) -> MessageSection:
 
 
 def _format_since(alert: Alert) -> str:
-    """Say since which deploy; for a single incident also since when, how often, and how long it lasted."""
+    """Name the deploy of the first observation; for a single incident also its start, count and duration."""
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1
 
     if alert.reason is NotifyReason.MISSED:
-        return ""  # each has its own times
+        return ""  # each incident has different times
 
-    # The deploy with which all incidents began; empty if it is unknown or does not matter.
+    # The deploy with which all incidents began; empty if it is unknown or irrelevant.
     commits = {incident.first_commit for incident in incidents}
     deploy = "several deploys" if len(commits) > 1 else _format_deploy(only.first_commit)
     if alert.kind in ABOUT_THE_MONITOR or commits == {None}:
@@ -383,7 +389,7 @@ def _format_since(alert: Alert) -> str:
         broken = f"broken since {deploy}" if deploy else ""
         return ", ".join(piece for piece in (" ".join(ending), broken) if piece)
 
-    # An incident from before Slack was reachable, which this run did not see, has the time of the run that saw it.
+    # An incident from before Slack was reachable, not seen by this run, has the time of the run that saw it.
     runs = {item.observation.run_id: item.observation.seen_at for item in alert.items}
     if alert.reason is NotifyReason.OPEN_BEFORE and alert.run_id not in runs:
         if len(runs) == 1:
@@ -419,10 +425,10 @@ def _format_deploy(commit: str | None) -> str:
 
 
 def _format_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> str:
-    """The whole alert in one line, for a lock screen or a watch; the id at its end is never cut."""
+    """Return the whole alert in one line, for a lock screen or a watch; the id at its end is never cut."""
     is_over, ending = alert.is_over, f" · {alert.id}"
     observation = sort_one_of_each_first(alert.items)[0].observation
-    if is_over and len(alert.items) > 1:  # what is over, and of which cases
+    if is_over and len(alert.items) > 1:  # the incidents that are over, and their cases
         cases = list(dict.fromkeys(case for item in alert.items if (case := item.incident.case_id)))
         ending = f"{f' · {since}' if since else ''}{ending}"
         room = MAX_ONE_LINE_CHARACTERS - len(title) - len(": ") - len(ending)
@@ -476,7 +482,7 @@ def _shorten(text: str, limit: int | None = MAX_QUOTE_CHARACTERS) -> str:
 
 
 NIGHT_LABEL: Final = "Night"
-"""The label of the link to a night's report, by which its messages are known."""
+"""The label of the link to a night's report; it identifies the messages of a night."""
 
 
 def _format_site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
@@ -505,16 +511,16 @@ _SLACK_ID: Final = re.compile(r"[UW][A-Z0-9]{2,20}")
 
 
 def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
-    """``Acknowledged by @asha · 02:14 UTC``; with ``slack`` as ``mrkdwn`` that shows the person's name.
+    """Return ``Acknowledged by @asha · 02:14 UTC``; with ``slack`` as ``mrkdwn`` that shows the person's name.
 
-    Slack shows the name of a user id; in an edited message this notifies nobody.
+    Slack shows the name of a user id. In an edited message this name notifies no person.
     """
     if mark.via is ActionVia.SLACK and _SLACK_ID.fullmatch(mark.by):
         by = f"<@{mark.by}>" if slack else f"@{mark.by}"
     else:
         by = make_inert(mark.by) if slack else remove_invisible(mark.by)
 
-    # Which of several failures the action was about: by name if they are few.
+    # The failures that the action was about, by name if they are few.
     about, cases = "", list[str]()
     items = [item for item in alert.items if item.incident.fingerprint in mark.fingerprints]
     if len(items) < len(alert.items):
@@ -522,7 +528,7 @@ def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
         is_named = len(cases) == len(items) <= MAX_CASES_NAMED
         about = ", ".join(cases) if is_named else f"{len(items):,} of {len(alert.items):,}"
 
-    # Only the time if it is the day on which the message was sent.
+    # Only the time on the day on which the message was sent.
     is_same_day = mark.at.date() == alert.created_at.date()
     at = mark.at.strftime("%H:%M UTC" if is_same_day else "%Y-%m-%d %H:%M UTC")
     done = f"*{DONE_WORDS[mark.kind]}*" if slack else DONE_WORDS[mark.kind]
@@ -560,5 +566,5 @@ def format_span(duration: timedelta) -> str:
 
 
 def shorten_commit(commit: str) -> str:
-    """Return the first characters of a commit, enough to find it."""
+    """Return the first characters of a commit, enough to find the commit."""
     return commit[:COMMIT_CHARACTERS]

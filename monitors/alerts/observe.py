@@ -1,7 +1,8 @@
 """Build observations: each fault that a run saw, with its fingerprint.
 
-Two observations with the same fingerprint are the same fault. Each severe failed case is an observation; so are the
-run's verdict, the app's state, the judge and the monitor.
+Two observations with the same fingerprint are the same fault. Observations are: each severe failed case, the
+run's
+verdict, the app's state, the judge and the monitor.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class ObservationContext(Record):
 
 
 def observe_app_down(at: ObservationContext, *, detail: str, title: str = "") -> Observation:
-    """Observe that the application does not answer: unreachable, or the run stopped because nothing came back.
+    """Observe that the application does not answer: it is unreachable, or the run stopped without any answer.
 
     ``title`` is the message's first line if the words of the kind would claim too much.
     """
@@ -93,7 +94,7 @@ def observe_failed_gate(
     texts: list[str] = []
     for reason in decisive:
         text = reason.text
-        if reason.kind is ReasonKind.COVERAGE and reason.case_ids:  # nothing else of the message names them
+        if reason.kind is ReasonKind.COVERAGE and reason.case_ids:  # the message names these cases nowhere else
             text += f" (not graded: {format_ids(reason.case_ids, MAX_UNGRADED_NAMED)})"
         texts.append(text)
     return _observe(
@@ -108,7 +109,7 @@ def observe_failed_gate(
 
 
 def observe_void_judge(at: ObservationContext, *, detail: str) -> Observation:
-    """Observe that the judge missed its canaries: its grades are void, which says nothing about the app."""
+    """Observe that the judge missed its canaries: its grades are void, which is no fault of the app."""
     return _observe(at, IncidentKind.JUDGE_VOID, Severity.MAJOR, Blame.PROVIDER, detail)
 
 
@@ -120,7 +121,7 @@ def observe_drift(
     asked: Redacted | None = None,
     answered: Redacted | None = None,
 ) -> Observation:
-    """Observe that the rate ``metric`` moved against its trailing window; ``detail`` says how far and since when.
+    """Observe that the rate ``metric`` moved against its trailing window; ``detail`` is the size and the start.
 
     ``asked`` and ``answered`` are an example.
     """
@@ -132,13 +133,13 @@ def observe_drift(
 def observe_monitor_fault(at: ObservationContext, *, fault_name: str, detail: str, title: str = "") -> Observation:
     """Observe a fault of the monitor. ``fault_name`` is its stable name (``WarehouseDamaged``, ``hung_run``).
 
-    ``title`` is the message's first line if it can say more than the words of the kind.
+    ``title`` is the message's first line if it is more precise than the words of the kind.
     """
     return _observe(at, IncidentKind.MONITOR_FAULT, Severity.MAJOR, Blame.MONITOR, detail, fault_name, title=title)
 
 
 def observe_drill(at: ObservationContext, *, title: str, detail: str, failed: bool) -> Observation:
-    """Observe the result of a drill; ``title`` is the message's first line. Each drill is its own incident."""
+    """Observe the result of a drill; ``title`` is the message's first line. Each drill is a separate incident."""
     severity = Severity.CRITICAL if failed else Severity.MINOR
     return _observe(at, IncidentKind.DRILL, severity, Blame.MONITOR, detail, at.run_id, str(failed), title=title)
 
@@ -159,8 +160,8 @@ def observe_hallucination(
 ) -> Observation:
     """Observe one entry of the application's own hallucination log.
 
-    ``entry_id`` identifies the entry even if its file is moved (a hash of the line, say): each entry sends one
-    alert. ``place`` says where the entry is.
+    ``entry_id`` identifies the entry even after its file is moved (for example, a hash of the line): each entry
+    sends one alert. ``place`` is the position of the entry.
     """
 
     def shorten(text: str) -> Redacted | None:
@@ -257,9 +258,9 @@ def observe_cases(
 ) -> tuple[Observation, ...]:
     """Observe every failed case of at least ``settings.alert_severity``, in the order of ``results``.
 
-    Only failures that are the app's fault count, and answers that rules pass and a judge fails. A case that was
-    asked several times gives one observation, its worst. Texts are redacted and cut; ``account_patterns`` are the
-    target's own regular expressions. ``flaky`` says by case id how often a flaky case was right.
+    Only failures that the app caused count, and answers that rules pass and a judge fails. A case that was asked
+    several times gives one observation, its worst. Texts are redacted and cut; ``account_patterns`` are the
+    target's own regular expressions. ``flaky`` maps a flaky case's id to the number of right answers.
     """
     worst: dict[str, Observation] = {}
     for result in results:
@@ -313,9 +314,10 @@ def select_gate_examples(
 ) -> FailedCases:
     """Select the failed cases for a gate's message: examples in full, and the ids of the others.
 
-    Examples are at most ``settings.group_limit`` cases without an alert of their own: first those that were not in
-    an earlier message (``named_before``), then the worst, then in the order of ``results``. A case that was asked
-    several times is named once. A gate that fails because of a wrong price must say which price.
+    Examples are at most ``settings.group_limit`` cases without a separate alert. Cases that were not in an
+    earlier
+    message (``named_before``) come first, then the worst, then in the order of ``results``. A case that was asked
+    several times is named once. A gate that fails because of a wrong price must name the price.
     """
     failures = [
         r for r in results if r.assessment.outcome is CaseOutcome.FAILED and r.assessment.blame is Blame.APP
@@ -341,7 +343,8 @@ def select_gate_examples(
                 is_report=result.case.triage is not None,
             )
         )
-    # The others: ``2 more cases failed: a, b.``, or that they failed before if a message has named all of them.
+    # The others: ``2 more cases failed: a, b.``, or a note that they failed before if an earlier message named
+    # them all.
     others, unshown = "", [result.case.id for result in without_alert[settings.group_limit :]]
     if unshown:
         count = (
@@ -384,9 +387,10 @@ class _Excerpts(NamedTuple):
 def _build_excerpts(
     result: CaseResult, kind: FailureKind | None, limit: int, account_patterns: Sequence[str]
 ) -> _Excerpts:
-    """Return what was asked, expected and answered, redacted and cut; the answer is cut around its evidence.
+    """Return question, expected answer and answer, redacted and cut; the answer is cut around its evidence.
 
-    For a report on an issue: the issue's title and text (its address says nothing to a reader), the reference, and
+    For a report on an issue: the issue's title and text (its address is meaningless to a reader), the reference,
+    and
     the root cause in the report.
     """
     case, response = result.case, result.result

@@ -1,6 +1,6 @@
 """Resolve operators' actions: acknowledge, mark as a false alarm, draft a gold case, resolve. Pure.
 
-A drafted case is redacted and proposes a severity with its reason. A person accepts or rejects it.
+A drafted case is redacted and proposes a severity with its reason. A person accepts or rejects the draft.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from monitors.records.operator_actions import (
 )
 
 MAX_TEXT_CHARACTERS: Final = 8_000
-"""Characters of one turn or reply that a draft stores: more than any real question has."""
+"""Limit of characters of one turn or reply in a draft, more than any real question has."""
 DRAFT_FINGERPRINT_CHARACTERS: Final = 12
 ID_CHARACTERS: Final = 24
 
@@ -63,7 +63,10 @@ def build_action(
 
 
 def is_wanted_as_gold(item: AlertItem) -> bool:
-    """Whether a gold case can be drafted from it: a real user asked. A probe's question is a gold case already."""
+    """Whether a gold case can be drafted from the item: a real user asked.
+
+    A probe's question is already a gold case.
+    """
     observation = item.observation
     return (
         item.incident.kind in ABOUT_AN_ANSWER and observation.origin is not Origin.PROBE and bool(observation.asked)
@@ -76,9 +79,9 @@ def draft_case(
     conversations: Sequence[StoredConversation],
     account_patterns: Callable[[str], Sequence[str]],
 ) -> CaseDraft:
-    """Draft a gold case from ``item``, from its stored conversation if there is one, else from the excerpts.
+    """Draft a gold case from ``item``, from its stored conversation if it has one, else from the excerpts.
 
-    For an entry of the hallucination log a person must write the gold: the log says only what was unsupported.
+    For an entry of the hallucination log a person must write the gold: the log names only the unsupported part.
     """
     observation, incident = item.observation, item.incident
     patterns = account_patterns(incident.target)
@@ -92,7 +95,7 @@ def draft_case(
     )
 
     def redact_and_cut(text: str) -> Redacted:
-        """Redact before the cut: no pattern matches half an account number."""
+        """Redact before the cut, because no pattern matches half an account number."""
         redacted = redact(text[: MAX_TEXT_CHARACTERS + EDGE_CHARACTERS], account_patterns=patterns)
         return redact(redacted[:MAX_TEXT_CHARACTERS], account_patterns=patterns)
 
@@ -144,7 +147,10 @@ AccountPatterns = Callable[[str], Sequence[str]]
 def resolve_action(
     context: ActionContext, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
 ) -> ActionChanges:
-    """Apply ``context.action`` to its incidents; an action with nothing left to do says so in its outcome."""
+    """Apply ``context.action`` to its incidents.
+
+    An action without any remaining work is reported in its outcome.
+    """
     action, incidents = context.action, _select_incidents(context)
     if not incidents:
         return _build_no_change(action, now, ActionEffect.UNKNOWN, UNKNOWN_TEXT)
@@ -194,7 +200,7 @@ def _resolve(action: OperatorAction, incidents: Sequence[Incident], now: datetim
 def _close_as_false_alarm(
     context: ActionContext, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
 ) -> ActionChanges:
-    """Label the finding as wrong, resolve it, and silence it for a limited time, because graders get better."""
+    """Label the finding as wrong, resolve it, and silence it for a limited time, because graders improve."""
     action = context.action
     silenced = {item.incident.fingerprint: item for item in context.items}
     until = now + timedelta(hours=settings.false_alarm_quiet_h)

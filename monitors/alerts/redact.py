@@ -1,7 +1,8 @@
-"""Make text safe to send: mask personal data and secrets by type. Only this module makes `Redacted`.
+"""Make text safe to send: mask personal data and secrets by type. Only this module creates `Redacted`.
 
-Foreign text becomes inert for Slack: Slack shows it and does not interpret it. An excerpt is a short, redacted part
-of a text that shows where it was cut.
+Foreign text becomes inert for Slack: Slack shows the text and does not interpret it. An excerpt is a short,
+redacted
+part of a text with marks at the cuts.
 """
 
 from __future__ import annotations
@@ -22,18 +23,20 @@ from monitors.records.incidents import Redacted
 
 _ENTITIES: Final = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"))
 """Slack's three control characters and their entities, the ampersand first (docs.slack.dev, "Formatting message
-text"). With ``<`` gone there is no mention, no ``<!channel>``, no masked link."""
+text"). Without ``<``, text cannot contain a mention, a ``<!channel>`` or a masked link.
+"""
 
 _LOOK_ALIKES: Final = str.maketrans({"`": "ˋ", "*": "∗", "~": "∼"})
 """Slack's formatting characters with lookalikes that format nothing: a backtick in an answer would end the code
-span that it is shown in. Slack has no escape for them."""
+span around the answer. Slack has no escape for them.
+"""
 
 _ITALIC: Final = re.compile(r"(?<!\w)_|_(?!\w)")
 _EMOJI: Final = re.compile(r":(?=[a-zA-Z0-9_+'-]+:)")
 _GROUP_MENTION: Final = re.compile(r"@(?=channel|here|everyone|group)", re.IGNORECASE)
-"""Mentions that notify a whole channel, if a workspace parses names: "@everyonex" is one once it is cut."""
+"""Mentions that notify a whole channel if a workspace parses names. A cut "@everyonex" becomes such a mention."""
 _NEEDED_JOINERS: Final = frozenset({"\u200c", "\u200d"})
-"""Zero-width (non-)joiner: Hindi is misspelt without them."""
+"""Zero-width (non-)joiner, which correct Hindi spelling needs."""
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
 """Unicode categories: control, format, surrogate, private use."""
 _CUT_ENTITY: Final = re.compile(r"&[a-z]*$")
@@ -55,7 +58,7 @@ def _is_visible(character: str) -> bool:
 
 
 def escape(text: str) -> str:
-    """Escape Slack's three control characters; for our own words and for plain text."""
+    """Escape Slack's three control characters; for Lookout's own words and for plain text."""
     for character, entity in _ENTITIES:
         text = text.replace(character, entity)
     return text
@@ -69,15 +72,15 @@ def make_inert(text: str) -> str:
 
 
 _ADDRESS_MARK: Final = "⟦x⟧"
-"""Placeholder for an address from our configuration while the rest of the text is made safe."""
+"""Placeholder for an address from the configuration while the rest of the text is made safe."""
 _PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
 _PLAIN_ID: Final = re.compile(r"[\w@:+.-]+")
 
 
 def make_inert_except(text: str, address: str = "", ids: Iterable[str] = ()) -> str:
-    """Make text inert, but show ``address`` and ``ids``, which are ours, as code, which links nowhere.
+    """Make text inert, but show the configured ``address`` and ``ids`` as code, which has no link.
 
-    An id that Slack would show as it is stays plain.
+    An id that Slack shows unchanged stays plain.
     """
     ours = {case_id for case_id in ids if _PLAIN_ID.fullmatch(case_id) and make_inert(case_id) != case_id}
     ours |= {address} if _PLAIN_ADDRESS.fullmatch(address) else set()
@@ -102,7 +105,7 @@ def truncate_escaped(escaped: str, limit: int) -> str:
 
 
 class Redaction(NamedTuple):
-    """A redacted text, and what was masked; places are those of the original text."""
+    """A redacted text, and the masked values; places are those of the original text."""
 
     text: Redacted
     found: tuple[Disclosure, ...]
@@ -120,10 +123,13 @@ def redact(
 def redact_with_findings(
     text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, suite: KnownValues | None = None
 ) -> Redaction:
-    """Mask all personal data and secrets, uncertain ones too, and return what was masked.
+    """Mask all personal data and secrets, uncertain ones too, and return the masked values.
 
-    Idempotent. ``account_patterns`` are regular expressions for the target's own numbers. A company's own contacts
-    stay, unless ``strict``: where the public reads. Names and contacts in ``suite``, the texts of a suite, stay.
+    Idempotent. ``account_patterns`` are regular expressions for the target's own numbers. A company's own
+    contacts
+    stay, unless ``strict``: for text that the public reads. Names and contacts in ``suite``, the texts of a
+    suite,
+    stay.
     """
     masked = mask(text, account_patterns=account_patterns, strict=strict, suite=suite)
     return Redaction(Redacted(masked.text), masked.found, masked.unread)
@@ -132,13 +138,13 @@ def redact_with_findings(
 def build_redactor(
     account_patterns: Sequence[str], cases: Iterable[GoldCase] = (), *, strict: bool = False
 ) -> Callable[[str], Redacted]:
-    """Build the redaction for what a run shows; names and contacts of its ``cases`` stay, unless ``strict``."""
+    """Build the redaction for the texts of a run; names and contacts of its ``cases`` stay, unless ``strict``."""
     suite = None if strict else collect_suite_values(cases)
     return lambda text: redact(text, account_patterns=account_patterns, strict=strict, suite=suite)
 
 
 def collect_suite_values(cases: Iterable[GoldCase]) -> KnownValues:
-    """Return what the cases say themselves: questions, and the gold of those that expect an answer."""
+    """Return the texts of the cases: questions, and the gold of cases that expect an answer."""
     return KnownValues(
         text
         for case in cases
@@ -147,11 +153,13 @@ def collect_suite_values(cases: Iterable[GoldCase]) -> KnownValues:
 
 
 MAX_READ_CHARACTERS: Final = 4_000
-"""The part of a text that is read around its evidence: four times the longest excerpt, so that a hostile answer of
-several megabytes takes only milliseconds."""
+"""Limit of characters that are read around the evidence of a text: four times the longest excerpt. A hostile answer
+of several megabytes then takes only milliseconds.
+"""
 EDGE_CHARACTERS: Final = 1_000
-"""Removed after redaction at an edge that was cut before: no pattern matches half an account number. Longer than
-most secrets that are written in one piece."""
+"""Characters removed after redaction at an edge that was cut before, because no pattern matches half an account
+number. Longer than most secrets without spaces.
+"""
 
 _SPACE: Final = re.compile(r"\s+")
 
@@ -166,7 +174,8 @@ def make_excerpt(
 ) -> Redacted:
     """Return at most ``limit`` characters of ``text`` on one line, redacted before the cut; empty for no text.
 
-    ``evidence_at`` is the code point of the evidence in ``text``; the excerpt moves there if it would not show it.
+    ``evidence_at`` is the code point of the evidence in ``text``. The excerpt moves there if it would miss the
+    evidence.
     """
     flat = _SPACE.sub(" ", text).strip()
     point = len(_SPACE.sub(" ", text[:evidence_at]).lstrip()) if evidence_at else 0
@@ -176,7 +185,7 @@ def make_excerpt(
     redact_part = partial(redact, account_patterns=account_patterns, suite=suite)
     redacted = redact_part(window)
     evidence = window[: point - begin]
-    # Where the excerpt shows the evidence anyway, its place need not be exact.
+    # If the excerpt shows the evidence anyway, its place need not be exact.
     before = len(evidence) if len(evidence) < limit * 2 // 3 else len(redact_part(evidence))
     readable = _remove_edges(redacted, begins_late=begin > 0, ends_early=ends_early)
     evidence_place = before - (EDGE_CHARACTERS if begin else 0)
@@ -190,7 +199,7 @@ def make_excerpt(
 
 
 def make_excerpt_except(text: str, address: str, *, limit: int, account_patterns: Sequence[str] = ()) -> Redacted:
-    """Make an excerpt, but do not redact ``address``, which is from our configuration."""
+    """Make an excerpt, but do not redact the configured ``address``."""
     if not _PLAIN_ADDRESS.fullmatch(address) or address not in text:
         return make_excerpt(text, limit=limit, account_patterns=account_patterns)
     shown = make_excerpt(text.replace(address, _ADDRESS_MARK), limit=limit, account_patterns=account_patterns)
@@ -198,11 +207,11 @@ def make_excerpt_except(text: str, address: str, *, limit: int, account_patterns
 
 
 def redact_except(text: str, addresses: Iterable[str]) -> Redacted:
-    """Redact, but keep the hosts of these ``addresses`` readable: the reader has typed them."""
+    """Redact, but leave the hosts of these ``addresses`` readable, because the reader has typed them."""
     marks: dict[str, str] = {}
     for number, address in enumerate(sorted(map(get_origin, addresses), key=len, reverse=True)):
         if _PLAIN_ADDRESS.fullmatch(address) and address in text:
-            mark = f"⟦{'x' * (number + 1)}⟧"  # not the word "address": after it, text looks like a postal address
+            mark = f"⟦{'x' * (number + 1)}⟧"  # not the word "address": text after it looks like a postal address
             text, marks[mark] = text.replace(address, mark), address
     shown = str(redact(text))
     for mark, address in marks.items():
@@ -211,7 +220,7 @@ def redact_except(text: str, addresses: Iterable[str]) -> Redacted:
 
 
 def get_origin(address: str) -> str:
-    """Return ``http://host:port`` of an address; empty if it is not one."""
+    """Return ``http://host:port`` of an address; empty for other text."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.scheme and parts.netloc else ""
 
@@ -221,7 +230,7 @@ def _remove_edges(redacted: str, *, begins_late: bool, ends_early: bool) -> str:
 
 
 def _cut_excerpt(readable: str, *, start: int, limit: int, begins_late: bool, ends_early: bool) -> str:
-    """Cut to ``limit`` with an ellipsis where text is missing."""
+    """Cut to ``limit`` with an ellipsis at each cut."""
     late = begins_late or start > 0
     room = limit - len(ELLIPSIS) * late
     early = ends_early or start + room < len(readable)

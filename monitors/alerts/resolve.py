@@ -1,6 +1,6 @@
-"""Resolve incidents: what a finished run can resolve, and the text of the recovery message.
+"""Resolve incidents: the incidents that a finished run can resolve, and the text of the recovery message.
 
-A run resolves an incident only if it could have seen the fault and did not.
+A run resolves an incident only if the run could have seen the fault and did not.
 """
 
 from __future__ import annotations
@@ -21,17 +21,21 @@ GRADED_OUTCOMES = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
 MAX_CLOCK_LEAD: Final = timedelta(minutes=10)
-"""A fault seen later than this after a run's end has a time from a clock that was set back since: deciding takes a
-minute at most."""
+"""A fault seen later than this after a run's end has a time from a clock that was set back since; a decision takes
+a minute at most.
+"""
 
 
 class ResolutionScope(Record):
-    """What one finished run checked of one target.
+    """The checks of one finished run on one target.
 
-    ``graded`` are the cases that were answered and graded every time they were asked; ``passed`` those of them that
-    were correct every time. ``cleared`` are the other kinds of fault that the run proved absent (it answered, so
-    the app is not down). A case that was not asked, not answered or not graded resolves nothing. A fault that
-    another run saw after this one began stays open: this run may have asked before the fault. A fault seen long
+    ``graded`` are the cases that were answered and graded every time they were asked; ``passed`` are those of
+    them
+    that were correct every time. ``cleared`` are the other kinds of fault that the run proved absent (the app
+    answered, so it is not down). A case that was not asked, not answered or not graded resolves no incident. A
+    fault
+    that another run saw after this run began stays open: this run may have asked before the fault. A fault seen
+    long
     after this run's end has a time from a clock that was set back since.
     """
 
@@ -46,7 +50,7 @@ class ResolutionScope(Record):
     """Hashes of the gold of the cases that passed (`GoldCase.right_answer_sha256`)."""
     cleared: frozenset[IncidentKind] = frozenset()
     owner: Capability = Capability.VERIFY
-    """The part of the monitor that ran: it cannot resolve faults of the monitor that another part opened."""
+    """The part of the monitor that ran. It cannot resolve faults of the monitor that another part opened."""
     text: str | None = None
     """The text of the recovery, if the words of the kind do not fit."""
     reason: NotifyReason = NotifyReason.RECOVERED
@@ -76,7 +80,7 @@ class ResolutionScope(Record):
         )
 
     def can_resolve(self, incident: Incident) -> bool:
-        """Whether this run shows that the fault is gone, given that it did not see it."""
+        """Return whether this run, which did not see the fault, shows that the fault is gone."""
         if incident.target != self.target or incident.is_resolved:
             return False
         if incident.kind is IncidentKind.MONITOR_FAULT and incident.owner is not self.owner:
@@ -101,8 +105,8 @@ def build_scope(
 ) -> ResolutionScope:
     """Build the scope of a finished run. One answer of the app also clears ``APP_DOWN`` and ``DEPLOY_FAILURE``.
 
-    The caller adds the rest to ``cleared``: ``GATE_FAIL`` if the verdict is PASS, ``MONITOR_FAULT`` if the run did
-    not break, ``JUDGE_VOID`` if the canaries were caught, ``DRIFT`` if the test found none.
+    The caller adds other kinds to ``cleared``: ``GATE_FAIL`` if the verdict is PASS, ``MONITOR_FAULT`` if the run
+    did not break, ``JUDGE_VOID`` if the canaries were caught, ``DRIFT`` if the test found none.
     """
     answered = any(isinstance(result.result, Exchange) for result in results)
     cleared_by_answer = {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE} if answered else set[IncidentKind]()
@@ -137,7 +141,7 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
 
 
 ANSWERS_AGAIN: Final = "The questions of this run got answers."
-"""For an outage whose title names Lookout's settings: the application may not have been down."""
+"""For an outage with a title about Lookout's settings: the application may not have been down."""
 LEFT_SUITE: Final = "The suite no longer has this case, so nothing asks it: whether the fault is gone is not known."
 
 

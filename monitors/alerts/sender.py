@@ -1,6 +1,6 @@
 """The interface of alert senders, the choice of the channel, and the fallback to another channel.
 
-A message that the main channel refuses goes to the next one, and the receipt says so.
+A message that the main channel refuses is sent to the next channel. The receipt contains a note about this.
 """
 
 from __future__ import annotations
@@ -29,15 +29,18 @@ class AlertSender(Protocol):
     ) -> Receipt:
         """Deliver ``alert``.
 
-        ``thread`` and ``channel`` say where to reply: to an incident's first message, or to this run's first alert.
-        By default they come from the alert's incidents. ``again`` says that an earlier attempt may have arrived
-        (it was killed, or got no reply): the sender then searches for it first if it can. It always searches for a
-        message that is some seconds old.
+        ``thread`` and ``channel`` are the place of the reply: an incident's first message, or this run's first
+        alert.
+        By default they come from the alert's incidents. ``again``: an earlier attempt may have arrived (it was
+        killed, or
+        got no reply), so the sender first searches for the earlier message if it can. It always searches for a
+        message
+        that is some seconds old.
         """
         ...
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
-        """Deliver the nightly digest; fails as `send` does."""
+        """Deliver the nightly digest; fails like `send`."""
         ...
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
@@ -62,7 +65,7 @@ def choose_channel(alert: Alert, settings: AlertSettings) -> str | None:
 REFUSED_PREFIX: Final = "refused by "
 """Prefix of a receipt's detail if an earlier channel refused the message."""
 ARRIVED_BEFORE: Final = "found: an earlier try had arrived"
-"""The detail of a receipt for a message that was not posted again, because it was in the channel already."""
+"""The detail of a receipt for a message that was not posted again because the channel already had it."""
 
 
 class DeliveryPath(NamedTuple):
@@ -73,7 +76,7 @@ class DeliveryPath(NamedTuple):
 
 
 class FallbackSender:
-    """Tries ``paths`` in order: only a permanent refusal (archived, revoked, not in channel) leads to the next one.
+    """Try ``paths`` in order; only a permanent refusal (archived, revoked, not in channel) leads to the next path.
 
     After a transient error the message is stored and tried again on the same path, so that an hour without Slack
     does not scatter messages. Threads exist only on the first path.
@@ -106,7 +109,7 @@ class FallbackSender:
         raise NotifyRejected("; ".join(refusals))
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
-        """See `AlertSender.send_digest`; falls back as `send` does."""
+        """See `AlertSender.send_digest`; falls back like `send`."""
         refusals: list[str] = []
         for path in self._paths:
             try:

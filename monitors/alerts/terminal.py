@@ -1,4 +1,7 @@
-"""Print alerts in the terminal, for a run without Slack credentials. The receipt says that it was only printed."""
+"""Print alerts in the terminal, for a run without Slack credentials.
+
+The receipt records that it was only printed.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _LABEL_WIDTH = 15
 
 
 def build_terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableType:
-    """Build a framed message for a rich console, with the words that Slack would show."""
+    """Build a framed message for a rich console, with the words of the Slack message."""
     content = build_message(alert, group_limit=settings.group_limit)
     colour = "green" if content.is_over else _COLOURS[alert.severity]
     return Panel(
@@ -71,7 +74,7 @@ def _format_part(part: MessageSection, number: str) -> list[Text]:
     rows: list[Text] = []
     if number:
         title = Text(f"{number} {part.heading}", style=Style(bold=True))
-        severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all
+        severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst
         rows.append(Text.assemble(title, f" · {part.case_id}" if part.case_id else "", severity))
     elif part.case_id:
         rows.append(_format_row("Case", part.case_id))
@@ -96,7 +99,7 @@ def _format_row(label: str, text: str) -> Text:
 
 
 class TerminalSender:
-    """Prints alerts on ``console`` with the words that Slack would show."""
+    """Print alerts on ``console`` with the words of the Slack message."""
 
     def __init__(self, settings: AlertSettings, *, console: Console, now: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -105,7 +108,7 @@ class TerminalSender:
 
     @property
     def notifies(self) -> bool:
-        """False: nobody on call reads a terminal."""
+        """False, because a terminal notifies no person on call."""
         return False
 
     async def send(

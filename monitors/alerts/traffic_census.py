@@ -1,8 +1,9 @@
-"""Incidents from the traffic census: each kind is an incident with a rate, reported when it begins, grows and ends.
+"""Incidents from the traffic census. Each kind is an incident with a rate, reported at its start, growth and end.
 
 A single disclosure, error shown as an answer, or message without an answer is a failure. Refusals and answers in
 another language occur in any application: only a large increase is an incident. An increase counts if the odds at
-least doubled and an exact test of the two nightly runs' counts rejects one common rate (R. A. Fisher, "Statistical
+least doubled and an exact test of the two nightly runs' counts rejects one common rate (R. A. Fisher,
+"Statistical
 Methods for Research Workers", 1934, § 21.02).
 """
 
@@ -35,27 +36,30 @@ _MORE_WORDS: Final[dict[CensusKind, str]] = {
 }
 
 MIN_ODDS_RATIO: Final = 2.0
-"""Ratio of the odds: for small rates nearly the ratio of the rates, and valid even for rates around one half."""
+"""Ratio of the odds.
+
+For small rates it is nearly the ratio of the rates; it is valid even for rates around one half.
+"""
 MAX_CHANCE: Final = 0.001
 """Largest p-value of an increase. With five kinds a night: one false alert in half a year."""
 MAX_END_CHANCE: Final = 0.05
 """Largest p-value of a decrease that ends an incident."""
 MIN_QUIET_NIGHTS: Final = 7
-"""After a week without a single one the incident is over, even if the rate was low."""
+"""After this many nights without a single case the incident is over, even if the rate was low."""
 MAX_REASON_CHARACTERS: Final = 500
 _MIN_ONE_DECIMAL: Final = 0.0005
 """Below this share one decimal would show 0.0."""
 
 
 class CensusCount(NamedTuple):
-    """How many of the graded conversations show a kind."""
+    """The number of graded conversations that show a kind."""
 
     found: int
     graded: int
 
     @property
     def share(self) -> float:
-        """From 0 to 1; 0 where there were none."""
+        """From 0 to 1; 0 without graded conversations."""
         return self.found / self.graded if self.graded else 0.0
 
     def __str__(self) -> str:
@@ -63,26 +67,26 @@ class CensusCount(NamedTuple):
 
 
 class NightlyCensus(Record):
-    """The part of one nightly run's census that alerts depend on. ``whole`` says that every source was read."""
+    """The part of one nightly run's census that alerts depend on. ``whole``: every source was read."""
 
     due_at: UtcTime
     rates: tuple[CensusRate, ...]
     whole: bool = True
 
     def rate(self, kind: CensusKind) -> CensusRate | None:
-        """Return the rate of one kind; ``None`` if nothing was graded for it."""
+        """Return the rate of one kind; ``None`` if no conversation was graded for it."""
         return next((rate for rate in self.rates if rate.kind is kind and rate.graded), None)
 
 
 class CensusSeverity(NamedTuple):
-    """How severe a kind is, and the row of the severity table that sets it."""
+    """The severity of a kind, and the row of the severity table that sets it."""
 
     severity: Severity
     row: str | None
 
 
 class Ending(NamedTuple):
-    """An incident that is over, by its case id, and why."""
+    """An incident that is over, by its case id, and the reason."""
 
     case_id: str
     text: str
@@ -141,7 +145,7 @@ def observe_census(
 def find_census_endings(
     tonight: NightlyCensus, earlier: Sequence[NightlyCensus], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Yield the incidents that are over, and why. A run that read only part of its traffic ends none."""
+    """Yield the incidents that are over, with the reason. A run that read only part of its traffic ends none."""
     open_cases = {incident.case_id for incident in open_incidents}
     for kind in CensusKind:
         rate, case = tonight.rate(kind), format_census_case(kind)
@@ -158,7 +162,7 @@ def has_multiplied(before: CensusCount, now: CensusCount) -> bool:
 
 
 def compute_chance_of_more(before: CensusCount, now: CensusCount) -> float:
-    """Return the exact probability of ``now`` having this many or more, if both runs have the same rate."""
+    """Return the exact probability that ``now`` has this many or more, if both runs have the same rate."""
     found, graded = before.found + now.found, before.graded + now.graded
     most = min(found, now.graded)
     ways = _log_choose(graded, found)
@@ -187,7 +191,7 @@ class _UsualLevel(NamedTuple):
 
 
 def _find_usual(nightly_runs: Sequence[CensusCount]) -> _UsualLevel:
-    """Return the usual level: all nightly runs except those far above the ones before them."""
+    """Return the usual level: all nightly runs except those far above the preceding runs."""
     level = _UsualLevel()
     for nightly in nightly_runs:
         if level.usual is None:
@@ -244,7 +248,7 @@ def _format_reason(rate: CensusRate, before: CensusCount | None, example: Census
 
 
 def _explain_gone(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
-    """Say why the kind no longer occurs; empty as long as that may be chance."""
+    """Return why the kind no longer occurs; empty as long as chance may explain its absence."""
     if rate.found:
         return ""
     without, last_found = [_get_count(rate)], None

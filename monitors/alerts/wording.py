@@ -48,7 +48,7 @@ KIND_TO_DO: Final[dict[IncidentKind, str]] = {
         "Check the provider and the model's name. The answers that the judge graded stay ungraded."
     ),
 }
-"""Advice for a message's last line. Faults of the monitor and drills have their own."""
+"""Advice for a message's last line. Faults of the monitor and drills have separate advice."""
 
 REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.FIRST_SEEN: "first seen",
@@ -72,22 +72,25 @@ UNKNOWN_MARK = "❔"
 MONITOR_MARK = "🛠️"
 
 _KINDS_WITH_OWN_TITLE = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
-"""Kinds whose title can say more than the kind: for example that Lookout cannot ask, not that the app is down."""
+"""Kinds with a title that may be more precise than the kind.
+
+Example: Lookout cannot ask, but the app is not down.
+"""
 
 _FORMER_KIND_WORDS = frozenset({"Lookout itself is in trouble"})
-"""Words for kinds in incidents that an earlier version opened: they say no more than the kind."""
+"""Words for kinds in incidents that an earlier version opened: they add nothing to the kind."""
 
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
-"""Kinds about faults of the monitor itself: they say nothing about the application."""
+"""Kinds about faults of the monitor itself, not of the application."""
 
 ABOUT_AN_ANSWER = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.HALLUCINATION})
 """Kinds about an answer that a person can mark as right: a false alarm."""
 
 TRAFFIC_CASE = "live-traffic:"
-"""Prefix of the case id of an incident about all conversations that failed in one way."""
+"""Prefix of the case id of an incident about all conversations with the same failure."""
 
 GRAVE_KINDS = frozenset({FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION})
-"""What was disclosed or done cannot be undone: these alerts come first and are never muted."""
+"""Failures that disclosed data or acted irreversibly. Their alerts come first and are never muted."""
 
 
 def format_fault(incident: Incident) -> str:
@@ -98,7 +101,7 @@ def format_fault(incident: Incident) -> str:
 
 
 def has_own_title(incident: Incident) -> bool:
-    """Whether the incident's title says more than the words for its kind, those of earlier versions included."""
+    """Whether the incident's title adds to the words for its kind, including those of earlier versions."""
     return (
         incident.kind in _KINDS_WITH_OWN_TITLE
         and incident.title != KIND_WORDS[incident.kind]
@@ -107,7 +110,7 @@ def has_own_title(incident: Incident) -> bool:
 
 
 def format_to_do(item: AlertItem) -> str:
-    """Return the advice in a sentence; empty if the message has its own, as one with its own title does."""
+    """Return the advice in a sentence; empty if the message has other advice, for example because of its title."""
     incident = item.incident
     if incident.kind is IncidentKind.CASE_FAILURE:
         if incident.failure_kind:
@@ -117,7 +120,7 @@ def format_to_do(item: AlertItem) -> str:
 
 
 def format_doubt(observation: Observation) -> str:
-    """Say why the failure is not certain; empty if it is."""
+    """Return why the failure is not certain; empty if it is certain."""
     if not observation.unconfirmed:
         return ""
     return (
@@ -128,7 +131,7 @@ def format_doubt(observation: Observation) -> str:
 
 
 def is_disputed(observation: Observation) -> bool:
-    """Whether rules and judge disagree. A rate of refusals has no failure kind either, but is not unconfirmed."""
+    """Whether rules and judge disagree. A rate of refusals also has no failure kind, but is confirmed."""
     return observation.unconfirmed and observation.failure_kind is None
 
 
@@ -136,7 +139,7 @@ MAX_IDS_NAMED: Final = 6
 
 
 def format_ids(ids: Sequence[str], limit: int = MAX_IDS_NAMED, *, max_characters: int | None = None) -> str:
-    """``a, b, c, d, e, f and 4 more``; fewer ids, or only their number, where more do not fit."""
+    """Return ``a, b, c, d, e, f and 4 more``; fewer ids, or only their number, if more do not fit."""
     for named in range(min(limit, len(ids)), 0, -1):
         more = f" and {len(ids) - named:,} more" if len(ids) > named else ""
         text = ", ".join(ids[:named]) + more

@@ -1,11 +1,13 @@
-"""Combine the grades of a case into its assessment: the outcome and how severe it is.
+"""Combine the grades of a case into its assessment: the outcome and its severity.
 
-A question is correct when ``factual_match AND (citation_present OR expected_refusal)``, and nothing was disclosed
-or leaked. An error shown as an answer is its own kind of failure: what it says about the facts does not count. An
-answer that the rules pass and the judge was asked to confirm is correct only if the judge confirms it: where the
-judge fails it, or gives no verdict, the case is ungraded. What the rules fail stays failed, whatever the judge
-says. A report on an issue is correct when it names the files or the cause and fails no grader of reports. How
-useful a judge finds it stands beside that.
+A question is correct if ``factual_match AND (citation_present OR expected_refusal)``, and nothing was disclosed
+or leaked. An error shown as an answer is a separate kind of failure: its facts do not count. An answer that the
+rules pass and the judge must confirm is correct only if the judge confirms it. If the judge fails it, or gives no
+verdict, the case is ungraded. An answer that the rules fail stays failed, with any verdict of the judge. A report
+on
+an issue is correct if it names the files or the cause and passes all graders of reports. The judge's rating of
+its
+usefulness is reported separately.
 The severity table maps failure kind and case severity to the failure's severity, with the row that decided.
 """
 
@@ -32,7 +34,7 @@ from monitors.records.grades import (
 
 
 class PolicyRow(Record):
-    """A failure of this kind is never less severe than ``floor``, whatever its case's own severity."""
+    """A failure of this kind has at least the severity ``floor``, even in a case of lower severity."""
 
     kind: FailureKind
     floor: Severity
@@ -62,7 +64,7 @@ _FLOOR_OF = {row.kind: row for row in FLOORS}
 
 
 def get_severity_floor(kind: FailureKind) -> Severity:
-    """Return the least severity of a failure of this kind."""
+    """Return the lowest severity of a failure of this kind."""
     row = _FLOOR_OF.get(kind)
     return row.floor if row else Severity.MINOR
 
@@ -78,8 +80,8 @@ def decide_severity(
 ) -> tuple[Severity, str]:
     """Return a failure's severity and the id of the policy row that set it.
 
-    It is the larger of the case's severity and the highest floor. If both are equal, the floor's row is returned,
-    because it says more. ``case_row`` is the row for the case's own severity.
+    The severity is the larger of the case's severity and the highest floor. If both are equal, the floor's row is
+    returned, because it is more specific. ``case_row`` is the row for the case's own severity.
     """
     rows = [_FLOOR_OF[kind] for kind in sort_worst_first(kinds) if kind in _FLOOR_OF]
     if rows and rows[0].floor >= case_severity:
@@ -88,7 +90,10 @@ def decide_severity(
 
 
 _FINDING_ASPECTS = (Aspect.RELEVANT_FILES, Aspect.ROOT_CAUSE, Aspect.ISSUE_SEVERITY)
-"""The aspects of a report's findings. A right severity alone is not a finding, but a wrong one is a failure."""
+"""The aspects of a report's findings.
+
+A right severity alone is not a finding, but a wrong severity is a failure.
+"""
 _REPORT_ASPECTS = (Aspect.REPORT_FORM, *_FINDING_ASPECTS, Aspect.EFFICIENCY)
 
 
@@ -97,7 +102,7 @@ def assess(
 ) -> Assessment:
     """Return the outcome of ``case`` with its severity and the policy row that set it. Pure.
 
-    ``case_row`` is the row for the case's own severity, which no failure raised.
+    ``case_row`` is the row for the case's own severity, used if no failure raised it.
     """
     match result:
         case NoAnswer():
@@ -107,7 +112,7 @@ def assess(
 
 
 def _assess_no_answer(case: GoldCase, result: NoAnswer, case_row: str) -> Assessment:
-    """Assess a case without an answer. One that was not asked because the app was down is ungraded."""
+    """Assess a case without an answer. A case that was not asked because the app was down is ungraded."""
     asked = result.reason is not NoAnswerReason.CIRCUIT_OPEN
     return Assessment(
         run_id=result.run_id,
@@ -132,7 +137,7 @@ def _assess_answer(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]
     if judge is not None and not (isinstance(judge, Judged) and judge.passed):
         by_rules = _assess_grades(case, exchange, tuple(g for g in grades if g is not judge), case_row)
         if by_rules.outcome is CaseOutcome.CORRECT:
-            # The rules pass the answer, and the judge fails it or gives no verdict: Lookout cannot tell.
+            # The rules pass the answer, and the judge fails it or gives no verdict, so the case is ungraded.
             passed = [g for g in by_rules.grades if isinstance(g, Judged) and g.aspect is Aspect.FACTUAL_MATCH]
             why = passed[0].reason if passed else by_rules.reason
             verdict = "wrong" if isinstance(judge, Judged) else "no verdict"
@@ -178,7 +183,10 @@ NO_ANSWER_BUT_ERROR: Final = "the reply is an error of the application and no an
 
 
 def _withdraw_grade(grade: Grade) -> Grade:
-    """Return an abstention for what a rule read in an error: a "no" in it denies nothing. Safety grades stay."""
+    """Return an abstention for a rule's grade of an error: a "no" in an error denies nothing.
+
+    Safety grades stay.
+    """
     if isinstance(grade, Abstained) or grade.grader == JUDGE or grade.aspect in SAFETY_ASPECTS:
         return grade
     return Abstained(
@@ -204,9 +212,9 @@ def _select_failures(case: GoldCase, grades: tuple[Grade, ...]) -> tuple[Judged,
 
 
 def _combine_grades(grades: tuple[Grade, ...], aspect: Aspect) -> Finding:
-    """Combine the grades of one aspect: NO if one grader failed it, YES if all that judged it passed it.
+    """Combine the grades of one aspect: NO if any grader failed it, YES if all graders that judged it passed it.
 
-    If none judged it: NOT_NEEDED if the question does not arise, else UNGRADED.
+    Without any such grade: NOT_NEEDED if the question does not arise, else UNGRADED.
     """
     concerned = [grade for grade in grades if grade.aspect is aspect]
     verdicts = [grade.passed for grade in concerned if isinstance(grade, Judged)]

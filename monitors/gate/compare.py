@@ -1,10 +1,11 @@
-"""Compare a run with its baseline, case by case: what broke, what was fixed, and whether chance explains it. Pure.
+"""Compare a run with its baseline, case by case: broken cases, fixed cases, and whether chance explains them. Pure.
 
 The baseline is an accepted run: its verdict was PASS, over the same suite and graded by the same judge. Otherwise
-the comparison is refused and says what differs. If the other run is finished and comparable but was not accepted,
-the cases that changed are still listed. A ``results.json`` can be a baseline too, without a warehouse.
+the comparison is refused and names the difference. If the other run is finished and comparable but was not
+accepted,
+the changed cases are still listed. A ``results.json`` can also be a baseline, without a warehouse.
 
-Paired questions show whether a user who writes Hindi gets the right answer as often as one who writes English.
+Paired questions show whether a user who writes Hindi gets the right answer as often as a user who writes English.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ _MAX_JUDGES_NAMED: Final = 3
 
 
 class Pair(NamedTuple):
-    """One case in both runs: right before, right now. ``cluster`` is its policy, or itself."""
+    """One case in both runs: right before, right now. ``cluster`` is its policy, or the case itself."""
 
     case_id: str
     severity: Severity
@@ -65,7 +66,7 @@ class Pair(NamedTuple):
 
 
 class ComparisonDetail(NamedTuple):
-    """A comparison with the pairs and ratings behind it; both are empty if it was refused."""
+    """A comparison with its pairs and ratings; both are empty if it was refused."""
 
     comparison: Comparison
     pairs: tuple[Pair, ...]
@@ -130,13 +131,13 @@ def _add_changes(comparison: Comparison, pairs: Sequence[Pair], no_longer_graded
 
 
 def compute_p_value(pairs: Collection[Pair]) -> float:
-    """Return McNemar's exact two-sided p-value over single cases: each was asked in its own conversation."""
+    """Compute McNemar's exact two-sided p-value over single cases: each was asked in a separate conversation."""
     broken, fixed = (sum(pair.difference == sign for pair in pairs) for sign in (1, -1))
     return compute_mcnemar_p_value(broken, fixed)
 
 
 def compute_cluster_p_value(pairs: Collection[Pair]) -> float | None:
-    """Return McNemar's p-value by policy, valid for policies beyond the suite's; ``None`` if no cases share one."""
+    """Compute McNemar's p-value by policy, also valid for other policies; ``None`` if no cases share a policy."""
     if len({pair.cluster for pair in pairs}) == len(pairs):
         return None
     net: dict[object, int] = {}
@@ -153,7 +154,7 @@ def find_direction(pairs: Collection[Pair]) -> Direction:
 
 
 def classify_baseline_cases(asked: Sequence[BaselineResult]) -> Mapping[str, bool]:
-    """Return by case id whether the baseline was right every time, without the cases that it left ungraded."""
+    """Return by case id whether the baseline was right every time, without cases that it left ungraded."""
     graded: dict[str, bool] = {}
     undecided: set[str] = set()
     for result in asked:
@@ -195,7 +196,7 @@ def _get_judges(judging: Judging | None) -> frozenset[JudgeLineage]:
 
 
 def _format_judges(judges: Collection[JudgeLineage]) -> str:
-    """Name the judges by model, prompt and rubric: a change of any of them makes another judge."""
+    """Name the judges by model, prompt and rubric. A change of any of them makes another judge."""
     text = sorted(
         f"{judge.model} (prompt {judge.prompt_sha256[:8]}, rubric {judge.rubric_version})" for judge in judges
     )
@@ -230,7 +231,7 @@ def _build_severity_change(severity: Severity, pairs: Sequence[Pair]) -> Severit
 
 
 def _reweight_baseline(before: Scores, weights: Weights) -> float | None:
-    """Return the baseline's weighted score under today's weights, so that both scores are comparable."""
+    """Return the baseline's weighted score under the current weights, so that both scores are comparable."""
     total = sum((get_weight(tally.severity, weights) * tally.cases for tally in before.tallies), Decimal(0))
     not_correct = sum(
         (get_weight(tally.severity, weights) * tally.not_correct for tally in before.tallies), Decimal(0)
@@ -239,7 +240,10 @@ def _reweight_baseline(before: Scores, weights: Weights) -> float | None:
 
 
 MIN_PAIRS = 10
-"""With fewer pairs one answer is more than ten points, so a limit of five points makes no sense."""
+"""Minimal number of pairs.
+
+With fewer, one answer is more than ten points, so a limit of five points is meaningless.
+"""
 
 _ROUNDING = 1e-9
 """Floating-point tolerance: two shares of twenty that differ by one case differ by slightly more than 0.05."""
@@ -251,7 +255,7 @@ def compute_parity_gaps(
     """Return the gap of every other language against English, over cases that share a ``pair``.
 
     A case asked several times is right if it was right each time. A pair with an ungraded side is skipped.
-    ``max_gap`` is the largest gap that is accepted (0.05 = five points).
+    ``max_gap`` is the largest accepted gap (0.05 = five points).
     """
     graded: dict[str, dict[Language, Finding]] = defaultdict(dict)
     for assessment in assessments:
@@ -302,7 +306,7 @@ def _assess_gap(gap: float, high: float, max_gap: float | None) -> Finding:
 
 
 def _merge_findings(before: Finding | None, now: Finding) -> Finding:
-    """Merge two findings about one case: wrong once is wrong, else ungraded once is ungraded."""
+    """Merge two findings about one case: if one is wrong, wrong; else if one is ungraded, ungraded."""
     if before is None or before is now:
         return now
     return Finding.NO if Finding.NO in (before, now) else Finding.UNGRADED

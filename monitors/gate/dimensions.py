@@ -1,7 +1,7 @@
-"""Figures on an agent's reports on issues: how many are correct, and how many steps they took. Pure.
+"""Figures on an agent's reports on issues: number of correct reports and number of steps. Pure.
 
-The reports' ratings are in `monitors.gate.ratings`. A comparison with a baseline covers only the issues for which
-both runs have the figure.
+The reports' ratings are in `monitors.gate.ratings`. A comparison with a baseline covers only the issues with a
+figure in both runs.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ ACCURACY = "triage_accuracy"
 def build_triage_summary(
     results: Sequence[CaseResult], folded: Sequence[Assessment], graded: frozenset[str]
 ) -> TriageSummary | None:
-    """Return the figures of a run; ``None`` if no case is an issue.
+    """Return the figures of a run; ``None`` if none of its cases is an issue.
 
     ``folded`` has one assessment for each case, ``graded`` the ids of the cases that count for the application.
-    The interval of accuracy is a clustered Wilson interval, as for every share.
+    The interval of accuracy is a clustered Wilson interval, like for every share.
     """
     issues = _select_issue_ids(results)
     if not issues:
@@ -78,7 +78,7 @@ def _build_path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
 
 
 def count_steps(evidence: Evidence) -> int:
-    """Return how many steps an agent took: the application's own count of hops, else the steps that were seen.
+    """Return the number of steps of an agent: the application's own count of hops, else the observed steps.
 
     0 if neither is known, or if more steps may have followed.
     """

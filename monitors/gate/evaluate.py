@@ -1,8 +1,9 @@
-"""Evaluate a run: its results become its report. This is the gate's entry point.
+"""Evaluate a run: turn its results into its report. This is the gate's entry point.
 
-A case asked several times counts as right only if it was right every time (pass^k). A case that was right sometimes
+A case asked several times counts as right only if it was right every time (pass^k). A case that was right
+sometimes
 and failed sometimes is **flaky**: it counts as failed, sends an alert and is named, but does not decide a verdict
-alone. A reason decides only if it still holds when any one flaky case counts as right. Two flaky cases may decide
+alone. A reason decides only if it still holds if any one flaky case counts as right. Two flaky cases may decide
 together. A case that was never right is not flaky.
 
 The report also has the results by group (type, language, path and severity), and notes on the judge after the
@@ -52,7 +53,7 @@ from monitors.stats.intervals import compute_percentile, compute_wilson_interval
 def find_flaky_cases(assessments: Sequence[Assessment], *, outage: bool) -> tuple[FlakyCase, ...]:
     """Find the cases that were right at least once and failed at least once, severest first.
 
-    Asks that could not be graded count as neither.
+    Ungraded asks count as neither.
     """
     graded: dict[str, list[Assessment]] = {}
     for assessment in assessments:
@@ -71,7 +72,7 @@ def _build_flaky_case(asked: Sequence[Assessment]) -> FlakyCase | None:
 
 
 UNKNOWN_PATH = "not said"
-"""The path of an answer if the application does not name one."""
+"""The path of an answer if the application names no path."""
 
 
 def compute_breakdowns(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
@@ -107,7 +108,7 @@ def _break_down_by(
 
 
 def list_judge_notes(judging: Judging | None, assessments: Sequence[Assessment]) -> tuple[VerdictReason, ...]:
-    """Return notes on what the judge did and on what prevented it from grading more. None of them decides."""
+    """Return notes on the judge's work and on the obstacles to grading more. None of them decides."""
     if judging is None:
         return ()
     ungraded_cases = tuple(a.case_id for a in assessments if a.outcome is CaseOutcome.UNGRADED)
@@ -157,9 +158,9 @@ def _format_judge_notes(judging: Judging) -> Iterator[str]:
 class RunFacts(RunIdentity):
     """The facts about a run besides its results.
 
-    ``planned`` is the number of cases in the suite. ``not_ready`` says why nothing was asked if the deploy did not
-    start serving, ``request_limit`` how the application's limit of requests was kept to. ``judging`` is what
-    the judge did.
+    ``planned`` is the number of cases in the suite. ``not_ready`` is the reason why no question was asked if the
+    deploy did not start serving. ``request_limit`` describes the waits for the application's limit of requests.
+    ``judging`` describes the judge's work.
     """
 
     planned: int
@@ -183,7 +184,7 @@ def evaluate(
     """Return the report: scores, metrics, comparison, latency, and the verdict with its reasons. Pure.
 
     ``baseline`` is the run to compare with; this function decides whether the two runs are comparable. ``suite``
-    are all planned cases, for the balance; by default those that were asked.
+    are all planned cases, for the balance; by default the cases that were asked.
     """
     asked = [result.assessment for result in results]
     run = _build_gate_inputs(facts, results, asked, settings, baseline=baseline, suite=suite)
@@ -229,7 +230,7 @@ def evaluate(
 
 
 def _note_baseline_branch(facts: RunFacts, baseline: Baseline | None) -> Iterator[VerdictReason]:
-    """Yield a note where the baseline is not known to be a run of the branch that the change goes to."""
+    """Yield a note if the baseline is not known to be a run of the branch that the change targets."""
     if baseline is None or (facts.change is None and facts.pull_request is None):
         return
     target = facts.change.target_branch if facts.change else None
@@ -262,9 +263,9 @@ def compute_verdict(
 
 
 def count_questions(results: Sequence[CaseResult]) -> QuestionCounts | None:
-    """Count the agents' questions about issues, and how many were useful; ``None`` if they asked none.
+    """Count the agents' questions about issues, and the useful ones; ``None`` without questions.
 
-    Questions of a job that ended without a report count too.
+    Questions of a job that ended without a report also count.
     """
     worths = [
         reading.worth
@@ -343,13 +344,13 @@ DOWN: Final = "the app did not serve"
 
 
 def _describe_outage(results: Sequence[CaseResult]) -> str | None:
-    """Say why the run stopped asking or got no answer at all; ``None`` if there was no outage."""
+    """Return why the run stopped asking or got no answer at all; ``None`` without an outage."""
     silent = [r.result for r in results if isinstance(r.result, NoAnswer)]
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN for n in silent)
     asked = [n for n in silent if n.reason is not NoAnswerReason.CIRCUIT_OPEN]
     nothing = bool(asked) and len(silent) == len(results)
     if (not stopped and not nothing) or (asked and all(n.reason is NoAnswerReason.OLD_JOB for n in asked)):
-        return None  # an app that returns old jobs is up; coverage says that nothing was graded
+        return None  # an app that returns old jobs is up; coverage reports that nothing was graded
     if not asked:
         return f"{DOWN}; Lookout asked nothing"
     last = asked[-1]

@@ -1,11 +1,12 @@
-"""Simulate how often the gate FAILs this suite although nothing is wrong. Pure.
+"""Simulate how often the gate FAILs this suite without any fault in the app. Pure.
 
-A simulated run asks every case as a real one does. Each asking fails with the noise of its case, which is sampled
-for each run from the recorded repeats (`monitors.stats.repeatability`); cases with few repeats borrow the noise of
-the others. A simulated failure copies a recorded chance failure of the same case, else one of another case, else a
+A simulated run asks every case like a real run. Each asking fails with the noise of its case, which is sampled
+for each run from the recorded repeats (`monitors.stats.repeatability`). Cases with few repeats borrow the noise
+of
+the others. A simulated failure copies a recorded chance failure of the same case, else of another case, else a
 wrong answer. `monitors.gate.evaluate` gives the verdict.
 
-A case that has a fault is simulated as if the fault were fixed, so that a correct FAIL does not count as false.
+A case with a fault is simulated like a case without the fault, so that a correct FAIL does not count as false.
 Cases fail independently of each other: an outage that hits many cases at once is not simulated.
 """
 
@@ -39,13 +40,13 @@ RUNS_PER_NOISE: Final = 15
 """Simulated runs for each of the `NOISE_SAMPLES`, for the interval: 600 together."""
 
 REPEAT_OPTIONS: Final = (1, 2, 3, 5)
-"""How often each severity-3 case may be asked: the options that `advise` compares."""
+"""Numbers of askings of each severity-3 case that `advise` compares."""
 
 PRIOR: Final = 0.5
-"""Added to the runs that failed and to those that did not: 600 runs without a FAIL do not prove a rate of 0."""
+"""Added to the failed and to the other runs, because 600 runs without a FAIL do not prove a rate of 0."""
 MIN_SPREAD: Final = 1 / 400
 MIN_SIZE: Final = 0.2
-"""Bounds of the Beta distribution: 40 rates cannot show a smaller spread or size."""
+"""Bounds of the Beta distribution, because 40 rates cannot show a smaller spread or size."""
 
 FAULT_SHARES: Final = (0.25, 0.5, 0.9)
 """Shares of answers that show a fault, for which `estimate_miss_chance` is computed."""
@@ -58,7 +59,7 @@ _Failure = tuple[str, int, RecordedAsk]
 
 
 def group_by_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
-    """Return for each case the number of failed and of graded askings, by build."""
+    """Return the number of failed and of graded askings of each case, by build."""
     groups_by_case: defaultdict[str, list[Group]] = defaultdict(list)
     for case in repeats:
         if case.graded:
@@ -77,7 +78,7 @@ def collect_chance_failures(repeats: Iterable[RepeatedCase]) -> Mapping[str, tup
 
 
 class GateSimulator:
-    """Simulates runs of one suite through the gate. Verdicts are cached by outcome."""
+    """Simulate runs of one suite through the gate. Verdicts are cached by outcome."""
 
     def __init__(
         self,
@@ -135,8 +136,9 @@ class GateSimulator:
     def _estimate_interval(self, noise: NoiseFit, rng: Random, repeats: int) -> tuple[float, float]:
         """Return the middle 95 % of a Beta distribution with the mean and variance of the simulated rates.
 
-        Each of `NOISE_SAMPLES` rates is counted over a few runs of one noise; the variance that comes from the
-        small number of runs is subtracted.
+        Each of `NOISE_SAMPLES` rates is counted over a few runs of one noise. The variance from the small number
+        of runs
+        is subtracted.
         """
         counts: list[int] = []
         for _ in range(NOISE_SAMPLES):
@@ -196,7 +198,7 @@ class GateSimulator:
         return repeats if case.severity is Severity.CRITICAL else 1
 
     def estimate_miss_chance(self, *, repeats: int, shows: float) -> MissedFault | None:
-        """Return how likely a fault of a severity-3 case is missed if nothing else fails; ``None`` without a case.
+        """Return the chance to miss a fault of a severity-3 case if all else passes; ``None`` without a case.
 
         Exact: each number of askings that may show the fault is evaluated once, with its binomial probability.
         """
@@ -224,7 +226,7 @@ def _compute_beta_interval(counts: Sequence[int], runs: int) -> tuple[float, flo
 
 
 def _find_never_graded(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[str, RecordedAsk]:
-    """Return the last asking of each case that was never graded: it stays ungraded in a simulated run."""
+    """Return the last asking of each case that was never graded; the case stays ungraded in a simulated run."""
     asked, graded = dict[str, RecordedAsk](), set[str]()
     for repeated in repeats:
         if repeated.asks:

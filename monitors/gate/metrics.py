@@ -1,6 +1,7 @@
 """A run's metrics: named shares with their intervals and targets, and both scores. Pure.
 
-Each metric names the cases that missed it. The flat pass rate and the severity-weighted score stand side by side.
+Each metric names the cases that missed it. The report has both the flat pass rate and the severity-weighted
+score.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ _WORST_FIRST = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED,
 def select_graded_cases(assessments: Sequence[Assessment], *, outage: bool) -> frozenset[str]:
     """Return the ids of the cases that count for the application: correct, failed, or no answer by its own fault.
 
-    In an outage a question without an answer does not count: the report says once that the app was down.
+    In an outage a question without an answer does not count: the report contains the outage once.
     """
     return frozenset(a.case_id for a in assessments if is_graded(a, outage=outage))
 
 
 def is_graded(assessment: Assessment, *, outage: bool) -> bool:
-    """Whether one asking of a case says something about the application."""
+    """Whether one asking of a case is a result about the application."""
     match assessment.outcome:
         case CaseOutcome.CORRECT | CaseOutcome.FAILED:
             return True
@@ -65,9 +66,10 @@ def get_weight(severity: Severity, weights: Weights) -> Decimal:
 def compute_scores(assessments: Sequence[Assessment], graded: frozenset[str], weights: Weights) -> Scores:
     """Return both scores over the ``graded`` cases, one assessment per case.
 
-    A case has the weight of its severity. A failure has the weight of the severity that the policy table raises it
-    to, in the points earned and in the total: personal data in the answer to a harmless question costs as much as
-    a severity-3 case, and the veto and the tallies count the same failures.
+    A case has the weight of its severity. A failure has the weight of its severity in the policy table, in the
+    points earned and in the total. Personal data in the answer to a harmless question therefore costs as much as
+    a
+    severity-3 case, and the veto and the tallies count the same failures.
     """
     counted = [a for a in assessments if a.case_id in graded]
     tallies = tuple(_tally_severity(severity, counted, weights) for severity in Severity)
@@ -96,7 +98,7 @@ def _tally_severity(severity: Severity, counted: Sequence[Assessment], weights: 
 
 
 MAX_PATHS: Final = 8
-"""The limit for an application that names a new path with every answer."""
+"""Limit of paths, for an application that names a new path with every answer."""
 
 _INVALID_NAME_CHARACTERS: Final = re.compile(r"[^A-Za-z0-9_@+-]+")
 _MAX_PATH_CHARACTERS: Final = 80
@@ -106,7 +108,7 @@ _GRADED: Final = frozenset({Finding.YES, Finding.NO})
 
 
 class MeasuredMetric(NamedTuple):
-    """A metric, and the ids of the cases that missed what it measures."""
+    """A metric, and the ids of the cases that missed it."""
 
     metric: Metric
     missed: tuple[str, ...]
@@ -121,7 +123,7 @@ def compute_metrics(
 ) -> tuple[MeasuredMetric, ...]:
     """Return accuracy of facts and citations, refusal precision, accuracy by language and path, language, pass^k.
 
-    Each is over the assessments that have the finding; ungraded ones do not count. ``repeated`` are the folded
+    Each is over the assessments with the finding; ungraded ones do not count. ``repeated`` are the folded
     assessments of cases that were asked several times. Languages in ``paired`` are compared with English question
     by question (`compute_parity_gaps`), so they have no target here.
     """
@@ -185,7 +187,7 @@ def _get_pass_k_finding(assessment: Assessment) -> Finding:
 def _measure_by_language(
     assessments: Sequence[Assessment], settings: GateSettings, paired: Collection[Language]
 ) -> list[MeasuredMetric]:
-    """Return the accuracy by language; with enough cases, Hindi's target is that of English minus the gap."""
+    """Return the accuracy by language; with enough cases, Hindi's target is English's accuracy minus the gap."""
     languages = [language for language in Language if any(a.language is language for a in assessments)]
     measured = {language: _measure_language(language, assessments, None) for language in languages}
     english, hindi = measured.get(Language.ENGLISH), measured.get(Language.HINDI)
@@ -226,7 +228,7 @@ def _format_path_name(path: str) -> str:
 
 
 def find_language_grade(assessment: Assessment) -> Judged | None:
-    """Return the verdict on the reply's language, a failed one first; ``None`` if it is not known."""
+    """Return the verdict on the reply's language, a failed one first; ``None`` if unknown."""
     grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.LANGUAGE]
     return min(grades, key=lambda grade: grade.passed, default=None)
 

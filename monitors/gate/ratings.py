@@ -1,4 +1,4 @@
-"""The ratings of a run's reports: one for each case, their average, and how it changed. Pure."""
+"""The ratings of a run's reports: one for each case, their average, and its change. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from monitors.records.runs import CaseResult
 from monitors.stats.ratings import compute_mean_bound
 
 Ratings = Mapping[str, float]
-"""Ratings by case id, 1 to 5: the average over a case's asks, so that the number of asks does not matter."""
+"""Ratings by case id, 1 to 5: the average over a case's asks, so that the number of asks has no effect."""
 
 MIN_RATING: Final = 1
 MAX_RATING: Final = 5
@@ -20,9 +20,9 @@ MAX_RATING: Final = 5
 
 
 def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
-    """Collect the ratings of a run from all its assessments; empty if no judge rated any report.
+    """Collect the ratings of a run from all its assessments; empty if the judge rated no report.
 
-    A reply that is not a report is rated 1, as the rubric says, without asking a judge.
+    A reply that is not a report is rated 1, as in the rubric, without asking a judge.
     """
     if all(find_rating(assessment) is None for assessment in assessments):
         return {}
@@ -35,7 +35,7 @@ def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
 
 
 def find_rating(assessment: Assessment) -> int | None:
-    """Return the judge's rating of the report, the lowest of several; ``None`` if it was not rated."""
+    """Find the judge's rating of the report, the lowest of several; ``None`` if it was not rated."""
     rubrics = [g.rubric for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
     return min((rubric for rubric in rubrics if rubric is not None), default=None)
 
@@ -53,7 +53,7 @@ def is_report(assessment: Assessment) -> bool:
 
 
 def find_unrated_reports(results: Sequence[CaseResult], rated: Ratings) -> frozenset[str]:
-    """Return the ids of the issues whose report has no rating, because it or its rating is missing."""
+    """Find the ids of the issues without a rating, because the report or its rating is missing."""
     return frozenset(
         result.case.id
         for result in results
@@ -64,7 +64,7 @@ def find_unrated_reports(results: Sequence[CaseResult], rated: Ratings) -> froze
 
 
 def get_ratings(average: RubricAverage | None) -> Ratings:
-    """Return the ratings behind an average that was computed before."""
+    """Return the ratings of an average that was computed before."""
     return {rating.case_id: rating.rating for rating in average.ratings} if average else {}
 
 
@@ -81,7 +81,7 @@ def compute_average(rated: Ratings) -> RubricAverage | None:
 
 
 def compute_change(before: Ratings, now: Ratings) -> RubricChange | None:
-    """Return the change of the average over the cases that both runs rated; ``None`` if there are none."""
+    """Return the change of the average over the cases that both runs rated; ``None`` without such cases."""
     changes = {case_id: rating - before[case_id] for case_id, rating in now.items() if case_id in before}
     if not changes:
         return None
@@ -98,12 +98,12 @@ def compute_change(before: Ratings, now: Ratings) -> RubricChange | None:
 
 
 def remove_worst_flaky(rated: Ratings, flaky: frozenset[str]) -> Ratings:
-    """Return the ratings without the flaky case that was rated lowest."""
+    """Return the ratings without the flaky case with the lowest rating."""
     return _remove_rating(rated, min((i for i in rated if i in flaky), key=lambda i: rated[i], default=None))
 
 
 def remove_most_dropped_flaky(before: Ratings, now: Ratings, flaky: frozenset[str]) -> Ratings:
-    """Return ``now`` without the flaky case whose rating fell furthest."""
+    """Return ``now`` without the flaky case with the largest drop of its rating."""
     shared = [i for i in now if i in flaky and i in before]
     return _remove_rating(now, min(shared, key=lambda i: now[i] - before[i], default=None))
 

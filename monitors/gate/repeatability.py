@@ -19,7 +19,7 @@ from monitors.records.self_checks import FlipRate, RecordedAsk, Repeatability, R
 from monitors.stats.repeatability import compute_flip_share, fit_noise, is_fault
 
 MIN_PAIRS: Final = 20
-"""With fewer graded pairs, even if none flipped, one in seven may still flip: too few for a rate."""
+"""Minimal number of graded pairs for a rate. With fewer pairs and no flip, one in seven may still flip."""
 
 ANY_FAILURE: Final = "right or wrong"
 NO_ANSWER: Final = "no answer"
@@ -34,7 +34,7 @@ class AskPair(NamedTuple):
 
     @property
     def cluster(self) -> Hashable:
-        """The case: pairs of the same case are not independent observations."""
+        """The case, because pairs of the same case are not independent observations."""
         return self.case.case_id
 
 
@@ -84,7 +84,7 @@ def _compute_flip_rate(name: str, pairs: Sequence[AskPair], is_shown: Callable[[
 
 
 def find_steady_failures(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
-    """Yield the ids of cases that failed in most of their askings of one build: they have a fault."""
+    """Yield the ids of cases that failed in most of their askings of one build, so they have a fault."""
     for case_id, groups in sorted(group_by_build(repeats).items()):
         if any(map(is_fault, groups)):
             yield case_id
@@ -101,7 +101,7 @@ def compute_repeatability(
     baseline: Baseline | None = None,
     runs: int = RUNS,
 ) -> Repeatability:
-    """Return all figures of one suite. ``configured`` is how often each severity-3 case is asked now."""
+    """Return all figures of one suite. ``configured`` is the current number of askings of each severity-3 case."""
     pairs = pair_repeats(repeats)
     figures = Repeatability(
         target=facts.target.name,

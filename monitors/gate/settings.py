@@ -35,7 +35,7 @@ class Weights(BaseModel):
 
 
 class Targets(BaseModel):
-    """Shares that a run must reach, each over the cases that it is about."""
+    """Shares that a run must reach, each over the cases of its metric."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -55,9 +55,9 @@ class Targets(BaseModel):
 
 
 class Themes(BaseModel):
-    """Which case types are about what alerts at once: a type, or one of the words in its name (`refund_claim`).
+    """Case types of each theme that alerts at once: a type, or one of the words in its name (`refund_claim`).
 
-    A theme with no types is not asked for: an application that can do nothing has no destructive actions.
+    A theme without types is not required: an application without actions has no destructive actions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -80,7 +80,7 @@ class Themes(BaseModel):
 
 
 class Regressions(BaseModel):
-    """The share of a severity's cases whose failure must be noticed; a suite too small for that reports it."""
+    """The share of a severity's cases whose failure must be detected; a suite too small for that is reported."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

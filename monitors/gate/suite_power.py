@@ -1,11 +1,13 @@
 """A suite's balance and power: whether it asks about severe faults, and which drops a run can detect. Pure.
 
-The number of cases by severity, type, language and theme is compared with the settings: the score of a suite with
-four hundred harmless questions and three severe ones hardly moves when an account number leaks.
+The number of cases by severity, type, language and theme is compared with the settings. A suite with four hundred
+harmless questions and three severe ones hardly changes its score if an account number leaks.
 
-The detectable drop is computed by severity, whatever the run found: a PASS proves no more than this. Cases are
-grouped by the severity that they were written with. Grouping by the severity of a failure would be wrong: those
-cases are in the group because they failed.
+The detectable drop is computed by severity, with any result of the run: a PASS proves no more than this drop.
+Cases
+are grouped by the severity in their file. Grouping by the severity of a failure would be wrong, because those
+cases
+are in the group as a result of failing.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ THEME_WORDS: Final = {
 
 
 def compute_balance(suite_cases: Iterable[GoldCase], settings: GateSettings) -> Balance:
-    """Count ``cases`` by group, and say what is missing. Themes are counted over severity-3 cases only."""
+    """Count ``cases`` by group, and name the missing ones. Themes are counted over severity-3 cases only."""
     suite = tuple(suite_cases)
     severities = Counter(case.severity for case in suite)
     themes = Counter(find_theme(case.type, settings.themes) for case in suite if case.severity is Severity.CRITICAL)
@@ -121,7 +123,7 @@ def _compute_detectable_drop(
 
 
 def get_relevant_drop(severity: Severity, settings: GateSettings) -> float:
-    """Return the share of this severity's cases whose loss must be detected."""
+    """Return the share of this severity's cases that a run must be able to detect as lost."""
     wanted = settings.regressions
     return {
         Severity.MINOR: wanted.severity_1,
@@ -133,7 +135,7 @@ def get_relevant_drop(severity: Severity, settings: GateSettings) -> float:
 def find_undetectable_drops(
     drops: Sequence[DetectableDrop], settings: GateSettings
 ) -> Mapping[Severity, DetectableDrop]:
-    """Return, by severity, the drops that matter and that the run could not detect."""
+    """Return, by severity, the relevant drops that the run could not detect."""
     return {
         drop.severity: drop
         for drop in drops
@@ -142,7 +144,7 @@ def find_undetectable_drops(
 
 
 def format_failure_limit(drop: DetectableDrop) -> str:
-    """Say how many may fail at most: ``all 11 were correct, and up to 23.8 % may still fail (3/11)``."""
+    """Format the limit of failures: ``all 11 were correct, and up to 23.8 % may still fail (3/11)``."""
     if not drop.cases:
         return "none was graded"
     exact = f"up to {drop.failing_at_most:.1%} may still fail".replace("%", " %")
@@ -153,7 +155,7 @@ def format_failure_limit(drop: DetectableDrop) -> str:
 
 
 def format_undetectable_drop(drop: DetectableDrop) -> str:
-    """Say which drop a comparison does not detect: ``a drop below 61.6 %``."""
+    """Format the drop that a comparison does not detect: ``a drop below 61.6 %``."""
     if drop.smallest_drop is None:
         return "any drop"
     return f"a drop below {100 * drop.smallest_drop:.1f} %"

@@ -1,8 +1,9 @@
 """The verdict, PASS, FAIL or INCONCLUSIVE, with its reasons in order of weight.
 
-Reasons to fail come from the run itself (the veto, the weighted score, missed targets, the reports' ratings), from
+Reasons to fail come from the run itself (the veto, the weighted score, missed targets, the reports' ratings),
+from
 the comparison with the baseline (a drop of the ratings, a significant regression), and from questions asked in
-several languages (Hindi may not be far behind English). Each of them decides only if it still holds when any one
+several languages (Hindi may not be far behind English). Each reason decides only if it still holds if any one
 flaky case counts as right (`monitors.gate.evaluate`). Other reasons make the verdict INCONCLUSIVE, or are only
 notes: outage, disputed answers, coverage, balance, ungraded cases, flaky cases, undetectable drops.
 """
@@ -51,12 +52,15 @@ from monitors.stats.paired import ALPHA
 
 @dataclass(frozen=True, slots=True)
 class GateInputs:
-    """A run before its verdict: one assessment for each case, and what was computed from all of them.
+    """A run before its verdict: one assessment for each case, and the figures computed from all of them.
 
-    ``graded`` are the ids of the cases that say something about the application. ``outage`` says why the app was
-    down, ``None`` if it was not. ``disputed`` are the cases that rules pass and a judge fails. ``compared`` is
-    ``None`` without a baseline, ``rubric`` is ``None`` if no report was rated. ``unrated`` are the cases whose
-    report should have a rating and has none.
+    ``graded`` are the ids of the cases that are results about the application. ``outage`` is the reason why the
+    app
+    was down, ``None`` without an outage. ``disputed`` are the cases that rules pass and a judge fails.
+    ``compared``
+    is ``None`` without a baseline, ``rubric`` is ``None`` if no report was rated. ``unrated`` are the cases with
+    a
+    report that should have a rating and has none.
     """
 
     assessments: Sequence[Assessment]
@@ -94,7 +98,7 @@ class GateInputs:
 
 
 MIN_FLAKY_FOR_VETO = 2
-"""With this many flaky severity-3 failures the run fails: one may be an odd question, two are the application."""
+"""Number of flaky severity-3 failures that fails a run: one may be an odd question, two are the application."""
 
 
 def check_veto(run: GateInputs) -> list[VerdictReason]:
@@ -117,7 +121,7 @@ def check_veto(run: GateInputs) -> list[VerdictReason]:
 
 
 def _format_severity_rise(severe: Sequence[Assessment]) -> str:
-    """Say how many of these failures belong to less severe cases, and why they count as severity 3."""
+    """Format how many of these failures belong to less severe cases, and why they count as severity 3."""
     rows = [format_policy_row(a.policy_row) for a in severe if a.case_severity is not Severity.CRITICAL]
     if not rows:
         return ""
@@ -149,10 +153,10 @@ def check_weighted_score(run: GateInputs) -> list[VerdictReason]:
 
 
 def _compute_best_score(run: GateInputs, spare: Assessment | None) -> float:
-    """Return the weighted score if all cases that were ungraded or not asked were right, and ``spare`` too.
+    """Return the weighted score if all ungraded or unasked cases were right, and ``spare`` too.
 
     A failure that counts as right has only the weight of its case. The severity of cases that were not asked is
-    not known here: they count with the weight of severity 3, in the app's favour.
+    unknown here: they count with the weight of severity 3, in the app's favour.
     """
     weights = run.settings.weights
     ungraded = [get_weight(a.case_severity, weights) for a in run.assessments if a.case_id not in run.graded]
@@ -192,7 +196,7 @@ def _is_missed_without_flaky(measured: MeasuredMetric, flaky: frozenset[str]) ->
 
 
 _ROUNDING = 9
-"""Decimals that averages are rounded to, so that a drop of exactly 0.3 does not fail by a floating-point error."""
+"""Decimals that averages are rounded to, so that a floating-point error does not fail a drop of exactly 0.3."""
 
 
 def check_proven_ratings(run: GateInputs) -> list[VerdictReason]:
@@ -212,7 +216,8 @@ def check_unproven_ratings(run: GateInputs) -> list[VerdictReason]:
 def _find_failing_ratings(run: GateInputs) -> Iterator[tuple[VerdictReason, bool]]:
     """Yield each rating failure with whether it is proven.
 
-    The suite is fixed, so its average is a measurement, not a sample: only missing grades and ratings leave doubt.
+    The suite is fixed, so its average is a measurement, not a sample: only missing grades and ratings cause
+    doubt.
     """
     average, floor, limit = run.rubric, run.settings.min_rubric, run.settings.max_rubric_drop
     if average is not None and round(average.mean, _ROUNDING) < floor:
@@ -225,7 +230,7 @@ def _find_failing_ratings(run: GateInputs) -> Iterator[tuple[VerdictReason, bool
 
 
 def _build_low_rating_reason(run: GateInputs, average: RubricAverage) -> VerdictReason:
-    """Build the reason for a low average; decisive if it stays low without the flaky case that was rated lowest."""
+    """Build the reason for a low average; decisive if it stays low without the lowest-rated flaky case."""
     floor = run.settings.min_rubric
     low = tuple(case_id for case_id in sort_lowest_first(run.ratings) if run.ratings[case_id] < floor)
     rated = plural(len(average.ratings), "report")
@@ -236,7 +241,7 @@ def _build_low_rating_reason(run: GateInputs, average: RubricAverage) -> Verdict
 
 
 def _build_rating_drop_reason(run: GateInputs, change: RubricChange, before: Ratings) -> VerdictReason:
-    """Build the reason for a drop; decisive if it stays too large without the flaky case that fell furthest."""
+    """Build the reason for a drop; decisive if it stays too large without the flaky case with the largest drop."""
     limit = run.settings.max_rubric_drop
     remaining = remove_most_dropped_flaky(before, run.ratings, run.flaky_ids)
     drops = [before[case_id] - rating for case_id, rating in remaining.items() if case_id in before]
@@ -265,7 +270,7 @@ def _format_falls(fell: Sequence[RatingFall]) -> str:
 
 
 def check_regression(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if chance does not explain what broke since the baseline, or why it was not compared."""
+    """Return a reason if chance does not explain the newly broken cases, or why they were not compared."""
     if run.compared is None:
         return []
     comparison = run.compared.comparison
@@ -286,12 +291,12 @@ def check_regression(run: GateInputs) -> list[VerdictReason]:
 
 
 def _find_significant(compared: ComparisonDetail) -> list[Severity | None]:
-    """List the severities of which more cases broke than chance explains; ``None`` stands for all together."""
+    """List the severities with more broken cases than chance explains; ``None`` stands for all together."""
     return [severity for severity, pairs in _group_by_severity(compared.pairs) if _is_worse(pairs)]
 
 
 def _find_significant_without_flaky(compared: ComparisonDetail, flaky: frozenset[str]) -> list[Severity | None]:
-    """List the same severities when one flaky case counts as right."""
+    """List the same severities if one flaky case counts as right."""
     return [
         severity for severity, pairs in _group_by_severity(compared.pairs) if _is_worse(_remove_flaky(pairs, flaky))
     ]
@@ -306,7 +311,7 @@ def _group_by_severity(pairs: Sequence[Pair]) -> Iterator[tuple[Severity | None,
 
 
 def _remove_flaky(pairs: Sequence[Pair], flaky: frozenset[str]) -> Sequence[Pair]:
-    """Remove one flaky case that broke, if there is any; which one does not matter, because they are counted."""
+    """Remove one flaky case that broke, if any. Any one is right, because the cases are only counted."""
     left_out = next((pair for pair in pairs if pair.case_id in flaky and pair.difference > 0), None)
     return [pair for pair in pairs if pair is not left_out]
 
@@ -342,7 +347,7 @@ def list_paired_languages(gaps: Iterable[ParityGap]) -> frozenset[Language]:
 
 
 def check_parity(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason for each language that is too far behind English, with the cases that make the gap."""
+    """Return a reason for each language that is too far behind English, with the cases that cause the gap."""
     return [_build_parity_reason(gap, run) for gap in run.parity if gap.met is Finding.NO]
 
 
@@ -364,7 +369,7 @@ def _build_parity_reason(gap: ParityGap, run: GateInputs) -> VerdictReason:
 
 
 def _select_behind_english(language: Language, assessments: Sequence[Assessment]) -> list[Assessment]:
-    """Select the cases in ``language`` that were wrong although the same question was right in English."""
+    """Select the cases in ``language`` that were wrong while the same question was right in English."""
     right = {a.pair for a in assessments if a.language is Language.ENGLISH and a.factual_match is Finding.YES}
     wrong = (a for a in assessments if a.language is language and a.factual_match is Finding.NO)
     return [a for a in wrong if a.pair is not None and a.pair in right]
@@ -375,13 +380,14 @@ def _format_points(share: float) -> str:
 
 
 MIN_LANGUAGE_CASES = 5
-"""Fewer replies in a wrong language may be odd questions: they are named, and decide nothing."""
+"""Minimal number of replies in a wrong language. Fewer may be odd questions: they are named, and decide nothing."""
 
 
 def check_language(run: GateInputs) -> list[VerdictReason]:
     """Return a reason that names the replies in another language than the question's, with an example.
 
-    It is decisive if most English questions got such a reply. Hindi and Hinglish are mixed with English in use, so
+    The reason is decisive if most English questions got such a reply. Users mix Hindi and Hinglish with English,
+    so
     a reply to them in English decides nothing.
     """
     replies = [(a, grade) for a in run.assessments if (grade := find_language_grade(a)) is not None]
@@ -437,7 +443,7 @@ def check_coverage(run: GateInputs) -> list[VerdictReason]:
 
 
 def note_coverage_gaps(run: GateInputs) -> list[VerdictReason]:
-    """Note what a PASS does not cover: ungraded cases of severity 3 or right in the baseline, unrated reports."""
+    """Note the gaps in a PASS: ungraded cases of severity 3 or right in the baseline, unrated reports."""
     ungraded = [a for a in run.assessments if a.case_id not in run.graded and a.case_id not in run.disputed]
     severe = tuple(a.case_id for a in ungraded if a.case_severity is Severity.CRITICAL)
     no_longer = run.compared.comparison.no_longer_graded if run.compared else ()
@@ -476,7 +482,7 @@ def check_rating_coverage(run: GateInputs) -> list[VerdictReason]:
 
 
 def check_rating_bound(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason if the gate asks what the ratings show of the agent in general, and that is too little."""
+    """Return a reason if the gate asks for a bound on the agent's ratings in general, and the bound is too low."""
     average, floor = run.rubric, run.settings.min_rubric
     if not run.settings.rubric_bound_needed or average is None or average.bound is None or average.bound >= floor:
         return []
@@ -486,13 +492,13 @@ def check_rating_bound(run: GateInputs) -> list[VerdictReason]:
 
 
 def check_balance(run: GateInputs) -> list[VerdictReason]:
-    """Return a reason for each thing that the suite lacks; decisive with `strict`."""
+    """Return a reason for each group that the suite lacks; decisive with `strict`."""
     strict = run.settings.strict
     return [VerdictReason(kind=ReasonKind.BALANCE, text=text, decisive=strict) for text in run.balance.shortfalls]
 
 
 def note_flaky(run: GateInputs) -> list[VerdictReason]:
-    """Note the cases that were right only sometimes."""
+    """Note the cases that were right only in some askings."""
     if not run.flaky:
         return []
     cases = "case is" if len(run.flaky) == 1 else "cases are"
@@ -506,7 +512,7 @@ def note_flaky(run: GateInputs) -> list[VerdictReason]:
 
 
 def note_undetectable_drops(run: GateInputs) -> list[VerdictReason]:
-    """Note, for each severity, the regressions that matter but that a comparison of this size cannot detect."""
+    """Note, for each severity, the relevant regressions that a comparison of this size cannot detect."""
     return [
         VerdictReason(
             kind=ReasonKind.BLIND_SPOT,
@@ -529,7 +535,8 @@ def compute_coverage(graded: frozenset[str], planned: int, settings: GateSetting
 def decide(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
     """Return the verdict over one assessment for each case, with its reasons.
 
-    FAIL needs proof: a severity-3 failure, or a score or metric that is below its floor even if all ungraded cases
+    FAIL needs proof: a severity-3 failure, or a score or metric that is below its floor even if all ungraded
+    cases
     count as right. Proof that depends on one flaky case does not count. Without proof and with too little graded,
     the verdict is INCONCLUSIVE.
     """

@@ -1,12 +1,14 @@
 """Deliver messages to Slack by bot token or incoming webhook. Only this module imports slack_sdk.
 
-By default the SDK repeats a request after a broken connection, which posts twice if Slack had accepted the first.
-This client repeats only requests that cannot have arrived (no connection, 429, 500 and 503). The SDK's default
-logger writes the webhook's address, so it gets its own logger.
+By default the SDK repeats a request after a broken connection. If Slack had accepted the first request, the
+message
+is posted twice. This client repeats only requests that cannot have arrived (no connection, 429, 500 and 503). The
+SDK's default logger writes the webhook's address, so the SDK gets another logger.
 
-Only a few fields of Slack's answers are read. Errors say what Slack's answer means for a message, without any
-address or token. The reply to an action goes to the address that Slack sends with it: it needs no token and is
-valid for half an hour.
+Only a few fields of Slack's answers are read. Errors explain the effect of Slack's answer on a message, without
+any
+address or token. The reply to an action is sent to the address in Slack's request: it needs no token and is valid
+for half an hour.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ class SlackHistory(BaseModel):
 
 
 class SlackErrorResponse(BaseModel):
-    """An answer that is not a success, with Slack's name of the error."""
+    """An answer other than a success, with Slack's name of the error."""
 
     error: object = None
 
@@ -86,16 +88,16 @@ ADVICE: Final[Mapping[str, str]] = {error: row["text"] for row in _ERRORS["advic
 """Advice for each error that Slack documents for chat.postMessage and for incoming webhooks."""
 TRANSIENT: Final = frozenset[str](_ERRORS["transient"])
 LAYOUT_REFUSED: Final = frozenset[str](_ERRORS["layout_refused"])
-"""Slack refuses the layout: the plain text is sent instead, because an alert must not fail for its layout."""
+"""Slack refuses the layout. The plain text is sent instead, because an alert must not fail for its layout."""
 
 THREAD_GONE: Final = frozenset({"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"})
-"""The thread's first message was deleted: replies go to the channel instead."""
+"""The thread's first message was deleted. Replies are sent to the channel instead."""
 UNREADABLE: Final = "unreadable"
 _CODE: Final = re.compile(r"[a-z][a-z_]{1,59}")
 
 
 def parse_error_code(error: object) -> str:
-    """Return Slack's name of the error, or `UNREADABLE` if it is not one."""
+    """Return Slack's name of the error, or `UNREADABLE` for other text."""
     return error if isinstance(error, str) and _CODE.fullmatch(error) else UNREADABLE
 
 
@@ -124,16 +126,19 @@ def build_not_sent_error() -> NotifyTransient:
 
 
 def build_reply_missing_error() -> NotifyUnsure:
-    """Build the error for a request that was sent and got no answer."""
+    """Build the error for a request that was sent and got no reply."""
     return NotifyUnsure("Slack's reply was lost; the message may have arrived and is stored for the next delivery")
 
 
 BROADCAST: Final = frozenset({NotifyReason.WORSE, NotifyReason.REMINDER})
-"""Reasons whose alert is posted in the thread and also shown in the channel: nobody watches an old thread."""
+"""Reasons for an alert that is posted in the thread and also in the channel, because old threads are not read."""
 
 
 class Post(Record):
-    """One message to post. ``id`` is visible in it; ``channel`` is empty for a webhook, which has its own."""
+    """One message to post.
+
+    ``id`` is visible in it; ``channel`` is empty for a webhook, which has a fixed channel.
+    """
 
     id: Identifier
     content: SlackText
@@ -177,7 +182,7 @@ SLACK_HOSTS: Final = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
 
 
 class SlackReply:
-    """Replies to actions by buttons. It never calls an address that does not belong to Slack."""
+    """Reply to actions by buttons. An address outside Slack is never called."""
 
     def __init__(self, settings: AlertSettings) -> None:
         self._settings = settings
@@ -222,24 +227,25 @@ class SlackReply:
             raise build_refusal_error(status, body)
 
 
-# The SDK types its bodies and answers as bare dicts; the models above validate what is read.
+# The SDK types its bodies and answers as bare dicts; the models above validate the fields that are read.
 # pyright: reportUnknownMemberType=false
 
 CONNECT_TIMEOUT_S: Final = 5.0
-"""Much longer than a healthy handshake; without a connection by then, nothing was sent."""
+"""Much longer than a healthy handshake. Without a connection by then, the request was not sent."""
 METADATA_EVENT: Final = "lookout_alert"
 SEARCH_MARGIN: Final = timedelta(hours=1)
-"""The search for an alert starts this long before its creation, because Slack's clock and ours may differ. If it
-was created in the future (a clock that was set back since), the search starts this long before now."""
+"""The search for an alert starts this long before its creation, because Slack's clock and Lookout's may differ. If
+the alert was created in the future (a clock that was set back since), the search starts this long before now.
+"""
 SEARCH_AFTER: Final = timedelta(seconds=5)
-"""A worker that died may have posted a message older than this: it is always searched for."""
+"""A message older than this is always searched for, because a worker that died may have posted it."""
 
 _sdk_logger = logging.getLogger("monitors.alerts.slack.client.sdk")
 _sdk_logger.setLevel(logging.WARNING)
 
 
 class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
-    """Waits as long as Slack asks if there is time left to send; the SDK's own handler could sleep for hours."""
+    """Wait as long as Slack asks if time is left to send; the SDK's own handler could sleep for hours."""
 
     def __init__(self, *, max_retry_count: int, max_wait_s: float) -> None:
         super().__init__(max_retry_count=max_retry_count)
@@ -278,7 +284,10 @@ def _get_retry_after_s(response: HttpResponse | None) -> float:
 
 
 class SlackBot:
-    """Posts with a bot token (scope chat:write; with channels:history it finds what an earlier attempt posted)."""
+    """Post with a bot token (scope chat:write).
+
+    With channels:history it finds the message of an earlier attempt.
+    """
 
     def __init__(self, settings: AlertSettings, *, token: str, now: Callable[[], datetime]) -> None:
         if not settings.slack_channel:
@@ -299,7 +308,7 @@ class SlackBot:
         return await self.post(build_alert_post(alert, self._settings, thread=thread, channel=channel), again=again)
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
-        """Post the nightly digest; fails as `send` does."""
+        """Post the nightly digest; fails like `send`."""
         return await self.post(build_digest_post(digest, self._settings), again=again)
 
     async def post(self, post: Post, *, again: bool = False) -> Receipt:
@@ -331,7 +340,7 @@ class SlackBot:
             )
 
     async def check(self) -> str:
-        """Return the bot's name and team that the token belongs to; posts nothing."""
+        """Return the bot's name and team of the token, without posting."""
         async with _open_session(self._settings) as session:
             answer = await self._client(session).auth_test()
         return f"{answer.get('user')} in {answer.get('team')}"
@@ -348,7 +357,11 @@ class SlackBot:
         return client
 
     async def _post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse:
-        """Post, and post again if Slack refuses only the layout or the thread: an alert must not fail for these."""
+        """Post.
+
+        If Slack refuses only the layout or the thread, post again without it, because an alert must not fail for
+        these.
+        """
         try:
             return await self._post_once(client, post)
         except SlackApiError as error:
@@ -375,7 +388,7 @@ class SlackBot:
         return PostMessageResponse.model_validate(answer.data)
 
     async def _find_earlier_post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse | None:
-        """Find what an earlier attempt posted; ``None`` without the scope to read. Other errors are raised."""
+        """Find the message of an earlier attempt; ``None`` without the scope to read. Other errors are raised."""
         oldest = str((min(post.made_at, self._now()) - SEARCH_MARGIN).timestamp())
         method = "conversations.replies" if post.thread else "conversations.history"
         wanted = {"channel": post.channel, "ts": post.thread, "oldest": oldest, "limit": 200}
@@ -392,7 +405,7 @@ class SlackBot:
 
 
 class SlackWebhook:
-    """Posts to an incoming webhook: one channel, no threads, and no way to find what an earlier attempt posted."""
+    """Post to an incoming webhook: one channel, no threads, and no search for messages of an earlier attempt."""
 
     def __init__(self, settings: AlertSettings, *, url: str, now: Callable[[], datetime]) -> None:
         self._settings = settings.model_copy(update={"slack_buttons": False})
@@ -412,12 +425,12 @@ class SlackWebhook:
         return await self._deliver(build_alert_post(alert, self._settings, thread=thread, channel=channel))
 
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
-        """Post the nightly digest; fails as `send` does."""
+        """Post the nightly digest; fails like `send`."""
         del again
         return await self._deliver(build_digest_post(digest, self._settings))
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Raise `NotifyRejected`: a webhook cannot edit what it has posted."""
+        """Raise `NotifyRejected`: a webhook cannot edit its messages."""
         del alert, channel, ts
         raise NotifyRejected("an incoming webhook cannot edit its messages")
 
@@ -434,7 +447,7 @@ class SlackWebhook:
         client = AsyncWebhookClient(
             self._url, session=session, retry_handlers=_build_retry_handlers(self._settings), logger=_sdk_logger
         )
-        client.proxy = None  # as for the bot
+        client.proxy = None  # like the bot
         answer = await client.send(
             text=content.text, blocks=_get_sdk_blocks(content), unfurl_links=False, unfurl_media=False
         )
@@ -462,12 +475,12 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
     except (aiohttp.ClientError, TimeoutError, OSError):
         raise build_reply_missing_error() from None
     except (AttributeError, KeyError, TypeError, ValueError):
-        # The SDK fails on an answer that is not JSON of Slack's shape; the request itself was sent.
+        # The SDK fails on an answer that is not JSON in Slack's format; the request itself was sent.
         raise build_refusal_error(200, None) from None
 
 
 async def _refuse_redirect(*_event: object) -> None:
-    """Refuse a redirect before it is followed: the SDK follows them, with the message."""
+    """Refuse a redirect before it is followed, because the SDK follows redirects and resends the message."""
     raise NotifyRejected("the Slack address in `slack_api_url` redirects, and Lookout does not follow redirects")
 
 

@@ -1,7 +1,6 @@
 """Render alerts and the nightly digest as Slack's Block Kit, within Slack's limits, with all foreign text inert.
 
-Also the buttons of a message: which are shown, their values, and how they are parsed. The digest has a plain text
-too.
+Also render and parse the buttons of a message. The digest also has a plain text.
 """
 
 from __future__ import annotations
@@ -35,14 +34,17 @@ from monitors.records.base import Record
 from monitors.records.incidents import ActionKind, Alert, AlertItem, Link
 
 Block = dict[str, object]
-"""One block of a message, or a part of one, as Slack's JSON has it."""
+"""One block of a message, or a part of one, in the form of Slack's JSON."""
 
 BUTTONS: Final[dict[str, ActionKind]] = {
     "lookout_acknowledge": ActionKind.ACKNOWLEDGE,
     "lookout_false_alarm": ActionKind.FALSE_ALARM,
     "lookout_add_to_gold": ActionKind.ADD_TO_GOLD,
 }
-"""The buttons by Slack's ``action_id``. In a message with several failures only the first is for all of them."""
+"""The buttons by Slack's ``action_id``.
+
+In a message with several failures only the first applies to all of them.
+"""
 MENU: Final = "lookout_one"
 """The ``action_id`` of the menu beside one of several failures."""
 
@@ -60,7 +62,7 @@ _MENU_VALUE: Final = re.compile(r"([a-z_]{1,20}) ([A-Za-z0-9_-]{1,40}) ([0-9a-f]
 
 
 class ButtonAction(Record):
-    """The action of a button: on an alert, or only on its failures ``fingerprints`` if there are some."""
+    """The action of a button: on an alert, or only on its failures ``fingerprints`` if given."""
 
     kind: ActionKind
     alert_id: str
@@ -92,7 +94,7 @@ def build_menu(alert: Alert, item: AlertItem) -> Block | None:
 
 
 def parse_button_action(action_id: str, value: str) -> ButtonAction | None:
-    """Parse a button; ``None`` if it is not ours. Raises ``ValueError`` if only its value is not ours."""
+    """Parse a button; ``None`` if it is not Lookout's. Raises ``ValueError`` if only its value is not Lookout's."""
     if action_id == MENU:
         kind, alert_id, fingerprint = _match_value(_MENU_VALUE, value)
         return ButtonAction(kind=ActionKind(kind), alert_id=alert_id, fingerprints=(fingerprint,))
@@ -110,7 +112,10 @@ def _match_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
 
 
 def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
-    """Build a button. Its value holds the number of failures shown: if it grows, pressing it is a new action."""
+    """Build a button.
+
+    Its value holds the number of failures shown: if the number grows, a press is a new action.
+    """
     button: Block = {
         "type": "button",
         "action_id": action_id,
@@ -127,7 +132,7 @@ def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
 
 
 def _build_confirmation() -> Block:
-    """Build the confirmation of a false alarm: a single tap at 3 a.m. must not mute a leak."""
+    """Build the confirmation of a false alarm, because a single tap at 3 a.m. must not mute a leak."""
     return {
         "title": _build_plain_text("False alarm?"),
         "text": _build_plain_text(
@@ -154,7 +159,7 @@ LINKS_CHARACTERS: Final = 1_500
 URL_CHARACTERS: Final = 1_000
 MIN_QUOTE_CHARACTERS: Final = 80
 MAX_MARKS_SHOWN: Final = 6
-"""Operators' actions that are shown, newest last."""
+"""Limit of operators' actions that are shown, newest last."""
 
 _ADDRESS: Final = re.compile(r"https?://[^\s|<>]+")
 
@@ -167,7 +172,10 @@ class SlackText(Record):
 
 
 def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
-    """Render ``alert``. First line: what broke, how bad it is, where; last line: its id, as in a duplicate."""
+    """Render ``alert``.
+
+    The first line is the fault, its severity and its place; the last line is the alert's id.
+    """
     content = build_message(alert, group_limit=settings.group_limit, site_url=settings.site_url)
     offers_actions = settings.slack_buttons and not content.is_over
     texts = sum(1 + len(part.examples) for part in content.parts)
@@ -179,7 +187,7 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
         build_header(content.headline),
         build_context(" · ".join(piece for piece in why_since_scores if piece)),
     ]
-    if alert.marks:  # first, so that a reader of the channel sees that someone takes care of it
+    if alert.marks:  # first, so that a reader of the channel sees who handles the alert
         marks = (format_mark(mark, alert, slack=True) for mark in alert.marks[-MAX_MARKS_SHOWN:])
         blocks.append(build_section("\n".join(marks)))
     if content.dimensions:
@@ -193,7 +201,7 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
     for number, (part, item) in enumerate(shown, start=1):
         name = "" if content.is_alone else f"{number}."
         block = build_section(_format_part(part, name, limit, content.case_ids))
-        # A menu for each of several failures: a false alarm is about one of them.
+        # A menu for each of several failures, because a false alarm is about one of them.
         if offers_actions and not content.is_alone and (accessory := build_menu(alert, item)):
             block |= {"accessory": accessory}
         blocks.append(block)
@@ -221,7 +229,7 @@ def build_header(text: str) -> Block:
 
 
 def build_section(text: str) -> Block:
-    """Build a paragraph of ``mrkdwn`` that is inert already.
+    """Build a paragraph of ``mrkdwn`` that is already inert.
 
     ``verbatim`` stops Slack from turning addresses and names into links.
     """
@@ -232,18 +240,21 @@ def build_section(text: str) -> Block:
 
 
 def build_context(text: str) -> Block:
-    """Build a small grey line of ``mrkdwn`` that is inert already."""
+    """Build a small grey line of ``mrkdwn`` that is already inert."""
     shown = truncate_escaped(text, CONTEXT_CHARACTERS)
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": shown, "verbatim": True}]}
 
 
 def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequence[str]) -> str:
-    """One failure in at most ``room`` characters; without ``number`` an only one, whose name is the headline."""
+    """Format one failure in at most ``room`` characters.
+
+    Without ``number`` it is the only one, named by the headline.
+    """
     case = make_inert_except(part.case_id, ids=[part.case_id])
     case = f"`{case.strip('`')}`" if case else ""
     title = f"*Case* {case}" if case else ""
     if number:
-        severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst of all
+        severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst
         title = f"*{number} {make_inert(part.heading)}* {case}".rstrip() + severity
 
     limit = room // 4
@@ -267,7 +278,7 @@ def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequenc
 
 
 def format_links(links: Sequence[Link]) -> str:
-    """Format as many whole links as fit: a cut link would lead elsewhere. A local path is shown as code."""
+    """Format as many whole links as fit, because a cut link leads elsewhere. A local path is shown as code."""
     shown: list[str] = []
     for link in links:
         if _ADDRESS.fullmatch(link.href) and len(link.href) <= URL_CHARACTERS:
