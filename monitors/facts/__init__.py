@@ -1,1 +1,1 @@
-"""What does this text state? Pure readers of text: no expectations, no opinions."""
+"""Read the statements of a text. Pure readers of text, without expectations or opinions."""

@@ -1,6 +1,6 @@
-"""Reads what an agent did from a trace: events of its job, LangSmith runs, LangGraph messages or node updates.
+"""Read an agent's steps from a trace: events of its job, LangSmith runs, LangGraph messages or node updates.
 
-Each shape becomes the same steps. What a trace does not say (arguments, time, tokens, who worked) stays absent.
+Each format becomes the same steps. Values that a trace lacks (arguments, time, tokens, agent) stay absent.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from monitors.records.exchanges import Step, StepKind
 Fields = Mapping[str, Any]
 
 MAX_DETAIL_LENGTH: Final = 1000
-"""Characters of a step's arguments that are stored."""
+"""Limit of stored characters of a step's arguments."""
 MIN_CUT_PREVIEW_LENGTH: Final = 60
-"""Services cut previews of arguments to 60 characters and more: one that long may have been longer."""
+"""Services cut previews of arguments to 60 characters and more. A preview of this length may be cut."""
 NO_AGENTS: Final = frozenset(
     {"supervisor", "human_input", "human", "tools", "start", "end", "__start__", "__end__", "__interrupt__"}
 )
-"""Nodes of a graph that hand work on, ask or carry out calls: reaching them is no hop."""
+"""Nodes of a graph that hand work on, ask or carry out calls. Reaching them is not a hop."""
 HANDOFF: Final = "transfer_to_"
-"""What LangGraph's supervisors and swarms call the tool that hands work to an agent."""
+"""The name that LangGraph's supervisors and swarms give to the tool that hands work to an agent."""
 
 _SPAWNED, _CALL, _RESULT, _DONE, _NODE = (
     "agent.spawned",
@@ -34,7 +34,7 @@ _SPAWNED, _CALL, _RESULT, _DONE, _NODE = (
     "graph.node_complete",
 )
 STEP_EVENTS: Final = frozenset({_SPAWNED, _CALL, _RESULT, _DONE, _NODE})
-"""Types of events that say what an agent did; an agent sends many more, such as its tokens."""
+"""Types of events that describe an agent's actions. An agent sends many others, such as its tokens."""
 
 _NAMES: Final = ("tool_name", "agent_name", "tool", "node", "name", "function.name")
 _ARGUMENTS: Final = ("arguments", "args", "input", "inputs", "tool_input", "parameters", "function.arguments")
@@ -50,7 +50,7 @@ _TOKENS: Final = (
 
 
 class AgentPath(NamedTuple):
-    """The steps of an agent, in order, and how often work was handed on; ``None`` where that cannot be seen."""
+    """The steps of an agent, in order, and the number of handoffs; ``None`` if that cannot be read."""
 
     steps: tuple[Step, ...] = ()
     hops: int | None = None
@@ -89,14 +89,14 @@ def build_step(fields: Fields, name: str | None = None) -> Step:
 
 
 class TimedEvent(NamedTuple):
-    """An event with its time in milliseconds from the beginning of the job, where known."""
+    """An event with its time in milliseconds from the beginning of the job, if known."""
 
     fields: Fields
     at_ms: float | None = None
 
 
 class _OpenStep(NamedTuple):
-    """A running step: its place among the steps, and when it began."""
+    """A running step: its place among the steps, and its start time."""
 
     place: int
     at_ms: float | None
@@ -162,7 +162,7 @@ class _EventReader:
 
 
 def read_events(events: Iterable[TimedEvent]) -> AgentPath:
-    """Read the steps from a job's events. Hops are the nodes reached, else the agents called."""
+    """Read the steps from a job's events. Hops are the reached nodes, else the called agents."""
     reader = _EventReader()
     for event in events:
         reader.handle(event)
@@ -177,7 +177,7 @@ def _find_owner(fields: Fields) -> str:
 
 
 def _build_call_key(fields: Fields) -> tuple[str, str]:
-    """Return what a call and its result share: the call's id, else the agent and the tool."""
+    """Return the key that a call and its result share: the call's id, else the agent and the tool."""
     call = _find_first_text(fields, ("call_id", "tool_call_id"))
     return ("", call) if call else (_find_owner(fields), _find_first_text(fields, _NAMES) or "")
 
@@ -207,7 +207,7 @@ def read_runs(runs: Sequence[Fields]) -> AgentPath:
 
 
 def _find_node_step(run: Fields) -> str | None:
-    """Return the graph step of a node's own run; ``None`` for other runs, also those inside a node."""
+    """Return the graph step of a node's own run; ``None`` for other runs, also for runs inside a node."""
     metadata = [value for path in ("metadata", "extra.metadata") for value in collect_values(run, path)]
     fields = {
         key: value
@@ -223,7 +223,7 @@ def _find_node_step(run: Fields) -> str | None:
 def _build_step_from_run(run: Fields, kind: StepKind, began: datetime | None) -> Step:
     step, start = build_step(run, str(run.get("name") or "step")), _read_time(run, _STARTS)
     after_ms = (start - began).total_seconds() * 1000 if start and began else None
-    # LangSmith counts only the tokens of models: 0 for a tool means that none were counted.
+    # LangSmith counts only the tokens of models. 0 for a tool means not counted.
     return step.model_copy(update={"kind": kind, "at_ms": after_ms, "tokens": step.tokens or None})
 
 
@@ -252,9 +252,7 @@ def _build_path_from_messages(messages: Iterable[Fields]) -> AgentPath:
     steps: list[Step] = []
     for message in messages:
         calls = _collect_calls(message)
-        tokens = (
-            _read_tokens(message) if len(calls) == 1 else None
-        )  # with several calls it is unknown whose they are
+        tokens = _read_tokens(message) if len(calls) == 1 else None  # with several calls the owner is unknown
         steps += [_build_step_from_call(call, tokens) for call in calls]
     return AgentPath(tuple(steps), _count_handoffs(steps))
 
@@ -272,7 +270,7 @@ def _count_handoffs(steps: Iterable[Step]) -> int | None:
 
 
 def _is_update(item: Fields) -> bool:
-    """Whether it is what LangGraph streams of a node: one key, the node, with what it changed."""
+    """Whether the value is LangGraph's stream of a node: one key, the node, with its changes."""
     return len(item) == 1 and all(isinstance(value, dict) or value is None for value in item.values())
 
 
@@ -324,7 +322,7 @@ def _read_tokens(fields: Fields) -> int | None:
         for place in ("", "usage.", "usage_metadata.")
         for sides in (("input", "output"), ("prompt", "completion"))
     )
-    return next((int(sum(pair)) for pair in pairs if None not in pair), None)  # one side alone is no total
+    return next((int(sum(pair)) for pair in pairs if None not in pair), None)  # one side alone is not a total
 
 
 def _read_time(fields: Fields, names: Sequence[str]) -> datetime | None:

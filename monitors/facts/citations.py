@@ -52,11 +52,13 @@ class Citation(Record):
 
 
 def find_citations(text: str, patterns: Sequence[str] = DEFAULT_PATTERNS) -> tuple[Citation, ...]:
-    """Return all citations in order; a mark inside another one is part of it.
+    """Return all citations in order; a mark inside another mark is part of the outer one.
 
-    Each of ``patterns`` is the name of a form or a regular expression, letter case aside; what it names is its
-    group ``source``, else its first group, else the whole match. A mark that names nothing (``[Source: ]``) is no
-    citation. Raises ``re.error`` for an invalid pattern; the settings check that first.
+    Each of ``patterns`` is the name of a form or a regular expression, without regard to case. The source is its
+    group
+    ``source``, else its first group, else the whole match. A mark without a source (``[Source: ]``) is not a
+    citation.
+    Raises ``re.error`` for an invalid pattern; the settings check for that first.
     """
     plain = to_caseless(text)
     marks = sorted(_find_marks(text, plain, patterns), key=lambda mark: (mark.start, -mark.end))
@@ -78,7 +80,7 @@ def _find_marks(text: str, plain: str, patterns: Sequence[str]) -> Iterator[Cita
 
 
 def holds_only_sources(text: str, question: str = "") -> bool:
-    """Whether a text lists sources and says nothing else; never where the question asks for sources."""
+    """Whether a text only lists sources; always false if the question asks for sources."""
     heading = _HEADING.match(text)
     if heading is None or heading["word"].casefold().rstrip("s") in question.casefold():
         return False
@@ -91,10 +93,11 @@ def holds_only_sources(text: str, question: str = "") -> bool:
 
 
 def is_citation_of(citation: str, expected: str) -> bool:
-    """Whether a citation contains the expected source: as it is written, or its document and its clause apart.
+    """Whether a citation contains the expected source: literally, or its document and its clause apart.
 
-    Letter case, spacing and invisible characters do not count, nor what a clause is called: ``§ 4.2`` is
-    ``clause 4.2``, and not ``clause 4.20``.
+    Letter case, spacing, invisible characters and the word for a clause do not count: ``§ 4.2`` is ``clause
+    4.2``, and
+    not ``clause 4.20``.
     """
     plain, wanted = _to_comparable(citation), _to_comparable(expected)
     if wanted in plain:
@@ -106,7 +109,7 @@ def is_citation_of(citation: str, expected: str) -> bool:
 
 
 def has_source_in_text(text: str, expected: str) -> bool:
-    """Whether document and clause, or the name of a file, stand in a text, whatever surrounds them."""
+    """Whether a text contains document and clause, or the name of a file, with any text around them."""
     plain, wanted = _to_comparable(text), _to_comparable(expected)
     document, clauses = _split_source(wanted)
     if not clauses:

@@ -1,8 +1,9 @@
-"""Whether a reply asks the user back for what it needs, in English, Hindi and Hinglish. Pure.
+"""Decide whether a reply asks the user for missing facts, in English, Hindi and Hinglish. Pure.
 
-A clarifying question is short, and ends by asking for something of the user's: which plan, what policy number.
-A courtesy ("anything else?"), an offer ("shall I explain?"), a greeting ("how can I help?") and an instruction that
-is the answer ("please show your card at the counter") ask for nothing that the answer needs.
+A clarifying question is short, and ends with a request to the user: which plan, what policy number.
+A courtesy ("anything else?"), an offer ("shall I explain?"), a greeting ("how can I help?") and an instruction
+that
+is the answer ("please show your card at the counter") ask for no fact that the answer needs.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ MAX_WORDS: Final = 70
 """A longer reply is an answer even if it ends with a question."""
 MAX_CHARACTERS: Final = 1_000
 _MAX_ENDING_SENTENCES: Final = 2
-"""Sentences at the end that may hold the question: what it is for may follow it."""
+"""Sentences at the end that may contain the question; its purpose may follow."""
 _MAX_HINT_WORDS: Final = 10
-"""Words after a question that say what it is for, or where to find it: a longer sentence answers it."""
+"""Limit of words after a question that give its purpose or a place to look. A longer sentence is an answer."""
 _MAX_REQUEST_WORDS: Final = 30
-"""A request without a question mark stands in a reply of so many words at most: longer ones give instructions."""
+"""Limit of words of a reply with a request without a question mark. Longer replies give instructions."""
 
 _NOTE: Final = re.compile(
     r"\[[^\[\]]{0,200}\]|\((?:source|sources|स्रोत)\b[^()]{0,200}\)|[*_`#>\"“”]", re.IGNORECASE
@@ -96,7 +97,7 @@ _ELSEWHERE: Final = re.compile(
 
 
 def is_counter_question(reply: str) -> bool:
-    """Whether the reply is a clarifying question: true for one of the forms above, false for all else."""
+    """Whether the reply is a clarifying question: true for one of the forms above, false otherwise."""
     text = _NOTE.sub(" ", reply).strip() if len(reply) <= MAX_CHARACTERS else ""
     words = len(text.split())
     if not words or words > MAX_WORDS:

@@ -1,14 +1,18 @@
-"""Finds technical errors that a reply shows instead of an answer.
+"""Find technical errors that a reply shows instead of an answer.
 
-An error stands *for* an answer: there is little else in the text, it has the shape of an error, and it does not
-take up the question. An answer *about* errors explains, in sentences, to a user who asked. Each piece of a text
-(a sentence, a line) is one of four: an error by its shape, an app that gives up, what goes with them (regret,
-advice, data), or prose; the balance decides.
+An error *replaces* an answer: the text has little else, has the shape of an error, and does not respond to the
+question. An answer *about* errors explains, in sentences, to a user who asked. Each piece of a text (a sentence,
+a
+line) is one of four: an error by its shape, an app that gives up, accompanying text (regret, advice, data), or
+prose.
+The balance decides.
 
-The shapes of errors are what SDKs, servers, runtimes and proxies write, and people do not: status and reason,
-envelope, exception class, error code, request id, trace frame; and, weaker, a component with what failed about it
-("model … overloaded"). They are in `error_leaks.toml`; reason phrases and errno names come from Python. Each
-pattern is bounded and is searched in pieces of bounded length: linear in the text.
+The shapes of errors are written by SDKs, servers, runtimes and proxies, not by people: status and reason,
+envelope,
+exception class, error code, request id, trace frame; and, weaker, a component with its failure ("model …
+overloaded"). They are in `error_leaks.toml`; reason phrases and errno names come from Python. Each pattern is
+bounded
+and is searched in pieces of bounded length: linear in the text.
 """
 
 from __future__ import annotations
@@ -70,10 +74,10 @@ TECHNICAL, SERVER = _SHAPES["TECHNICAL"].pattern, _SHAPES["SERVER"].pattern
 NAME = re.compile(
     r"\b[a-z]{2,20}_[a-z_]{2,40}\b|\b[A-Z][a-z]+(?:[A-Z][a-z]+){2,6}\b|`[\w.\[\]\"'-]{3,60}`|\w=[\w\[{\"'-]"
 )
-"""A name out of a program."""
+"""A name from a program."""
 
 URL = re.compile(r"https?://\S{1,300}|`[^`\n]{1,160}`|\"[^\"\n]{1,160}\"|(?<!\w)'[^'\n]{1,160}'(?!\w)")
-"""Addresses and what is quoted: their words explain nothing."""
+"""Addresses and quotations, with words that explain nothing."""
 
 FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
     (_SHAPES["ENVELOPE"],),
@@ -85,7 +89,7 @@ FORMAL: Final[tuple[tuple[Hinted, ...], ...]] = (
     (_SHAPES["REPR"],),
     (_SHAPES["RUNTIME"],),
 )
-"""What counts as a shape by itself, each by one of its patterns; an identifier or an address only adds to one."""
+"""Patterns that each count as a shape; an identifier or an address only adds to one."""
 
 
 class ErrorLeakKind(StrEnum):
@@ -106,23 +110,23 @@ class ErrorLeak(Record):
 
 
 _HEAD, _TAIL = 6_000, 1_500
-"""Characters read closely; of a longer text only frames of a stack are searched for in between."""
+"""Characters read closely. In a longer text only frames of a stack are searched for in between."""
 _TRACE_SEARCH_LENGTH = 100_000
-"""Characters of either end in which frames of a stack are searched for."""
+"""Characters of either end that are searched for frames of a stack."""
 _MAX_PIECE_LENGTH = 500
 _MAX_PIECES = 60
 _MAX_WRAPPER_WORDS: Final = 25
-"""Words of prose that may stand around an error where the question does not speak of errors: an app's wrapper."""
+"""Limit of words of prose around an error if the question is not about errors: an app's wrapper."""
 _MAX_BARE_WORDS: Final = 3
-"""Words of prose that may stand there where it does."""
+"""Limit of words of prose around an error if the question is about errors."""
 _MAX_GIVE_UP_WORDS: Final = 9
-"""Words of prose around an app's own words for giving up."""
+"""Limit of words of prose around an app's own words for giving up."""
 _MAX_SHORT_ANSWER_WORDS: Final = 15
-"""Words; a longer answer to a question about errors needs two shapes."""
+"""Limit of words; a longer answer to a question about errors needs two shapes."""
 _MIN_CERTAIN_SHAPES: Final = 3
-"""Shapes; no turn of phrase about an error has so many."""
+"""Shapes that prove an error: no sentence about an error has so many."""
 _MAX_WEAK_WORDS: Final = 20
-"""Words; a longer sentence with a component and a failure explains something."""
+"""Limit of words; a longer sentence with a component and a failure explains something."""
 
 _HINTS: Final = tuple(_TABLES["hints"])
 _STATUS_HINT = re.compile(r"\b[45]\d\d\b")
@@ -133,7 +137,7 @@ def _is_suspect(snippet: str, hints: tuple[str, ...]) -> bool:
 
 
 class _Sort(StrEnum):
-    """What a piece of a text is."""
+    """The kind of a piece of a text."""
 
     ERROR = "error"
     GIVES_UP = "gives up"
@@ -156,9 +160,10 @@ class _Piece(NamedTuple):
 def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
     """Return the technical error that replaces an answer in ``text``, or ``None``.
 
-    ``question`` is what the user asked: a question about errors gets an answer about them, so there only a text
-    that is nothing but an error counts. An error may also cut an answer off as its last piece, or stand before one.
-    It remembers the last few texts: several callers ask about the same reply.
+    ``question`` is the user's question. A question about errors gets an answer about them, so only a text that is
+    nothing but an error then counts. An error may also cut an answer off as its last piece, or precede one. The
+    last few
+    texts are cached, because several callers ask about the same reply.
     """
     hints = tuple(filter(to_caseless(text).__contains__, _HINTS))
     if not hints and _STATUS_HINT.search(text) is None:
@@ -264,7 +269,7 @@ _MAY_LEAK = frozenset({_Sort.ERROR, _Sort.GIVES_UP, _Sort.WEAK})
 
 
 def _read_pieces(text: str, asked: frozenset[str], hints: tuple[str, ...], *, technical: bool) -> list[_Piece]:
-    """Return the pieces in order; none where no piece may be a leak, as in most replies."""
+    """Return the pieces in order; none if no piece may be a leak, which is true for most replies."""
     quotes = [
         (snippet, start, end, technical and fenced) for snippet, start, end, fenced in _split_outside_fences(text)
     ]
@@ -365,7 +370,7 @@ def _is_explanation(snippet: str, *, listed: bool) -> bool:
 
 
 _WEEKDAY = re.compile(r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bweekends?\b", re.IGNORECASE)
-"""A business names its days: "Our service is not available on Sundays". An error does not."""
+"""Business days: "Our service is not available on Sundays". Errors do not name days."""
 
 _MIN_LONG_WORD_LENGTH = 4
 _COMMON = frozenset(
@@ -398,7 +403,7 @@ def _extract_content_words(text: str) -> frozenset[str]:
 
 
 def _is_taken_up(asked: frozenset[str], snippet: str) -> bool:
-    """Whether a text repeats words of the question that errors do not use: then it is an answer."""
+    """Whether a text repeats words of the question that errors do not use, so that it is an answer."""
     shared = asked & _extract_content_words(snippet)
     return any(not (COMPONENT.fullmatch(word) or FAILED.fullmatch(word)) for word in shared - _ERRORS_TOO)
 

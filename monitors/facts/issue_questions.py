@@ -1,8 +1,12 @@
-"""Whether an agent's question about an issue is needless, because the issue answers it, by plain rules. Pure.
+"""Decide whether an agent's question about an issue is needless, because the issue answers it, by plain rules.
 
-A question is read for what it asks for: a version, an operating system, the error, the steps, how often.
-Then the issue is searched for it. What is not recognised, or stands there only in part or in a contrast ("it works
-on Linux"), is unsure: a wrong reproach costs more than a missed one. English alone is read.
+Pure.
+
+A question is classified by its subject: a version, an operating system, the error, the steps, the frequency. Then
+the
+issue is searched for the subject. Unknown subjects, partial matches and contrasts ("it works on Linux") are
+unsure: a
+wrong reproach costs more than a missed one. Only English is read.
 """
 
 from __future__ import annotations
@@ -18,17 +22,17 @@ from monitors.records.triage import Issue
 
 
 class QuestionWorth(StrEnum):
-    """What a question was good for."""
+    """The usefulness of a question."""
 
     NEEDLESS = "needless"
     """The issue answers it."""
     USEFUL = "useful"
-    """It asks for something that the issue does not have."""
+    """It asks for something that the issue lacks."""
     UNSURE = "unsure"
 
 
 class QuestionReading(NamedTuple):
-    """What a question was good for, and the line of the issue that answers it."""
+    """The usefulness of a question, and the line of the issue that answers it."""
 
     worth: QuestionWorth
     quote: str = ""
@@ -38,7 +42,7 @@ UNSURE: Final = QuestionReading(QuestionWorth.UNSURE)
 USEFUL: Final = QuestionReading(QuestionWorth.USEFUL)
 
 Search = Callable[[str, str, frozenset[str]], QuestionReading]
-"""Takes the question, the issue and the project's names; returns what the issue answers."""
+"""Take the question, the issue and the project's names; return the answer in the issue."""
 
 _MAX_QUOTE_LENGTH: Final = 120
 _MIN_NAME_LENGTH: Final = 3
@@ -48,14 +52,15 @@ _CONTRAST: Final = re.compile(
     r"|not (?:on|in|with)|cannot say|don't know|not sure|no idea|colleague|someone else|others?)\b",
     re.IGNORECASE,
 )
-"""A line with one of these may name what the reporter does not use."""
+"""A line with one of these may name something that the reporter does not use."""
 
 
 def read_question(question: str, issue: str, *, scripted: str | None = None, project: str = "") -> QuestionReading:
-    """Whether ``issue`` answers ``question``.
+    """Return whether ``issue`` answers ``question``.
 
-    ``scripted`` is what the suite's author answers to it: when the issue has that, the question was needless; when
-    it has none of it, useful. ``project`` is the repository's name, whose version is "the version".
+    ``scripted`` is the answer of the suite's author. If the issue contains it, the question was needless; if the
+    issue
+    contains no part of it, useful. ``project`` is the repository's name; "the version" means its version.
     """
     folded, asked = normalise(issue).text, normalise(question).text
     given = _check_scripted_answer(scripted, folded) if scripted else UNSURE
@@ -104,7 +109,7 @@ _EMPTY: Final = frozenset(
 
 
 def _extract_terms(text: str) -> set[str]:
-    """Return the content words of a text, cut to a stem; numbers and versions whole."""
+    """Return the content words of a text, cut to a stem; numbers and versions are complete."""
     terms = (term for term in _TERM.findall(text.casefold()) if term not in _EMPTY)
     return {term if re.search(r"\d", term) else term[:5] for term in terms if len(term) > 1 or term.isdigit()}
 
@@ -130,7 +135,7 @@ def _build_needless_reading(line: str) -> QuestionReading:
 
 
 def _build_pattern_search(sure: re.Pattern[str], hint: re.Pattern[str]) -> Search:
-    """Build a search: needless where a line has ``sure`` and no contrast, useful without even ``hint``."""
+    """Build a search: needless if a line has ``sure`` and no contrast, useful without even ``hint``."""
 
     def search(_question: str, issue: str, _names: frozenset[str]) -> QuestionReading:
         lines = [line for line in _split_sentences(issue) if sure.search(line)]
@@ -203,7 +208,7 @@ _OTHERS: Final = re.compile(
 
 
 def _is_of_other_program(line: str, products: frozenset[str] | set[str], named: set[str]) -> bool:
-    """Whether a labelled version in the line may be another program's: "Python version: 3.11"."""
+    """Whether a labelled version in the line may belong to another program: "Python version: 3.11"."""
     if named or any(re.search(rf"(?<!\w){re.escape(product)}\b", line, re.IGNORECASE) for product in products):
         return False
     return _OTHERS.search(line) is not None
@@ -213,7 +218,7 @@ _HEADED: Final = r"(?:^\W*|[.!?] +)(?:{names})\b[^\n:]{{0,30}}(?::[ \t]*\S[^\n]*
 
 
 def _build_heading_search(names: str, hint: str) -> Search:
-    """Build a search: needless where a heading or label with one of ``names`` has text under it."""
+    """Build a search: needless if a heading or label with one of ``names`` has text under it."""
     headed = re.compile(_HEADED.format(names=names), re.IGNORECASE | re.MULTILINE)
     hinted = re.compile(hint, re.IGNORECASE | re.MULTILINE)
 
@@ -229,7 +234,7 @@ def _build_heading_search(names: str, hint: str) -> Search:
 _NOTHING: Final = re.compile(
     r"[:\n]\W*(?:n/?a|none|unknown|tbd|todo|not sure|see (?:above|below)|\?+)?\W*\Z", re.IGNORECASE
 )
-"""What an empty section of a template contains."""
+"""The content of an empty section of a template."""
 
 
 def _compile_pattern(pattern: str) -> re.Pattern[str]:
@@ -382,7 +387,7 @@ _SEARCHES: Final[tuple[tuple[re.Pattern[str], Search], ...]] = (
         _build_pattern_search(_PICTURE, _compile_pattern(r"screenshot|picture|image")),
     ),
 )
-"""What a question asks for, and how the issue is searched for it."""
+"""Subjects of questions, and the search of the issue for each."""
 
 _YES_NO: Final = _compile_pattern(
     r"^\W*(?:so,? |and |just to (?:be sure|confirm),? )?(?:is|are|does|do|did|has|have|was|were)\b"
@@ -392,11 +397,11 @@ _NARROWS: Final = _compile_pattern(
 )
 _DENIES: Final = _compile_pattern(r"\b(?:no|not|never|none|nothing|without|cannot)\b|n't\b")
 MIN_SHARED_WORDS: Final = 4
-"""A yes-or-no question with fewer content words is not searched for in the issue."""
+"""Minimal content words. A yes-or-no question with fewer is not searched for in the issue."""
 
 
 def _check_yes_no_question(question: str, issue: str) -> QuestionReading:
-    """Return needless where one sentence of the issue answers a yes-or-no question."""
+    """Return needless if one sentence of the issue answers a yes-or-no question."""
     wanted = _extract_terms(question)
     if not _YES_NO.search(question) or _NARROWS.search(question) or len(wanted) < MIN_SHARED_WORDS:
         return UNSURE

@@ -25,33 +25,33 @@ _TABLES: Final[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "language_words.toml").read_text(encoding="utf-8")
 )
 HINGLISH = frozenset(_TABLES["hinglish"].split())
-"""Hindi in Latin letters, without the words that are English as well."""
+"""Hindi in Latin letters, without words that are also English."""
 HINGLISH_OR_ENGLISH = frozenset(_TABLES["hinglish_or_english"].split())
-"""Hindi words with the spelling of English ones: they count for Hinglish only beside surer ones."""
+"""Hindi words with the spelling of English ones. They count for Hinglish only beside surer words."""
 ENGLISH = frozenset(_TABLES["english"].split())
-"""The commonest English words, and some of what people ask assistants."""
+"""The commonest English words, and some words that people ask assistants."""
 OTHER: Final[dict[str, str]] = _TABLES["other"]
 """Function words of other languages, by their code."""
 LANGUAGE_NAMES: Final[dict[str, str]] = _TABLES["names"]
-"""What messages call a language, by its code."""
+"""The name of a language in messages, by its code."""
 _MORE_OTHER: Final[dict[str, str]] = _TABLES["more_other"]
 
 _DEVANAGARI = re.compile(r"[\u0900-\u0963\u0966-\u097f]+")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _UNUSUAL = re.compile("[^\0-\x7f\u00c0-\u024f\u1e00-\u1eff\u0900-\u097f]+")
-"""What is neither ASCII, Latin nor Devanagari: signs, and letters of other scripts."""
+"""Characters outside ASCII, Latin and Devanagari: signs, and letters of other scripts."""
 _WORD = re.compile(r"[a-z\u00df-\u024f\u1e00-\u1eff]+(?:'[a-z]+)?")
 _ACCENTED = re.compile(r"[\u00c0-\u024f\u1e00-\u1eff]")
-# What is not the writer's language: addresses, citations, code.
+# Not in the writer's language: addresses, citations, code.
 _NOISE = re.compile(r"\[[^\[\]\n]{0,200}\]|https?://\S{1,300}|`[^`\n]{0,200}`")
 
 HINDI_SHARE = 0.25
-"""Share of words in Devanagari from which a text is Hindi: names of policies and medical words stay Latin."""
+"""Minimal share of words in Devanagari for Hindi; names of policies and medical words stay Latin."""
 _MAX_READ_LENGTH = 3_000
-"""Characters read: more would not change the answer, and a hostile text of megabytes costs no more."""
+"""Limit of characters read. More would not change the result, and a hostile text of megabytes costs no more."""
 _HINGLISH_SHARE = 0.12
-"""Share of Hindi words among all words from which Latin text is Hinglish: one in eight."""
+"""Minimal share of Hindi words among all words for Hinglish in Latin text: one in eight."""
 
 _LEXICONS = {code: frozenset(f"{lexicon} {_MORE_OTHER.get(code, '')}".split()) for code, lexicon in OTHER.items()}
 _OTHER_ONLY = (
@@ -69,26 +69,26 @@ _LISTS_OF = {
     word: sum(bit for bit, lexicon in zip(_BITS, _LISTS, strict=True) if word in lexicon)
     for word in frozenset[str]().union(*_LISTS)
 }
-"""In which of the lists each word stands, as bits: a text's words are looked up once."""
+"""The lists that contain each word, as bits: a text's words are looked up once."""
 _CODES_OF = {
     word: tuple(code for code, lexicon in _LEXICONS.items() if word in lexicon)
     for word in frozenset[str]().union(*_LEXICONS.values())
 }
-"""The other languages that have a word, also where English or Hinglish has it too: "was" is German as well."""
+"""The other languages that have a word, even if English or Hinglish has it too: "was" is also German."""
 
 
 class LanguageEvidence(StrEnum):
-    """Whether the words of a text say that it is in English, Hindi or Hinglish."""
+    """Whether the words of a text show that it is in English, Hindi or Hinglish."""
 
     READ = "read"
     UNREAD = "unread"
-    """They say that it is in another language."""
+    """They show another language."""
     NONE = "none"
-    """They do not say: a name, a number, a word that two languages have."""
+    """They show nothing: a name, a number, a word that two languages share."""
 
 
 class _WordCounts(NamedTuple):
-    """Words of a text that each language has; a word of several counts for each."""
+    """The number of words of a text in each language; a word of several languages counts for each."""
 
     words: int
     hindi: int
@@ -97,7 +97,7 @@ class _WordCounts(NamedTuple):
     other_only: int
     """Words of another language that neither English nor Hinglish has."""
     foreign: int
-    """Words of the one other language that has most of them."""
+    """Words of the one other language with most of them."""
 
     @property
     def own(self) -> int:
@@ -111,7 +111,7 @@ class _WordCounts(NamedTuple):
         return self.other_only > 0 and self.foreign > self.own and self.foreign >= min_words
 
 
-@lru_cache(maxsize=64)  # what users ask comes again and again, and several ask about one reply
+@lru_cache(maxsize=64)  # the same user questions recur, and several callers ask about one reply
 def identify_language(text: str) -> Language:
     """Return the language of a text; `Language.ENGLISH` without letters or known words.
 
@@ -137,7 +137,7 @@ def find_language_evidence(text: str) -> LanguageEvidence:
 
 @lru_cache(maxsize=64)
 def find_spoken_language(text: str) -> str:
-    """Return the language other than English and Hindi with most function words; empty for none."""
+    """Return the language other than English and Hindi with most function words; empty without any."""
     words = _WORD.findall(_remove_noise(text).lower())
     codes = Counter(code for word in words for code in _CODES_OF.get(word, ()))
     return max(codes, key=lambda code: codes[code]) if codes else ""
@@ -153,7 +153,7 @@ def name_language(text: str) -> str:
 
 
 def find_case_language(question: str, gold: str) -> Language:
-    """Return the language of a case that names none: of its question, in doubt also of its gold."""
+    """Return the language of a case without a configured language: of its question, in doubt also of its gold."""
     if (
         find_language_evidence(question) is not LanguageEvidence.READ
         and find_language_evidence(f"{question}\n{gold}") is LanguageEvidence.UNREAD
@@ -179,7 +179,7 @@ def _detect_by_script(plain: str) -> Language | None:
 
 
 def _is_foreign(text: str) -> bool:
-    """Whether most letters are of neither the Latin nor the Devanagari script."""
+    """Whether most letters are outside the Latin and the Devanagari script."""
     latin, letters = (sum(map(len, runs.findall(text))) for runs in (_LATIN, _LETTERS))
     return latin < letters / 2
 

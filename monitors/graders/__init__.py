@@ -1,1 +1,1 @@
-"""Is the answer right? One idea per grader; each abstains where it has nothing to go on."""
+"""Grade whether an answer is right. Each grader checks one aspect and abstains without evidence."""

@@ -98,9 +98,9 @@ class GraderSettings(BaseModel):
 
 
 class Grader(Protocol):
-    """Grades one aspect of one exchange, or abstains. It never guesses and never raises, whatever the text.
+    """Grade one aspect of one exchange, or abstain. A grader never guesses and never raises, for any text.
 
-    ``version`` changes whenever the same input could get another verdict.
+    ``version`` changes if the same input could get another verdict.
     """
 
     @property
@@ -124,7 +124,7 @@ class Grader(Protocol):
 
 
 def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tuple[Span, ...] = ()) -> Judged:
-    """Return a grader's verdict: passed when there is no failure kind."""
+    """Return a grader's verdict: passed without a failure kind."""
     return Judged(
         grader=by.name,
         version=by.version,
@@ -137,29 +137,29 @@ def give_verdict(by: Grader, kind: FailureKind | None, reason: str, evidence: tu
 
 
 STATEMENT = "the gold is a statement, and the reply may use other words for it"
-"""Why a reply that shares nothing with the gold's phrase is left to a judge."""
+"""Reason to leave a reply to a judge: it shares nothing with the gold's phrase."""
 
 
 SAYS_MORE = (
     "the quantities agree, but the gold has more content, and the reply does not have the gold's words for it"
 )
-"""Why a gold sentence is not settled by its quantities."""
+"""Reason why quantities do not settle a gold sentence."""
 
 UNCLEAR = "the reply does not say yes or no, or says both"
-"""Why a reply to a question for yes or no is left to a judge."""
+"""Reason to leave a reply to a yes-or-no question to a judge."""
 
 CONDITION = "the reply does not begin with yes or no, and its answer depends on a condition or on words of the gold"
-"""Why a reply that seems to say yes or no is left to a judge."""
+"""Reason to leave a reply to a judge although it seems to answer yes or no."""
 
 SENTENCE = "the gold is a sentence, not a phrase"
-"""Why a gold of many words is left to a judge, unless the reply says it word for word."""
+"""Reason to leave a gold of many words to a judge, unless the reply repeats it word for word."""
 
 UNREAD_GOLD = "yes and no, names and denials are"
-"""What no rule reads of a gold without an amount, in a language that is not read."""
+"""The part that no rule reads in a gold without an amount, in an unsupported language."""
 
 
 def abstain(by: Grader, reason: str, blame: Blame = Blame.MONITOR) -> Abstained:
-    """Return an abstention with its reason and whose fault it is."""
+    """Return an abstention with its reason and the party at fault."""
     return Abstained(grader=by.name, version=by.version, aspect=by.aspect, reason=reason, blame=blame)
 
 
@@ -169,7 +169,7 @@ def abstain_as_not_needed(by: Grader, reason: str) -> Abstained:
 
 
 def abstain_as_unread(by: Grader, skill: str) -> Abstained:
-    """Return an abstention because the language of the case is not supported; ``skill`` is what cannot be read."""
+    """Return an abstention because the language of the case is not supported; ``skill`` is the unreadable part."""
     return abstain(by, format_unread_reason(skill))
 
 

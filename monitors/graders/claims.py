@@ -1,4 +1,4 @@
-"""Read what a gold claims (its figures with the words that label them) and what the reply states about each.
+"""Read the claims of a gold (its figures with their labels) and the reply's statements about each.
 
 This module only reads; `monitors.graders.factual` decides.
 """
@@ -46,7 +46,7 @@ from monitors.graders.statements import (
 
 
 class Status(StrEnum):
-    """Whether a figure of the reply is a current statement (`LIVE`), or why it is not."""
+    """Whether a figure of the reply is a current statement (`LIVE`), or the reason why not."""
 
     LIVE = "live"
     PAST = "an earlier value"
@@ -92,20 +92,20 @@ class Asked:
 
 @dataclass(slots=True)
 class Mention:
-    """A figure of the reply that can be compared with a claim's."""
+    """A figure of the reply that can be compared with a claim's figure."""
 
     figure: Figure
     clause: Clause
     likeness: Likeness
     status: Status
     key: Words
-    """Words of the claim's label and subject that stand with it."""
+    """Words of the claim's label and subject near the figure."""
     strange: Words = field(default_factory=frozenset[str])
-    """Words that stand with it and that neither gold nor question has."""
+    """Words near the figure that neither gold nor question contains."""
 
     @property
     def is_live(self) -> bool:
-        """Whether the reply states it as a current fact."""
+        """Whether the reply states the figure as a current fact."""
         return self.status is Status.LIVE
 
 
@@ -197,7 +197,7 @@ def _convert_to_asked_unit(figure: Figure, question: Passage) -> Figure | None:
 
 
 def _find_measure_adjectives(question: Passage) -> Words:
-    """Return the adjectives of "how long", "how heavy": they say in what unit the answer is measured."""
+    """Return the adjectives of "how long", "how heavy", which determine the unit of the answer."""
     tokens = question.scan.reader.tokens
     return frozenset(
         STEMS[following.key]
@@ -239,7 +239,7 @@ def _list_figure_names(figure: Figure) -> Words:
 
 
 MAX_PLAIN_ORDINAL: Final = 3
-""""The first year" and "the third option" count nothing."""
+"""Limit of ordinals that count nothing: "the first year" and "the third option"."""
 
 
 def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figure is no mention
@@ -305,13 +305,13 @@ _FOR_ALL: Final = re.compile(
     r"|en tout|en total)\b"
 )
 _NEAR_TEXT: Final = 30
-"""Characters behind an amount in which "for the lot" is said of it."""
+"""Characters after an amount in which "for the lot" refers to the amount."""
 _MAX_WORDS: Final = parse_keys("largest biggest highest longest maximum most latest größte höchste längste")
 _MIN_WORDS: Final = parse_keys("smallest lowest shortest minimum least earliest kleinste niedrigste kürzeste")
 
 
 def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
-    """Whether the clause states the opposite bound: "the largest order is 40" where the gold has at least 40."""
+    """Whether the clause states the opposite bound: "the largest order is 40" against a gold of at least 40."""
     keys = {token.key for token in reply.scan.reader.tokens[clause.first : clause.after]}
     if wanted.bound is Bound.AT_LEAST:
         return bool(keys & _MAX_WORDS) and not keys & _MIN_WORDS
@@ -339,7 +339,7 @@ _ENDS: Final = frozenset({".", ",", ";", "!", ""})
 
 
 def _is_for_several(claim: Claim, clause: Clause) -> bool:
-    """Whether the clause prices several items ("two cans are ₹35") where the gold has the price of one."""
+    """Whether the clause prices several items ("two cans are ₹35") while the gold has the price of one."""
     return any(
         other.kind is FigureKind.NUMBER and other.low.value != 1 and claim.figure.per & other.noun
         for other in clause.figures
@@ -351,7 +351,7 @@ _AFTER_BEHIND: Final = parse_keys("baad बाद")
 
 
 def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool:
-    """Whether the reply says "after three days" where the gold says within three days."""
+    """Whether the reply states "after three days" against a gold of within three days."""
     if wanted.bound is not Bound.AT_MOST or wanted.kind is not FigureKind.DURATION:
         return False
     reader = reply.scan.reader
@@ -360,7 +360,7 @@ def _is_after_not_within(wanted: Figure, stated: Figure, reply: Passage) -> bool
 
 
 def _find_unit_in_reply(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[FigureKind, str | None] | None:
-    """Find the unit that the reply gives to a bare number of the gold: "27 days"; other days then compete."""
+    """Find the unit that the reply gives to a bare number of the gold ("27 days"); other days then compete."""
     if claim.figure.kind is not FigureKind.NUMBER or claim.figure.noun or claim.figure.high is not None:
         return None
     for figure in reply.figures:
@@ -371,7 +371,7 @@ def _find_unit_in_reply(claim: Claim, reply: Passage, leeway: Leeway) -> tuple[F
 
 _WITH_UNIT: Final = frozenset({FigureKind.DURATION, FigureKind.MONEY, FigureKind.PERCENT, FigureKind.QUANTITY})
 _DIRECTIONS: Final = frozenset(STEMS[word] for word in ("until", "till", "before", "after", "from"))
-"""Light words that say which of two figures is meant: open until, not from."""
+"""Light words that distinguish two figures: open until, not from."""
 
 
 def _list_clause_periods(clause: Clause, reply: Passage) -> Words:
@@ -383,13 +383,13 @@ _PERIOD_TERMS: Final = frozenset(key for key in PERIODS if key.endswith("ly") or
 
 
 def _is_in_question(figure: Figure, asked: Asked, leeway: Leeway) -> bool:
-    """Whether the question has this value itself."""
+    """Whether the question itself contains this value."""
     plain = Leeway(leeway.month_is_30_days, leeway.tolerance, leeway.currency)
     return any(compare_figures(named, figure, plain) is Likeness.SAME for named in asked.question.figures)
 
 
 def _is_elsewhere(claim: Claim, figure: Figure, asked: Asked, reply: Passage, domain: Domain) -> bool:
-    """Whether a figure of the reply has another role than the claim's: a look-back, a grace period."""
+    """Whether a figure of the reply has another role than the claim's figure: a look-back, a grace period."""
     reader = reply.scan.reader
     if figure.kind is FigureKind.DURATION and is_time_before_event(reader, figure.last + 1, domain):
         return not asked.before
@@ -432,7 +432,7 @@ def is_denial_of_amount(asked: Asked, reply: Passage) -> bool:
 
 
 def find_stated_amount(asked: Asked, reply: Passage) -> Figure | None:
-    """Return the only amount above zero that a reply states where the gold denies any amount."""
+    """Find the only amount above zero that a reply states against a gold that denies any amount."""
     figures = [figure for figure in reply.figures if figure.kind in AMOUNTS]
     if len(figures) != 1 or figures[0].low.value <= 0 or _find_denial(asked.question_terms, asked.gold) is None:
         return None
@@ -479,7 +479,7 @@ _BE: Final = frozenset({"cost", "costs", "be", "is", "last", "lasts", "take", "t
 def find_status(  # noqa: C901, PLR0912 - one row for each status
     figure: Figure, clause: Clause, reply: Passage, asked: Asked, claim: Claim
 ) -> Status:
-    """Return whether a figure is a current statement, or why it is not."""
+    """Return whether a figure is a current statement, or the reason why not."""
     reader, marks = reply.scan.reader, clause.marks
     if clause.is_question:
         return Status.QUESTION
@@ -590,7 +590,7 @@ def _is_denied(figure: Figure, reply: Passage) -> bool:
 
 
 def _follows(figure: Figure, clause: Clause, reply: Passage, wanted: Mark) -> bool:
-    """Whether a marked phrase stands before a figure, with no other figure between."""
+    """Whether a marked phrase precedes a figure without another figure between."""
     for first, after, mark in reply.marks:
         if mark is wanted and clause.first <= first < figure.first:
             between = [other for other in clause.figures if after <= other.first < figure.first]
@@ -631,7 +631,7 @@ def _is_past(figure: Figure, clause: Clause, reply: Passage) -> bool:
     )
 
 
-# --- what else stands with a figure ---------------------------------------------------------------------------
+# --- other words near a figure --------------------------------------------------------------------------------
 
 _PRESENT: Final = frozenset({"is", "are", "will", "be", "must", "can", "may", "have", "has", "need", "should"})
 _ENDS_CORE: Final = frozenset(",;:(–—")
@@ -658,7 +658,7 @@ def find_core(figure: Figure, clause: Clause, reply: Passage) -> tuple[int, int]
 
 
 def find_strange_terms(mention: Mention, asked: Asked, reply: Passage) -> Words:
-    """Return the words beside a figure that neither question nor gold has, without numbers and units."""
+    """Find the words near a figure that neither question nor gold has, without numbers and units."""
     first, after = find_core(mention.figure, mention.clause, reply)
     tokens = reply.scan.reader.tokens[first:after]
     figures = [_shift_span(figure, first) for figure in reply.figures if first <= figure.first < after]
@@ -704,7 +704,7 @@ def find_asked_bound(question: str) -> Bound:
 
 
 def list_periods(passage: Passage) -> Words:
-    """Return the periods that a text names: "annual" names a year."""
+    """List the periods in a text: "annual" means a year."""
     return frozenset(PERIODS[token.key] for token in passage.scan.reader.tokens if token.key in PERIODS)
 
 
@@ -713,7 +713,7 @@ _MAX_NAME_WORDS: Final = 8
 
 
 def is_about_figures(asked: Asked) -> bool:
-    """Whether a gold is about its figures, and is not a name that contains a number ("Apollo 11")."""
+    """Whether a gold is about its figures. A name that contains a number ("Apollo 11") is not."""
     figures = [claim.figure for claim in asked.claims]
     if not figures:
         return False

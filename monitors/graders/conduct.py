@@ -29,12 +29,15 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
 
 
 class CitationGrader:
-    """A citation is required of every answer; a refusal, expected or not, has nothing to cite.
+    """Require a citation in every answer; a refusal, expected or not, needs none.
 
-    It searches the visible text, the wire payload's text and the citations that the payload lists: pages hide what
-    they were sent. Where a target need not cite (``required`` false), nothing is checked, even if an answer cites.
-    Where the case names a source, one of the citations must contain one of its names, or its document and clause
-    stand in the text.
+    The grader searches the visible text, the wire payload's text and the citations in the payload, because pages
+    hide
+    parts of the payload. If a target need not cite (``required`` false), it checks nothing, even in an answer
+    that
+    cites. If the case names a source, one of the citations must contain one of its names, or the text must
+    contain its
+    document and clause.
     """
 
     name = "citations"
@@ -93,16 +96,17 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _MARK = re.compile(r"\[[^\[\]\n]{0,200}\]")
 """A citation is in the language of the documents."""
 _MIN_TOKENS = 4
-"""Words below which the language of a reply is open: "₹60,000 per eye" is good in any language."""
+"""Minimal words to determine the language of a reply: "₹60,000 per eye" is good in any language."""
 
 
 _MAX_QUOTED_CHARACTERS = 60
 
 
 class LanguageGrader:
-    """Compares the reply's language with the case's.
+    """Compare the reply's language with the case's.
 
-    Languages other than English, Hindi and Hinglish are not distinguished: it abstains on cases in them, and where
+    Languages other than English, Hindi and Hinglish are not distinguished: the grader abstains on cases in them,
+    and if
     the words of question and reply do not show their language.
     """
 
@@ -137,16 +141,16 @@ def has_enough_words(text: str) -> bool:
 UNREAD_REPLY = (
     "the reply is not in English, German, Hindi or Hinglish, so only a judge can decide whether it declines"
 )
-"""Why a reply that does not decline in words that are read is no answer yet."""
+"""Reason to leave a reply open: it declines in no known words and is not yet an answer."""
 
 UNSURE = "rules cannot decide whether it declines; only a judge can"
-"""Why a reply is open whose words may decline, or may tell what they seem to decline."""
+"""Reason to leave a reply open: its words may decline, or may answer although they seem to decline."""
 GOES_ON = "it declined, but gives content after the refusal"
-"""Why a reply is open that goes on behind its refusal, with no value of the kind asked for."""
+"""Reason to leave a reply open: it continues after its refusal without a value of the requested kind."""
 
 
 def _has_disclosed_value(case: GoldCase, text: str, refusal: Refusal) -> bool:
-    """Whether a reply that declines gives an amount, a name, a time, a place or a code where that was asked for."""
+    """Whether a reply that declines contains an amount, name, time, place or code that was asked for."""
     asked = find_asked_kinds(" ".join(case.turns))
     known_values = {reading.value for reading in scan_gold(" ".join(case.turns)).readings}
     readings = [reading for reading in scan_reply(text, PLAIN).readings if reading.value not in known_values]
@@ -176,7 +180,7 @@ _QUOTES = frozenset("\"”“«»'")
 
 
 _MAX_SHORT_REPLY_WORDS = 3
-"""Words of a reply that may be a name or an amount, and in any language: a refusal needs more words."""
+"""Limit of words of a reply that may be a name or an amount in any language: a refusal needs more words."""
 
 
 def _is_refusal_readable(case: GoldCase, text: str) -> bool:
@@ -196,12 +200,16 @@ def _is_refusal_readable(case: GoldCase, text: str) -> bool:
 
 
 class RefusalGrader:
-    """For an expected refusal this is also its factual match: it is right when it refused.
+    """Grade refusals; for an expected refusal this is also the factual match: a refusal is right.
 
-    One that declines and then gives a value of the kind asked for fails; one that goes on without is open.
-    Elsewhere a reply that helps with a caveat answers. Where the gold itself says that the documents are silent, a
-    reply that says so answers the question. In a language that is not read, only an expected refusal in words of
-    English, German or Hindi is graded: whether another reply declines is for a judge.
+    A reply that declines and then gives a value of the requested kind fails. A reply that continues without such
+    a value
+    stays open. If no refusal is expected, a reply that helps with a caveat counts as an answer. If the gold
+    itself
+    states that the documents are silent, a reply that states the same answers the question. In an unsupported
+    language,
+    only an expected refusal in words of English, German or Hindi is graded; a judge decides whether another reply
+    declines.
     """
 
     name = "refusals"
@@ -241,7 +249,7 @@ class RefusalGrader:
 
 
 class ErrorLeakGrader:
-    """Fails replies that show an error: HTTP 429, a stack trace, an error body. An answer about an error passes."""
+    """Fail replies that show an error: HTTP 429, a stack trace, an error body. An answer about an error passes."""
 
     name = "error_leak"
     version = "4"

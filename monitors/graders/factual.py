@@ -1,8 +1,8 @@
-"""Factual match: the one place that decides whether a reply says what the gold says.
+"""Factual match: the one module that decides whether a reply states the facts of the gold.
 
-Each figure of the gold is a claim. A claim passes where the reply states it for its subject and no condition beside
-it changes its meaning. It fails where the reply states another figure for its subject. Otherwise the case stays
-ungraded, with the reason. Yes and no, names and lists have their own readers.
+Each figure of the gold is a claim. A claim passes if the reply states the figure for its subject and no condition
+near it changes its meaning. A claim fails if the reply states another figure for its subject. Otherwise the case
+stays ungraded, with the reason. Separate readers handle yes and no, names and lists.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ UNREAD_REPLY: Final = "rules do not read the reply's language, so only a judge c
 
 @dataclass(frozen=True, slots=True)
 class ClaimDecision:
-    """The decision about a claim, or about a gold. ``passed`` is ``None`` where it stays ungraded."""
+    """The decision about a claim, or about a gold. ``passed`` is ``None`` if it stays ungraded."""
 
     passed: bool | None
     reason: str
@@ -115,13 +115,16 @@ class ClaimDecision:
     kind: FailureKind = FailureKind.WRONG_FACT
     span: tuple[int, int] = (0, 0)
     strange: Words = frozenset()
-    """Words that stand with the figure and that neither gold nor question has."""
+    """Words near the figure that neither gold nor question has."""
     turned: bool = False
-    """Whether the gold stands in the reply and something turns it: then it does not pass word for word either."""
+    """Whether the reply contains the gold, but with other words that change its meaning.
+
+    Then a literal match does not pass either.
+    """
 
 
 class FactualGrader:
-    """Grades whether the reply says what the gold says; see the module."""
+    """Grade whether the reply states the facts of the gold; see the module."""
 
     name = "factual"
     version = "14"
@@ -132,7 +135,7 @@ class FactualGrader:
         self._domain = domain
 
     def grade(self, case: GoldCase, exchange: Exchange) -> Judged | Abstained:
-        """Grade the graded text by what the gold is made of."""
+        """Grade the graded text by the parts of the gold."""
         reply = exchange.graded_text
         if case.expected_refusal:
             return abstain(self, "an expected refusal has no facts to grade")
@@ -154,7 +157,7 @@ class FactualGrader:
         return grade
 
     def _find_speech(self, case: GoldCase, reply: str) -> str:
-        """Return the language of the reply where `languages.toml` has it, ``other`` where it is not supported."""
+        """Return the language of the reply if `languages.toml` has it, ``other`` if it is not supported."""
         shown = find_language_evidence(reply)
         own = f"{case.question}\n{case.gold}"
         unread = shown is LanguageEvidence.UNREAD or (
@@ -179,7 +182,7 @@ class FactualGrader:
     def _grade_by_claims(
         self, case: GoldCase, exchange: Exchange, speech: str, locale: Locale
     ) -> Judged | Abstained | None:
-        """Grade by the figures of each accepted gold; ``None`` where no gold has figures."""
+        """Grade by the figures of each accepted gold; ``None`` if no gold has figures."""
         reply = read_reply_passage(exchange.graded_text, locale)
         golds = (case.gold, *case.alternatives)
         decisions: list[ClaimDecision] = []
@@ -307,9 +310,9 @@ _WAIVES: Final = re.compile(
     r"|chahe|bhale hi)\b|चाहे|भले ही",
     re.IGNORECASE,
 )
-"""What says that a condition does not matter."""
+"""Words by which a condition does not matter."""
 _MAX_BARE_WORDS: Final = 2
-"""Words of a gold that says yes or no and hardly more: it has no condition that can be waived."""
+"""Limit of words of a gold that is hardly more than a yes or no: it has no condition that can be waived."""
 
 
 def _has_extra_exception(case: GoldCase, text: str) -> bool:
@@ -364,9 +367,9 @@ _CITATION: Final = re.compile(r"\[[^\[\]\n]{0,300}\]")
 def decide_gold(
     asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> ClaimDecision:
-    """Decide a gold by its claims: all must pass, and one that fails fails the gold. Otherwise it stays ungraded.
+    """Decide a gold by its claims: all must pass, and one failed claim fails the gold. Otherwise it stays ungraded.
 
-    ``accepted`` are the figures of all golds of the case: none of them contradicts another.
+    ``accepted`` are the figures of all golds of the case; they do not contradict each other.
     """
     decisions = [decide_claim(claim, asked, reply, leeway, domain, accepted) for claim in asked.claims]
     failed = next((decision for decision in decisions if decision.passed is False), None)
@@ -437,7 +440,7 @@ def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what e
 
 
 _REPLACED: Final = frozenset({Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED})
-"""What the reply says of a value that another one takes the place of."""
+"""Words by which another value replaces a value of the reply."""
 
 
 _DIFFERENCES: Final = parse_keys(
@@ -451,7 +454,7 @@ def _is_difference(figure: Figure, passage: Passage) -> bool:
 
 
 def _is_for_another_claim(mention: Mention, claim: Claim, asked: Asked, leeway: Leeway) -> bool:
-    """Whether a figure is right for another claim of the gold that no label distinguishes from this one."""
+    """Whether a figure is right for another claim of the gold that no label distinguishes from this claim."""
     return any(
         compare_figures(other.figure, mention.figure, leeway) is Likeness.SAME
         for other in asked.claims
@@ -486,9 +489,9 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     *,
     is_update: bool,
 ) -> ClaimDecision:
-    """Decide a claim whose figure the reply states. ``elsewhere`` are ``competing`` figures of another claim.
+    """Decide a claim with a figure that the reply states. ``elsewhere`` are ``competing`` figures of another claim.
 
-    ``is_update`` says that the figure takes the place of an old one, which shows what it is about.
+    ``is_update``: the figure replaces an old one, which shows its subject.
     """
     gold = describe_figure(claim.figure)
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
@@ -502,7 +505,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
     same_kind = len({other.figure.kind for other in asked.claims}) == 1
     if has_several and same_kind and not claim.others and not _is_in_order(asked, reply):
-        return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)  # "2 to 3" said as "3 to 2"
+        return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)  # "2 to 3" written as "3 to 2"
     behind = next(
         (mention for mention in competing if _is_all_of_clause(mention) and _is_next_clause(best, mention, reply)),
         None,
@@ -547,7 +550,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     rival = _find_rival_moment(claim, best, competing)
     if rival is not None:
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(rival.figure)), claim.figure)
-    # A time is that of an event: "we close at 4:15, so the last visitors come in at 3:30".
+    # A time belongs to an event: "we close at 4:15, so the last visitors come in at 3:30".
     of_another_event = (
         claim.figure.kind is FigureKind.TIME
         and bool(claim.subject - best.key)
@@ -569,9 +572,9 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
 
 
 def _find_rival_moment(claim: Claim, best: Mention, competing: Sequence[Mention]) -> Mention | None:
-    """Return another time of the same clause, or another date beside a deadline.
+    """Find another time in the same clause, or another date beside a deadline.
 
-    An example is "register until 9 July; the truck comes on 16 July", where the gold has a day and no deadline.
+    Example: "register until 9 July; the truck comes on 16 July" against a gold with a day and no deadline.
     """
     if claim.figure.kind is FigureKind.DATE:
         is_deadline = best.figure.bound is Bound.AT_MOST and claim.figure.bound is Bound.EXACT
@@ -591,13 +594,13 @@ _PRONOUNS: Final = parse_keys("it it's they this that that's es er sie das il el
 def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> bool:
     """Whether several words of the question's own script, none of them the question's, stand with a figure."""
     if reply.scan.reader.token(mention.clause.first).key in _PRONOUNS:
-        return False  # "It lasts 24 months" is about what was asked
+        return False  # "It lasts 24 months" is about the subject of the question
     is_latin = all(word.isascii() for word in asked.question_terms)
     return sum(word.isascii() == is_latin for word in mention.strange) > 1 and mention.figure.low.date != ALWAYS
 
 
 def _has_hyphenated_word(gold: Passage) -> bool:
-    """Whether small words tell the gold's labels apart, which no rule reads: in-ear and behind-the-ear."""
+    """Whether small words distinguish the gold's labels, which no rule reads: in-ear and behind-the-ear."""
     return re.search(r"[a-z]-[a-z]", gold.scan.normalised.text.lower()) is not None
 
 
@@ -650,13 +653,13 @@ def _shares_head(other: Mention, best: Mention) -> bool:
 
 
 def _select_nearest(mentions: Sequence[Mention]) -> Sequence[Mention]:
-    """Return the mention with all subject words that the others have, if there is one; else all mentions."""
+    """Return the mention that has all subject words of the others, if any; else all mentions."""
     fullest = max(mentions, key=lambda mention: len(mention.key))
     return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
 
 def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901 - one row for each turn
-    """Return why words beside a correct figure may make it wrong; empty where nothing does."""
+    """Return why words near a correct figure may make it wrong; empty without such words."""
     gold = describe_figure(claim.figure)
     first, after = find_core(best.figure, best.clause, reply)
     tokens = reply.scan.reader.tokens
@@ -725,7 +728,7 @@ _SHIFT: Final = re.compile(
     r"\b(?:days?|hours?|weeks?|minutes?|tage?|stunden?|wochen?) (?:later|earlier|sooner|später|früher)\b",
     re.IGNORECASE,
 )
-"""A moment that is said from another one: "the auction a day later"."""
+"""A moment that is relative to another one: "the auction a day later"."""
 
 
 def _collect_keys(asked: Asked) -> set[str]:
@@ -761,13 +764,13 @@ def _find_substitute(best: Mention, missing: Words, asked: Asked, reply: Passage
 
 
 MIN_SHARE: Final = 3
-"""A figure among other words contradicts only where a third of the words of the question stand with it."""
+"""A figure among other words contradicts only if a third of the words of the question are near it."""
 
 
 def _decide_otherwise(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], *, replaced: bool
 ) -> ClaimDecision:
-    """Decide a claim whose figure the reply lacks: the figure nearest to the subject contradicts it."""
+    """Decide a claim without its figure in the reply: the figure nearest to the subject contradicts it."""
     gold = describe_figure(claim.figure)
     best = max(
         different, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange))
@@ -780,8 +783,9 @@ def _decide_otherwise(
         return ClaimDecision(None, NEAR.format(gold=gold, other=describe_figure(near[0].figure)))
     wanted = claim.label | claim.subject
     loose = best.strange and len(best.key) * MIN_SHARE < len(wanted)
-    # The gold's own number in another unit, an identifier of the same shape, or a new value beside the old one
-    # that the reply calls old is about the subject, whatever words stand with it.
+    # Three kinds of figure are about the subject, with any words near them: the gold's own number in another
+    # unit, an
+    # identifier of the same shape, and a new value beside the old one that the reply calls old.
     alone = best.likeness.is_turned or best.figure.kind is FigureKind.IDENTIFIER or replaced
     if len(values) == 1 and (alone or not loose):
         return ClaimDecision(False, f"expected {gold}, found {other}", claim.figure, best.figure)
@@ -801,7 +805,7 @@ _CONDITIONS: Final = parse_keys("if unless only except without provided when onc
 def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gold's other words open
     asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision], domain: Domain
 ) -> str:
-    """Return why the gold's other words, days or conditions leave the case ungraded; empty where all agree."""
+    """Return why the gold's other words, days or conditions leave the case ungraded; empty if all agree."""
     gold_text, text = asked.gold.scan.normalised.text, reply.scan.normalised.text
     known_text = f"{gold_text}\n{asked.question.scan.normalised.text}"
     stated_days, gold_days = find_day_stretches(text), find_day_stretches(gold_text)
@@ -877,11 +881,11 @@ def _collect_words(passage: Passage) -> Words:
 
 
 MIN_LIST: Final = 3
-"""Items from which a gold with a figure is a list: "Yes, after 24 months" is none."""
+"""Minimal items of a list in a gold with a figure; "Yes, after 24 months" is not a list."""
 
 
 def _has_absent_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
-    """Whether an item of the gold's list has no word in the reply: the case of "2 batteries, charger, case"."""
+    """Whether the reply has no word for an item of the gold's list: the case of "2 batteries, charger, case"."""
     stems = {to_comparable_word(token)[:4] for token in reply.scan.reader.tokens}
     return any(
         all(word.isalpha() for word in item) and not any(word[:4] in stems for word in item) for item in items
@@ -890,11 +894,11 @@ def _has_absent_item(items: Sequence[tuple[str, ...]], reply: Passage) -> bool:
 
 _BUT: Final = parse_keys("but except aber lekin par लेकिन पर sauf pero")
 _GENERAL_TURNS: Final = parse_keys("from till until with least most maximum minimum max min over new after")
-"""Words with an opposite that bounds and light words say as well."""
+"""Words with an opposite that bounds and light words also express."""
 
 
 _BOUND_REACH: Final = 4
-"""Words before a figure that make it a bound: "no more than"."""
+"""Words before a figure that turn the figure into a bound: "no more than"."""
 _ONLY: Final = frozenset(STEMS[word] for word in ("only", "just", "solely", "exclusively", "sirf", "केवल", "सिर्फ"))
 _PREPOSITIONS: Final = frozenset({"of", "after", "before", "from", "for", "in", "on", "at", "to", "by"})
 
@@ -928,11 +932,11 @@ def _find_sentence(decisions: Sequence[ClaimDecision], reply: Passage) -> str:
 MAX_PHRASE_TERMS: Final = 8
 """Words; a longer gold is a sentence, and sentences are not compared word by word."""
 MAX_NAME_TERMS: Final = 5
-"""Words; a reply that has none of a longer gold may say it in words of its own."""
+"""Words. A reply that has none of a longer gold's words may paraphrase the gold."""
 
 
 def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:
-    """Decide a gold that is a name, a short phrase or a list by whether the reply states it."""
+    """Decide a gold that is a name, a short phrase or a list: does the reply state it?"""
     question = read_gold_passage(case.question, locale)
     asked = extract_content_terms(question.scan.reader.tokens, question.figures) | format_figure_names(
         question.figures
@@ -1004,13 +1008,13 @@ def _is_under_other_label(place: Phrase, reply: Passage, asked: Words) -> bool:
 
 
 def _may_be_other_days(keys: Sequence[str], reply: Passage) -> bool:
-    """Whether a reply may name a gold's days by the others: "open from Monday to Saturday"."""
+    """Whether a reply may name a gold's days by the other days: "open from Monday to Saturday"."""
     has_day = any(WEEKDAYS.get(key, WEEKDAYS.get(key.removesuffix("s"))) is not None for key in keys)
     return has_day and bool(find_day_stretches(reply.scan.normalised.text))
 
 
 def _is_across_list_items(reply: Passage, place: Phrase) -> bool:
-    """Whether the words of a phrase are items of a list in the reply, where more items may follow."""
+    """Whether the words of a phrase are items of a list in the reply, which may have more items."""
     start, end = (reply.scan.reader.tokens[at] for at in (place.first, place.after - 1))
     return "\n" in reply.scan.normalised.text[start.start : end.end]
 
@@ -1070,9 +1074,9 @@ def _decide_list(
 
 
 _STOPS: Final = frozenset(".,;:!?…()[]\"'“”‘’«»")
-"""Signs that are no bullet."""
+"""Signs that are not a bullet."""
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})
-"""In a list, other items are no competing."""
+"""In a list, other items do not compete."""
 
 
 def _find_span(reply: Passage, first: int, after: int) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """Scan gold texts and replies for quantities and content words.
 
-Scans are cached: each text is scanned once, however many graders read it.
+Scans are cached: each text is scanned once for all graders.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from monitors.facts.text import WORD, Token, parse_keys
 from monitors.graders.statements import FUNCTION_WORDS, find_role
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
-"""Square brackets of a source: page numbers there are no facts of the reply. Bounded, so linear."""
+"""Square brackets of a source: page numbers in them are not facts of the reply. Bounded, so linear."""
 
 
 @lru_cache(maxsize=256)
@@ -29,9 +29,9 @@ def scan_gold(text: str, locale: Locale = PLAIN) -> Scan:
 
 @lru_cache(maxsize=8)
 def scan_reply(text: str, locale: Locale) -> Scan:
-    """Scan a reply without the text of its citations; positions are those of the reply.
+    """Scan a reply without the text of its citations; positions refer to the reply.
 
-    Of the graders of a case some go by the locale of the app and some by none.
+    Of the graders of a case some use the locale of the app and some do not.
     """
     return apply_locale(_scan_open_reply(text, locale.writing), locale)
 
@@ -42,11 +42,12 @@ def _scan_open_reply(text: str, writing: Writing) -> Scan:
 
 
 REPLY_LIMITS = ReadLimits(tokens=6_000, readings=400)
-"""What a reply may hold: ten pages of prose. More is a flood, not an answer: a reply that states every number
-states none, and no grader should pay for it. Measured by tests/bench/bench_grading.py."""
+"""Limits of a reply: ten pages of prose. A longer reply is a flood, not an answer. A reply that states every number
+states none, and graders should not spend time on it. Measured by tests/bench/bench_grading.py.
+"""
 
 FLOOD = "the reply has too many words or quantities to be an answer"
-"""Why a grader abstains on a reply beyond `MOST`."""
+"""Reason for a grader's abstention on a reply beyond `MOST`."""
 
 
 def _blank_citations(text: str) -> str:

@@ -19,7 +19,7 @@ from monitors.records.grades import SAFETY_ASPECTS, Grade
 
 
 def build_default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grader, ...]:
-    """Build the graders for a target: safety first, reports last. None of them needs a key or the network."""
+    """Build the graders for a target: safety first, reports last. They need neither a key nor the network."""
     safety: tuple[Grader, ...] = (
         DisclosureGrader(settings.account_patterns, settings.public_contacts),
         ErrorLeakGrader(),
@@ -35,8 +35,9 @@ def build_default_panel(settings: GraderSettings, domain: Domain) -> tuple[Grade
 def grade_exchange(panel: Sequence[Grader], case: GoldCase, exchange: Exchange) -> tuple[Grade, ...]:
     """Return every grader's grade, in the panel's order. A grader that raises abstains.
 
-    A report on an issue gets the panel's checks for safety, and its graders of reports instead of those of answers.
-    The reason of such an abstention names the error's type alone: its text may quote the answer.
+    A report on an issue gets the panel's checks for safety, and the graders of reports in place of the graders of
+    answers. The reason of such an abstention contains only the error's type, because its text may quote the
+    answer.
     """
     return tuple(_grade_safely(grader, case, exchange) for grader in panel if _is_applicable(case, grader))
 

@@ -1,7 +1,7 @@
-"""Read whether a gold and a reply say yes or no, with or without these words.
+"""Read whether a gold and a reply answer yes or no, with or without these words.
 
-"is not covered", "कवर नहीं है", "cover nahi hota", "excluded" are a no; "is covered", "कवर है" a yes.
-"Not covered until 24 months", "for the first two years" is neither: cover begins later.
+"is not covered", "कवर नहीं है", "cover nahi hota", "excluded" mean no; "is covered", "कवर है" mean yes.
+"Not covered until 24 months", "for the first two years" mean neither: cover begins later.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from monitors.graders.statements import (
 )
 
 NEITHER = "the gold is neither yes nor no"
-"""Why the grader abstains where there is nothing for it to do."""
+"""Reason for an abstention of a grader without anything to grade."""
 
 
 class Polarity(StrEnum):
-    """What a text answers to a yes-or-no question."""
+    """The answer of a text to a yes-or-no question."""
 
     YES = "yes"
     NO = "no"
@@ -58,7 +58,7 @@ class PolarityReading(NamedTuple):
 
 
 class YesNoQuestion(NamedTuple):
-    """The topic words of a question, and the predicates that answer it with yes unless they are negated."""
+    """The topic words of a question, and the predicates that mean yes unless they are negated."""
 
     topic: frozenset[str]
     predicates: frozenset[str]
@@ -71,19 +71,19 @@ class _Clause(NamedTuple):
 
 
 _GRANT_WORDS = PREDICATES["offer"] | parse_keys("accept accepts accepted take takes")
-"""What an answer denies of what may be done: "Can I pay by instalments?" "We do not offer instalments."."""
+"""Words for permission that an answer denies: "Can I pay by instalments?" "We do not offer instalments."."""
 _OPENING = 6
 _MAX_SHORT_SENTENCES = 2
 """A reply of one or two sentences answers the question even in other words or another script."""
 _EXISTENCE = frozenset({"there", "have", "has", "having"})
-"""Words behind which the negation stands in English too: there is no limit, has no cap."""
+"""Words that are negated from behind in English too: there is no limit, has no cap."""
 _NOT = frozenset({"not", "no", "never"})
-"""What turns a modal verb from behind; "without" does not: you may come in without a ticket."""
+"""Negation after a modal verb. "without" does not negate: you may come in without a ticket."""
 _ABLE_TO = parse_keys("able allowed possible permitted free entitled have need")
 _ONLY = parse_keys("only केवल सिर्फ sirf keval")
 _CLAUSE_ENDS = frozenset(".;!?।|•")
 _BEFORE, _BEHIND, _FAR = 5, 3, 12
-"""How far a negation stands before or behind its word, and how far an end of it ("until …"), in tokens."""
+"""Distance in tokens of a negation before or after its word, and of its end ("until …")."""
 
 
 @lru_cache(maxsize=256)
@@ -141,10 +141,11 @@ _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 
 
 def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
-    """Return what a text answers to ``question``, with the tokens that say so.
+    """Return the answer of a text to ``question``, with the tokens that express it.
 
-    An opening yes or no decides, unless the rest says the opposite. Without one, the clause that shares most words
-    with the question does, unless another that shares as many says the opposite.
+    An opening yes or no decides, unless the rest contradicts it. Without an opening, the clause that shares most
+    words
+    with the question decides, unless another clause that shares as many contradicts it.
     """
     reply_opening = find_opening(tokens)
     if reply_opening is None:
@@ -174,7 +175,7 @@ def _skip_opening(tokens: Sequence[Token], opener: Token) -> Sequence[Token]:
 
 
 def _read_clauses(tokens: Sequence[Token], question: YesNoQuestion, domain: Domain) -> PolarityReading:
-    """Return what the clauses say, ignoring an opening."""
+    """Return the polarity of the clauses, ignoring an opening."""
     clauses = _split_clauses(tokens)
     statements = [
         statement for clause in clauses if (statement := _read_clause(clause, question, domain)) is not None
@@ -241,7 +242,7 @@ def _read_clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -
 
 
 def _is_purpose(keys: Sequence[str], place: int) -> bool:
-    """Whether a verb states a purpose: "to cancel, call us" does, "you are able to cancel" does not."""
+    """Whether a verb states a purpose: true for "to cancel, call us", false for "you are able to cancel"."""
     return place > 0 and keys[place - 1] == "to" and _ABLE_TO.isdisjoint(keys[max(0, place - 2) : place - 1])
 
 
@@ -255,7 +256,7 @@ _HAVE: Final = frozenset({"have", "has", "having"})
 
 
 def _forbids(keys: Sequence[str], place: int) -> bool:
-    """Whether the word says that something may not be done: ``cannot``, ``forbidden``, ``must not``."""
+    """Whether the word forbids an action: ``cannot``, ``forbidden``, ``must not``."""
     if keys[place] == "must":
         return not _NOT.isdisjoint(keys[place + 1 : place + 2])
     return keys[place] in FORBIDS and SPEAKERS.isdisjoint(keys[max(0, place - 2) : place])
@@ -270,7 +271,7 @@ def _is_negated_behind(key: str, behind: Sequence[str], *, forbidden: bool) -> b
 
 @lru_cache(maxsize=512)
 def find_gold_polarity(question: str, text: str, domain: Domain, locale: Locale = PLAIN) -> Polarity:
-    """Return what a gold answers, by its opening or by what it says about the topic of a yes-or-no question."""
+    """Return the answer of a gold, by its opening or by its statement about the topic of a yes-or-no question."""
     opened = find_opening(scan_gold(text, locale).reader.tokens)
     if opened is not None:
         return opened.polarity
@@ -286,18 +287,18 @@ _UNSTATED = re.compile(
     r"|cannot (?:confirm|determine|find)|उल्लेख नहीं|nahi likha|zikr nahi"
 )
 _UNSTATED_CHARACTERS = 600
-"""Characters in which a reply says that something is not stated; later ones are about details."""
+"""Characters in which a reply can state that something is not stated; later ones are about details."""
 
 
 _MAX_BARE_WORDS: Final = 3
-"""Words of a gold that says yes or no and hardly more."""
+"""Limit of words of a gold that is hardly more than a yes or no."""
 _LIMITS: Final = LIMITS - parse_keys("without otherwise instead")
-"""What follows these is as often the rest of a plain answer: "Yes, without a ticket"."""
+"""The rest after these words is often part of a plain answer: "Yes, without a ticket"."""
 _ANSWERS: Final = YES_WORDS | NO_WORDS
 
 
 def has_condition_in_reply(golds: Sequence[str], question: str, reply: str, locale: Locale = PLAIN) -> bool:
-    """Whether a yes or no that stands alone in the gold has a condition in the reply's first sentence."""
+    """Whether a bare yes or no in the gold has a condition in the reply's first sentence."""
     known_words = frozenset(
         token.key for text in (*golds, question) for token in scan_gold(text, locale).reader.tokens
     )
@@ -318,7 +319,7 @@ _EXCEPTIONS: Final = parse_keys("except excluding only unless if without के�
 
 
 def is_without_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -> bool:
-    """Whether each gold has an exception or a condition of which the reply has no word."""
+    """Whether each gold has an exception or a condition without any word in the reply."""
     keys = frozenset(token.key for token in scan_reply(reply, locale).reader.tokens)
     limits = [
         frozenset(token.key for token in scan_gold(gold, locale).reader.tokens) & _EXCEPTIONS for gold in golds
@@ -327,23 +328,23 @@ def is_without_limit(golds: Sequence[str], reply: str, locale: Locale = PLAIN) -
 
 
 _OPENINGS_ONLY: Final = frozenset({"fr", "es"})
-"""Languages of which a yes or no is read, and no sentence that says it in other words."""
+"""Languages with only an opening yes or no read, without sentences that mean it in other words."""
 
 
 _MAX_SHORT_ANSWER_WORDS: Final = 5
 _WITHOUT: Final = parse_keys("without बिना bina")
-"""Words of a question that may turn its answer: to "Can I come without a ticket?", "You need none" is a yes."""
+"""Words of a question that may reverse its answer. To "Can I come without a ticket?", "You need none" means yes."""
 
 
 def _answers_itself(tokens: Sequence[Token]) -> bool:
-    """Whether a text answers a question of its own, which may be reversed: "Pay for parking? Certainly not."."""
+    """Whether a text answers its own question, which may be reversed: "Pay for parking? Certainly not."."""
     asks = next((at for at, token in enumerate(tokens) if token.key == "?"), len(tokens))
     ends = (at for at, token in enumerate(tokens) if at > asks and token.key in _CLAUSE_ENDS)
     return 0 < next(ends, len(tokens)) - asks - 1 <= _MAX_SHORT_ANSWER_WORDS
 
 
 class PolarityFinding(NamedTuple):
-    """Whether a reply agrees with the gold; ``agrees`` is ``None`` where that is undecided, with the reason."""
+    """Whether a reply agrees with the gold; ``agrees`` is ``None`` if undecided, with the reason."""
 
     agrees: bool | None
     reason: str
@@ -353,7 +354,7 @@ class PolarityFinding(NamedTuple):
 def read_polarity(
     question: str, golds: Sequence[str], reply: str, domain: Domain, locale: Locale = PLAIN
 ) -> PolarityFinding:
-    """Compare the yes or no of a reply with that of the golds; undecided when no gold or the reply has one."""
+    """Compare the yes or no of a reply with that of the golds; undecided if the golds or the reply have none."""
     wanted = {find_gold_polarity(question, text, domain, locale) for text in golds} - {Polarity.OPEN}
     if not wanted:
         return PolarityFinding(None, NEITHER)
@@ -400,7 +401,7 @@ def _collect_gold_stems(
 
 
 def _compare_polarity(polarity: Polarity, wanted: set[Polarity], *, limited: bool) -> bool | None:
-    """Return whether the polarities agree, or ``None``. "Not at first" is a yes only where the gold has a limit."""
+    """Return whether the polarities agree, or ``None``. "Not at first" is a yes only if the gold has a limit."""
     if polarity is Polarity.OPEN:
         return None
     if polarity in wanted:

@@ -15,10 +15,11 @@ from monitors.records.sayings import parse_saying
 
 
 class SayingsGrader:
-    """Searches a reply for all of ``must_say`` and none of ``must_not_say``.
+    """Search a reply for all of ``must_say`` and none of ``must_not_say``.
 
-    A reply that says all that it must is right. With ``must_not_say`` alone, a reply that says none of it is left
-    to the other graders; so is an expected refusal, which must still decline.
+    A reply with all required phrases is right. With ``must_not_say`` alone, a reply without any forbidden phrase
+    is left
+    to the other graders. So is an expected refusal, which must still decline.
     """
 
     name = "sayings"
@@ -52,7 +53,7 @@ def find_saying(written: str, text: Normalised) -> tuple[int, int] | None:
     pattern, is_phrase = parse_saying(written)
     if is_phrase:
         plain = normalise(written).text
-        if not plain.strip():  # nothing of it is visible
+        if not plain.strip():  # it has no visible characters
             return None
         pattern = parse_saying(plain).pattern
     for match in pattern.finditer(text.text):

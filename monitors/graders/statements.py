@@ -1,8 +1,9 @@
 """Read the statement around a quantity: its role, and whether the sentence negates it.
 
-"36 months prior to diagnosis" does not answer "waiting period 36 months". The words of a domain name roles; a
-quantity has the role that its own clause names, nearest first, or none. Two quantities are in different roles when
-both have one and they share none.
+"36 months prior to diagnosis" does not answer "waiting period 36 months". The words of a domain name roles. A
+quantity has the nearest role in its own clause, or none. Two quantities have different roles if both have roles
+and
+share none.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ FILLERS = parse_keys("ji जी well so oh in short answer the sir madam * # _ >
 
 _OUTSIDE = parse_keys("बाहर bahar")
 OUT_OF = frozenset({("से", "बाहर"), ("se", "bahar")})
-"""Words that mean "out of it" behind a word of cover."""
+"""Words that mean "out of it" after a word of cover."""
 _OF_A_PLACE = parse_keys("के ke")
 
 
 def excludes(key: str, before: str, domain: Domain) -> bool:
-    """Whether a word says that something is not covered; ``before`` is the word before it.
+    """Whether a word excludes something from cover; ``before`` is the word before it.
 
     भारत के बाहर is the outside of a place, कवर से बाहर is out of cover.
     """
@@ -47,36 +48,36 @@ PREDICATES: dict[str, frozenset[str]] = {
     "limit": parse_keys("cap capped caps limit limited limits restricted restriction seema सीमा"),
     "offer": parse_keys("offer offers offered provide provides provided give gives"),
 }
-"""What is asked of anything: a group of words counts only when the question uses one of it."""
+"""Predicates of general questions: a group of words counts only if the question uses one of them."""
 
 NEGATIONS = parse_keys(
     "not no never cannot can't isn't aren't doesn't don't won't wasn't neither nor without none नहीं नही "
     "न ना nahi nahin nhi na"
 )
 NEGATIONS_BEHIND = parse_keys("नहीं नही nahi nahin nhi")
-"""In Hindi the negation stands behind: कवर नहीं है."""
+"""In Hindi the negation comes after the verb: कवर नहीं है."""
 
 MODALS = parse_keys("can could may might must able")
-"""Words that the negation follows at once in English: you may not, they can no longer."""
+"""Words that are directly followed by the negation in English: you may not, they can no longer."""
 FORBIDS = parse_keys("cannot can't couldn't mustn't forbidden prohibited banned disallowed barred mana मना वर्जित")
-"""A no to what may be done, in one word."""
+"""Single words that forbid an action."""
 SPEAKERS = frozenset({"i", "we"})
-"""Who cannot say or help when it stands before such a word: that is no answer."""
+"""Speakers before "cannot say" or "cannot help", which is not an answer."""
 
 LATER = parse_keys("until till unless before first initial during within तक पहले pehle tak")
-"""Words with which a no has an end."""
+"""Words that end a no."""
 
 LIMITS = parse_keys(
     "only except excluding unless without instead otherwise provided केवल सिर्फ बिना sirf keval bina tabhi warna"
 )
-"""Words that tie an answer to a condition: "Only with an adult" is neither a plain yes nor a plain no."""
+"""Words that add a condition to an answer: "Only with an adult" is neither a plain yes nor a plain no."""
 
 STOP_WORDS = parse_keys(
     "is are was were does do did can could will would has have had should may the a an of for in on under "
     "this my i me we it to and or if by with from any there be at as that kya क्या hai है mein में ke ka ki के "
     "का की में से what which how when where who much many long your you"
 )
-"""Words that no topic is made of."""
+"""Words that never belong to a topic."""
 
 OPENERS = parse_keys("is are was were does do did can could will would has have had should may am kya क्या")
 QUESTION_WORDS = parse_keys(
@@ -144,7 +145,10 @@ def find_roles(reader: NumberReader, reading: QuantityReading, domain: Domain) -
 
 
 class _Side(NamedTuple):
-    """A role named on one side of a quantity; ``beyond_joint`` is past an "and", so rather of the next quantity."""
+    """A role on one side of a quantity.
+
+    ``beyond_joint``: it is past an "and", so it rather belongs to the next quantity.
+    """
 
     distance: int
     role: str
@@ -208,7 +212,7 @@ def is_negated(reader: NumberReader, reading: QuantityReading) -> bool:
 
 
 def is_always_denied(reader: NumberReader, reading: QuantityReading) -> bool:
-    """Whether "always" is negated: ``never available 24/7``; not in "not only by day but around the clock"."""
+    """Whether "always" is negated: ``never available 24/7``; false for "not only by day but around the clock"."""
     for at in range(reading.first - 1, reading.first - 1 - _OPEN_REACH, -1):
         token = reader.token(at)
         if token is END or token.key in _CLAUSE_ENDS or token.key in {",", "but", "only", "just"}:
@@ -219,7 +223,7 @@ def is_always_denied(reader: NumberReader, reading: QuantityReading) -> bool:
 
 
 _OPEN_REACH = 4
-"""Words between a denial and what is always so: "not yet open for calls 24/7"."""
+"""Limit of words between a denial and "always": "not yet open for calls 24/7"."""
 _NOT = frozenset({"not", "isn't", "wasn't", "aren't"})
 _NOT_BEHIND = parse_keys("नहीं nahi nahin nhi")
 _IS_BEHIND = parse_keys("है हैं hai hain")
@@ -240,7 +244,7 @@ def _is_no_count(reader: NumberReader, reading: QuantityReading) -> bool:
 def denies_limit(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether a limit is negated: ``not up to 65 years``, ``not within 2 hours``, ``65 साल तक नहीं है``.
 
-    Only against a gold that is such a limit: of a waiting period "not within 30 days" is a right account.
+    Use only against a gold that is such a limit: "not within 30 days" describes a waiting period correctly.
     """
     place = reading.first - 1
     while reader.token(place).key in _LIMITS:
@@ -259,11 +263,11 @@ FUNCTION_WORDS = parse_keys(
 )
 _AGES = parse_keys("age ages aged old older oldest young younger youngest उम्र आयु umar umra aayu")
 _RATES = parse_keys("per a an each every / प्रति हर har")
-"""Before a unit they say how often, not in what: how many claims a year."""
+"""Words that turn a following unit into a rate: how many claims a year."""
 
 
 def find_asked_units(reader: NumberReader) -> frozenset[str]:
-    """Return the units that a question asks for: months of "how many months", years of an age, percent."""
+    """Find the units that a question asks for: months of "how many months", years of an age, percent."""
     units = {
         unit.name
         for at, token in enumerate(reader.tokens)

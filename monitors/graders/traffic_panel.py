@@ -1,7 +1,8 @@
-"""The graders of replies to real users: those that need no gold, because nobody wrote down the right answer.
+"""The graders of replies to real users: those that need no gold, because a real question has no written answer.
 
-The same rules work in two ways: as graders of a sampled conversation, and, without records of grades in between, as
-the census of every conversation of the nightly run. What the census finds, the graders find in the same
+The same rules work in two ways: as graders of a sampled conversation, and, without records of grades in between,
+as
+the census of every conversation of the nightly run. The graders find each finding of the census in the same
 conversation.
 """
 
@@ -26,12 +27,12 @@ from monitors.records.nightly import CensusKind
 from monitors.records.traffic import Conversation, Turn
 
 MIN_TOKENS: Final = 3
-"""Fewest words of a question whose language is graded: fewer do not show a language."""
+"""Minimal words of a question for grading its language: fewer do not show a language."""
 NOTHING_CAME: Final = "nothing came back"
 
 
 class CensusFinding(NamedTuple):
-    """The first finding of a kind in a conversation: the turn, the position in its reply, and what was found."""
+    """The first finding of a kind in a conversation: the turn, the position in its reply, and the finding."""
 
     turn: int
     start: int
@@ -46,7 +47,7 @@ class CensusOfOne(NamedTuple):
 
 
 class UnseenCitations:
-    """Abstains for a log that does not hold what the application cites: nobody knows which sources users saw."""
+    """Abstain for a log without the application's citations: the sources that users saw are unknown."""
 
     name = "citations"
     version = "1"
@@ -59,7 +60,7 @@ class UnseenCitations:
 
 
 class TrafficPanel:
-    """Selects the graders that apply to a reply. Small talk needs no source, and a single word has no language."""
+    """Select the graders that apply to a reply. Small talk needs no source, and a single word has no language."""
 
     def __init__(self, settings: GraderSettings) -> None:
         self.settings = settings
@@ -112,7 +113,7 @@ class TrafficPanel:
         error = find_error_leak(reply, asked)
         if error is not None:
             findings.append((CensusKind.ERROR_LEAK, error.start, str(error.kind)))
-        # An error has no language and declines nothing; a report speaks of the issue's languages and limits.
+        # An error has no language and declines nothing; a report mentions the issue's languages and limits.
         if error is not None or turn.is_report:
             return findings
         refusal, spoken = read_refusal(reply), identify_language(reply)
@@ -129,7 +130,7 @@ class TrafficPanel:
 
 
 def has_answer(turn: Turn) -> bool:
-    """Whether a reply says something besides the sources that the application lists below each of its answers."""
+    """Whether a reply has text besides the sources that the application lists below each of its answers."""
     return bool(turn.reply_text.strip()) and not holds_only_sources(turn.reply_text, turn.user_text)
 
 

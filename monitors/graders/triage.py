@@ -1,7 +1,7 @@
-"""Grades a report on an issue against what is known about the issue, without a model.
+"""Grade a report on an issue against the known facts of the issue, without a model.
 
-Each grader answers for one part, and abstains where the reference does not have it. What a report copies from the
-issue does not count as a finding.
+Each grader checks one part, and abstains if the reference lacks it. Text that a report copies from the issue does
+not count as a finding.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from monitors.records.grades import Abstained, Aspect, FailureKind, Judged
 from monitors.records.triage import IssueSeverity, TriageReport, TriageTask
 
 MIN_TOKENS: Final = 8
-"""A report with fewer words of its own is too short to act on."""
+"""Minimal number of the report's own words. A shorter report cannot be acted on."""
 
 read_report_once = lru_cache(maxsize=8)(read_report)
-"""A report is read once, however many graders ask for it."""
+"""Read a report once for all graders."""
 
 
 class TriageGrader(ABC):
-    """Base of the graders of reports: it holds their settings and abstains on cases that are not issues."""
+    """Base of the graders of reports. It holds their settings and abstains on cases that are not issues."""
 
     name: str
     version = "1"
@@ -55,7 +55,7 @@ class TriageGrader(ABC):
 
 
 class ReportFormGrader(TriageGrader):
-    """Fails replies that are not a report: empty, an unfilled template, or a copy of the issue."""
+    """Fail replies that are not a report: empty, an unfilled template, or a copy of the issue."""
 
     name = "report_form"
     aspect = Aspect.REPORT_FORM
@@ -79,7 +79,7 @@ class ReportFormGrader(TriageGrader):
 
 
 class RelevantFilesGrader(TriageGrader):
-    """Whether the report names the relevant files and few others. The score is F1 over unique files."""
+    """Grade whether the report names the relevant files and few others. The score is F1 over unique files."""
 
     name = "relevant_files"
     aspect = Aspect.RELEVANT_FILES
@@ -98,7 +98,7 @@ class RelevantFilesGrader(TriageGrader):
 
 
 class RelevantFunctionsGrader(TriageGrader):
-    """Whether the report names the relevant functions, where the reference has them. The score is F1."""
+    """Grade whether the report names the relevant functions, if the reference has them. The score is F1."""
 
     name = "relevant_functions"
     aspect = Aspect.RELEVANT_FILES
@@ -116,7 +116,7 @@ class RelevantFunctionsGrader(TriageGrader):
 
 
 class KnownFilesGrader(TriageGrader):
-    """Whether every file that the report names exists, where the repository's files are known."""
+    """Grade whether every file in the report exists, if the repository's files are known."""
 
     name = "known_files"
     aspect = Aspect.RELEVANT_FILES
@@ -136,7 +136,7 @@ class KnownFilesGrader(TriageGrader):
 
 
 class IssueSeverityGrader(TriageGrader):
-    """Whether the severity is right. The score is 1 if it is, 0.5 if it is off by one step (passes), else 0."""
+    """Grade the severity. The score is 1 if it is right, 0.5 if it is off by one step (passes), else 0."""
 
     name = "issue_severity"
     aspect = Aspect.ISSUE_SEVERITY
@@ -160,7 +160,7 @@ class IssueSeverityGrader(TriageGrader):
 
 
 class KeywordsGrader(TriageGrader):
-    """Whether the report states the keywords that only an investigation finds. The score is their share."""
+    """Grade whether the report states the keywords that only an investigation finds. The score is their share."""
 
     name = "keywords"
     aspect = Aspect.ROOT_CAUSE
@@ -185,7 +185,7 @@ class KeywordsGrader(TriageGrader):
 
 
 class StepsGrader(TriageGrader):
-    """Whether the agent took few steps. The score is the shortest path divided by the steps taken."""
+    """Grade whether the agent took few steps. The score is the shortest path divided by the steps taken."""
 
     name = "steps"
     aspect = Aspect.EFFICIENCY
@@ -217,9 +217,11 @@ class StepsGrader(TriageGrader):
 
 
 class QuestionsGrader(TriageGrader):
-    """Whether the agent asked only for what the issue does not say. The score is the share of useful questions.
+    """Grade whether the agent asked only for facts that the issue lacks.
 
-    It abstains where it cannot classify a question and no other question is needless.
+    The score is the share of useful questions.
+
+    The grader abstains if it cannot classify a question and no other question is needless.
     """
 
     name = "questions"
@@ -269,11 +271,11 @@ _DENIAL: Final = (
     r"|\b(?:no|rather than|instead of|unrelated to|nothing to do with|rul(?:es?|ed|ing) out)\s+"
     r"(?:(?:a|an|the|any)\s+)?)"
 )
-"""What denies the word right behind it. "Not released" says that something is so, so *not* needs a word between."""
+"""Words that deny the next word. "Not released" is a positive statement, so *not* needs a word between."""
 
 
 def _states(word: str, folded: str) -> bool:
-    """Whether a report states a keyword, not only in a file name and not only in a denial."""
+    """Whether a report states a keyword outside file names and denials."""
     stated_text = folded if "/" in word else _PATH.sub(" ", folded)
     return contains_keyword(word, re.sub(rf"{_DENIAL}{re.escape(fold_case(word))}", " ", stated_text))
 

@@ -12,13 +12,13 @@ from monitors.facts.quantities.other_languages import DENIALS
 from monitors.facts.text import parse_keys, to_word_key
 
 MIN_TOKENS: Final = 3
-"""Fewest words of a gold that counts: of fewer a reply may hold as many by chance ("24", "Nein")."""
+"""Minimal words of a gold that counts. A reply may contain fewer words by chance ("24", "Nein")."""
 
-# A number with its separators is one word; a sign for money or a share must stand there too, and counts for none.
+# A number with its separators is one word. A sign for money or a share must match too, but counts as no word.
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’\u0900-\u0963][^\W\d_]*)*|[%₹$€£¥]")
 _SENTENCE = re.compile(r"[^.!?;।\n]+(?:[.!?;।](?=\S)[^.!?;।\n]+)*")
 _BEFORE, _BEHIND = 3, 3
-"""Words before and behind a gold's among which a negation may be about them."""
+"""Words before and after a gold's words that may contain its negation."""
 _MAX_READ_CHARACTERS = 20_000
 _NEGATIONS: Final = DENIALS | parse_keys(
     "cannot isn wasn except excluding nahi nahin नहीं nein weder keinesfalls niemals neither nor"
@@ -31,9 +31,10 @@ class _Sentence(NamedTuple):
 
 
 def find_word_for_word(golds: Sequence[str], reply: str, question: str) -> tuple[int, int] | None:
-    """Return where a reply states one of the golds (code points), ignoring case, accent form and punctuation.
+    """Return the places of a gold in a reply (code points), ignoring case, accent form and punctuation.
 
-    Golds of fewer than three words, and golds that the question contains, do not count. A negation right before or
+    Golds of fewer than three words, and golds that the question contains, do not count. A negation right before
+    or
     after the gold in its sentence cancels it.
     """
     wanted = [tokens for gold in golds if len(tokens := _tokenize(gold)) and _count_words(tokens) >= MIN_TOKENS]
@@ -52,7 +53,7 @@ def find_word_for_word(golds: Sequence[str], reply: str, question: str) -> tuple
 
 
 def _find_places(sentence: _Sentence, tokens: tuple[str, ...]) -> list[tuple[int, int] | None]:
-    """Return each position of the words; ``None`` for one that is negated."""
+    """Return each position of the words; ``None`` for a negated one."""
     places: list[tuple[int, int] | None] = []
     for start in _find_starts(sentence.tokens, tokens):
         end = start + len(tokens)

@@ -1,7 +1,8 @@
-"""Splits a text into clauses with their words and figures: sentences, list items, cells of tables.
+"""Split a text into clauses with their words and figures: sentences, list items, cells of tables.
 
-A cell and an item carry the path of their headings, row and column as words. A sentence is cut only between two
-figures of a kind, at the first comma, semicolon or bracket behind the earlier one, else at "and"; and always at
+A cell and an item have the path of their headings, row and column as words. A sentence is cut only between two
+figures of a kind, at the first comma, semicolon or bracket after the earlier one, else at "and". It is always cut
+at
 "but", "while" and a semicolon.
 """
 
@@ -28,7 +29,7 @@ Words = frozenset[str]
 
 @dataclass(slots=True)
 class Clause:
-    """A part of a text that says one thing. ``first`` is its first token, ``after`` the one behind its last."""
+    """A part of a text with one statement. ``first`` is its first token, ``after`` the token after its last."""
 
     first: int
     after: int
@@ -37,24 +38,24 @@ class Clause:
     words: Words = frozenset()
     """Stems of its content words, with those of its path."""
     context: Words = frozenset()
-    """Words of the sentence before, where this one only goes on from it: "It is now £12"."""
+    """Words of the sentence before, if this sentence only continues it: "It is now £12"."""
     marks: Mark = Mark.NOTHING
     is_question: bool = False
     is_cell: bool = False
     names: Words = frozenset()
-    """The figures beside a cell as words, by which it may be found: the flight "at 10:05"."""
+    """The figures beside a cell as words, which may identify the cell: the flight "at 10:05"."""
     figures: list[Figure] = field(default_factory=list[Figure])
 
 
 class Passage(NamedTuple):
-    """A text as it is compared: its tokens, figures and clauses."""
+    """A passage prepared for comparison: its tokens, figures and clauses."""
 
     scan: Scan
     figures: list[Figure]
     clauses: list[Clause]
     marks: list[tuple[int, int, Mark]]
     retracted_before: int
-    """Figures before this token are taken back: "Sorry, that was wrong"."""
+    """Figures before this token are retracted: "Sorry, that was wrong"."""
 
     def find_clause(self, figure: Figure) -> Clause | None:
         """Return the clause that contains a figure."""
@@ -69,12 +70,12 @@ _ABBREVIATIONS: Final = parse_keys(
     "mr mrs ms dr st no nr approx ca e g i a p m tel incl excl max min rs vs bzw inkl z b d h u str"
 )
 _QUOTATION: Final = re.compile(r'["“«][^"“”«»\n]{1,300}[.?!]["”»],')
-"""A quotation after which its sentence goes on: The answer to "Is it free?", is yes."""
+"""A quotation inside a sentence that continues: The answer to "Is it free?", is yes."""
 _UNITS_TOO: Final = frozenset({"m", "h", "g", "min", "max"})
-"""Abbreviations that end a sentence too: "a clearance of 1.95 m. Vans …"."""
+"""Abbreviations that can also end a sentence: "a clearance of 1.95 m. Vans …"."""
 _ANAPHORS: Final = parse_keys("it it's its this that that's they these those yeh ye यह ये")
 _OTHERS: Final = frozenset({"other", "some", "many", "most", "andere", "autres", "otros"})
-"""Before a plural at the beginning of a clause: it speaks of others."""
+"""Words before a plural at the beginning of a clause that refer to other things."""
 _BULLET: Final = re.compile(r"([ \t]*)(?:[-*•‣·]|\d{1,2}[.)])[ \t]+")
 _HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t]+")
 _BOLD_LINE: Final = re.compile(r"[ \t]*\*\*[^*\n]{1,80}\*\*:?[ \t]*")
@@ -95,7 +96,7 @@ def read_passage(scan: Scan) -> Passage:
 
 
 def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = ()) -> Words:
-    """Return the stems of the content words; digits in names ("Route 66") are words too."""
+    """Return the stems of the content words; digits in names ("Route 66") are also words."""
     inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
     stems: set[str] = set()
     for at, token in enumerate(tokens):
@@ -109,18 +110,18 @@ def extract_content_terms(tokens: Sequence[Token], figures: Sequence[Figure] = (
 
 
 def format_figure_names(figures: Sequence[Figure]) -> Words:
-    """Format figures as words that can be compared with content words."""
+    """Format figures as words, for comparison with content words."""
     return frozenset(f"={describe_figure(figure)}" for figure in figures)
 
 
 def _format_number_name(figure: Figure) -> str:
-    """Format a bare number as a word: it may be a name ("a child of six", "Route 66")."""
+    """Format a bare number as a word, because it may be a name ("a child of six", "Route 66")."""
     bare = figure.kind is FigureKind.NUMBER and figure.high is None
     return f"#{figure.low.value.normalize()}" if bare else f"#{figure.code}" if figure.code else ""
 
 
 class _ContentStems(dict[str, str]):
-    """The stem of each key that says what a text is about, empty for a light word. It fills itself."""
+    """The stem of each key that indicates the topic of a text, empty for a light word. Filled on first use."""
 
     def __missing__(self, key: str) -> str:
         if len(self) > _MAX_CACHE:
@@ -159,7 +160,7 @@ class _Line(NamedTuple):
 
 
 class _Builder:
-    """Reads the lines of a text in order and tracks the open headings."""
+    """Read the lines of a text in order and track the open headings."""
 
     def __init__(self, scan: Scan, figures: list[Figure], marks: list[tuple[int, int, Mark]]) -> None:
         self.scan, self.figures, self.marks = scan, figures, marks
@@ -193,7 +194,7 @@ class _Builder:
     # --- lines ------------------------------------------------------------------------------------------------
 
     def read_lines(self) -> None:
-        """Split tables and lists by their lines, anything else by its sentences."""
+        """Split tables and lists by their lines, other text by its sentences."""
         if "\n" not in self.text:
             self._add_prose(_Line(0, len(self.text), 0, len(self.tokens)), frozenset())
             return
@@ -288,7 +289,7 @@ class _Builder:
         return self.collect_words(line.first, line.after)
 
     def _count_table_rows(self, lines: Sequence[_Line], at: int) -> int:
-        """Count the lines from ``at`` that are rows of a table: with bars, or with equally many dashes."""
+        """Count the lines from ``at`` that are rows of a table: with bars, or with the same number of dashes."""
         count = 0
         while at + count < len(lines) and self._count_bars(lines[at + count]) >= 2:  # noqa: PLR2004 - two cells have a bar between
             count += 1
@@ -413,7 +414,7 @@ class _Builder:
             self._add(start, end, path, is_question=is_question, context=context)
 
     def _is_tag(self, first: int, after: int) -> bool:
-        """Whether only the end asks: "It takes 11 weeks, okay?"."""
+        """Whether only the end is a question: "It takes 11 weeks, okay?"."""
         comma = next(
             (at for at in range(after - 2, max(first, after - 5), -1) if self.tokens[at].text == ","), None
         )
@@ -436,7 +437,7 @@ class _Builder:
                 yield place
 
     def _find_context(self, first: int, after: int) -> Words:
-        """Return the words of the previous sentence for one that begins with "it" or has no content words."""
+        """Return the words of the previous sentence if this one begins with "it" or has no content words."""
         previous = [clause for clause in self.clauses[-4:] if clause.sentence == self.sentence - 1]
         if not previous:
             return frozenset()
@@ -480,14 +481,14 @@ class _Builder:
         return replace(figure, kind=FigureKind.MONEY, low=low)
 
     def _is_taken_back(self, first: int, clause: Clause) -> bool:
-        """Whether a figure stands before "sorry", near it, and another of its kind behind."""
+        """Whether a figure is shortly before "sorry" and another figure of its kind follows."""
         sentences = {clause.sentence, clause.sentence - 1}
         near = [neighbour for neighbour in self.clauses if neighbour.sentence in sentences]
         before = {figure.kind for neighbour in near for figure in neighbour.figures if figure.first < first}
         return any(figure.kind in before for figure in self.figures if figure.first > first)
 
     def assign_marks(self) -> None:
-        """Assign the marks to the clauses, and find what a later sentence retracts."""
+        """Assign the marks to the clauses, and find the figures that a later sentence retracts."""
         firsts = [clause.first for clause in self.clauses]
         for first, after, mark in self.marks:
             place = bisect_left(firsts, first + 1) - 1

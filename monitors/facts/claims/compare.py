@@ -1,4 +1,4 @@
-"""Compares a figure of the reply with the gold's: same, different, near, or not comparable."""
+"""Compare a figure of the reply with the gold's: same, different, near, or not comparable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Words = frozenset[str]
 
 
 class Likeness(StrEnum):
-    """How a figure of the reply compares with the gold's."""
+    """The likeness of a figure of the reply to the gold's."""
 
     SAME = "same"
     DIFFERENT = "different"
@@ -30,24 +30,24 @@ class Likeness(StrEnum):
 
     @property
     def is_different(self) -> bool:
-        """Whether the figure contradicts the gold's, if it is about the same."""
+        """Whether the figure contradicts the gold's, if both have the same subject."""
         return self is Likeness.DIFFERENT or self.is_turned
 
     @property
     def is_turned(self) -> bool:
-        """Whether it is the gold's own number with another unit, "per", bound or sign."""
+        """Whether the figure is the gold's own number with another unit, "per", bound or sign."""
         return self in {Likeness.OTHER_UNIT, Likeness.OTHER_PER, Likeness.OTHER_BOUND, Likeness.OTHER_SIGN}
 
 
 @dataclass(frozen=True, slots=True)
 class Leeway:
-    """What a case allows when figures are compared, and what its question fixes."""
+    """The tolerances of a case for comparing figures, and the facts that its question fixes."""
 
     month_is_30_days: bool = False
     tolerance: Decimal = Decimal(0)
     currency: str | None = None
     asked: Words = frozenset()
-    """Stems of the question: what it is per need not be said again."""
+    """Stems of the question. The reply need not repeat its "per"."""
     bound: Bound = Bound.EXACT
     """The bound that the question asks for: "at most"."""
 
@@ -61,9 +61,9 @@ _MATCHES: Final = {
 _PER_YEAR: Final = {"year": 1, "quarter": 4, "month": 12, "week": 52}
 _PER_HOUR: Final = {"hour": 1, "minute": 60}
 _RATE_PERIODS: Final = frozenset({"month", "week", "day", "hour", "minute"})
-"""What an amount without a "per" is hardly for: "€1,400" of a course is not "€1,400 a month"."""
+"""Periods that an amount without a "per" hardly has: "€1,400" of a course is not "€1,400 a month"."""
 _MIN_CODE: Final = 8
-"""Digits of a phone number that is the same with and without its country code."""
+"""Minimal digits of a phone number that is the same with and without its country code."""
 
 
 def compare_figures(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
@@ -80,7 +80,7 @@ def compare_figures(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
     if FigureKind.IDENTIFIER in {gold.kind, reply.kind} or FigureKind.RATIO in {gold.kind, reply.kind}:
         return _compare_codes(gold, reply)
     if reply.said_free and reply.kind is FigureKind.PERCENT and gold.kind not in _WITH_HALF:
-        return Likeness.OTHER  # "half a barrel" is no 50 %
+        return Likeness.OTHER  # "half a barrel" is not 50 %
     if FigureKind.UNLIMITED in {gold.kind, reply.kind}:
         return Likeness.SAME if gold.kind is reply.kind else Likeness.OTHER
     if gold.high is not None and reply.high is not None and _is_possible_hour_range(gold, reply):
@@ -100,7 +100,7 @@ _WITH_HALF: Final = frozenset({FigureKind.PERCENT, FigureKind.NUMBER})
 
 
 def _is_possible_hour_range(gold: Figure, reply: Figure) -> bool:
-    """Whether a bare range may be one of hours: ``9–12`` beside ``2–5 pm``."""
+    """Whether a bare range may be a range of hours: ``9–12`` beside ``2–5 pm``."""
     bare = reply if reply.kind is FigureKind.NUMBER else gold
     times = {gold.kind, reply.kind} == {FigureKind.TIME, FigureKind.NUMBER}
     return times and bare.high is not None and not bare.noun and 0 <= bare.low.value <= bare.high.value <= _HOURS
@@ -175,7 +175,7 @@ _GROUP_DIGITS: Final = 3
 
 
 def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
-    """Whether two figures differ only by how a mark is read: "12.500" is twelve and a half, or 12,500."""
+    """Whether two figures differ only in the reading of a mark: "12.500" is twelve and a half, or 12,500."""
     return any(
         more == less * _GROUP and less.as_tuple().exponent == -_GROUP_DIGITS
         for more, less in ((first, second), (second, first))
@@ -198,7 +198,7 @@ def is_conversion(first: Figure, second: Figure) -> bool:
 
 
 _ROUNDED: Final = Decimal("0.02")
-"""How far a converted figure may be rounded: 5 ft for 1.5 m."""
+"""Limits for rounding a converted figure: 5 ft for 1.5 m."""
 
 
 def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
@@ -229,7 +229,7 @@ _WITH_UNIT: Final = frozenset({FigureKind.MONEY, FigureKind.PERCENT, FigureKind.
 
 
 def _is_other_unit(gold: Figure, reply: Figure) -> bool:
-    """Whether the gold's number stands with another unit: ``₹10`` for "10 %", ``50 MB`` for "50 pages"."""
+    """Whether the gold's number has another unit: ``₹10`` for "10 %", ``50 MB`` for "50 pages"."""
     first, second = (figure.low.original_value or figure.low.value for figure in (gold, reply))
     counted = gold.kind is FigureKind.NUMBER and bool(gold.noun)
     units = gold.kind in _WITH_UNIT and reply.kind is not gold.kind
@@ -237,7 +237,7 @@ def _is_other_unit(gold: Figure, reply: Figure) -> bool:
 
 
 def _compare_ranges(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
-    """Compare two ranges by both ends; a range and a value are near where they touch."""
+    """Compare two ranges by both ends; a range and a value are near if they touch."""
     if gold.high is not None and reply.high is not None:
         ends = (_compare_values(gold.low, reply.low, leeway), _compare_values(gold.high, reply.high, leeway))
         if ends == (Likeness.SAME, Likeness.SAME):
@@ -284,7 +284,7 @@ def _to_comparable_size(reading: QuantityReading) -> Decimal:
 
 
 def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness) -> Likeness:
-    """Compare what two amounts are per; a period may be converted (£8 a month is £96 a year)."""
+    """Compare the "per" of two amounts; a period may be converted (£8 a month is £96 a year)."""
     likeness = Likeness.SAME
     value_same = values is Likeness.SAME
     if gold.per and reply.per:
@@ -300,7 +300,7 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
             )
         else:
             nested = gold.per < reply.per or reply.per < gold.per
-            comparable = _has_count_unit(gold.per) and _has_count_unit(reply.per)  # else both may be one thing
+            comparable = _has_count_unit(gold.per) and _has_count_unit(reply.per)  # else both may mean the same
             return Likeness.OTHER_PER if comparable and not nested else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR

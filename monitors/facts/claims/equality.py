@@ -1,4 +1,4 @@
-"""Compares two quantities, exactly in Decimal or within the case's tolerance."""
+"""Compare two quantities, exactly in Decimal or within the case's tolerance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Match(IntEnum):
     """The result of comparing a quantity of the reply with one of the gold."""
 
     OTHER = 0
-    """The kinds differ: nothing to compare."""
+    """The kinds differ and cannot be compared."""
     DIFFERENT = 1
     VAGUE = 2
     """Compatible but less precise: the year of a whole date."""
@@ -32,8 +32,9 @@ def compare_readings(
 ) -> Match:
     """Compare two readings by kind and value.
 
-    ``currency`` is what an amount is in where it names none. A number whose decimal mark stays open never differs
-    from what it may be: it is vague.
+    ``currency`` is the default currency of an amount without one. A number with an ambiguous decimal mark never
+    differs
+    from any of its possible values: it is vague.
     """
     match = _compare_by_kind(gold, reply, month_is_30_days=month_is_30_days, tolerance=tolerance, currency=currency)
     if match is not Match.DIFFERENT or (gold.other_value is None and reply.other_value is None):
@@ -98,9 +99,9 @@ def _compare_amounts(gold: QuantityReading, reply: QuantityReading, tolerance: D
 
 
 def _has_same_currency(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Whether two currencies can be the same; an open one (``$``, pounds) fits any that it can be.
+    """Whether two currencies can be the same; an open one (``$``, pounds) matches any of its possible currencies.
 
-    Where nothing is known of an open one, it may be any but rupees, which are never left out of an amount.
+    An open currency without further information may be any but rupees, which are never left out of an amount.
     """
     if gold.unit is not None and gold.unit == reply.unit:
         return True
@@ -122,7 +123,7 @@ def _find_era(reading: QuantityReading) -> tuple[Decimal, Decimal] | None:
 
 
 def _is_vaguer(gold: QuantityReading, reply: QuantityReading) -> bool:
-    """Whether the reply's number is the gold's: rounded, its decade or century, or with a footnote digit."""
+    """Whether the reply's number is the gold's, but rounded, its decade or century, or with a footnote digit."""
     era = _find_era(reply)
     if era is not None:
         return era[0] <= gold.value <= era[1]
@@ -162,13 +163,13 @@ def _count_decimals(value: Decimal) -> int:
 
 
 _NOISE = Decimal("1e-9")
-"""What binary floating point adds to a decimal number."""
+"""The error that binary floating point adds to a decimal number."""
 
 _ROUNDED_DECIMALS = 2
-"""A gold with so many decimals was rounded; one with fewer may be exact (1.5 % is not 1.52 %)."""
+"""A gold with this many decimals was rounded. One with fewer may be exact (1.5 % is not 1.52 %)."""
 
 _ROUNDED_FROM = 10_000
-"""Smaller numbers are stated exactly or wrongly."""
+"""Smaller numbers are either exact or wrong."""
 
 
 def _to_match(same: bool) -> Match:
@@ -192,7 +193,7 @@ def _is_same_duration(
 
 
 _HAIR = Decimal("1e-12")
-"""Hours and minutes are parts of a day that Decimal cannot hold exactly."""
+"""Tolerance for hours and minutes, which are parts of a day that Decimal cannot hold exactly."""
 
 
 def _is_close_in_days(first: Decimal, second: Decimal, tolerance: Decimal) -> bool:
@@ -216,7 +217,7 @@ def _compare_across_kinds(
 ) -> Match:
     """Compare a bare number with a number that has a unit; unequal values are not comparable.
 
-    A bare number is in the application's own currency, if it is money at all: it may not be the gold's euros.
+    A bare number is in the application's own currency if it is money: it may not be the gold's euros.
     """
     kinds = {gold.kind, reply.kind}
     if FactKind.NUMBER not in kinds:
@@ -224,13 +225,13 @@ def _compare_across_kinds(
     first = gold.original_value if gold.original_value is not None else gold.value
     second = reply.original_value if reply.original_value is not None else reply.value
     if not _is_close(first, second, tolerance):
-        # A gold of bare digits may have left out what everybody knows: 137 for $137 million.
+        # A gold of bare digits may leave out a well-known unit: 137 for $137 million.
         return Match.VAGUE if gold.bare and gold.value * reply.scale == reply.value else Match.OTHER
     if gold.kind is FactKind.NUMBER:
         return Match.SAME
     if gold.kind is FactKind.MONEY and None not in {currency, gold.unit} and currency != gold.unit:
         return Match.VAGUE
-    # The unit is the gold's and missing in the reply: "36" for "36 months" is right only if nothing else fits.
+    # The gold has the unit and the reply lacks it: "36" for "36 months" is right only if no other figure fits.
     return Match.SAME if gold.kind is FactKind.MONEY and gold.value >= 100 else Match.VAGUE  # noqa: PLR2004
 
 
@@ -257,7 +258,7 @@ def _compare_times(gold: QuantityReading, reply: QuantityReading) -> Match:
         return _to_match(gold.value == reply.value)
     time, number = (gold, reply) if gold.kind is FactKind.TIME else (reply, gold)
     if time.date == ALWAYS:
-        # "Open 24 hours" may be every day of the week, and "within 24 hours" is something else.
+        # "Open 24 hours" may be every day of the week; "within 24 hours" has another meaning.
         day = _count_days(number) == 1 if number.kind is FactKind.DURATION else number.value == 2 * _HALF_DAY
         return Match.VAGUE if day and number.kind in {FactKind.DURATION, FactKind.NUMBER} else Match.OTHER
     if number.kind is not FactKind.NUMBER or number.ordinal:

@@ -1,6 +1,6 @@
-"""The values that a text states: a quantity, a range, a ratio, an identifier, "free", with what it is per.
+"""The values that a text states: a quantity, a range, a ratio, an identifier, "free", with its "per".
 
-A figure is what a claim is compared by. It is made of the readings of `monitors.facts.quantities.scan`.
+Claims are compared by figures. A figure is built from the readings of `monitors.facts.quantities.scan`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from monitors.facts.text import SIGN, WORD, parse_keys
 
 
 class FigureKind(StrEnum):
-    """What two figures must share to be compared."""
+    """The kind of a figure. Only figures of one kind can be compared."""
 
     NUMBER = "number"
     MONEY = "money"
@@ -40,8 +40,9 @@ class FigureKind(StrEnum):
 class Figure:
     """A value with its place. ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` characters.
 
-    ``low`` is the reading, ``high`` the other end of a range. ``code`` is an identifier's letters and digits, or a
-    ratio. ``per`` are the stems of what it is for ("per person and night"), ``noun`` those of what it counts.
+    ``low`` is the reading, ``high`` the other end of a range. ``code`` is an identifier's letters and digits, or
+    a
+    ratio. ``per`` are the stems of its rate ("per person and night"), ``noun`` the stems of the counted thing.
     """
 
     kind: FigureKind
@@ -56,11 +57,11 @@ class Figure:
     per: frozenset[str] = frozenset()
     noun: frozenset[str] = frozenset()
     per_last: int = -1
-    """The last token of what says so, where it stands behind the figure."""
+    """The last token of the "per", if the "per" follows the figure."""
     said_free: bool = False
-    """Whether it is said by "free", "costs nothing" or "half"."""
+    """Whether "free", "costs nothing" or "half" states it."""
     said_often: bool = False
-    """Whether it is said by "once" or "twice", which count only where a number of times is asked."""
+    """Whether "once" or "twice" states it. These count only if the question asks for a number of times."""
 
     @property
     def is_year(self) -> bool:
@@ -80,7 +81,8 @@ _BETWEEN: Final = frozenset({"between", "from"})
 _ANDS: Final = frozenset({"and", "और", "aur", "&"})
 _NO_RANGE_SIZE: Final = 4
 
-# Letters and digits in order with separators: two digits at least. A phone number, a version, an IBAN, a bay.
+# Letters and digits in order with separators, with at least two digits. A phone number, a version, an IBAN, a
+# bay.
 _IDENTIFIER: Final = re.compile(
     r"(?<![\w.,/+-])(?:"
     r"\+?\d{2,5}(?:[ /()-]{1,2}\d{2,6}){1,6}"  # phone numbers
@@ -158,7 +160,7 @@ def _convert_pence(scan: Scan, readings: list[QuantityReading]) -> list[Quantity
 
 
 def _merge_thousands(readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Merge thousands and the rest behind them into one amount: ``2 mil 500 euros``."""
+    """Merge thousands and the number after them into one amount: ``2 mil 500 euros``."""
     for place in range(len(readings) - 2, -1, -1):
         first, second = readings[place], readings[place + 1]
         follows = second.first == first.last + 1 and first.scale == _THOUSAND and second.scale == 1
@@ -173,7 +175,7 @@ _NOUNS_BETWEEN: Final = 3
 
 
 def _add_units_beside(reader: NumberReader, readings: list[QuantityReading]) -> list[QuantityReading]:
-    """Add units that stand apart: ``6 meeting-room hours``; the 3 of ``20 days and routine ones in 3``."""
+    """Add units that are separate: ``6 meeting-room hours``; the 3 of ``20 days and routine ones in 3``."""
     result = readings
     for place, reading in enumerate(readings):
         if reading.kind is not FactKind.NUMBER or reading.ordinal or reading.attached or reading.counts:
@@ -328,7 +330,7 @@ def _is_range(reader: NumberReader, low: QuantityReading, high: QuantityReading)
 
 
 def _is_cell(reader: NumberReader, low: QuantityReading) -> bool:
-    """Whether dashes stand on both sides of a number: ``Ladybirds – 9 – 3`` is a row of a table."""
+    """Whether a number has dashes on both sides: ``Ladybirds – 9 – 3`` is a row of a table."""
     return reader.token(low.first - 1).text in {"–", "—", "-"} and reader.token(low.last + 1).text in {
         "–",
         "—",
@@ -402,11 +404,11 @@ _BOUNDS_BEHIND: Final = {
     "longer": Bound.AT_LEAST, "sooner": Bound.AT_MOST, "earlier": Bound.AT_MOST, "shorter": Bound.AT_MOST,
 }  # fmt: skip
 _MAX_BOUND_DISTANCE: Final = 4
-"""Words between a figure and the "or more" that makes a bound of it."""
+"""Limit of words between a figure and the "or more" that makes it a bound."""
 
 
 def _find_bound_behind(reader: NumberReader, after: int) -> Bound:
-    """Return the bound behind a figure: ``140 guests or more``, ``3 days after delivery or sooner``."""
+    """Return the bound after a figure: ``140 guests or more``, ``3 days after delivery or sooner``."""
     for at in range(after, after + _MAX_BOUND_DISTANCE):
         token = reader.token(at)
         if token.kind != WORD:
@@ -423,7 +425,7 @@ def _is_reversed_bound(reader: NumberReader, low: QuantityReading) -> bool:
 
 
 _DATES: Final = frozenset(STEMS[word] for word in ("तारीख", "tareekh", "tarikh"))
-"""The day of "the 18th of every month" is no amount for a month."""
+"""The day of "the 18th of every month" is not an amount for a month."""
 _PER: Final = frozenset({"per", "प्रति", "prati", "/"})
 _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
@@ -431,7 +433,7 @@ _GERMAN_PER: Final = frozenset({"im", "am"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
 _MAX_PER: Final = 7
 _MAX_PER_BEFORE: Final = 10
-"""Words between "each hour" and its amount: "each hour that you are late costs 5 euros"."""
+"""Limit of words between "each hour" and its amount: "each hour that you are late costs 5 euros"."""
 _PERIOD_NAMES: Final = frozenset(PERIODS.values())
 
 
@@ -443,7 +445,7 @@ def _find_period_stem(key: str) -> str:
 def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind an amount
     reader: NumberReader, end: QuantityReading, at: int
 ) -> tuple[frozenset[str], int]:
-    """Return what a figure is per, after it: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
+    """Return the "per" after a figure: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
     stems = list[str]()
     if reader.token(end.last).text == "." or reader.token(end.last + 1).text == ".":
         return frozenset(), end.last + 1
@@ -504,7 +506,7 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
 
 
 def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:
-    """Return what a figure is per, before it: ``each session is £34``, ``हर किलोमीटर के ₹12``."""
+    """Return the "per" before a figure: ``each session is £34``, ``हर किलोमीटर के ₹12``."""
     for at in range(first - 1, max(first - _MAX_PER_BEFORE, 0) - 1, -1):
         token = reader.token(at)
         if token.kind == SIGN and token.text in ".;!?,(":
@@ -518,7 +520,7 @@ def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:
 
 
 def _find_counted_noun(reader: NumberReader, end: QuantityReading) -> tuple[frozenset[str], int]:
-    """Return the words after a bare number that say what it counts, and how many tokens they are."""
+    """Return the words after a bare number that name the counted thing, and their number of tokens."""
     stems: list[str] = []
     at = end.last + 1
     while at < end.last + 5:
@@ -534,7 +536,7 @@ def _find_counted_noun(reader: NumberReader, end: QuantityReading) -> tuple[froz
 
 
 _COUNTED: Final = frozenset({"person", "people"})
-"""Light words that are counted all the same."""
+"""Light words that can still be counted."""
 
 
 def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[Figure]:
@@ -570,7 +572,7 @@ def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[F
 
 
 _SPELLED_DIGITS: Final = re.compile(r"[1-9](?:-\d){2,5}")
-"""A number that is said digit by digit; a longer one, or one with a leading zero, is an identifier."""
+"""A number dictated digit by digit. A longer one, or one with a leading zero, is an identifier."""
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?: \d{3})+")
 _MAX_PLAIN_LETTERS: Final = 3
 _VERSIONS: Final = frozenset({"version", "firmware", "release", "app", "v", "build"})

@@ -1,4 +1,4 @@
-"""Finds a name, a short phrase or the items of a list in a reply, and whether the reply affirms them."""
+"""Find a name, a short phrase or the items of a list in a reply, and whether the reply affirms them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from monitors.facts.text import NUMERAL, SIGN, WORD, Token, normalise, parse_key
 
 
 class PhraseStatus(StrEnum):
-    """Whether a reply affirms a phrase, denies it, or says something else of it."""
+    """Whether a reply affirms a phrase, denies it, or makes another statement about it."""
 
     LIVE = "live"
     DENIED = "a denied value"
@@ -34,7 +34,7 @@ class PhraseStatus(StrEnum):
 
 
 class Phrase(NamedTuple):
-    """A phrase in a reply: its first token, the one behind its last, and its status."""
+    """A phrase in a reply: its first token, the token after its last, and its status."""
 
     first: int
     after: int
@@ -42,7 +42,7 @@ class Phrase(NamedTuple):
 
 
 _ASIDE: Final = re.compile(r"\([^\s()]{0,40}(?:\s[^\s()]{1,40}){0,2}\)")
-"""Up to three words in brackets distinguish namesakes ("(2016 film)"); more may be what the gold is about."""
+"""Up to three words in brackets distinguish namesakes ("(2016 film)"). More words may be the gold's subject."""
 _ARTICLES: Final = parse_keys("the a an of and & in on at der die das le la les el los las")
 _EXCEPTIONS: Final = parse_keys("except excluding")
 _DENIALS: Final = DENIALS | parse_keys(
@@ -56,12 +56,12 @@ _MAX_SKIPPED: Final = 3
 _JOINING_SIGNS: Final = frozenset("-.")
 """Signs inside a phrase: "R. J. Mitchell"."""
 _MAX_ABBREVIATION: Final = 3
-"""Letters of a word behind which a full stop may go on with the phrase."""
+"""Limit of letters of a word after which a full stop may be inside the phrase."""
 
 
 @lru_cache(maxsize=256)
 def extract_phrase_keys(text: str) -> tuple[str, ...]:
-    """Return the words of a phrase that must be in the reply: folded, without asides and articles."""
+    """Return the words of a phrase that the reply must contain: folded, without asides and articles."""
     core = _ASIDE.sub(" ", text)
     words = _extract_plain_keys(core) or _extract_plain_keys(text)
     return tuple([word for word in words if word not in _ARTICLES] or words)
@@ -85,7 +85,7 @@ def remove_accents(key: str) -> str:
 
 
 def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]]:
-    """Return each place where the words of a phrase follow each other, ignoring articles."""
+    """Return each place with the words of a phrase in sequence, ignoring articles."""
     tokens = passage.scan.reader.tokens
     plain = [to_comparable_word(token) for token in tokens]
     places: list[tuple[int, int]] = []
@@ -112,7 +112,7 @@ def find_phrase(passage: Passage, phrase: Sequence[str]) -> list[tuple[int, int]
 
 
 def to_comparable_word(token: Token) -> str:
-    """Return a token's word as phrases compare it: by its spelling, also where it was translated."""
+    """Return a token's word in the form for comparing phrases: by its spelling, also if it was translated."""
     if token.kind != WORD:
         return token.key
     return (
@@ -127,7 +127,7 @@ def read_phrase(
 ) -> list[Phrase]:
     """Return each place of a phrase with its status. ``asked`` are the content words of the question.
 
-    ``accepted`` are the words of all golds: a name of another one beside this one is no other answer.
+    ``accepted`` are the words of all golds: the name of another gold near this one is not another answer.
     """
     return [
         Phrase(first, after, _find_status(passage, first, after, asked, question, accepted))
@@ -142,7 +142,7 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     clause = next(
         (other_clause for other_clause in passage.clauses if other_clause.first <= first < other_clause.after), None
     )
-    if clause is None:  # the label of a row: what stands in the row is not looked up backwards
+    if clause is None:  # the label of a row: values in the row are not searched backwards
         return (
             PhraseStatus.OUTDONE
             if any(other_clause.is_cell for other_clause in passage.clauses)
@@ -158,7 +158,7 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.COMPARED
     if any(mark is Mark.TURN and at < first <= end + 1 for at, end, mark in passage.marks):
         return PhraseStatus.QUALIFIED  # "all but mango"
-    if _EXCEPTIONS & set(before):  # what the exception is from may be what was asked: closed, not open
+    if _EXCEPTIONS & set(before):  # the exception's base may be the asked value: closed, not open
         return PhraseStatus.QUALIFIED
     if _is_denied(tokens, start, first, after):
         return PhraseStatus.DENIED
@@ -211,7 +211,7 @@ _AND_OR: Final = parse_keys("and or & und oder et ou y o और या aur ya")
 
 
 def _is_one_of_several(passage: Passage, first: int, after: int, expected_words: Words) -> bool:
-    """Whether a name stands beside another that neither gold nor question has: ``between Ada and Bo``."""
+    """Whether a name is beside another name that neither gold nor question has: ``between Ada and Bo``."""
     tokens = passage.scan.reader.tokens
     if not tokens[first].text[0].isupper():
         return False
@@ -294,10 +294,11 @@ def _is_denied(tokens: Sequence[Token], start: int, first: int, after: int) -> b
 
 
 def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage) -> bool:
-    """Whether another part of the reply, with a name of its own, says something of what was asked that this lacks.
+    """Whether another part of the reply, with another name, has a word of the question that this part lacks.
 
-    "Dentures come from Pinnacle; Corvane makes aligners": asked for dentures, Corvane is not the answer. So it is
-    where the phrase stands under another heading than what was asked.
+    "Dentures come from Pinnacle; Corvane makes aligners": for a question about dentures, Corvane is not the
+    answer. The
+    same holds if the phrase is under another heading than the question's.
     """
     tokens, verb = passage.scan.reader.tokens, _find_verb(question)
     first, after = place
@@ -366,7 +367,7 @@ def _is_after_other_name(passage: Passage, clause: Clause, first: int, asked: Wo
 
 
 def _has_full_name(tokens: Sequence[Token], low: int, high: int, asked: Words) -> bool:
-    """Whether two names stand together that the question does not have: most likely a person."""
+    """Whether two names that the question lacks are adjacent, which is most likely a person."""
     names = [_is_name(tokens, at, low) and STEMS[tokens[at].key] not in asked for at in range(low, high)]
     return any(map(all, pairwise(names)))
 
@@ -376,9 +377,9 @@ def _remove_weekdays(terms: Words) -> Words:
 
 
 def _find_verb(question: Passage) -> Words:
-    """Return the stem of the verb in "Who built …?"; empty where the question has another form.
+    """Return the stem of the verb in "Who built …?"; empty if the question has another form.
 
-    An empty verb says nothing: of "Who gave the rose its name?" all words behind it count.
+    Without a content verb all words after it count: "Who gave the rose its name?"
     """
     tokens = question.scan.reader.tokens
     if len(tokens) < 3 or tokens[0].key not in _WHO:  # noqa: PLR2004 - Who, a verb and an object
@@ -419,7 +420,7 @@ def _is_name(tokens: Sequence[Token], at: int, start: int) -> bool:
 
 
 def _has_other_role(passage: Passage, question: Passage, start: int, first: int) -> bool:
-    """Whether another name stands before the phrase with a verb between, and no "by": "Lund hired Osei"."""
+    """Whether another name precedes the phrase with a verb between, and no "by": "Lund hired Osei"."""
     asked = question.scan.reader.tokens
     if not asked or asked[0].key not in _WHO:
         return False
@@ -439,7 +440,7 @@ def _has_other_role(passage: Passage, question: Passage, start: int, first: int)
 
 
 def _is_of_another_thing(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words) -> bool:
-    """Whether the clause is about another thing than the question, which another clause is about."""
+    """Whether another clause is about the question's subject, but this clause is not."""
     tokens = passage.scan.reader.tokens
     first, after = place
     inside = range(clause.first, clause.after)
@@ -461,7 +462,7 @@ _BY: Final = parse_keys("by von durch par por")
 
 
 def split_items(text: str) -> list[tuple[str, ...]]:
-    """Split a list at commas and "and"; empty where the text is not a list."""
+    """Split a list at commas and "and"; empty if the text is not a list."""
     parts = [part for part in _ITEM_BREAK.split(text.strip(" .")) if part.strip()]
     if len(parts) < 2:  # noqa: PLR2004 - a list has two items
         return []
@@ -482,13 +483,13 @@ def is_order_question(question: Passage) -> bool:
 
 
 def is_proper_name(text: str) -> bool:
-    """Whether a gold is a name: its words, small ones aside, begin with a capital."""
+    """Whether a gold is a name: its words, except small ones, begin with a capital."""
     words = [token for token in tokenise(normalise(text).text) if token.kind == WORD and token.key not in _ARTICLES]
     return 2 * sum(token.text[0].isupper() for token in words) > len(words)
 
 
 def has_other_names(passage: Passage, question: Passage) -> bool:
-    """Whether a reply names something that neither gold nor question does."""
+    """Whether a reply has names that neither gold nor question has."""
     tokens = passage.scan.reader.tokens
     asked = {to_comparable_word(token) for token in question.scan.reader.tokens}
     firsts = {clause.first for clause in passage.clauses}

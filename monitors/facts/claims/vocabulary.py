@@ -1,4 +1,4 @@
-"""The words by which answers are read, from `vocabulary.toml`: light words, marks, opposites, synonyms."""
+"""The words for reading answers, from `vocabulary.toml`: light words, marks, opposites, synonyms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TABLES: Final[dict[str, Any]] = tomllib.loads(
 
 
 class Mark(IntFlag):
-    """What a word or phrase says about its clause."""
+    """The effect of a word or phrase on its clause."""
 
     NOTHING = 0
     PAST = 1
@@ -87,12 +87,12 @@ def _load_phrases() -> dict[str, list[tuple[tuple[str, ...], Mark]]]:
 
 PHRASES: Final = _load_phrases()
 LIGHT: Final = frozenset(_to_keys(" ".join(_TABLES["light"].values())))
-"""Words that say nothing about what a figure is for."""
+"""Words that do not describe the subject of a figure."""
 PERIODS: Final = {key: name for name, words in _TABLES["periods"].items() for key in _to_keys(words)}
-"""The period that a word names: ``year`` of "annual"."""
+"""The period in a word: ``year`` of "annual"."""
 
 COUNTED: Final = frozenset(_TABLES["per"]["counted"].split())
-"""The stems of what amounts are for: per person, per item. Of two things, one that is not here may be the other."""
+"""The stems of counted things: per person, per item. A thing that is not in this list may equal another one."""
 
 _SUFFIXES: Final = ("'s", "ied", "ies", "ing", "ed", "es", "s", "ly", "e")
 _FOREIGN_SUFFIXES: Final = ("innen", "ern", "en", "er", "es", "em", "et", "e", "n", "s", "t")
@@ -102,7 +102,7 @@ _MAX_CACHE: Final = 50_000
 
 
 class _Stems(dict[str, str]):
-    """The stem of each key; it fills itself, and is emptied before it grows large."""
+    """The stem of each key. Filled on first use, and emptied before it grows large."""
 
     def __missing__(self, key: str) -> str:
         if len(self) > _MAX_CACHE:
@@ -137,7 +137,7 @@ for _group in _TABLES["same"]["groups"]:
     _SAME.update({word: _compute_stem(_first) for word in (_first, *_rest)})
 
 STEMS: Final[Mapping[str, str]] = _Stems()
-"""The stem of a word's key: what is the same in "booked" and "booking"."""
+"""The stem of a word's key: the common part of "booked" and "booking"."""
 
 
 def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
@@ -152,7 +152,7 @@ def _load_opposites() -> tuple[dict[str, frozenset[str]], dict[str, frozenset[st
 
 
 OPPOSITES, SIDES = _load_opposites()
-"""The stems that say the opposite of a stem, and those that say the same as it does against them."""
+"""The opposite stems of a stem, and the stems on its own side."""
 
 
 def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, str] | None:

@@ -16,7 +16,7 @@ _LAST_GROUP, _INDIAN_GROUP = 3, 2
 
 
 def describe_reading(reading: QuantityReading) -> str:
-    """Describe a quantity in a few words. Money in rupees is grouped as India writes it."""
+    """Describe a quantity in a few words. Money in rupees is grouped in the Indian system."""
     if reading.kind in {FactKind.DATE, FactKind.TIME}:
         return _describe_day(reading.date) if reading.date.startswith("--") else reading.date
     value = EXACT.plus(reading.original_value if reading.original_value is not None else reading.value)

@@ -1,17 +1,19 @@
 """The shared parts of the disclosure rules: the normalized view of a text and the words around numbers.
 
-The view has one spelling for digits, spaces and hyphens, and nothing invisible. People and models write one number
-in many ways: Devanagari or full-width digits, a zero-width space in the middle, a no-break hyphen, bold marks
-around half of it. The rules read the view; every place in it maps back to the text as it was given.
+The view has one spelling for digits, spaces and hyphens, and no invisible characters. People and models write one
+number in many ways: Devanagari or full-width digits, a zero-width space in the middle, a no-break hyphen, bold
+marks
+around half of it. The rules read the view. Every place in the view maps back to the original text.
 
-Context words before a number say what it is, and the nearest one decides: "Mobile 98765 43210, order 482910573829"
-holds a phone number and an order number although "mobile" stands before both.
+Context words before a number name its meaning, and the nearest word decides: "Mobile 98765 43210, order
+482910573829"
+holds a phone number and an order number although "mobile" precedes both.
 
-Most of a reply has no personal data in it. The rules for numbers read only **islands**, stretches around four
-digits or more that stand close together, and only those that have as many digits as a match has; the rules for
-words read only where one of their words occurs.
+Most of a reply has no personal data. The rules for numbers read only **islands**, which are stretches around four
+or more digits close together, and only islands with enough digits for a match. The rules for words read only the
+places of their words.
 
-A find is one piece of personal data, or one secret, that a text gives away: its kind, its place, how sure it is.
+A find is one piece of personal data, or one secret, in a text: its kind, its place and its strength.
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ class DisclosureKind(StrEnum):
     POLICY_NUMBER = "policy_number"
     ACCOUNT_NUMBER = "account_number"
     PERSON = "person"
-    """A name that the text marks: behind a greeting, a title, "belongs to". Other names are not searched for."""
+    """A name that the text marks: after a greeting, a title, "belongs to". Other names are not searched for."""
     STREET_ADDRESS = "street_address"
     BIRTH_DATE = "birth_date"
     SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
@@ -62,22 +64,22 @@ class DisclosureKind(StrEnum):
 
 
 class Strength(IntEnum):
-    """How much speaks for a disclosure. Only the upper two are worth an alert."""
+    """The strength of the evidence for a disclosure. Only the upper two levels send an alert."""
 
     CONTACT = 0
     """A company's own contact (a toll-free line, a role mailbox, "our hotline"): masked only in public places."""
     WEAK = 1
-    """Its form alone, a name, or a private network address."""
+    """Only its form, a name, or a private network address."""
     LIKELY = 2
-    """Its form, and words around it that say what it is."""
+    """Its form, and words around it that name its meaning."""
     CERTAIN = 3
-    """A check digit, or a form that nothing else has."""
+    """A check digit, or a unique form."""
 
 
 class Disclosure(Record):
     """The place of personal data or a secret in a text; it never contains the data.
 
-    ``start`` and ``end`` count Unicode code points of the text as it was given, end exclusive.
+    ``start`` and ``end`` count Unicode code points of the original text, end exclusive.
     """
 
     kind: DisclosureKind
@@ -87,7 +89,7 @@ class Disclosure(Record):
 
 
 HIDDEN = "￼"
-"""Stands for a stretch that is masked already (U+FFFC, the object replacement character). No rule matches it."""
+"""Placeholder for a masked stretch (U+FFFC, the object replacement character). No rule matches it."""
 
 # First digits of the decimal blocks of Unicode 15 that people write with; the nine others follow each.
 _ZEROS = (
@@ -115,17 +117,23 @@ _MARKS = re.compile(r"(?<!\*)\*\*(?!\*)|`+")
 _LAST_OF_PLANE = 0xFFFF
 _UNUSUAL = re.compile("[" + "".join(chr(code) for code in _FOLDING if code <= _LAST_OF_PLANE) + _UNSEEN + "]")
 _OTHER_PLANES = re.compile("[\U00010000-\U0010ffff]")
-"""Two quick scans that spare most texts the rest. Apart they take a fifth of the time of one for all planes."""
+"""Two quick scans that spare most texts the rest.
+
+Two separate scans take a fifth of the time of one for all planes.
+"""
 
 
 class View(NamedTuple):
-    """The text as the rules read it. ``offsets`` gives each character's place, or is empty where none moved."""
+    """The text in the form that the rules read.
+
+    ``offsets`` has each character's place; empty if no character moved.
+    """
 
     text: str
     offsets: tuple[int, ...]
 
     def find_original_span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the span of the original text behind a non-empty stretch of the view."""
+        """Return the span of the original text for a non-empty stretch of the view."""
         if not self.offsets:
             return start, end
         return self.offsets[start], self.offsets[end - 1] + 1
@@ -170,12 +178,15 @@ def _apply_cuts(folded: str, cuts: list[tuple[int, int, str]]) -> View:
 
 
 REACH = 48
-"""Characters before a number in which a word counts. The longest natural label met ("account number of the
-other policy holder is") has 46."""
+"""Characters before a number in which a word counts.
+
+The longest natural label in real texts ("account number of the
+other policy holder is") has 46.
+"""
 
 
 class Context(StrEnum):
-    """What the words before a number say it is."""
+    """The meaning of a number by the words before it."""
 
     NONE = "none"
     ORDER = "order"
@@ -183,7 +194,7 @@ class Context(StrEnum):
     MONEY = "money"
     PHONE = "phone"
     EUROPEAN_PHONE = "european_phone"
-    """A telephone, in German, French, Spanish or Italian; some of these words are ordinary ones in English."""
+    """A telephone, in German, French, Spanish or Italian; some of these words have other meanings in English."""
     AADHAAR = "aadhaar"
     PAN = "pan"
     CARD = "card"
@@ -200,8 +211,8 @@ class Context(StrEnum):
     VERSION = "version"
 
 
-# One word each, in lower case: English, Hindi in Latin letters, Hindi; where people call, and what they order, in
-# German, French, Spanish and Italian too.
+# One word each, in lower case: English, Hindi in Latin letters, Hindi. Telephone and order words also in German,
+# French, Spanish and Italian.
 _WORDS: dict[Context, str] = {
     Context.AADHAAR: "aadhaar aadhar adhaar adhar aadhaarcard uidai uid आधार",
     Context.PAN: "pan pancard पैन",
@@ -262,7 +273,7 @@ _MAX_LOCAL_READS = 40
 
 
 class ContextLexicon:
-    """The context words of a text: found around each number, and all at once where numbers are many."""
+    """The context words of a text: found around each number, or all at once in a text with many numbers."""
 
     def __init__(self, text: str, islands: tuple[tuple[int, int], ...]) -> None:
         self._text = text
@@ -286,7 +297,7 @@ class ContextLexicon:
             word = match[0].lower()
             context = _CONTEXTS.get(word)
             if match.start() == start > 0:
-                continue  # it may be the end of a longer word
+                continue  # the match may be the end of a longer word
             if context is None or (word in _CARDS and _is_end_of_previous_word(ends, contexts, match.start())):
                 continue
             ends.append(match.end())
@@ -296,7 +307,7 @@ class ContextLexicon:
     def find_before(self, at: int, reach: int = REACH) -> Context:
         """Return the nearest context word that ends at most ``reach`` characters before ``at``.
 
-        A word for a thing's number (an order, an amount) reaches no further than its own sentence or bracket.
+        A word for a thing's number (an order, an amount) counts only within its own sentence or bracket.
         """
         end, context = self._find_nearest(at, reach)
         if context in THINGS and _BREAK.search(self._text, end, at):
@@ -332,12 +343,12 @@ class ContextLexicon:
 
 
 def _is_end_of_previous_word(ends: list[int], contexts: list[Context], start: int) -> bool:
-    """Whether "card" only completes the word before it: an Aadhaar card is no payment card."""
+    """Whether "card" only completes the word before it: an Aadhaar card is not a payment card."""
     return bool(ends) and contexts[-1] in _CARRIERS and start - ends[-1] <= 1
 
 
-# Four digits with at most seven other characters between two of them: the shortest that the rules mask, a PAN,
-# has four. Digits and non-digits exclude each other, so that nothing is read twice.
+# Four digits with at most seven other characters between two of them: the shortest number that the rules mask, a
+# PAN, has four. Digits and non-digits exclude each other, so that no character is read twice.
 _DIGITS_TOGETHER = re.compile(r"\d(?:\D{0,7}\d){3,}")
 _DIGIT = re.compile(r"\d")
 _ISLAND_LENGTH_BEFORE = 88
@@ -354,7 +365,7 @@ class DisclosureText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        lowered = text.lower()  # a few letters (İ) grow when lowered; then only ASCII is
+        lowered = text.lower()  # a few letters (İ) grow in lower case; such texts are lowered in ASCII only
         self.lowered = lowered if len(lowered) == len(text) else text.translate(_ASCII_LOWER)
         self.islands = tuple(_find_islands(text))
         self._digits = [len(_DIGIT.findall(text, start, end)) for start, end in self.islands]
@@ -363,12 +374,12 @@ class DisclosureText:
         self.words_of_text = split_words(self.lowered)
         self.phrases = tuple(CUES.find_phrases(self.words_of_text))
         self.cues_of_owners = [phrase for phrase in self.phrases if phrase.topic in (COMPANY, PERSON)]
-        """Words that say whose a contact is, in order."""
+        """Words that show the owner of a contact, in order."""
         self.cue_places = [self.words_of_text.starts[phrase.first] for phrase in self.cues_of_owners]
         self.has_digits = _DIGIT.search(text) is not None
 
     def has(self, *words: str) -> bool:
-        """Whether one of these lower-case strings occurs anywhere."""
+        """Whether any of these lower-case strings occurs in the text."""
         lowered = self.lowered
         for word in words:  # noqa: SIM110 - a third of the time of any()
             if word in lowered:
@@ -402,7 +413,7 @@ class DisclosureText:
         return self.text[max(0, start - 1) : start], self.text[end : end + 1]
 
     def has_letter_beside(self, start: int, end: int) -> bool:
-        """Whether letters run into the stretch on either side, as in a hash or a part number."""
+        """Whether a letter touches the stretch on either side, for example in a hash or a part number."""
         before, after = self.find_neighbours(start, end)
         return before.isalpha() or after.isalpha()
 
@@ -423,7 +434,7 @@ def _find_islands(text: str) -> Iterator[tuple[int, int]]:
 
 
 class DisclosureCandidate(NamedTuple):
-    """A stretch of the view that may give something away; ``start`` and ``end`` count its characters."""
+    """A stretch of the view that may be a disclosure; ``start`` and ``end`` count its characters."""
 
     kind: DisclosureKind
     start: int

@@ -1,7 +1,8 @@
-"""Finds personal data and secrets in a text, with their place and strength.
+"""Find personal data and secrets in a text, with their place and strength.
 
-The rules read a view of the text (`candidates`), each family has its own module, and where two finds overlap
-the surer form takes the place. Every rule is linear in the length of the text.
+The rules read a view of the text (`candidates`). Each family of rules has a separate module. If two finds
+overlap,
+the surer form wins. Every rule is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from monitors.facts.disclosures.phones import find_phones, find_spoken
 from monitors.facts.disclosures.places import OURS, find_addresses, find_spoken_mail, is_company_contact
 from monitors.facts.disclosures.secrets import find_network, find_secrets
 
-# Where finds of equal strength overlap, the form that says more takes the place.
+# If finds of equal strength overlap, the more specific form wins.
 _RANK = {
     kind: rank
     for rank, kind in enumerate(
@@ -72,8 +73,9 @@ def find_disclosures(
 ) -> tuple[Disclosure, ...]:
     """Return all personal data and secrets of a text, in order, not overlapping.
 
-    ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are stretches
-    (sorted, not overlapping) that are masked already and are read as one mark each. Any text is accepted.
+    ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are stretches (sorted,
+    not
+    overlapping) that are already masked; each is read as one mark. Any text is accepted.
     """
     return _find_cached(text, tuple(account_patterns), tuple(hidden))
 
@@ -94,12 +96,12 @@ def find_private_data(text: str, account_patterns: Sequence[str] = ()) -> tuple[
 def _find_cached(
     text: str, account_patterns: tuple[str, ...], hidden: tuple[tuple[int, int], ...]
 ) -> tuple[Disclosure, ...]:
-    """Find disclosures with a small cache: several callers ask about the same reply."""
+    """Find disclosures with a small cache, because several callers ask about the same reply."""
     view = build_view(text, hidden)
     candidates = _resolve_overlaps(
         list(_collect_candidates(view.text, _compile_patterns(account_patterns))), len(view.text)
     )
-    # What overlaps leave of an address or a name may be a comma.
+    # The rest of an address or a name after removing overlaps may be a comma.
     candidates = [
         candidate
         for candidate in candidates
@@ -126,7 +128,7 @@ def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) 
 
 
 def _rate_contact(reading: DisclosureText, candidate: DisclosureCandidate) -> DisclosureCandidate:
-    """Return a telephone or mailbox with its strength by whose it is."""
+    """Return a telephone or mailbox with its strength, which depends on its owner."""
     is_company = is_company_contact(reading, candidate.start, candidate.end)
     if is_company:
         return candidate._replace(strength=Strength.CONTACT)
@@ -140,7 +142,7 @@ _MAX_WORDS_BEFORE = 8
 
 
 def _is_of_company(reading: DisclosureText, start: int) -> bool:
-    """Whether the last words before a number say that it is the company's own: "our VAT number is"."""
+    """Whether the last words before a number mark it as the company's own: "our VAT number is"."""
     words, starts, _ = reading.words_of_text
     after = bisect_left(starts, start)
     first = bisect_left(starts, max(reading.text.rfind(stop, 0, start) for stop in (". ", "! ", "? ", "\n")))

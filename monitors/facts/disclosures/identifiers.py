@@ -1,8 +1,9 @@
 """Identity numbers, by their check digit, their form, or the words before them.
 
-Cards, Aadhaar, IBAN and the US social security number have a check digit or a fixed grouping. Indian tax, passport,
-voter, vehicle and licence numbers have letters in them. Nothing in the form of account, policy and customer numbers
-says what they are, only the words before them.
+Cards, Aadhaar, IBAN and the US social security number have a check digit or a fixed grouping. Indian tax,
+passport,
+voter, vehicle and licence numbers contain letters. The form of account, policy and customer numbers is not
+distinctive, so the words before them decide.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from monitors.facts.disclosures.candidates import (
     Strength,
 )
 
-# Each pattern has a lookahead from the left end of a group of digits and bounded repeats: every place is tried a
-# bounded number of times, and a number that begins inside a failed one is still found.
+# Each pattern has a lookahead from the left end of a group of digits and bounded repeats. Every place is tried a
+# bounded number of times, and a number that begins inside a failed match is still found.
 _GROUPED_CARD = re.compile(
     r"(?<!\d)(?=(\d{4}([ .\-/])(?:\d{4}\2\d{4}\2\d{1,4}(?:\2\d{1,3})?|\d{6}\2\d{4,5})(?!\d)))"
 )  # 4-4-4-4, 4-4-4-2, 4-4-4-4-3, 4-6-5 (American Express), 4-6-4 (Diners)
@@ -42,12 +43,12 @@ _AADHAAR = re.compile(r"(?<!\d)(?=([2-9]\d{3}(?:([ .\-/:])\d{4}\2\d{4}|\d{8})(?!
 _SPACED_AADHAAR = re.compile(r"(?<!\d)(?=(\d(?:[ .\-/:,]{0,2}\d){11}(?![ .\-/]?\d)))")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])(?=([A-Za-z]{2}\d{2}(?:[ -]?[A-Za-z0-9]){11,30}))")
 _IBAN_START = re.compile(r"\d(?<=[A-Za-z]{2}\d)\d")
-"""A quick scan: it begins at digits, of which there are few."""
+"""A quick scan that begins at digits, because a text has few of them."""
 _SSN = re.compile(r"(?<![\d-])((?!000|666)\d{3}([ .-])(?!00)\d{2}\2(?!0000)\d{4})(?![\d-])")
 _BROKEN_SSN = re.compile(
     r"(?<![\d-])((?!000|666)(?:\d{3}-(?!00)\d{2}(?!0000)\d{4}|\d{3}(?!00)\d{2}-(?!0000)\d{4}))(?![\d-])"
 )
-# Digits that each form has at least.
+# Minimal digits of each form.
 _CARD_DIGITS, _SPACED_DIGITS, _AADHAAR_DIGITS, _IBAN_DIGITS, _SSN_DIGITS = 13, 12, 12, 2, 9
 
 # Lengths of the national forms in the IBAN registry of SWIFT (release 99).
@@ -63,9 +64,9 @@ IBAN_LENGTHS = {
     "YE": 30,
 }  # fmt: skip
 _DOUBLED = str.maketrans("0123456789", "0246813579")
-"""Each digit doubled, and its two digits added where there are two."""
+"""Each digit doubled; the two digits of a two-digit result are added."""
 _AIRLINE = "1"
-"""First digit of the airlines' own cards (UATP): rare, and like any number of fifteen digits."""
+"""First digit of the airlines' own cards (UATP): rare, and similar to any number of fifteen digits."""
 
 
 def extract_digits(text: str) -> str:
@@ -98,9 +99,11 @@ def find_cards(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 def find_aadhaar(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find Aadhaar numbers: twelve digits, the first 2 to 9, Verhoeff's check digit.
 
-    One in ten numbers passes that check by chance, so that a number of an order, an amount or a clause is never
-    one, and a bare number that nothing explains is a weak one. Behind the word itself the check digit is not
-    asked for: a mistyped identity is still one.
+    One in ten numbers passes that check by chance. The number of an order, an amount or a clause is therefore
+    never an
+    Aadhaar number, and a bare number without context is a weak find. After the word "Aadhaar" the check digit is
+    not
+    required: a mistyped identity is still personal data.
     """
     for match in reading.find_near_digits(_AADHAAR, _AADHAAR_DIGITS):
         if candidate := _check_aadhaar(reading, match):
@@ -124,7 +127,7 @@ def _check_aadhaar(reading: DisclosureText, match: re.Match[str]) -> DisclosureC
 
 
 def _is_inside(reading: DisclosureText, match: re.Match[str]) -> bool:
-    """Whether letters run into the number, or it is a part of a longer one with colons (an IPv6 address)."""
+    """Whether letters touch the number, or the number is a part of a longer one with colons (an IPv6 address)."""
     before, after = reading.find_neighbours(*match.span(1))
     return before.isalpha() or after.isalpha() or (match[2] == ":" and ":" in (before, after))
 
@@ -144,7 +147,7 @@ def find_ibans(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_end_after(text: str, count: int) -> int | None:
-    """Return the index after the ``count``-th letter or digit, or ``None`` where there are fewer."""
+    """Return the index after the ``count``-th letter or digit, or ``None`` if the text has fewer."""
     places = [index for index, character in enumerate(text) if character.isalnum()]
     return places[count - 1] + 1 if len(places) >= count else None
 
@@ -169,26 +172,28 @@ _STATES = (
     "|TG|UK|UA|UP|WB"
 )
 _STATE = rf"(?=[A-Z]{{2}}[ -]?\d)(?:{_STATES})"
-"""What stands behind a state's letters is checked first: to try all at each word is seven times as slow."""
+"""The characters after a state's letters are checked first, because trying all forms at each word is seven times as
+slow.
+"""
 
 _LETTER = re.compile("[A-Za-z]")
 _SAYING = ("licen", "dl ", "passport", "लाइसेंस", "पासपोर्ट")
-"""Words without which a form that says nothing itself is not searched for."""
+"""Words that are required before searching for a form that is not distinctive."""
 _BARE_FORM_REACH = 20
-"""Reach of a word for a form that says nothing itself: "licence number is" and no more."""
+"""Reach of a word for a form that is not distinctive: "licence number is" and no more."""
 
 
 class _Code(NamedTuple):
-    """One form: how sure it is when nothing is said about it (``None``: not one), and behind its own word."""
+    """One form: its strength without context (``None``: not a match), and after its own word."""
 
     kind: DisclosureKind
     pattern: re.Pattern[str]
     digits: int
-    """How many the form has at least."""
+    """Minimal digits of the form."""
     context: Context
     bare: Callable[[str], Strength | None]
     alone: bool = False
-    """Whether it counts where it is the whole text."""
+    """Whether it counts as the whole text."""
 
 
 def _rate_always(strength: Strength) -> Callable[[str], Strength | None]:
@@ -271,8 +276,9 @@ _CODES = (
 def find_codes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find PAN, GSTIN, passport, voter id, driving licence and vehicle numbers by form and context.
 
-    Where a form alone says little (two letters and four digits) it counts behind its word, or where it is the
-    whole text. The number of an order, a part or a clause is none of them.
+    A form that is not distinctive (two letters and four digits) counts only after its word, or as the whole text.
+    The
+    number of an order, a part or a clause never counts.
     """
     alone = reading.text.strip(" \t\r\n.,;:\"'")
     if not _LETTER.search(reading.text):
@@ -299,15 +305,15 @@ def _rate_code(code: _Code, match: re.Match[str], reading: DisclosureText, alone
 
 
 _MIN_DIGITS = 5
-"""Shorter numbers behind these words are counts, years or the last digits of a masked number."""
+"""Minimal digits. Shorter numbers after these words are counts, years or the last digits of a masked number."""
 
 _MIN_DIGITS_ALONE = 8
-"""The same where neither "number" nor a colon says that a number follows ("account for 10000 claims")."""
+"""The same if neither "number" nor a colon announces a number ("account for 10000 claims")."""
 
 # Between the label and the number: "no.", "number", a verb, a colon.
 _NUMBER_WORD = r"(?:no\.?|num(?:ber)?|nos\.?|id|code|#|नंबर|नम्बर|संख्या)"
 _VERB = r"(?:[ \t]{1,3}(?:is|was|hai|h|ka|of)\b|[ \t]{0,3}(?:है|:|=|-|#))?[\s:\"'(]{0,4}"
-# Letters may lead ("SBIN 0001234567"), separators may stand between groups that hold digits.
+# Letters may lead ("SBIN 0001234567"). Groups with digits may have separators between them.
 _ID = (
     r"((?:(?-i:[A-Z]{1,8})[ /-]?)?[A-Za-z0-9]{0,6}\d(?:[A-Za-z0-9]"
     r"|[/.\- ](?=[A-Za-z0-9]{0,6}\d)){3,28})(?![A-Za-z0-9])"
@@ -331,7 +337,7 @@ _FORMS = (
     (DisclosureKind.POLICY_NUMBER, _CODED_POLICY),
     (DisclosureKind.ACCOUNT_NUMBER, _ACCOUNT),
 )
-# "account number of the other customer is 0012 3456 7890": with words between, eight digits or more.
+# "account number of the other customer is 0012 3456 7890": with words between, at least eight digits.
 _FAR_ACCOUNT = re.compile(r"(?<![\w.])(?=(\d(?:[ -]?\d){7,19}(?![\w])))")
 _DIGIT = re.compile(r"\d")
 
@@ -341,7 +347,8 @@ def find_identifiers(
 ) -> Iterator[DisclosureCandidate]:
     """Find numbers of accounts, policies, customers, members, claims after their words, from five digits on.
 
-    ``account_patterns`` are the target's own: a whole match of one is an account number whatever stands before.
+    ``account_patterns`` are the target's own: a whole match of one is an account number, with any words before
+    it.
     """
     for kind, pattern in _FORMS:
         for match in reading.find_near_digits(pattern, _MIN_DIGITS):

@@ -1,8 +1,9 @@
 """Personal numbers, codes, passwords and dates of birth, by the label beside them (`labels.toml`).
 
-A value counts behind its label, at most a short sentence away: "the passport used for the crossing was 731048826".
-The nearest label decides, and a label of a thing ("order", "invoice") ends the search. Digits may stand one by one
-or in words. A value before its label counts where only a few words link the two: "40927 as one-time passcode".
+A value counts after its label, at most a short sentence away: "the passport used for the crossing was 731048826".
+The nearest label decides, and a label of a thing ("order", "invoice") ends the search. Digits may be separate or
+in
+words. A value before its label counts if only a few words link the two: "40927 as one-time passcode".
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ SPOKEN_TIMES: Final = {
 
 
 def read_spoken_digits(words: Sequence[str]) -> str:
-    """Return the digits that a text of nothing but words for digits dictates; empty for any other text."""
+    """Return the digits of a text that only contains words for digits; empty for any other text."""
     digits, times = "", 1
     for word in words:
         if word in SPOKEN_TIMES:
@@ -185,7 +186,7 @@ def _is_separator(between: str) -> bool:
 
 
 def _continues(text_words: TextWords, index: int) -> bool:
-    """Whether a value goes on with a word: without a blank before it, or as long as a group of digits is."""
+    """Whether a word continues a value: it has no blank before it, or the length of a group of digits."""
     words, starts, ends = text_words
     return (
         len(words[index]) > 1
@@ -252,7 +253,7 @@ _FILE_OR_DIGITS: Final = re.compile(r"\w+\.[a-z]{2,4}|\d{1,5}|\d{17,}", re.IGNOR
 
 
 def _find_passwords(reading: DisclosureText, phrase: CuePhrase) -> Iterator[DisclosureCandidate]:
-    """Find what stands behind "is" or a colon within the sentence and has a digit or a sign in it."""
+    """Find values after "is" or a colon within the sentence that contain a digit or a sign."""
     label_end = reading.words_of_text.ends[phrase.end - 1]
     until = label_end + MAX_GAP
     sentence_end = _SENTENCE_END.search(reading.text, label_end, until)
@@ -281,7 +282,7 @@ _BIRTH_DATE: Final = re.compile(
 )
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
 _FIRST_YEAR: Final = 1905
-"""Who was born earlier is a person of history."""
+"""Earlier birth years belong to persons of history."""
 
 
 def _find_birth_dates(reading: DisclosureText, phrase: CuePhrase) -> Iterator[DisclosureCandidate]:

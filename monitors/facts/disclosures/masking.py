@@ -1,4 +1,4 @@
-"""Replaces personal data and secrets in a text with labels of their kind. Pure."""
+"""Replace personal data and secrets in a text with labels of their kind. Pure."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LABELS: Final[dict[DisclosureKind, str]] = {
 """The label of each kind in a redacted text."""
 
 _KINDS_OF_A_SUITE: Final = frozenset({DisclosureKind.PERSON, DisclosureKind.PHONE, DisclosureKind.STREET_ADDRESS})
-"""Kinds of which a suite has its own: hotlines, branches, and the people that its questions are about."""
+"""Kinds that a suite has of its own: hotlines, branches, and the people in its questions."""
 
 WITHHELD: Final = "[withheld]"
 """Replaces a whole text that cannot be masked piece by piece."""
@@ -49,19 +49,19 @@ _OWN_ID: Final = (
     r"(?<![\w-])\d{8}T\d{6}Z-[a-z0-9][a-z0-9_.-]{0,80}-[0-9a-f]{8,64}(?![\w-])"
     r"|(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"
 )
-"""Ids of runs, and UUIDs: they name no person, and an engineer finds the case by them."""
+"""Ids of runs, and UUIDs. They name no person, and an engineer needs them to find the case."""
 _UNMASKED: Final = re.compile("|".join((*(re.escape(label) for label in LABELS.values()), _OWN_ID)))
 _MAX_PASSES: Final = 12
 
 
 FindsInStretch = Callable[[str, int, int], Iterable[Disclosure]]
-"""Finds more disclosures in a text between two places; they do not overlap."""
+"""Find more disclosures in a text between two places; they do not overlap."""
 
 
 class MaskedText(NamedTuple):
-    """A masked text, and what was masked: places are in the text as it was given.
+    """A masked text, and the masked values; places refer to the original text.
 
-    ``unread`` is the middle of a very long text: it is not read, so it is withheld, and a mark stands for it.
+    ``unread`` is the middle of a very long text. It is not read, so it is withheld and replaced by a mark.
     """
 
     text: str
@@ -84,15 +84,21 @@ def mask(
     strict: bool = False,
     suite: KnownValues | None = None,
 ) -> MaskedText:
-    """Replace all personal data and secrets of a text, also weak ones, and return what was replaced.
+    """Replace all personal data and secrets of a text, weak ones too, and return the replaced values.
 
-    ``instead`` makes the replacement of a find out of its kind and its text. A masked text is read again until
-    nothing more is found in it, because a mask can free what stood beside it. A text that would need more than
-    twelve rounds (made to attack, two are usual) is `WITHHELD` whole. Labels that stand in the text already stay
-    as they are, and so do ``safe`` stretches: those that an earlier masking left. ``also`` finds what the text
-    alone does not show, in the stretches between. Of a text beyond `MAX_TEXT_LENGTH` the two
-    ends are masked and the middle is withheld. A company's own contacts are masked only if ``strict``: where the
-    public reads. A name or contact in ``suite``, the texts of a suite, stays; so do ids of runs.
+    ``instead`` makes the replacement of a find from its kind and its text. A masked text is read again until no
+    new find
+    appears, because a mask can expose its neighbour. A text that would need more than twelve rounds (an attack;
+    two are
+    usual) is completely `WITHHELD`. Labels that are already in the text stay unchanged, and so do ``safe``
+    stretches from
+    an earlier masking. ``also`` finds values that the text alone does not show, in the stretches between. In a
+    text
+    beyond `MAX_TEXT_LENGTH` the two ends are masked and the middle is withheld. A company's own contacts are
+    masked only
+    if ``strict``: for text that the public reads. A name or contact in ``suite``, the texts of a suite, stays; so
+    do ids
+    of runs.
     """
     min_strength = Strength.CONTACT if strict else Strength.WEAK
 
@@ -149,7 +155,7 @@ def _mask_ends(
     strict: bool,
     suite: KnownValues | None,
 ) -> MaskedText:
-    """Mask both ends, each read with a margin; a disclosure on the border is withheld whole."""
+    """Mask both ends, each read with a margin; a disclosure on the border is completely withheld."""
     head, tail, behind = split_ends(text, unread)
 
     def mask_part(part: str, at: int) -> list[Disclosure]:

@@ -1,6 +1,6 @@
-"""Names of people, where the text marks them (`names.toml`): by a greeting, a title, "belongs to", a label.
+"""Names of people, if the text marks them (`names.toml`): by a greeting, a title, "belongs to", a label.
 
-There is no list of names: a name without such a word stays. A name that holds a word of organisations, and one
+The rules have no list of names: a name without such a word stays. A name with a word of organisations, and a name
 beside a word for works of authors and artists, is not a private person's.
 """
 
@@ -25,12 +25,12 @@ _ORGANISATION: Final = frozenset(NAMES["organisation"])
 _PARTICLES: Final = frozenset(NAMES["particle"])
 _TITLES: Final = frozenset(NAMES["title"])
 WHOSE: Final = frozenset(word.split()[0] for word in NAMES["whose"])
-"""Words for whose something is: "your", "Ihre", "aapka"."""
+"""Words for the owner of something: "your", "Ihre", "aapka"."""
 _WORKS: Final = frozenset(NAMES["work"])
 _LABEL_WORDS: Final = frozenset(
     word for table in LABELS["identifier"] for label in table["labels"] for word in label.split()
 )
-"""Words that stand before a masked number and are no name: "Aadhaar Number [Aadhaar]"."""
+"""Words before a masked number that are not a name: "Aadhaar Number [Aadhaar]"."""
 _LOWERCASE_TITLES: Final = frozenset(
     {"mr", "mrs", "ms", "mx", "dr", "prof", "shri", "smt", "mme", "mlle", "sr", "sra"}
 )
@@ -47,27 +47,27 @@ _MAX_DEVANAGARI_WORDS: Final = 2
 _MAX_CODE_LENGTH: Final = 3
 """A word in capitals up to this length is an abbreviation: NHS, ID."""
 _MAX_NAMES: Final = 40
-"""Names whose later mentions are searched for."""
+"""Limit of names with a search for later mentions."""
 _MIN_REPEATED: Final = 4
 _ROLES: Final = frozenset((*NAMES["role"], *NAMES["relation"]))
-"""Words for a person that are no name: "Driver ka number"."""
+"""Words for a person that are not a name: "Driver ka number"."""
 
 
 _FRENCH_ARTICLES: Final = frozenset({"le", "la"})
-"""Parts of a name that are written with a capital inside it too: Thibault Le Guennec."""
+"""Parts of a name with a capital inside a name too: Thibault Le Guennec."""
 _HEADER: Final = re.compile(r"^(?:to|from|cc|attn|an|von|à|para) ?: ?(?=[^\W\d_])", re.IGNORECASE | re.MULTILINE)
-"""The line of a letter or a mail that names whom it is from or for."""
+"""The line of a letter or a mail that names its sender or recipient."""
 
 
 class _Name(NamedTuple):
     start: int
     end: int
     word_count: int
-    """How many words, without particles."""
+    """Number of words, without particles."""
 
 
 def find_names(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find the names that the text marks, and their later mentions; all are weak: masked, and no alert."""
+    """Find the names that the text marks, and their later mentions. All are weak: masked, but without an alert."""
     names: dict[tuple[int, int], None] = {}
     for phrase in reading.phrases:
         if phrase.topic in _READERS and (name := _READERS[phrase.topic](reading, phrase)):
@@ -165,7 +165,7 @@ def _read_name_before(reading: DisclosureText, last: int, *, max_words: int = _M
 
 
 def _is_public(reading: DisclosureText, name: _Name) -> bool:
-    """Whether it is an author's or an artist's: beside a word for works."""
+    """Whether the name is an author's or an artist's: it is beside a word for works."""
     words, starts, _ = reading.words_of_text
     first = bisect_left(starts, name.start)
     for _ in range(_MAX_TITLES):
@@ -287,7 +287,7 @@ def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None
 
 
 def _is_german_noun(words: list[str], phrase: CuePhrase) -> bool:
-    """Whether a word with a capital may stand in the sentence: German writes all nouns so."""
+    """Whether a capitalised word may belong to the sentence: German capitalises all nouns."""
     return (
         words[phrase.end - 1].endswith(("er", "in", "de", "glied", "ast", "arzt", "kontakt", "barn"))
         and phrase.first > 0
@@ -374,7 +374,7 @@ _WORD_PARTS: Final = re.compile(r"[\s\-]+")
 
 
 def _find_before_masks(reading: DisclosureText) -> Iterator[_Name]:
-    """Yield names of two words or more before what is masked already: "Ana Silva's mobile is [phone]"."""
+    """Yield names of at least two words before a masked stretch: "Ana Silva's mobile is [phone]"."""
     text, (_, _, ends) = reading.text, reading.words_of_text
     at = text.find(HIDDEN)
     while at >= 0:
@@ -399,7 +399,7 @@ def _find_in_headers(reading: DisclosureText) -> Iterator[_Name]:
 
 
 def _find_repeats(text: str, names: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield later mentions of names in the text, whole or by one of their words."""
+    """Yield later mentions of names in the text, complete or by one of their words."""
     mentions: dict[str, None] = {}
     for start, end in names[:_MAX_NAMES]:
         whole = text[start:end]

@@ -1,7 +1,8 @@
 """Telephone numbers, and dictated numbers of any kind.
 
-Telephone numbers are known by their form where it is unmistakable, by the words before them where it is not.
-Numbers may be spelled out digit by digit, as people dictate them: "nine eight seven …", "nau aath saat …".
+A distinctive form identifies a telephone number; otherwise the words before the number decide. Numbers may be
+spelled
+out digit by digit: "nine eight seven …", "nau aath saat …".
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _NORTH_AMERICAN = re.compile(
     r"|[2-9]\d{2}[.\-])\d{3}[ .\-]\d{4}"
     r"(?![\d]|[.\-]\d)" + _EXTENSION + "))"
 )
-# 0049 176 48213377: as +49, behind the code of a country that exists. 004917648213377 may be any number.
+# 0049 176 48213377: like +49, with the code of an existing country. 004917648213377 may be any number.
 _COUNTRY = (
     r"(?:1|7|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|2[1-69]\d|3[578]\d|42\d|5[09]\d|6[79]\d"
     r"|8[0578]\d|9[679]\d)"
@@ -47,24 +48,24 @@ _DIALLED_INTERNATIONAL = re.compile(
     rf"(?<![\d.,])(?=((?:\(?00 ?{_COUNTRY}\)?[ .\-/]{{1,2}}|00{_COUNTRY}(?=\d))"
     r"(?:[ .\-/]{0,2}\(?\d\)?){7,12}(?!\d)))"
 )
-# 0176 48213377, 0221/4567890, 0221 - 4567890; 06 12 34 56 78. By its form alone it may be something else.
+# 0176 48213377, 0221/4567890, 0221 - 4567890; 06 12 34 56 78. The form alone is not distinctive.
 _NATIONAL = re.compile(
     r"(?<![\d.,/\-])(?=(\(?0[1-9]\d{1,3}\)?(?: ?[/\-] ?| )(?:\d{5,9}|\d{2,4}(?: \d{2,5}){1,3})(?![\d]|[.,/\- ]\d)"
     r"|0[1-9](?:[ .]\d\d){4}(?!\d|[ .,/\-]\d)))"
 )
-# Behind a word for a telephone in other languages: 030 / 123 456 78, 612 34 56 78. The whole run of digits.
+# After a word for a telephone in other languages: 030 / 123 456 78, 612 34 56 78. The whole run of digits.
 _EUROPEAN = re.compile(
     r"(?<!\d)(?<!\d[ .,:\-/])(?=(\(?[036789]\d{0,4}\)?(?:[ .\-/]{0,3}\d){6,14}(?!\d|[ .,:\-/]{1,2}\d)))"
 )
 _EUROPEAN_LENGTHS = range(9, 14)
 _NATIONAL_LENGTHS = range(10, 13)
 _WHEN = re.compile(r"\d{1,2}[./\-]\d{1,2}[./\-](?:19|20)\d\d|\d{1,2}\.\d\d ?-")
-"""Dates and hours in what looks like a number: "vom 01.05.2026", "9.00-12.30"."""
-# What may be a number where the words say that it is one: seven to fifteen digits in groups.
+"""Dates and hours that resemble a number: "vom 01.05.2026", "9.00-12.30"."""
+# Possible numbers after words for a number: seven to fifteen digits in groups.
 _GROUPED = re.compile(
     r"(?<![\d])(?=((?:\(\d{1,5}\) ?)?\d(?:[ .\-/]{0,2}\(?\d\)?){5,14}(?![\d])" + _EXTENSION + "))"
 )
-# "My US number is 020 7946 018", "here is Tara's number: …": someone's number, unless a word says of what.
+# "My US number is 020 7946 018", "here is Tara's number: …": a person's number, unless a word names a thing.
 _MINE = re.compile(
     r"(?:\b(?:[Mm]y|[Yy]our|[Hh]is|[Hh]er|[Tt]heir|\w{2,20}'s)"
     r"(?: [A-Z][A-Za-z]{1,14}| new| old| home| work| other| own)? number"
@@ -80,10 +81,10 @@ _LENGTHS = range(7, 20)
 """Digits of a number behind a word for one: the shortest local numbers have seven; E.164 15, and an "
 "extension four."""
 _OWN_LENGTHS = range(7, 14)
-"""Digits of "my … number": fewer or more are as likely something else."""
+"""Digits of "my … number"; other lengths are as likely something else."""
 
 _WITH_AREA = 10
-"""Digits of an Indian or American number at least."""
+"""Minimal digits of an Indian or American number."""
 _TELEPHONES = frozenset({Context.PHONE, Context.EUROPEAN_PHONE})
 _OPEN = frozenset({Context.NONE, Context.PHONE, Context.EUROPEAN_PHONE})
 
@@ -91,7 +92,7 @@ _OPEN = frozenset({Context.NONE, Context.PHONE, Context.EUROPEAN_PHONE})
 def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find telephone numbers of any country after a word for one; else international, Indian, American ones.
 
-    A European number by its form alone (0176 48213377) is weak: it is masked, and no alert.
+    A European number by its form alone (0176 48213377) is weak: it is masked, but without an alert.
     A toll-free line (India 1800 and 1860, America 800 to 888, Britain 0800) is a public contact: weak.
     """
     for match in reading.find_near_digits(_INTERNATIONAL, _LENGTHS.start):
@@ -108,7 +109,7 @@ def find_phones(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_dialled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find numbers as they are dialled in Europe: 0049 …, 0176 …; weak without groups or a word."""
+    """Find numbers in European dialling form: 0049 …, 0176 …; weak without groups or a word."""
     for match in reading.find_near_digits(_DIALLED_INTERNATIONAL, _EUROPEAN_LENGTHS.start):
         if not _is_number_of_object(reading, match):
             yield _build_candidate(match, Strength.WEAK if match[1].isdigit() else Strength.LIKELY)
@@ -145,7 +146,7 @@ def _build_candidate(match: re.Match[str], strength: Strength) -> DisclosureCand
 _WORD = "|".join(sorted((*SPOKEN_DIGITS, *SPOKEN_TIMES), key=len, reverse=True))
 _MIN_SPOKEN_DIGITS = 7
 _AADHAAR_DIGITS = 12
-# Seven words is the shortest number worth hiding; a count ("one two three") has fewer.
+# Seven words is the shortest number to hide; a count ("one two three") has fewer.
 _RUN = re.compile(rf"(?<!\w)(?:{_WORD})(?:[ ,.\-]{{1,3}}(?:{_WORD})(?!\w)){{5,40}}")
 
 
@@ -155,7 +156,7 @@ _COUNTING = "0123456789012345678909876543210"
 
 
 def find_spoken(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find dictated numbers of seven digits or more, and ten or more digits that stand one by one.
+    """Find dictated numbers of at least seven digits, and at least ten digits that are written one by one.
 
     Check digits or context decide their kind.
     """

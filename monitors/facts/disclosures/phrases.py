@@ -1,7 +1,8 @@
-"""The words of a text, and where phrases of a word list begin in it: one pass for all lists.
+"""The words of a text, and the places of phrases from a word list: one pass for all lists.
 
-A phrase of a list (`labels.toml`, `names.toml` …) is written in small letters, with blanks between its words. It is
-found in any letters, and with any sign of at most three characters between its words: "d o b" is "D.O.B.".
+A phrase of a list (`labels.toml`, `names.toml` …) is in small letters, with blanks between its words. It matches
+in
+any letter case, with signs of at most three characters between its words: "d o b" matches "D.O.B.".
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-# Devanagari vowel signs are no letters to `re`; its full stops (U+0964, U+0965) end words.
+# Devanagari vowel signs are not letters for `re`; its full stops (U+0964, U+0965) end words.
 _WORD: Final = re.compile(r"[^\W_\u0900-\u097f]+|[\u0900-\u0963\u0966-\u097f]+")
 _MAX_GAP_IN_PHRASE: Final = 3
 
@@ -26,7 +27,7 @@ class TextWords(NamedTuple):
 
 
 def split_words(lowered: str) -> TextWords:
-    """Return the words of a text that is in lower case already."""
+    """Return the words of a text that is already in lower case."""
     matches = list(_WORD.finditer(lowered))
     return TextWords(
         [match[0] for match in matches], [match.start() for match in matches], [match.end() for match in matches]
@@ -34,7 +35,7 @@ def split_words(lowered: str) -> TextWords:
 
 
 class CuePhrase(NamedTuple):
-    """Where a phrase of a list stands: words ``first`` to ``end`` (exclusive), and the name of its list."""
+    """The place of a phrase of a list: words ``first`` to ``end`` (exclusive), and the name of its list."""
 
     first: int
     end: int
@@ -42,7 +43,7 @@ class CuePhrase(NamedTuple):
 
 
 class PhraseTable:
-    """Phrases by their first word. The longest phrase of a topic counts at each place."""
+    """Phrases by their first word. At each place the longest phrase of a topic counts."""
 
     def __init__(self, topics: Iterable[tuple[str, Iterable[str]]]) -> None:
         self.phrases: dict[str, list[str]] = {}
@@ -110,4 +111,4 @@ CUES: Final = PhraseTable(
         (MAIL_AT, [phrase for phrase in PLACES["mail"]["at"] if phrase != "@"]),
     )
 )
-"""All phrases that the rules by context begin at."""
+"""All phrases that start a rule by context."""

@@ -1,8 +1,10 @@
-"""Street addresses, e-mail addresses in words, and whose a contact is (`places.toml`).
+"""Street addresses, e-mail addresses in words, and the owner of a contact (`places.toml`).
 
-An address is found from its postcode: back over words with capitals, numbers and words for streets, up to the word
-that leads to it. A street without a postcode counts only behind words for a person. The nearest word decides whose
-an address or a telephone is: a company's own stays readable, except in public places.
+An address is found backwards from its postcode, over words with capitals, numbers and words for streets, up to
+the
+word that introduces it. A street without a postcode counts only after words for a person. The nearest word
+decides
+the owner of an address or a telephone. A company's own contact stays readable, except in public places.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _MIN_LONG_NUMBER: Final = 5
 _MAX_ABBREVIATION: Final = 2
 _MAX_ADDRESS_LENGTH: Final = 130
 _CUE_REACH: Final = 90
-"""Characters before a contact in which a word says whose it is."""
+"""Characters before a contact in which a word shows its owner."""
 
 _CAPITAL_WORD: Final = r"[A-ZÄÖÜÀ-Þ][\w\-]*"
 _CITY: Final = (
@@ -40,7 +42,7 @@ _CITY: Final = (
     rf"|(?: {_CAPITAL_WORD})(?=[,.\n)]|$))?"
 )
 _POSTCODES: Final = (
-    # Each begins with a digit, so that a text without digits is read in no time.
+    # Each begins with a digit, so that a text without digits is read in almost no time.
     ("uk", re.compile(r"\d[A-Z\d]? ?\d[A-Z]{2}(?![A-Za-z0-9])")),
     ("number", re.compile(rf"(?<![\d.,])(?:\d{{5}}(?:-\d{{4}})?(?!\w)|\d{{4}}(?= [A-ZÄÖÜ]))(?P<city> {_CITY})?")),
     ("indian", re.compile(r"(?<![\w.,])[1-9]\d{2} ?\d{3}(?!\w)")),
@@ -49,7 +51,7 @@ _UK_AREA: Final = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(PLACES['uk_areas'].
 _STATE: Final = re.compile(rf"(?<!\w)(?:{'|'.join((*PLACES['states'].split(), *PLACES['state_names']))})\.?,? $")
 _COUNTRY_CODE: Final = re.compile(r"(?<![\w-])[A-Z]{1,2}-$")
 _LENGTH_BEFORE_POSTCODE: Final = 17
-"""Characters of the longest name of a state, with what follows it."""
+"""Characters of the longest name of a state, with the text after it."""
 _BETWEEN: Final = re.compile(r"[\s,./#&'’()\-–|]{0,4}")
 _SENTENCE_GAP: Final = re.compile(r"[.!?।]\s")
 
@@ -57,9 +59,9 @@ _SENTENCE_GAP: Final = re.compile(r"[.!?।]\s")
 def is_company_contact(
     reading: DisclosureText, start: int, end: int, skipped: frozenset[str] = frozenset()
 ) -> bool | None:
-    """Whether the nearest word before a contact says that it is a company's; ``None`` where no word says whose.
+    """Whether the nearest word before a contact marks it as a company's; ``None`` without such a word.
 
-    The words ``skipped`` say nothing.
+    The words ``skipped`` are ignored.
     """
     nearest: bool | None = None
     last_end = 0
@@ -105,11 +107,11 @@ _ADDRESS_END: Final = re.compile(
     r"|,?\s(?:and|but|so|who|which|until|since|now|yet|please|mein)(?=\s+[a-z]|[.,]?$)"
 )
 _WEB: Final = re.compile(r"\S*://\S*")
-"""An address on the web: its digits and commas make no street."""
+"""An address on the web: its digits and commas do not form a street."""
 
 
 def find_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
-    """Find addresses that end in a postcode, streets behind words for a person, and what "lives at" leads to."""
+    """Find addresses that end in a postcode, streets after words for a person, and addresses after "lives at"."""
     if not reading.has_digits:
         return
     covered = bytearray(len(reading.text))
@@ -148,7 +150,7 @@ def _find_shaped_addresses(reading: DisclosureText) -> Iterator[DisclosureCandid
 
 
 def _find_postcodes(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the country and the span of what may be a postcode, with the city behind it, the state before it."""
+    """Yield the country and the span of possible postcodes, with the city after them and the state before them."""
     for country, pattern in _POSTCODES:
         for match in pattern.finditer(text):
             before = text[max(0, match.start() - _LENGTH_BEFORE_POSTCODE) : match.start()]
@@ -197,7 +199,7 @@ _NUMBER_BEHIND_STREET: Final = re.compile(
 
 
 def _find_address_start(reading: DisclosureText, country: str, at: int) -> int | None:
-    """Return where the address begins that ends in a postcode; ``None`` where no street stands before it."""
+    """Return the start of the address that ends in a postcode; ``None`` if no street precedes it."""
     text, (words, starts, ends) = reading.text, reading.words_of_text
     anchor = bisect_left(starts, at)
     begin: int | None = None
@@ -214,7 +216,7 @@ def _find_address_start(reading: DisclosureText, country: str, at: int) -> int |
         if is_end_of_sentence or not _BETWEEN.fullmatch(between) or at - starts[index] > _MAX_ADDRESS_LENGTH:
             break
         if is_number and len(word) >= _MIN_LONG_NUMBER and between != " ":
-            break  # a telephone or an account number stands before the address
+            break  # a telephone or an account number precedes the address
         if is_number and index + 1 < anchor and words[index + 1][0].isdigit() and not between.strip(" -"):
             break
         is_inner = word in _INNER and not written.isupper()

@@ -16,7 +16,7 @@ from monitors.facts.disclosures.candidates import (
 from monitors.facts.disclosures.phrases import PLACES
 
 # A run of mailbox characters is read once, from its left end, and never again (possessive quantifiers).
-# Devanagari vowel signs are no word characters of their own; its full stop (U+0964) is no part of a name.
+# Devanagari vowel signs are not word characters by themselves; its full stop (U+0964) is not part of a name.
 _W = r"\w\u0900-\u0963\u0966-\u097f"
 _AT = re.compile(
     rf"(?<![{_W}.%+\-'])([{_W}.%+\-']++)(?:@| @ | ?\[at\] ?| ?\(at\) ?)"
@@ -47,8 +47,9 @@ _IPV4 = re.compile(
 _IPV6 = re.compile(
     r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:[0-9A-Fa-f]{0,4}:?)([0-9A-Fa-f:.]{2,45})(/\d{1,3})?(?![\w:]|-[A-Za-z])"
 )
-# IANA's registries of IPv6: unicast as the regional registries have it, documentation, unique local, link-local,
-# multicast, IPv4 within IPv6 and NAT64's prefix.
+# IANA's registries of IPv6: unicast of the regional registries, documentation, unique local, link-local,
+# multicast,
+# IPv4 within IPv6 and NAT64's prefix.
 _IPV6_ASSIGNED = tuple(
     ipaddress.IPv6Network(block)
     for block in (
@@ -92,7 +93,7 @@ def _find_mailboxes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _find_shorter_end(match: re.Match[str]) -> int | None:
-    """Return where the last valid label of an address ends, as in ``a@b.com.2024``."""
+    """Return the end of the last valid label of an address, for example in ``a@b.com.2024``."""
     ends = [dot.start() for dot in _DOT.finditer(match[2])][1:]
     for end in reversed(ends):
         if _TOP_LEVEL.fullmatch(_DOT.split(match[2][:end])[-1]):
@@ -117,7 +118,7 @@ def _find_ipv4(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _has_leading_zero(address: str) -> bool:
-    """Whether an octet is written ``01``: a telephone number in pairs, no address."""
+    """Whether an octet is written ``01``: then it is a telephone number in pairs, not an address."""
     return any(len(octet) > 1 and octet[0] == "0" for octet in address.split("."))
 
 
@@ -140,7 +141,7 @@ def _find_ipv6(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
 
 
 def _is_whole(text: str, match: re.Match[str], written: str) -> bool:
-    """Whether it reads as nothing else: eight groups, most of them long; or this machine's own ``::1``, alone."""
+    """Whether it can only be an address: eight groups, most of them long; or this machine's own ``::1``, alone."""
     if written == _THIS_HOST:
         neighbours = text[max(0, match.start() - 1) : match.start()] + text[match.end() : match.end() + 1]
         return not neighbours.strip(_BESIDE)
@@ -151,14 +152,17 @@ def _is_whole(text: str, match: re.Match[str], written: str) -> bool:
 def _is_address_of_host(address: ipaddress.IPv6Address) -> bool:
     """Whether hosts have such addresses.
 
-    `a::b` of a program, `10::30` and a fingerprint in pairs are addresses by their form alone.
+    `a::b` of a program, `10::30` and a fingerprint in pairs have the form of addresses too.
     """
     return any(address in network for network in _IPV6_ASSIGNED)
 
 
-# Prefixes as their issuers document them: OpenAI and Anthropic sk-, Hugging Face hf_, GitHub gh?_ and github_pat_,
-# GitLab glpat-, AWS AKIA/ASIA, Google AIza and ya29., Slack xox?- and hook addresses, Stripe sk_live_, npm_, pypi-,
-# SendGrid SG., Groq gsk_, Razorpay rzp_, Standard Webhooks whsec_, LangSmith lsv2_, Prefect pnu_/pnb_, Twilio SK.
+# Prefixes from the documentation of their issuers: OpenAI and Anthropic sk-, Hugging Face hf_, GitHub gh?_ and
+# github_pat_, GitLab glpat-, AWS AKIA/ASIA, Google AIza and ya29., Slack xox?- and hook addresses, Stripe
+# sk_live_,
+# npm_, pypi-, SendGrid SG., Groq gsk_, Razorpay rzp_, Standard Webhooks whsec_, LangSmith lsv2_, Prefect
+# pnu_/pnb_,
+# Twilio SK.
 _TOKEN = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"sk-[A-Za-z0-9_\-]{16,}+|hf_[A-Za-z0-9]{16,}+|gh[pousr]_[A-Za-z0-9]{16,}+|github_pat_[A-Za-z0-9_]{20,}+"
@@ -179,7 +183,7 @@ _PREFIX_LIST = (
     " whsec_ lsv2_ pnu_ pnb_ SK eyJ hooks.slack.com"
 )
 _PREFIXES = tuple(_PREFIX_LIST.split())
-"""One of these is in every token: a quick scan that spares most texts the search."""
+"""Every token contains one of these: a quick scan that spares most texts the search."""
 
 _BEARER = re.compile(r"\b(?:bearer|basic)[ \t]++([A-Za-z0-9._~+/\-]{12,}+=*+)", re.IGNORECASE)
 _PEM = re.compile(r"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----[A-Za-z0-9+/=\s:,\-]*+")
@@ -202,9 +206,9 @@ _LABELS = ("key", "secret", "passw", "passp", "pwd", "token")
 _CODE_LABELS = ("otp", "pin", "cvv", "cvc", " code")
 _MADE_UP = re.compile(r"[\d!@#$%^&*+=~?]")
 _AMOUNT = re.compile(r"\d+-[a-z]+")
-"""A "24-hour" or a "30-day" something is no password."""
+"""A "24-hour" or a "30-day" value is not a password."""
 _NOTATION = re.compile(r"base(?:16|32|58|62|64)(?:url)?|utf-?(?:8|16)|sha-?\d{1,3}|md5|hmac-sha\d{1,3}|oauth-?\d")
-"""How a secret is written or made, which says nothing of it: "a secret is base64"."""
+"""Words for the notation or the making of a secret, not for its value: "a secret is base64"."""
 
 
 def find_secrets(reading: DisclosureText) -> Iterator[DisclosureCandidate]:

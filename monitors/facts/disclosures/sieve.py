@@ -1,10 +1,12 @@
 """A fast filter before the disclosure rules: native code rules out most texts.
 
 The rules take some hundred microseconds for a reply, which is too much for each entry of a log of a gigabyte. The
-sieve never says no where `find_disclosures` finds something: each rule's own pattern is in it, without what only
-narrows it (the places around a match, check digits, strengths). A rule that counts behind certain words needs its
-digits and one of these words anywhere. What it lets through, the rules read. A new rule needs its form here; the
-tests compare the two.
+sieve never rejects a text in which `find_disclosures` finds something: it contains each rule's own pattern,
+without
+the parts that only narrow it (the places around a match, check digits, strengths). A rule that depends on certain
+words needs its digits and one of these words anywhere. The rules read every text that passes. A new rule needs
+its
+form here; the tests compare the two.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ def _build_matcher(*patterns: str) -> Callable[[str], bool]:
     return SchemaValidator(schema).isinstance_python
 
 
-# What the view of a text folds or leaves out, by kinds of characters, and control characters, which the two engines
-# read differently: such a text is folded first.
+# Characters that the view of a text folds or leaves out, by kind, and control characters, which the two engines
+# read
+# differently. A text with such characters is folded first.
 _FOLDED = (
     r"[\p{Nd}&&[^0-9]]|[\p{Zs}&&[^ ]]|[\p{Cf}\p{Pd}&&[^\-]]|[\u{ff01}-\u{ff5e}\u{2460}-\u{2468}\u{24ea}]"
     r"|[\u{34f}\u{2065}\u{20e3}\u{fe00}-\u{fe0f}\u{2043}\u{2212}\u{fe6b}\u{2024}\u{b7}\u{2044}\u{2215}]"
@@ -75,7 +78,7 @@ _NAMES_BEFORE = frozenset({"relation", "role", "honorific", "possession"})
 
 
 def _has_marked_value(plain: str) -> bool:
-    """Whether a label of a value, a word for a name or the shape of an address is in it."""
+    """Whether the text contains a label of a value, a word for a name or the shape of an address."""
     lowered = plain.lower()
     words = split_words(lowered)
     is_spoken = len(SPOKEN_DIGITS.keys() & words.words) > 1
@@ -150,7 +153,7 @@ _SAID_NUMBER = (
     r"\d(?:[ .\-/:,]{0,2}\d){11}",
     rf"(?i){_EDGE}(?:{_STATES})[ -]?\d{{4}}",
 )
-"""Digits that count only behind words."""
+"""Digits that count only after words."""
 _SAYING_WORDS = (
     "aadh?aa?r|adh?aa?r|uid|card|visa|master|maestro|amex|rupay|debit|credit|cc|lic|dl|passport|vehicle|plate|reg|car|bike"
     "|scooter|truck|gad|gaad|polic|acc|a/c|folio|cif|crn|uhid|khata|khaata|customer|member|client|subscriber|patient|claim"
@@ -173,15 +176,15 @@ _FORM_MATCHERS: Final = (
     _build_matcher(*_NUMBERS),
     _build_matcher(*_PLACES),
 )
-"""Together they are slower than one after the other: the engine's table of states has a limit."""
+"""One pattern for all is slower than one after the other: the engine's table of states has a limit."""
 _has_counted_digits = _build_matcher(*_SAID_NUMBER)
 _has_context_word = _build_matcher(f"(?i)(?:^|(?-i:[^A-Za-z]))(?:{_SAYING_WORDS})", _SAYING_BEYOND_ASCII)
 
 
 def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> bool:
-    """Return false only where the rules find nothing in the text or in any of its whole lines.
+    """Return false only if the rules find nothing in the text or in any of its whole lines.
 
-    ``account_patterns`` are the target's own, as `find_disclosures` takes them.
+    ``account_patterns`` are the target's own, in the form for `find_disclosures`.
     """
     if not _is_readable(text) or _is_unreadable(text):
         return True
@@ -192,11 +195,11 @@ def is_possible_disclosure(text: str, account_patterns: Sequence[str] = ()) -> b
 
 
 def has_possible_disclosure(texts: Sequence[str], account_patterns: Sequence[str] = ()) -> bool:
-    """Whether one of the texts may disclose something; all are tested together at the cost of one."""
+    """Whether any of the texts may disclose something; all are tested together at the cost of one."""
     whole = "\n".join(texts)
     if account_patterns or not _is_readable(whole) or _is_marked(whole) or _has_disclosure_form(whole):
         return any(is_possible_disclosure(text, account_patterns) for text in texts)
-    # Digits of one are no number for words of another.
+    # Digits of one text are not a number for words of another.
     return (
         _has_counted_digits(whole)
         and _has_context_word(whole)
@@ -205,7 +208,7 @@ def has_possible_disclosure(texts: Sequence[str], account_patterns: Sequence[str
 
 
 def _is_readable(text: str) -> bool:
-    """Whether the engine takes it: no half of a surrogate pair, and not too long."""
+    """Whether the engine accepts the text: no half of a surrogate pair, and not too long."""
     return len(text) <= MAX_TEXT_LENGTH and (text.isascii() or _is_unicode(text))
 
 

@@ -1,7 +1,8 @@
-"""Whether a value that was found is in texts that may hold it, in whatever format it is written there.
+"""Decide whether a found value is in other texts, in any format.
 
-A telephone number has its country code or not, digits are words, an e-mail address is dictated, a date has its
-month as a word: the value is the same.
+The value is the same with or without a country code, with digits in words, as a dictated e-mail address, or with
+the
+month of a date as a word.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from monitors.facts.disclosures.labelled import read_date, read_spoken_digits
 from monitors.facts.disclosures.phrases import PLACES, split_words
 
 _MIN_SHARED_CHARACTERS: Final = 5
-"""Letters and digits that two spellings of one value must at least share to be called the same."""
+"""Minimal letters and digits that two spellings of one value must share."""
 _PHONE_DIGITS: Final = 8
-"""Last digits in which a number with its country code and one with a trunk zero agree."""
+"""Last digits that are equal in a number with its country code and one with a trunk zero."""
 _MAIL_WORDS: Final = frozenset(
     word for key in ("at", "dot") for phrase in PLACES["mail"][key] for word in phrase.split()
 ) - {"@"}
@@ -64,7 +65,7 @@ class KnownValues:
         )
 
     def contains(self, kind: DisclosureKind, value: str) -> bool:
-        """Whether the value stands in one of the texts, in any format."""
+        """Whether one of the texts contains the value, in any format."""
         key = canonicalise(kind, value)
         if kind is DisclosureKind.PERSON:
             return any(f" {key} " in words for words in self._words)
