@@ -1,12 +1,14 @@
-"""Compares two texts by the share of character n-grams that they have in common.
+"""Compare two texts by their share of common character n-grams.
 
-Near-duplicates are found without comparing all pairs. Of two sets whose Jaccard index is at least ``t``, each has
+Near-duplicates are found without comparing all pairs. If two sets have a Jaccard index of at least ``t``, each
+has
 at least one common element among its rarest ``n - ceil(t * n) + 1``: the prefix filter of Chaudhuri, Ganti and
 Kaushik, "A primitive operator for similarity joins in data cleaning" (2006).
 
-Three stricter comparisons stand beside it. The same question but for typos is decided word by word, where common
-letters alone say too little. A quote is found in its document up to spacing, hyphens and Unicode spellings, never
-up to letters. Golds and clauses, and texts and their translations, must state the same quantities.
+The module has three stricter comparisons. Questions that differ only by typos are compared word by word, because
+common letters alone prove too little. A quote is found in its document up to spacing, hyphens and Unicode
+spellings,
+but with the same letters. Golds and clauses, and texts and their translations, must state the same quantities.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from monitors.facts.quantities.scan import scan
 from monitors.facts.text import normalise
 
 GRAM_LENGTH = 4
-"""Characters of an n-gram: long enough that two questions about two things share few, short enough for a typo."""
+"""Characters of an n-gram: long enough that questions about different things share few, short enough for a typo."""
 
 _PUNCTUATION = str.maketrans(dict.fromkeys("?!.,;:।\"'`*_()[]", " "))
 
@@ -115,7 +117,7 @@ def is_one_typo(word: str, other: str) -> bool:
 
 
 QUOTE_MIN_WORDS: Final = 3
-"""A quote of one or two words stands in every document and shows nothing."""
+"""Minimal words. A quote of one or two words is in every document and proves nothing."""
 
 _DASHES: Final = str.maketrans({"\u2013": "-", "\u2014": "-", "\u2015": "-"})
 _QUOTES: Final = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u201f": '"'})
@@ -125,7 +127,7 @@ spelling of "preexisting". Between digits a hyphen stays: it is a range."""
 
 
 class FoldedDocument(NamedTuple):
-    """A text to find quotes in. ``places[i]`` is where folded character ``i`` stands in the text as given."""
+    """A text to find quotes in. ``places[i]`` is the place of folded character ``i`` in the original text."""
 
     text: str
     places: tuple[int, ...]
@@ -148,7 +150,7 @@ def fold_document(document: str) -> FoldedDocument:
 def find_quote(quote: str, document: str) -> tuple[int, int] | None:
     """Return the span of a quote in ``document`` (code points, end exclusive), or ``None``.
 
-    The quote must be there as whole words, letter by letter. One of fewer than three words is never found.
+    The quote must match whole words, letter by letter. A quote of fewer than three words is never found.
     """
     wanted = fold_document(quote).text.strip()
     if len(wanted.split()) < QUOTE_MIN_WORDS:
@@ -169,7 +171,7 @@ def _is_inside_word(text: str, at: int) -> bool:
 
 
 class StatedQuantity(NamedTuple):
-    """A quantity, however it was written. A duration is its months and days: two years are 24 months."""
+    """A quantity in any notation. A duration is its months and days: two years are 24 months."""
 
     kind: FactKind
     value: Decimal
@@ -179,9 +181,10 @@ class StatedQuantity(NamedTuple):
 
 
 def collect_quantities(text: str, locale: Locale = PLAIN) -> dict[StatedQuantity, str]:
-    """Return the quantities of a text, each with the words that state it first.
+    """Return the quantities of a text, each with the words of its first occurrence.
 
-    Ordinals are skipped, also digits that belong to a name ("H1N1"), and "one" in words, which Hindi uses for "a".
+    Ordinals are skipped, also digits that belong to a name ("H1N1"), and "one" in words, which Hindi uses for
+    "a".
     """
     scanned = scan(text, locale=locale)
     quantities: dict[StatedQuantity, str] = {}
@@ -200,7 +203,7 @@ def find_missing_quantities(wanted: str, text: str) -> tuple[str, ...]:
 
 
 def list_quantity_differences(original: str, translation: str) -> tuple[str, ...]:
-    """Return what a translation lost and added, in words; empty when the quantities are the same."""
+    """Return the quantities that a translation lost and added, in words; empty if the quantities are the same."""
     dropped = (f"{words} is lost" for words in find_missing_quantities(original, translation))
     added = (f"{words} is added" for words in find_missing_quantities(translation, original))
     return (*dropped, *added)

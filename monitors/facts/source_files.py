@@ -1,7 +1,7 @@
-r"""Names of source files as people, diffs, tools and tracebacks write them, and how well two lists of them agree.
+r"""Names of source files in the notation of people, diffs, tools and tracebacks, and the agreement of two lists.
 
 ``a/src\auth.py:12`` and ``./src/auth.py`` are one file. Every figure is over unique files, so that a file named
-twice counts once and a list of all files is precise about none of them.
+twice counts once, and a list of all files has a low precision.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PLACE: Final = re.compile(
     r"|,?\s+\(?lines?\s+\d+(?:\s?[-–]\s?\d+)?\)?|\(\))$",
     re.IGNORECASE,
 )
-"""Where in a file: ``::Class.method``, ``#L10-L20``, ``:12:3``, ``(12,3)``, ``, line 12``."""
+"""A place in a file: ``::Class.method``, ``#L10-L20``, ``:12:3``, ``(12,3)``, ``, line 12``."""
 _DRIVE: Final = re.compile(r"[A-Za-z]:(?=[\\/])")
 
 
@@ -46,7 +46,7 @@ def to_canonical_path(written: str) -> str:
 
 
 class FileAgreement(NamedTuple):
-    """Which of the wanted files were named; each sorted. ``extra`` are names of no wanted file."""
+    """The wanted files that were named; each list is sorted. ``extra`` are names of other files."""
 
     found: tuple[str, ...]
     missed: tuple[str, ...]
@@ -54,19 +54,19 @@ class FileAgreement(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """The share of the named files that are wanted; 0 when none is named."""
+        """The share of the named files that are wanted; 0 without named files."""
         named = len(self.found) + len(self.extra)
         return len(self.found) / named if named else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of the wanted files that are named; 0 when none is wanted."""
+        """The share of the wanted files that are named; 0 without wanted files."""
         wanted = len(self.found) + len(self.missed)
         return len(self.found) / wanted if wanted else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of precision and recall; 0 when nothing is shared."""
+        """The harmonic mean of precision and recall; 0 without a shared file."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
@@ -95,7 +95,7 @@ _ENDINGS: Final = (
     "txt lock mod sum j2 tpl tmpl env csv tsv service"
 )
 SUFFIXES: Final = frozenset(_ENDINGS.split())
-"""Endings by which a name without a folder is a file and not a domain, a version or a method."""
+"""Endings that make a name without a folder a file and not a domain, a version or a method."""
 _BARE_NAMES: Final = frozenset(
     {"Makefile", "Dockerfile", "Jenkinsfile", "Gemfile", "Rakefile", "Procfile", "CODEOWNERS"}
 )
@@ -110,9 +110,9 @@ _WRITTEN: Final = re.compile(
 
 
 def find_files(text: str) -> tuple[str, ...]:
-    """Return the files that a text names, as it writes them, in order; each file once.
+    """Return the files that a text names, in its spelling, in order; each file once.
 
-    A name without a folder needs an ending that source files have; links count only where they lead to a file of a
+    A name without a folder needs an ending of source files. A link counts only if it leads to a file of a
     repository.
     """
     files: dict[str, str] = {}

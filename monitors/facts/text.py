@@ -1,12 +1,14 @@
-"""Folds equivalent characters to one spelling, with a map back to the original text.
+"""Fold equivalent characters to one spelling, with a map back to the original text.
 
-NFKC with care: compatibility forms are folded character by character (full-width digits, ligatures such as ﬁ), but
-vulgar fractions and superscripts stay: NFKC would turn ``1½`` into ``11⁄2`` and ``m²`` into ``m2``. Unicode spaces
-become a space, hyphens and the minus sign become ``-``, Devanagari and other digits become ASCII, invisible and
-bidirectional characters go. Line ends stay.
+The folding is a careful NFKC: compatibility forms are folded character by character (full-width digits, ligatures
+such as ﬁ), but vulgar fractions and superscripts stay, because NFKC would turn ``1½`` into ``11⁄2`` and ``m²``
+into
+``m2``. Unicode spaces become a space, hyphens and the minus sign become ``-``, Devanagari and other digits become
+ASCII. Invisible and bidirectional characters are removed. Line ends stay.
 
-Tokens are the words, numerals and signs of a folded text, in order. Of texts longer than a reader should pay for
-both ends are read, with a note of what lies between.
+Tokens are the words, numerals and signs of a folded text, in order. In very long texts only both ends are read,
+with
+a note about the part between.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from typing import Final, NamedTuple
 
 
 class Normalised(NamedTuple):
-    """A folded text. ``places[i]`` is the code point of the original where folded character ``i`` came from.
+    """A folded text. ``places[i]`` is the original code point of folded character ``i``.
 
-    ``places`` is ``None`` where nothing moved.
+    ``places`` is ``None`` if no character moved.
     """
 
     text: str
@@ -64,7 +66,7 @@ def _fold(character: str) -> str:
 
 
 class _Folding(dict[int, str]):
-    """A translation table that fills itself: each character of a text is classified once per process."""
+    """A translation table that is filled on first use: each character is classified once per process."""
 
     def __missing__(self, code: int) -> str:
         folded = _fold(chr(code))
@@ -108,9 +110,9 @@ def _replace_characters(text: str, changed: list[tuple[str, str]]) -> str:
 
 
 def to_caseless(text: str) -> str:
-    """Return a text in lower case, with the letters that match ASCII ones ignoring case as those.
+    """Return a text in lower case. Letters that match ASCII letters without regard to case become ASCII.
 
-    These are ``ſ``, ``ı`` and ``İ``: without this a reader's hints would say no where its pattern finds something.
+    These are ``ſ``, ``ı`` and ``İ``. Otherwise a reader's hints would miss texts that its pattern matches.
     """
     lowered = text.lower()
     if text.isascii():
@@ -151,8 +153,9 @@ def parse_keys(words: str) -> frozenset[str]:
 LATIN = "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
 DEVANAGARI = "\u0900-\u0963\u0970-\u097f"
 
-# Four disjoint alternatives, each without nested quantifiers over the same characters: linear. Together they cover
-# every character, so that a piece begins where the one before it ends.
+# Four disjoint alternatives, each without nested quantifiers over the same characters: linear. Together they
+# cover
+# every character, so that a piece begins at the end of the piece before it.
 _PIECE = re.compile(rf"[{LATIN}{DEVANAGARI}]+(?:'[{LATIN}]+)*|\s+|\d+(?:[.,]\d+)*|(?<![\w.{DEVANAGARI}])\.\d+|\S")
 _LETTER = re.compile(f"[{LATIN}{DEVANAGARI}]")
 
@@ -173,7 +176,7 @@ class Token(NamedTuple):
 
 
 class _Forms(dict[str, tuple[int, str]]):
-    """The kind and key of each piece, 0 for spaces. It fills itself, and is emptied before it grows large."""
+    """The kind and key of each piece, 0 for spaces. Filled on first use, and emptied before it grows large."""
 
     def __missing__(self, piece: str) -> tuple[int, str]:
         form = _classify_piece(piece)
@@ -202,12 +205,12 @@ def _classify_piece(piece: str) -> tuple[int, str]:
 
 _FORMS: Final = _Forms()
 _new_token: Final[Callable[[tuple[int, str, int, int, str]], Token]] = partial(tuple[int | str, ...].__new__, Token)
-"""A named tuple's own constructor takes twice as long."""
+"""Faster: a named tuple's own constructor takes twice as long."""
 
 
 def tokenise(text: str, *, limit: int | None = None) -> list[Token]:
     """Return the tokens of a folded text, at most ``limit``; spaces are not tokens."""
-    # A text that may hold many more tokens than are wanted is not cut up whole; no two spaces stand side by side.
+    # A text that may hold many more tokens than wanted is not split completely; no two spaces are adjacent.
     many = limit is not None and len(text) > 2 * limit
     cut = (match[0] for match in islice(_PIECE.finditer(text), 2 * (limit or 0)))
     pieces = list(cut) if many else _PIECE.findall(text)
@@ -225,7 +228,7 @@ _BREAK = re.compile(r"[\n\t\v\f\r\u2028\u2029]")
 
 
 def find_tokens_after_breaks(tokens: Sequence[Token], text: str) -> frozenset[int]:
-    """Return the tokens after a line break or a tab: no number continues there. Linear."""
+    """Return the tokens after a line break or a tab, where no number continues. Linear."""
     first: set[int] = set()
     at = 0
     for line_break in _BREAK.finditer(text):
@@ -236,7 +239,7 @@ def find_tokens_after_breaks(tokens: Sequence[Token], text: str) -> frozenset[in
 
 
 END = Token(SIGN, "", -1, -1, "")
-"""What stands beyond either end of a text."""
+"""The token beyond either end of a text."""
 
 
 MAX_TEXT_LENGTH: Final = 1_000_000
@@ -246,7 +249,7 @@ PART_LENGTH: Final = 400_000
 """Characters read at each end of a longer text. Both parts with their masks stay below `MAX_TEXT_LENGTH`."""
 
 MARGIN_LENGTH: Final = 1_000
-"""Characters read beyond a part, so that nothing is cut in two: no find is longer than some hundred."""
+"""Characters read beyond a part, so that no find is cut in two: a find has at most some hundred characters."""
 
 
 class Unread(NamedTuple):
@@ -268,7 +271,7 @@ class Unread(NamedTuple):
 
 
 def find_unread(text: str) -> Unread | None:
-    """Return the part of a long text that is not read, or ``None`` when all of it is."""
+    """Return the part of a long text that is not read, or ``None`` if all of it is read."""
     return Unread(PART_LENGTH, len(text) - PART_LENGTH) if len(text) > MAX_TEXT_LENGTH else None
 
 

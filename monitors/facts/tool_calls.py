@@ -1,4 +1,4 @@
-"""Finds the calls that an agent repeats."""
+"""Find the calls that an agent repeats."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ class ToolCall(NamedTuple):
 
 
 def collect_calls(steps: Sequence[Step]) -> tuple[ToolCall, ...]:
-    """Return the calls of an agent's steps whose arguments are completely known."""
+    """Return the calls of an agent's steps with completely known arguments."""
     return tuple(ToolCall(step.name, step.detail) for step in steps if step.detail and not step.cut)
 
 
 def find_repeated_calls(calls: Sequence[ToolCall]) -> tuple[int, ...]:
-    """Return the indexes of calls with the name and the arguments of an earlier one.
+    """Return the indexes of calls with the name and the arguments of an earlier call.
 
-    Arguments are compared as values: the order of keys, blanks, 2 or 2.0, JSON inside a text make no difference.
+    Arguments are compared as values: the order of keys, blanks, 2 or 2.0 and JSON inside a text make no
+    difference.
     """
     return tuple(_map_repeats_to_first(tuple(enumerate(calls))))
 

@@ -1,6 +1,8 @@
-"""Reads an agent's report on an issue: structured as JSON, or prose whose parts stand under headings.
+"""Read an agent's report on an issue: structured as JSON, or prose with its parts under headings.
 
-A part that is not there is missing, never guessed. Only files may stand anywhere: a path says by itself what it is.
+A part that is not there is missing, never guessed. Only files may occur anywhere, because a path is recognisable
+by
+itself.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _PARTS: Final[Mapping[str, str]] = {
     r"|remedy|recommendations?|next steps?",
     "confidence": r"confidence(?: level| score)?",
 }
-"""What a part is called in a heading, a label, or a key whose words are set apart by blanks."""
+"""The names of a part in a heading, a label, or a key with words separated by blanks."""
 _CALLED: Final = {part: re.compile(names, re.IGNORECASE) for part, names in _PARTS.items()}
 _SEVERITIES: Final = (
     (
@@ -47,7 +49,7 @@ _NOTHING: Final = re.compile(
     r"[<\[{][^>\]}\n]{0,80}[>\]}])?[\s*_`.]*",
     re.IGNORECASE,
 )
-"""What an empty field of a template contains."""
+"""The content of an empty field of a template."""
 _SHARE: Final = re.compile(
     r"(?<![\d.])(?P<number>\d{1,3}(?:\.\d{1,4})?)\s*(?P<percent>%)?(?:\s*/\s*(?P<of>\d{1,3})\b)?"
 )
@@ -190,7 +192,7 @@ def _clean_part_text(text: str) -> str | None:
 
 
 def _parse_severity(text: str) -> IssueSeverity | None:
-    """Return the severity that a text names; ``None`` where it names two ("between high and critical")."""
+    """Return the severity that a text names; ``None`` if it names two ("between high and critical")."""
     named = [severity for severity, pattern in _SEVERITIES if pattern.search(text)]
     return named[0] if len(named) == 1 else None
 

@@ -1,4 +1,4 @@
-"""Finds stretches of weekdays in a text: ``Tuesday to Sunday``, ``Mon-Fri``, ``daily``."""
+"""Find stretches of weekdays in a text: ``Tuesday to Sunday``, ``Mon-Fri``, ``daily``."""
 
 from __future__ import annotations
 

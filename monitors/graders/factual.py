@@ -936,7 +936,7 @@ MAX_NAME_TERMS: Final = 5
 
 
 def decide_terms(case: GoldCase, reply: Passage, locale: Locale) -> ClaimDecision:
-    """Decide a gold that is a name, a short phrase or a list: does the reply state it?"""
+    """Decide whether the reply states a gold that is a name, a short phrase or a list."""
     question = read_gold_passage(case.question, locale)
     asked = extract_content_terms(question.scan.reader.tokens, question.figures) | format_figure_names(
         question.figures

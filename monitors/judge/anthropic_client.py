@@ -1,10 +1,11 @@
 """Judges through Anthropic's SDK: one verdict, or a batch of them. The only module that imports ``anthropic``.
 
-``messages.create`` and not ``messages.parse``, which raises on a truncated or refused reply and loses the record of
-what was spent. The SDK's own retries are off, because it honours any Retry-After without a cap.
+It uses ``messages.create`` and not ``messages.parse``, which raises on a truncated or refused reply and loses the
+record of the cost. The SDK's own retries are off, because the SDK honours any Retry-After without a limit.
 
-Replies are read without trusting the SDK's types: with status 200 a proxy's page or an error object may arrive, and
-the SDK builds a message from whatever it gets.
+Replies are read without trusting the SDK's types: with status 200 a proxy's page or an error object may arrive,
+and
+the SDK builds a message from any body.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def classify_status(error: Any) -> TryAgain | JudgeMisconfigured:
 
 
 def parse_reply(message: Any) -> ModelReply:
-    """Return the text of a message with its usage. `TryAgain` when the body is not a message."""
+    """Return the text of a message with its usage. Raise `TryAgain` if the body is not a message."""
     if getattr(message, "type", None) != "message":
         raise_no_message(message)
     texts = [str(block.text) for block in message.content or () if block.type == "text"]
@@ -68,7 +69,7 @@ def parse_reply(message: Any) -> ModelReply:
 
 
 def raise_no_message(body: Any) -> NoReturn:
-    """Raise `TryAgain`: a response with status 200 can hold an error."""
+    """Raise `TryAgain`: a response with status 200 can contain an error."""
     kind = getattr(body, "error", None)
     name = kind.get("type", "error") if isinstance(kind, dict) else getattr(kind, "type", "no message")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - the body is not what its type says
     raise TryAgain(f"the reply has no message, but {name}")
@@ -90,7 +91,7 @@ def _parse_usage(message: Any) -> Usage:
 
 
 def parse_outcome(entry: Any) -> ModelReply | GradingError:
-    """Return the reply that a batch has for one of its prompts, or the error."""
+    """Return the reply of a batch for one of its prompts, or the error."""
     kind = str(getattr(entry.result, "type", "no result"))
     if kind == "succeeded":
         try:
@@ -103,7 +104,7 @@ def parse_outcome(entry: Any) -> ModelReply | GradingError:
 
 
 ADDRESS: Final = "https://api.anthropic.com"
-"""Where the API is. Set here so that the SDK does not read it from the environment."""
+"""The API's address. Set here so that the SDK does not read it from the environment."""
 
 Effort = Literal["low", "medium", "high"]
 Ttl = Literal["5m", "1h"]
@@ -139,7 +140,7 @@ class AnthropicJudge:
 
     @property
     def name(self) -> str:
-        """The model that is asked for."""
+        """The configured model."""
         return self._model
 
     async def __aenter__(self) -> Self:
@@ -201,7 +202,7 @@ class AnthropicJudge:
         return await retry_until_deadline(lambda: _ask_api(lines), self._patience, provider=self._model)
 
     async def cancel(self, batch_id: str) -> None:
-        """Stop what has not started."""
+        """Cancel the prompts that have not started."""
         try:
             await _ask_api(lambda: self._sdk.messages.batches.cancel(batch_id))
         except (TryAgain, GradingError):
@@ -245,7 +246,7 @@ async def _ask_once(ask: Any) -> ModelReply:
 
 
 async def _ask_api(ask: Any) -> Any:
-    """Return what ``ask`` returns; the SDK's errors become ours, with only their status and kind."""
+    """Return the result of ``ask``; the SDK's errors become Lookout's, with only their status and kind."""
     import anthropic  # loaded by now
 
     try:

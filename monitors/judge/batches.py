@@ -1,8 +1,9 @@
 """Judge a nightly run's answers by the provider's batches, with the same rules, at half the price.
 
-It is for work that can wait until the morning: many prompts at once, in the same groups and with the same canaries.
-Prompts without a reply (an error, an expired item, a refused batch, a passed deadline) are asked one by one
-afterwards, so a batch can only save money and never lose a grade.
+Use batches for work that can wait until the morning: many prompts at once, in the same groups and with the same
+canaries. Prompts without a reply (an error, an expired item, a refused batch, a passed deadline) are sent one by
+one
+afterwards. A batch can therefore only save money and never lose a grade.
 """
 
 from __future__ import annotations
@@ -91,11 +92,11 @@ async def _run_batch(
 
 
 _LAST_POLLS: Final = 3
-"""Polls after cancelling: what was judged until then is worth collecting."""
+"""Polls after cancelling, to collect the verdicts given until then."""
 
 
 async def _has_ended(model: BatchModel, batch: str) -> bool:
-    """Whether the batch has ended; False when the poll fails, because the batch goes on."""
+    """Whether the batch has ended; False if the poll fails, because the batch continues."""
     try:
         return await model.has_ended(batch)
     except GradingError:
@@ -141,8 +142,10 @@ async def judge_by_batch(
 ) -> BatchOutcome:
     """Judge ``cases`` in groups of ``group_size``, each with canaries made from ``known``.
 
-    First opinions come from a batch; second and third ones, and what the batch did not bring, are asked for one by
-    one. Groups are submitted in order, canaries first, so that a short budget leaves out the last groups with their
+    First opinions come from a batch. Second and third opinions, and missing replies of the batch, are requested
+    one by
+    one. Groups are submitted in order, canaries first, so that a short budget leaves out the last groups with
+    their
     canaries.
     """
     groups = [cases[at : at + group_size] for at in range(0, len(cases), group_size)]

@@ -1,4 +1,4 @@
-"""Compute how reliable each judge and each grader is, from people's reviews of the same answers."""
+"""Compute the reliability of each judge and each grader, from people's reviews of the same answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from monitors.stats.agreement import (
 from monitors.stats.ratings import Rated, compute_rating_mean
 
 MIN_REVIEWS = 30
-"""With fewer answers reviewed, every interval is too wide to steer by; the figures say so."""
+"""With fewer reviewed answers, every interval is too wide for decisions; the figures contain this warning."""
 _UNRELIABLE_NOTE = f"; fewer than {MIN_REVIEWS}: the figures here are not reliable yet"
 
 Count = Annotated[int, Field(ge=0)]
@@ -35,7 +35,7 @@ _ROUNDING = 0.0005
 
 
 MIN_RATE_REVIEWS = 5
-"""With fewer wrong (or right) answers there is no rate: Wilson's interval for 0 of 4 reaches from 0 to 49 %."""
+"""Minimal wrong (or right) answers for a rate: Wilson's interval for 0 of 4 reaches from 0 to 49 %."""
 _TOO_FEW = f"unknown, fewer than {MIN_RATE_REVIEWS} {{}} answers were reviewed"
 
 ASPECT_LABELS = {
@@ -63,12 +63,14 @@ class RateInterval(Record):
 
 
 class Calibration(Record):
-    """How one judge agrees with people, on one target.
+    """The agreement of one judge with people, on one target.
 
-    People and judge both graded ``both_graded`` answers, ``agreed`` of them alike; these two are plain counts, all
-    else is weighted by how likely an answer was to be sampled. ``kappa`` is Cohen's. The rates are shares of the
-    answers that people find wrong or right. ``pass_rate`` is the judge's own over all ``judged`` answers,
-    ``corrected_pass_rate`` what people would have found. What cannot be computed is absent.
+    People and judge both graded ``both_graded`` answers, ``agreed`` of them alike. These two are plain counts;
+    all other
+    figures are weighted by the sampling probability of the answer. ``kappa`` is Cohen's. The rates are shares of
+    the
+    answers that people find wrong or right. ``pass_rate`` is the judge's own over all ``judged`` answers;
+    ``corrected_pass_rate`` estimates the rate of people. A figure that cannot be computed is absent.
     """
 
     target: Identifier
@@ -106,10 +108,10 @@ class Calibration(Record):
 
 
 class ErrorRate(Record):
-    """How often a grader errs on answers of one kind: ``errors`` of ``reviewed`` are plain counts.
+    """The error rate of a grader on answers of one kind: ``errors`` of ``reviewed`` are plain counts.
 
-    ``rate`` is weighted by how likely each answer was to be sampled; absent with
-    fewer than `MIN_RATE_REVIEWS` reviewed.
+    ``rate`` is weighted by the sampling probability of each answer; absent with fewer than `MIN_RATE_REVIEWS`
+    reviewed.
     """
 
     errors: Count
@@ -129,10 +131,13 @@ class ErrorRate(Record):
 
 
 class GraderCheck(Record):
-    """How one grader without a model agrees with people on a target. It gave ``verdicts`` and failed some of them.
+    """The agreement of one grader without a model with people on a target.
 
-    A false pass is a wrong answer that it passed, a false fail a right one that it failed; wrong and right are what
-    people said about the question that this grader asks.
+    It gave ``verdicts`` and failed some of them.
+
+    A false pass is a wrong answer that the grader passed, a false fail a right answer that it failed. Wrong and
+    right are
+    people's decisions about the question that this grader checks.
     """
 
     target: Identifier
@@ -220,12 +225,16 @@ def calibrate(reviewed: Sequence[ReviewedAnswer], given: Sequence[VerdictCount])
 
 
 class RatingCalibration(Record):
-    """How one judge rates reports, from 1 to 5, beside how people rate the same ones, on one target.
+    """The agreement of one judge's ratings of reports, from 1 to 5, with people's ratings, on one target.
 
-    ``ratings`` are people's, of ``reports`` reports; ``same`` counts those that are the judge's too: plain counts.
-    All else is weighted by how likely a report was to be sampled, a report counting once however many people rated
-    it. ``kappa`` is Cohen's with quadratic weights. The differences are judge less person: their average size, and
-    their average, which is above 0 for a judge that rates higher. Their intervals are clustered by case: a case's
+    ``ratings`` are people's, of ``reports`` reports. ``same`` counts ratings that equal the judge's: plain
+    counts. All
+    other figures are weighted by the sampling probability of a report; a report counts once, with any number of
+    raters.
+    ``kappa`` is Cohen's with quadratic weights. The differences are judge minus person: their average size, and
+    their
+    average, which is above 0 for a judge that rates higher. Their intervals are clustered by case, because a
+    case's
     reports are alike from run to run. ``judged`` reports have a rating of this judge, ``average`` on average.
     """
 

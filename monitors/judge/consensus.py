@@ -1,13 +1,14 @@
-"""Decide when to ask more judges, and combine their opinions into a verdict. Pure.
+"""Decide whether to ask more judges, and combine their opinions into a verdict. Pure.
 
-The second judge is asked only when there is a doubt: the first is unsure of its score, the case is severity 3, or
-the first contradicts a grader without a model. The third is asked only when the first two disagree, because two who
-agree cannot be outvoted. With a share ``d`` of doubtful answers and a share ``q`` of these in which the second
-disagrees, that costs ``1 + d * (1 + q)`` calls per answer instead of 3, and gives the verdict that asking all three
-would have given on every doubtful answer. It buys this: where a verdict costs most, no fooled or careless judge
-decides alone. What it cannot see is a first judge that is wrong and sure of it: canaries and spot checks do.
+The second judge is asked only in doubt: the first is unsure of its score, the case is severity 3, or the first
+contradicts a grader without a model. The third is asked only if the first two disagree, because two that agree
+cannot be outvoted. With a share ``d`` of doubtful answers and a share ``q`` of these in which the second
+disagrees, this costs ``1 + d * (1 + q)`` calls per answer instead of 3, and gives the verdict that all three
+would have given on every doubtful answer. No fooled or careless judge then decides alone on the costliest
+verdicts.
+A first judge that is wrong and sure is not detected here, but by canaries and spot checks.
 
-Before the judges a case has a decision, or a reason why there is none. A ruling becomes a grade: judged with
+Before the judges a case has a decision, or a reason for its absence. A ruling becomes a grade: judged with
 lineage, cost and evidence, or abstained with the reason.
 """
 
@@ -29,10 +30,10 @@ from monitors.records.exchanges import Channel, Exchange, WirePayload
 from monitors.records.grades import JUDGE, Abstained, Aspect, FailureKind, Judged, JudgeLineage, Span
 
 UNSURE_SCORES = (0.3, 0.8)
-"""A score strictly between these is a doubt. Below and above, judges that grade twice say the same."""
+"""A score strictly between these is a doubt. Judges that grade twice agree below and above."""
 
 QUORUM = 2
-"""So many of three judges must agree on a doubtful pass."""
+"""Number of three judges that must agree on a doubtful pass."""
 
 
 class Opinion(Record):
@@ -53,10 +54,11 @@ class SecondOpinionReason(StrEnum):
 class JudgeDecision(Record):
     """The judges' decision. ``speaker`` is the opinion to be shown: of the winning side, the lowest score.
 
-    ``score`` and ``rubric`` are the lowest of the winning side. ``failure_kinds`` are those of that side, the most
-    often named first. ``disagreement`` is empty when all said the same. ``unconfirmed`` marks a failure that rests
-    on one judge alone, where it would send an alert at once or in which a second opinion was wanted and did not
-    come.
+    ``score`` and ``rubric`` are the lowest of the winning side. ``failure_kinds`` are those of that side, the
+    most
+    frequent first. ``disagreement`` is empty if all agree. ``unconfirmed`` marks a failure from one judge alone
+    that
+    would send an alert at once, or for which a second opinion was requested and did not arrive.
     """
 
     passed: bool
@@ -77,9 +79,9 @@ class Undecided(Record):
 
 
 def find_doubts(first: Opinion, *, severity: Severity, rules: Finding) -> frozenset[SecondOpinionReason]:
-    """Return why the first opinion is not enough; empty when it is enough.
+    """Return why the first opinion is not enough; empty if it is enough.
 
-    ``rules`` is what the graders without a model said on the same question: passed, failed, or nothing.
+    ``rules`` is the result of the graders without a model on the same question: passed, failed, or nothing.
     """
     low, high = UNSURE_SCORES
     reasons = {
@@ -169,7 +171,7 @@ def _join_doubts(doubts: frozenset[SecondOpinionReason]) -> str:
 
 
 class JudgeCase(Record):
-    """One answer to be judged. ``rules`` is what the graders without a model said on the same question."""
+    """One answer to be judged. ``rules`` is the result of the graders without a model on the same question."""
 
     id: RequestId
     subject: Subject
@@ -178,7 +180,7 @@ class JudgeCase(Record):
 
     @property
     def task(self) -> Task:
-        """What its judges are asked to do."""
+        """The judges' task."""
         return self.subject.task
 
 
@@ -194,7 +196,7 @@ class Cost(Record):
     """Calls whose tokens the provider did not count."""
 
     def __add__(self, other: Cost) -> Cost:
-        """Both together."""
+        """Return the sum."""
         return Cost(
             calls=self.calls + other.calls,
             input_tokens=self.input_tokens + other.input_tokens,
@@ -206,7 +208,7 @@ class Cost(Record):
 
 
 def compute_cost(usage: Usage, usd: Decimal) -> Cost:
-    """Return the cost of one call. Tokens written to the cache are input; those read from it count separately."""
+    """Return the cost of one call. Tokens written to the cache are input; tokens read from it count separately."""
     written = usage.cache_write_5m_tokens + usage.cache_write_1h_tokens
     return Cost(
         calls=1,
@@ -219,7 +221,7 @@ def compute_cost(usage: Usage, usd: Decimal) -> Cost:
 
 
 class PanelRuling(Record):
-    """The judges decided. ``lineage`` names the model that answered, not the one that was asked."""
+    """The judges decided. ``lineage`` names the model that answered, not the configured model."""
 
     status: Literal["ruled"] = "ruled"
     case: JudgeCase
@@ -229,7 +231,7 @@ class PanelRuling(Record):
 
 
 class NoRuling(Record):
-    """No decision: neither pass nor fail. ``budget`` is true when the money was spent."""
+    """No decision: neither pass nor fail. ``budget`` is true if the money was spent."""
 
     status: Literal["unruled"] = "unruled"
     case: JudgeCase
@@ -245,7 +247,7 @@ Ruling = Annotated[PanelRuling | NoRuling, Field(discriminator="status")]
 REASON_CHARACTERS: Final = 600
 
 OFF: Final = "the judge is off"
-"""How every abstention begins that a judge might have settled."""
+"""The beginning of every abstention that a judge might have settled."""
 
 
 def grade_ruling(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:

@@ -1,17 +1,24 @@
 """Find the family of a model from its id, and refuse judges of the target's family.
 
-A model that grades its own family inflates scores, so the question is asked before anything else, and "unknown" is
-refused like "same". Families are sets: a distilled or fine-tuned model has the manners of its teacher and the
-weights of its base. ``DeepSeek-R1-Distill-Llama-70B`` writes like DeepSeek and was pre-trained as a Llama, so it is
-both, and neither of the two may judge it.
+A model that grades its own family inflates scores, so families are compared before all else, and "unknown" is
+refused
+like "same". Families are sets: a distilled or fine-tuned model has the manners of its teacher and the weights of
+its
+base. ``DeepSeek-R1-Distill-Llama-70B`` writes like DeepSeek and was pre-trained as a Llama, so it belongs to
+both,
+and neither family may judge it.
 
-The table is data. A row is a family and the words that name it. A word must stand alone among the id's parts
-(between the start, the end and anything that is not a letter), digits may follow it: ``gpt`` fits ``gpt-5`` and
-``gpt4o``, not ``gptq``; ``grok`` does not fit the host ``groq``. A family may have several rows: models that were
-built on another family's weights without saying so in their name are rows of both.
+The table is data. A row is a family and its words. A word must match a complete part of the id (between the
+start,
+the end and non-letters); digits may follow: ``gpt`` matches ``gpt-5`` and ``gpt4o``, not ``gptq``; ``grok`` does
+not
+match the host ``groq``. A family may have several rows: models built on another family's weights without its name
+are
+rows of both.
 
-Sources: the makers' own model lists and model cards, read in November 2026; what a model was built on is said where
-it is not in the name.
+Sources: the makers' own model lists and model cards, read in November 2026. A comment gives a model's base if its
+name
+lacks it.
 """
 
 from __future__ import annotations
@@ -77,7 +84,7 @@ NOT_MODELS = re.compile(
     r"llama[._-]?(?:cpp|index|stack|factory|swap|edge)|llamafile|gpt-?(?:j|neo|neox|4all|q|sw3|bot|jt)(?![a-z0-9])"
     r"|gptq|deepseek-ai(?=/)|glm-?ocr"
 )
-"""Tools and formats whose names could be a model's, and publishers that say nothing of a model by themselves."""
+"""Tools and formats with names like a model's, and publishers that do not identify a model by themselves."""
 
 OTHER_NAMES = {
     "anthropic": "claude",
@@ -104,14 +111,15 @@ OTHER_NAMES = {
     "nvidia": "nemotron",
     "ai21": "jamba",
 }
-"""What people call a family besides its name: its maker, or its best-known model."""
+"""Other names of a family: its maker, or its best-known model."""
 
 
 Additions = Mapping[str, Sequence[str]]
-"""Families of your own, or of models with names of your own: family → patterns over the whole model id.
+"""Additional families, or models with custom names: family → patterns over the whole model id.
 
-A pattern is matched without case, with ``*`` and ``?``; ``acme-*`` fits ``acme-large``. They add to what the table
-says and take nothing away, so that no configuration can call a Claude something else.
+A pattern is matched without regard to case, with ``*`` and ``?``; ``acme-*`` matches ``acme-large``. Additions
+extend
+the table and remove nothing, so that a configuration cannot rename a Claude.
 """
 
 NO_ADDITIONS: Additions = {}
@@ -120,10 +128,11 @@ _PARTS = re.compile(r"[a-z]+|\d+")
 
 
 def find_families(model: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
-    """Return all families that a model id names; empty when none is known.
+    """Return all families that a model id names; empty if none is known.
 
-    Prefixes of providers and regions, publishers, dates, versions, fine-tune and quantisation suffixes may stand
-    around the name: ``us.anthropic.claude-…-v1:0``, ``ft:gpt-…:org::id``, ``TheBloke/Llama-2-7B-GPTQ``.
+    Prefixes of providers and regions, publishers, dates, versions, fine-tune and quantisation suffixes may
+    surround
+    the name: ``us.anthropic.claude-…-v1:0``, ``ft:gpt-…:org::id``, ``TheBloke/Llama-2-7B-GPTQ``.
     """
     name = NOT_MODELS.sub(" ", model.strip().lower())
     named = {family for family, pattern in FAMILIES for _ in pattern.finditer(name)}
@@ -136,7 +145,7 @@ def list_families(additions: Additions = NO_ADDITIONS) -> tuple[str, ...]:
 
 
 def resolve_family(family: str, additions: Additions = NO_ADDITIONS) -> frozenset[str]:
-    """Return the families for a family's name, its maker's name, or a model id; empty when unknown."""
+    """Return the families for a family's name, its maker's name, or a model id; empty if unknown."""
     word = family.strip().lower()
     if word in list_families(additions):
         return frozenset({word})
@@ -153,11 +162,13 @@ def require_other_family(
     target_model: str | None = None,
     additions: Additions = NO_ADDITIONS,
 ) -> None:
-    """Refuse a judge that is, or may be, of the target's family. `ConfigError` says what to change.
+    """Refuse a judge that is, or may be, of the target's family. `ConfigError` names the fix.
 
-    ``target_family`` is what the configuration says, ``target_model`` a model id that was seen to answer; what is
-    given is checked, and one of the two must be. The judge's model should be checked twice: as it was configured,
-    and as the provider's reply names it.
+    ``target_family`` is the configured family, ``target_model`` a model id that was seen to answer. At least one
+    is
+    required, and each given one is checked. Check the judge's model twice: the configured model, and the model in
+    the
+    provider's reply.
     """
     judge = find_families(judge_model, additions)
     accepted = ", ".join(list_families(additions))

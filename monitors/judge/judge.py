@@ -1,10 +1,11 @@
-"""The judges at work: each case gets as many opinions as it needs, and a group of cases stands or falls as a whole.
+"""Run the judges: each case gets as many opinions as it needs, and a group of cases is valid or void as a whole.
 
-A group is judged together with canaries, known answers that no judge can tell from the others. Where a canary is
+A group is judged together with canaries: known answers that a judge cannot distinguish from the others. If a
+canary is
 missed, every ruling of the group is void: neither pass nor fail, and the alert is about the judge.
 
-A panel member turns a prompt into an opinion or a reason why there is none, and counts every token. The budget is
-checked before each call and charged after it.
+A panel member turns a prompt into an opinion or a reason for its absence, and counts every token. The budget is
+checked before each call and charged after the call.
 """
 
 from __future__ import annotations
@@ -51,13 +52,13 @@ from monitors.records.cases import GoldCase
 from monitors.records.grades import JudgeLineage
 
 Price = Callable[[str, Usage], Decimal]
-"""Computes what a model's provider charges for a usage, in US dollars."""
+"""Compute the price of a usage at a model's provider, in US dollars."""
 
 
 class Account:
     """The money of one run. Calls in progress count at their highest cost, so that concurrent calls keep the limit.
 
-    Replies of a batch have cost their price when they are collected, and are read one after the other.
+    Replies of a batch are charged at collection, and are read one after the other.
     """
 
     def __init__(self, price: Price, *, limit_usd: Decimal | None) -> None:
@@ -70,7 +71,10 @@ class Account:
 
     @contextmanager
     def reserve(self, model: str, prompt: JudgePrompt) -> Generator[None]:
-        """Reserve what this call may cost at most while it is under way. `BudgetReached` where that is too much."""
+        """Reserve the highest cost of this call while it is in progress.
+
+        Raise `BudgetReached` if that is too much.
+        """
         most = self._price(model, _estimate_max_usage(prompt))
         if self._limit is not None and self._committed + most > self._limit:
             self.is_reached = True
@@ -85,7 +89,7 @@ class Account:
             self._reserved -= most
 
     def count_affordable(self, model: str, prompts: Sequence[JudgePrompt]) -> int:
-        """How many of ``prompts`` a batch may hold, each at its worst, before the limit is reached."""
+        """Return how many of ``prompts`` a batch may contain before the limit, each at its highest cost."""
         if self._limit is None:
             return len(prompts)
         left = self._limit - self._committed
@@ -97,11 +101,11 @@ class Account:
 
     @property
     def _committed(self) -> Decimal:
-        """What is spent, may be spent by calls under way, and was spent by batches for replies not read yet."""
+        """The money that is spent, reserved by calls in progress, and spent by batches for replies not read yet."""
         return self.total.usd + self._reserved + self._owed
 
     def add_owed(self, model: str, replies: Iterable[ModelReply]) -> None:
-        """Count the price of a batch's replies until each of them is paid."""
+        """Add the price of a batch's replies until each of them is paid."""
         self._owed += sum((self._price(model, reply.usage) for reply in replies), Decimal(0))
 
     def pay(self, model: str, usage: Usage, *, owed: bool = False) -> Decimal:
@@ -121,23 +125,23 @@ def _estimate_max_usage(prompt: JudgePrompt, *, batch: bool = False) -> Usage:
 
 
 READINGS: Final = 2
-"""An unreadable verdict is asked for once more: models write differently each time."""
+"""An unreadable verdict is requested once more, because models write differently each time."""
 
 
 class FamilyPolicy(Record):
-    """The families of which no judge may be. ``additions`` are families of models with names of their own."""
+    """The families that no judge may belong to. ``additions`` are families of models with custom names."""
 
     target: str
     family: str | None = None
     additions: dict[str, tuple[str, ...]] = Field(default={})
 
     def refuse(self, judge_model: str) -> None:
-        """`ConfigError` where ``judge_model`` is, or may be, of the target's family."""
+        """Raise `ConfigError` if ``judge_model`` is, or may be, of the target's family."""
         require_other_family(judge_model, target=self.target, target_family=self.family, additions=self.additions)
 
 
 class CaseCost:
-    """What one case has cost so far."""
+    """The cost of one case until now."""
 
     def __init__(self) -> None:
         self.cost = Cost()
@@ -156,8 +160,9 @@ class PanelMember:
     ) -> Opinion:
         """Ask this judge for an opinion. ``first`` is a reply that a batch already has.
 
-        `BudgetReached` before money is spent that is not there; `JudgeUnavailable`, `JudgeRefused`,
-        `JudgeMisconfigured` and `VerdictUnreadable` as they come.
+        Raises `BudgetReached` before money beyond the budget is spent; passes on `JudgeUnavailable`,
+        `JudgeRefused`,
+        `JudgeMisconfigured` and `VerdictUnreadable`.
         """
         last: VerdictUnreadable | None = None
         for reading in range(READINGS):
@@ -169,7 +174,7 @@ class PanelMember:
         raise last or AssertionError("internal error: an opinion must be read at least once")
 
     def select_affordable(self, prompts: Sequence[JudgePrompt]) -> Sequence[JudgePrompt]:
-        """As many of ``prompts``, from the first on, as the budget could pay for at their worst in one batch."""
+        """Return the first ``prompts`` that the budget can pay for in one batch at their highest cost."""
         return prompts[: self._account.count_affordable(self.model.name, prompts)]
 
     def add_owed(self, replies: Iterable[ModelReply]) -> None:
@@ -190,7 +195,7 @@ class PanelMember:
         tally.cost += compute_cost(reply.usage, self._account.pay(self.model.name, reply.usage, owed=owed))
 
     def _read(self, asked: RenderedPrompt, reply: ModelReply) -> Opinion:
-        """Read the verdict of a reply. `GradingError` where a model answered that may not judge."""
+        """Read the verdict of a reply. Raise `GradingError` if a model answered that may not judge."""
         if reply.answered_by != self.model.name:
             self._refuse_stranger(reply.answered_by)
         verdict = read_verdict(reply, asked.graded)
@@ -210,7 +215,7 @@ VOID_REASON: Final = "the judge missed known answers in the same batch, so its g
 
 
 class JudgedGroup(Record):
-    """The rulings of a group. ``canaries`` is ``None`` where nothing was ruled."""
+    """The rulings of a group. ``canaries`` is ``None`` without rulings."""
 
     rulings: tuple[Ruling, ...]
     canaries: CanaryReport | None
@@ -223,7 +228,7 @@ class JudgedGroup(Record):
 
 
 class Judge:
-    """One judge or three with what they share. ``nonce`` gives 16 to 64 fresh hexadecimal digits each time."""
+    """One judge or three with their shared parts. ``nonce`` gives 16 to 64 fresh hexadecimal digits each time."""
 
     def __init__(
         self, members: Sequence[PanelMember], settings: JudgeSettings, *, nonce: Callable[[], str]
@@ -234,7 +239,7 @@ class Judge:
         self._free = asyncio.Semaphore(settings.concurrency)
 
     def render_prompt(self, case: JudgeCase) -> RenderedPrompt:
-        """Render the prompt for a case, with its own nonce."""
+        """Render the prompt for a case, with a separate nonce."""
         return build_prompt(
             case.subject, prompt_id=case.id, nonce=self._nonce(), max_tokens=self._settings.max_tokens
         )
@@ -262,8 +267,9 @@ class Judge:
     ) -> JudgedGroup:
         """Judge ``cases`` together with their canaries. Never raises for a judge that does not work.
 
-        ``replies`` are what a batch brought for ``prompts``. Canaries are asked first, so that money that runs out
-        leaves cases open and does not leave them judged by nobody knows whom.
+        ``replies`` are a batch's replies for ``prompts``. Canaries are asked first, so that a spent budget leaves
+        cases open
+        instead of judged by an unchecked judge.
         """
         ready, brought = prompts or {}, replies or {}
 
@@ -337,7 +343,7 @@ def _build_no_ruling(case: JudgeCase, failures: Sequence[GradingError], tally: C
 def _build_judged_group(
     rulings: Sequence[Ruling], canary_rulings: Sequence[Ruling], canaries: Sequence[Canary]
 ) -> JudgedGroup:
-    """Build the group with its canaries evaluated; all rulings are void where canaries were missed."""
+    """Build the group with its evaluated canaries; all rulings are void if canaries were missed."""
     cost = sum((ruling.cost for ruling in canary_rulings), Cost())
     ruled = [ruling for ruling in rulings if isinstance(ruling, PanelRuling)]
     if not ruled or not canaries:

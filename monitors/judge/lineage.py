@@ -1,9 +1,11 @@
-"""Which judge gave the grades, and whether two sets of grades may be compared at all.
+"""Which judge gave the grades, and whether two sets of grades may be compared.
 
-A new model, a new word in the prompt or a new rubric is another judge: its pass rate is not the old one's, and a
-"regression" may be nothing but that. So a comparison across such a change is refused until both judges have graded
-the same anchors: answers that are stored for this, and that no deploy changes. Then the shift between the two
-judges is known, and is reported beside whatever is compared.
+A new model, a new word in the prompt or a new rubric is another judge with another pass rate: a "regression" may
+only
+be this change. A comparison across such a change is refused until both judges have graded the same anchors, which
+are
+stored answers that no deploy changes. The shift between the two judges is then known, and is reported with the
+comparison.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ class AnchorGrade(Record):
 
 
 class Shift(Record):
-    """How two judges differ on the anchors that both graded."""
+    """The difference of two judges on the anchors that both graded."""
 
     anchors: Annotated[int, Field(ge=0)]
     passed_before: Annotated[int, Field(ge=0)]
@@ -49,7 +51,7 @@ class Shift(Record):
 
 
 class LineageComparison(Record):
-    """Whether grades may be compared. ``differences`` are words; ``shift`` is there where it was measured."""
+    """Whether grades may be compared. ``differences`` are words; ``shift`` is set if it was measured."""
 
     allowed: bool
     reason: str
@@ -58,7 +60,7 @@ class LineageComparison(Record):
 
 
 def describe_judge_differences(before: JudgeLineage, now: JudgeLineage) -> tuple[str, ...]:
-    """Return what differs between two judges, in words; empty when nothing does."""
+    """Return the differences between two judges, in words; empty without any."""
     pairs = (
         ("the model", before.model, now.model),
         ("the prompt", before.prompt_sha256[:_HASH_SHOWN], now.prompt_sha256[:_HASH_SHOWN]),
@@ -77,8 +79,8 @@ def compare_lineages(
 ) -> LineageComparison:
     """Decide whether the grades of two runs may be compared, by all judges that graded in each.
 
-    The same judges: yes. Others: only when at least ``least_anchors`` anchors were graded by a judge of each side.
-    A run without any judge's grade compares with any, on what both graded without one.
+    The same judges: yes. Others: only if at least ``least_anchors`` anchors were graded by a judge of each side.
+    A run without any judge's grade compares with any run, on the part that both graded without a judge.
     """
     old, new = set(before), set(now)
     if old == new:

@@ -1,6 +1,6 @@
-"""A judging model: one method, a prompt in, its words and what they cost out.
+"""A judging model: one method, which takes a prompt and returns the reply and its cost.
 
-A cost is tokens times a price that has a date and a source: data, and the arithmetic over it.
+A cost is tokens times a price with a date and a source: the data, and the calculation over it.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from monitors.errors import GradingError, JudgeRefused, VerdictUnreadable
 from monitors.records.base import Record
 
 RequestId = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")]
-"""What a batch is keyed by; the pattern is that of Anthropic's ``custom_id``."""
+"""The key of a prompt in a batch; the pattern is that of Anthropic's ``custom_id``."""
 
 BYTES_PER_TOKEN: Final = 3
-"""Where tokens must be guessed. Cautious: English has four bytes to one, Devanagari about three."""
+"""For estimated tokens. Cautious: English has four bytes to a token, Devanagari about three."""
 
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
-"""No call has as many; a larger count is not one, and would cost more than money can be stored."""
+"""Limit of tokens of a call; a larger count is an error, and would cost more than money can be stored."""
 
 
 class Usage(Record):
-    """Tokens of one reply as the provider counted them. ``input_tokens`` are those neither written nor read.
+    """Tokens of one reply in the provider's count. ``input_tokens`` are those neither written nor read.
 
-    ``batch`` is true where the provider charged its price for batches. ``estimated``: the provider counted nothing
-    that can be true, so the tokens are estimated from the texts (`estimate_usage`).
+    ``batch`` is true if the provider charged its price for batches. ``estimated``: the provider reported no
+    plausible
+    count, so the tokens are estimated from the texts (`estimate_usage`).
     """
 
     input_tokens: Tokens = 0
@@ -44,7 +45,7 @@ class Usage(Record):
 
 
 def read_usage(**counts: object) -> Usage:
-    """Return the usage that a provider reports; one to be estimated where a count is missing or cannot be true."""
+    """Return the usage that a provider reports; mark it for estimation if a count is missing or implausible."""
     try:
         return Usage.model_validate(counts, strict=True)
     except ValidationError:
@@ -56,12 +57,12 @@ class Stop(StrEnum):
 
     DONE = "done"
     CUT = "cut"
-    """It reached the most it was allowed to write."""
+    """It reached the limit of its output."""
     REFUSED = "refused"
 
 
 class JudgePrompt(Record):
-    """One question to a judge. ``instructions`` are ours and the same for many; ``material`` is fenced data."""
+    """One question to a judge. ``instructions`` are Lookout's and shared by many; ``material`` is fenced data."""
 
     id: RequestId
     instructions: str
@@ -73,7 +74,7 @@ class JudgePrompt(Record):
 class ModelReply(Record):
     """A model's reply, unchecked until `monitors.judge.verdict` has read it.
 
-    ``answered_by`` is the model that the provider says answered, which may be another than the one asked.
+    ``answered_by`` is the model in the provider's reply, which may differ from the requested model.
     """
 
     text: str
@@ -83,7 +84,7 @@ class ModelReply(Record):
 
 
 def estimate_usage(reply: ModelReply, prompt: JudgePrompt) -> ModelReply:
-    """Return the reply with its tokens estimated, where the provider did not count them."""
+    """Return the reply with its tokens estimated, if the provider did not count them."""
     if not reply.usage.estimated:
         return reply
     asked, written = (
@@ -95,7 +96,7 @@ def estimate_usage(reply: ModelReply, prompt: JudgePrompt) -> ModelReply:
 
 
 def require_finished(reply: ModelReply) -> None:
-    """`JudgeRefused` or `VerdictUnreadable` where the model did not write to the end."""
+    """Raise `JudgeRefused` or `VerdictUnreadable` if the model did not finish its reply."""
     if reply.stop is Stop.REFUSED:
         raise JudgeRefused(f"{reply.answered_by} declined to grade this answer")
     if reply.stop is Stop.CUT:
@@ -103,17 +104,17 @@ def require_finished(reply: ModelReply) -> None:
 
 
 class JudgeModel(Protocol):
-    """A model that can be asked. ``name`` is the model id as configured."""
+    """A model that can be asked. ``name`` is the configured model id."""
 
     @property
     def name(self) -> str:
-        """The model that is asked for."""
+        """The configured model."""
         ...
 
     async def verdict(self, prompt: JudgePrompt) -> ModelReply:
-        """Ask. `JudgeUnavailable` when no reply came within the deadline and the tries that are allowed.
+        """Ask. Raise `JudgeUnavailable` if no reply came within the deadline and the allowed tries.
 
-        No error's text holds a key or an address.
+        No error's text contains a key or an address.
         """
         ...
 
@@ -123,19 +124,19 @@ class BatchModel(Protocol):
     """A model that takes many prompts at once, later and cheaper."""
 
     async def submit(self, prompts: tuple[JudgePrompt, ...]) -> str:
-        """Hand in a batch; its id. `JudgeUnavailable` when the provider does not take it."""
+        """Submit a batch and return its id. Raise `JudgeUnavailable` if the provider does not accept it."""
         ...
 
     async def has_ended(self, batch_id: str) -> bool:
-        """Whether its replies can be collected. `JudgeUnavailable` when nobody says."""
+        """Whether its replies can be collected. Raise `JudgeUnavailable` if the state is unknown."""
         ...
 
     async def collect(self, batch_id: str) -> dict[str, ModelReply | GradingError]:
-        """Reply or reason for every prompt that the batch has something for, by its id, in no order."""
+        """Return the reply or reason for every prompt in the batch's results, by its id, in no order."""
         ...
 
     async def cancel(self, batch_id: str) -> None:
-        """Stop what has not started. Never raises: a failure costs money then, not a grade."""
+        """Cancel the prompts that have not started. Never raises: a failure costs money, not a grade."""
         ...
 
 
@@ -215,11 +216,14 @@ BUILT_IN: tuple[PriceRow, ...] = (
     _build_claude_price("claude-sonnet-5*", ("2", "2.50", "4", "0.20", "10")),
     _build_claude_price("claude-opus-5*", ("5", "6.25", "10", "0.50", "25")),
 )
-"""Prices of Anthropic's own API. The same models cost otherwise on other clouds: say so in the configuration."""
+"""Prices of Anthropic's own API.
+
+Other clouds have other prices for the same models: set them in the configuration.
+"""
 
 
 def find_price(model: str, prompt_tokens: int, prices: Sequence[PriceRow] = ()) -> PriceRow | None:
-    """Find the price row for a request, ``prices`` before the built-in ones; ``None`` if the price is not known."""
+    """Find the price row for a request, ``prices`` before the built-in ones; ``None`` if the price is unknown."""
     return next((row for row in (*prices, *BUILT_IN) if row.fits(model, prompt_tokens)), None)
 
 
@@ -241,7 +245,7 @@ def compute_cost_usd(usage: Usage, model: str, prices: Sequence[PriceRow] = ()) 
 
 
 def build_price(rows: Sequence[PriceRow]) -> Callable[[str, Usage], Decimal]:
-    """`cost_usd` by these rows and the built-in ones: model and usage to US dollars."""
+    """Build `cost_usd` from these rows and the built-in ones: model and usage to US dollars."""
     return lambda model, usage: compute_cost_usd(usage, model, rows)
 
 

@@ -1,7 +1,8 @@
 """Judges of other families through the OpenAI SDK, at any compatible API. The only module that imports ``openai``.
 
-The SDK is an optional extra: without it, `ConfigError` says how to get it. OpenAI-compatible endpoints differ, so
-the reader of answers takes nothing for granted.
+The SDK is an optional extra: without it, `ConfigError` names the command to install it. OpenAI-compatible
+endpoints
+differ, so the reader of answers assumes nothing.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ def classify_status(error: Any, model: str) -> TryAgain | JudgeMisconfigured:
 
 
 def parse_reply(completion: Any) -> ModelReply:
-    """Return the text of the first choice with its usage. `TryAgain` when there is none."""
+    """Return the text of the first choice with its usage. Raise `TryAgain` if the reply has none."""
     choices: list[Any] = list(getattr(completion, "choices", None) or ())
     if not choices:
         raise TryAgain("the reply has no choice")
@@ -70,7 +71,7 @@ def _parse_usage(used: Any) -> Usage:
 
 
 ADDRESS: Final = "https://api.openai.com/v1"
-"""OpenAI's own; vLLM, Ollama, OpenRouter, Together and others are given by ``base_url``."""
+"""OpenAI's own; ``base_url`` configures vLLM, Ollama, OpenRouter, Together and others."""
 
 
 class OpenAIJudge:
@@ -97,7 +98,7 @@ class OpenAIJudge:
 
     @property
     def name(self) -> str:
-        """The model that is asked for."""
+        """The configured model."""
         return self._model
 
     async def __aenter__(self) -> Self:
@@ -143,7 +144,7 @@ class OpenAIJudge:
     async def _create(self, prompt: JudgePrompt) -> Any:
         if self._client is None:
             raise AssertionError("use OpenAIJudge in a `with` block before you ask it")
-        # OpenAI's newer models refuse the old name of the limit, most other servers know no other
+        # OpenAI's newer models refuse the old name of the limit, most other servers know only the old name
         limit = "max_completion_tokens" if self._base_url == ADDRESS else "max_tokens"
         create: Any = self._client.chat.completions.create
         return await create(

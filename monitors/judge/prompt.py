@@ -17,7 +17,7 @@ from monitors.records.base import Record
 from monitors.records.cases import GoldCase
 
 RUBRIC_VERSION: Final = "1"
-"""Changes when the meaning of the rubric's five values does."""
+"""Increase it if the meaning of the rubric's five values changes."""
 
 PASSAGE_CHARACTERS: Final = 4_000
 QUESTION_CHARACTERS: Final = 4_000
@@ -34,7 +34,7 @@ Write your verdict on the graded answer."""
 
 
 class Task(StrEnum):
-    """What a judge is asked to do; each has a file of instructions."""
+    """The task of a judge; each has a file of instructions."""
 
     FACTUAL = "factual"
     """Compare an answer with the approved one."""
@@ -62,7 +62,7 @@ def load_instructions(task: Task) -> Instructions:
 class Subject(Record):
     """The answer to judge. Without ``expected``, it is compared with the ``passages``.
 
-    ``report``: the answer is a report on an issue, and ``found`` what graders without a model say of it.
+    ``report``: the answer is a report on an issue. ``found`` is the result of the graders without a model.
     """
 
     turns: tuple[str, ...]
@@ -96,7 +96,7 @@ def build_subject(case: GoldCase, answer: str, reasons: Sequence[str] = ()) -> S
 
 
 class RenderedPrompt(NamedTuple):
-    """A prompt with the graded text as the judge reads it: quotes are checked against that."""
+    """A prompt with the graded text in the form that the judge reads. Quotes are checked against this text."""
 
     prompt: JudgePrompt
     graded: FencedText

@@ -39,10 +39,11 @@ class ReviewSettings(BaseModel):
 
 
 def sample_for_review(answers: Sequence[ReviewCandidate], share: float) -> tuple[SampledAnswer, ...]:
-    """Sample the answers to review, in an order that says nothing about any verdict.
+    """Sample the answers to review, in an order that reveals no verdict.
 
-    ``share`` is in [0, 1]; with 0 nothing is sampled. A larger share samples all that a smaller one does, in
-    whatever order the answers come. An answer that stands twice counts once.
+    ``share`` is in [0, 1]; with 0 the sample is empty. A larger share contains the sample of a smaller one, in
+    any order
+    of the answers. An answer that occurs twice counts once.
     """
     strata: dict[Stratum, set[AnswerId]] = defaultdict(set)
     for answer in answers if share > 0 else ():

@@ -1,16 +1,17 @@
-"""Make untrusted text safe for a judge: normalised to what a reader sees, and between fences.
+"""Make untrusted text safe for a judge: normalised to the visible text, and between fences.
 
 Normalised text has no invisible characters, no bidirectional controls and no lookalike letters. Meaning stays:
-Devanagari and its joiners, emoji, superscripts, fractions and every line. Flags report what was changed.
+Devanagari and its joiners, emoji, superscripts, fractions and every line. Flags report the changes.
 
-A fence is a line that holds a random number which the text's author cannot know; whatever the text says, it stays
-data. The text between is normalised first, so that the judge reads what a person would see.
-Everything in it that could be taken for a fence or for the markup of a conversation is defused and reported.
+A fence is a line with a random number that the text's author cannot know, so that the text stays data with any
+content. The text between is normalised first, so that the judge reads the text that a person would see. Any part
+that resembles a fence or the markup of a conversation is defused and reported.
 
-Lookalikes are single characters of Unicode's confusables table (UTS 39) whose skeleton is one Latin letter, for
-Cyrillic, Greek and Armenian; Greek small letters that stand for quantities (alpha, nu, mu …) are left out.
-Invisible characters are those of Unicode's property Default_Ignorable_Code_Point (UAX 44), and a few more that are
-shown as nothing.
+Lookalikes are single characters of Unicode's confusables table (UTS 39) with a skeleton of one Latin letter, for
+Cyrillic, Greek and Armenian. Greek small letters for quantities (alpha, nu, mu …) are left out.
+Invisible characters are those of Unicode's property Default_Ignorable_Code_Point (UAX 44), and a few others
+without
+a visible form.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LOOKALIKES: dict[str, str] = dict(
         strict=True,
     )
 )
-"""The Latin letter that each looks like."""
+"""The Latin letter that each resembles."""
 
 _INVISIBLE_RANGES = (
     (0x00AD, 0x00AD),
@@ -54,7 +55,7 @@ _INVISIBLE_RANGES = (
 )
 
 INVISIBLE = frozenset(chr(code) for first, last in _INVISIBLE_RANGES for code in range(first, last + 1))
-"""Joiners and variation selectors are among them: some stay, see `normalise_untrusted`."""
+"""Joiners and variation selectors are among them; some stay, see `normalise_untrusted`."""
 
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 """Characters that change the order in which text is shown, as the inside of a character class."""
@@ -64,7 +65,7 @@ TAGS = "\U000e0000-\U000e007f"
 
 
 class HostileFlag(StrEnum):
-    """A trick in a text that no honest answer needs."""
+    """A trick in a text that an honest answer does not need."""
 
     INVISIBLE = "invisible"
     BIDIRECTIONAL = "bidirectional"
@@ -78,7 +79,7 @@ class HostileFlag(StrEnum):
 
 
 class PlainText(NamedTuple):
-    """A normalised text, and the tricks that were found in it."""
+    """A normalised text, and the tricks found in it."""
 
     text: str
     flags: frozenset[HostileFlag]
@@ -100,7 +101,7 @@ _FOLDED_FORMS = ("<font>", "<wide>", "<circle>", "<square>")
 
 
 def normalise_untrusted(text: str) -> PlainText:
-    """Normalise ``text``; linear in its length, and doing it twice changes nothing more."""
+    """Normalise ``text``; linear in its length and idempotent."""
     flags: set[HostileFlag] = set()
     text = _LINE_ENDS.sub("\n", text)
     if text.isascii() and _CONTROL.search(text) is None:
@@ -164,8 +165,9 @@ def _is_needed(character: str, before: str, after: str) -> bool:
 def _replace_lookalikes(text: str, flags: set[HostileFlag]) -> str:
     """Replace lookalikes by Latin letters.
 
-    In words that also have Latin letters, and in words of only lookalikes whose alphabet has no
-    other letter in the whole text. A single Greek letter is a symbol.
+    This applies to words that also have Latin letters, and to words of only lookalikes if their alphabet has no
+    other
+    letter in the text. A single Greek letter is a symbol.
     """
     characters = set(text)
     if LOOKALIKES.keys().isdisjoint(characters):
@@ -193,16 +195,16 @@ def _find_alphabet(letter: str) -> str:
 
 
 LIMIT_CHARACTERS = 24_000
-"""About 6,000 tokens of English: four times the longest answer or report that was seen from a real application."""
+"""About 6,000 tokens of English: four times the longest answer or report observed in a real application."""
 
 _HEAD_SHARE = 3
-"""Of four parts, so many stay from the beginning and the rest from the end: verdicts hide in both."""
+"""Number of parts, of four, that stay from the beginning; the rest stays from the end. Verdicts hide in both."""
 
 _NONCE = re.compile(r"[0-9a-f]{16,64}")
 
 
 class TextSource(StrEnum):
-    """Whose words are between two fences."""
+    """The author of the words between two fences."""
 
     QUESTION = "question"
     EXPECTED = "expected answer"
@@ -211,10 +213,11 @@ class TextSource(StrEnum):
 
 
 class FencedText(NamedTuple):
-    """A text between fences. ``inner`` is all that stands between them, as the judge reads it.
+    """A text between fences. ``inner`` is all text between them, in the form that the judge reads.
 
-    Quotes must be found in ``inner``, not in the original. ``cut`` is how many characters were left out of the
-    middle: a judge that did not see them may find a fault, but cannot say that there is none.
+    Quotes must be found in ``inner``, not in the original. ``cut`` is the number of characters left out of the
+    middle: a
+    judge that did not see them may find a fault, but cannot exclude one.
     """
 
     text: str
@@ -226,11 +229,12 @@ class FencedText(NamedTuple):
 def fence_text(
     text: str, nonce: str, *, part: TextSource = TextSource.ANSWER, limit_characters: int = LIMIT_CHARACTERS
 ) -> FencedText:
-    """Put ``text`` between two lines that nothing inside it can close.
+    """Put ``text`` between two lines that its content cannot close.
 
     ``nonce`` is 16 to 64 random hexadecimal digits in lower case, new for each prompt (`ValueError` otherwise).
-    ``inner`` never holds the nonce but in the mark of a cut, so that of all lines of a prompt only those made here
-    are fences. The longest ``inner`` has ``limit_characters`` and about a hundred more for that mark.
+    ``inner`` contains the nonce only in the mark of a cut, so that of all lines of a prompt only those made here
+    are
+    fences. The longest ``inner`` has ``limit_characters`` and about a hundred more for that mark.
     """
     if not _NONCE.fullmatch(nonce):
         raise ValueError("internal error: a nonce must have 16 to 64 hexadecimal digits in lower case")
@@ -244,9 +248,9 @@ def fence_text(
 
 
 def is_quoted(quote: str, fenced: FencedText) -> bool:
-    """Whether a judge's quote really stands in the fenced text, apart from white space.
+    """Whether the fenced text contains a judge's quote, apart from white space.
 
-    Blanks and punctuation alone are not a quote, and a single letter or digit is one only as a whole word.
+    Blanks and punctuation alone are not a quote, and a single letter or digit is a quote only as a whole word.
     """
     words = " ".join(normalise_untrusted(quote).text.split())
     text, letters = " ".join(fenced.inner.split()), [mark for mark in words if mark.isalnum()]

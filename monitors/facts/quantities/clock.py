@@ -1,13 +1,14 @@
 """Times of day: ``9am``, ``9:30 p.m.``, ``18:00``, ``12 noon``, ``सुबह 9 बजे``, ``shaam 6 baje``.
 
-Bare hours are times where a range or a word makes them so (``9 to 6pm``). A pair of figures with a colon may be a
-score, a ratio or a verse; it is a time on the full or half hour, with a leading zero, in a range, or behind a word
-such as "at". Of an hour up to twelve that names no half of the day, both stay possible.
+Bare hours are times if a range or a word shows it (``9 to 6pm``). A pair of figures with a colon may be a score,
+a
+ratio or a verse. It is a time on the full or half hour, with a leading zero, in a range, or after a word such as
+"at". An hour up to twelve without a half of the day stays ambiguous.
 
-Hours are spoken too: ``half past one``, ``quarter to six``, and the hour before them, as in ``9 to half past one``;
-``halb fünf``, ``à quatre heures et demie``, ``a las cuatro y media de la tarde``.
+Spoken hours are read too: ``half past one``, ``quarter to six``, and the hour before them, as in ``9 to half past
+one``; ``halb fünf``, ``à quatre heures et demie``, ``a las cuatro y media de la tarde``.
 
-Always open is a time too, whatever it is called: ``24/7``, ``24 hours a day``, ``around the clock``.
+Always open is also a time, in any wording: ``24/7``, ``24 hours a day``, ``around the clock``.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _OF_HOURS: Final = re.compile(
     r"\b(?:(?:mon|tues?|wednes|thurs?|fri|satur|sun)(?:day)?s?|daily|open|hours|opening)\b[^.!?\n\d]{0,24}$",
     re.IGNORECASE,
 )
-"""What stands before two figures with points that are hours: "Monday to Thursday, 8.30 to 15.30"."""
+"""Text before two figures with points that makes them hours: "Monday to Thursday, 8.30 to 15.30"."""
 _BEHIND_WORD: Final = re.compile(
     rf"(?:\b(?:at|from|until|till|by|before|after|between|opens?|closes?)\s|:[0-5]\d{_TO})$", re.IGNORECASE
 )
@@ -67,7 +68,7 @@ _ALWAYS: Final = re.compile(
 )
 # "Rock Around the Clock" is a song.
 _ALWAYS_HINTS: Final = ("24", "clock", "die uhr", "twenty")
-"""In small letters: without one of them a text is not searched, which takes many times as long. So below."""
+"""In small letters. A text without any of them is not searched, because a search takes many times as long."""
 _HOUR_WORDS: Final = {
     word: hour
     for hour, word in enumerate(
@@ -102,7 +103,7 @@ _SPOKEN_ABROAD: Final = re.compile(
       | (?P<p>de\sl'après-midi|du\ssoir|nachmittags|abends|de\sla\s(?:tarde|noche)))\b )?""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A French hour is a time behind a preposition or before a part of the day; else it may be a duration."""
+"""A French hour is a time after a preposition or before a part of the day; otherwise it may be a duration."""
 _SPOKEN_ABROAD_HINTS: Final = (
     "halb",
     *(f"{word} {side}" for word in ("viertel", "fünf", "zehn", "zwanzig") for side in ("vor", "nach")),
@@ -131,7 +132,7 @@ _FIRST_OF_NIGHT = 6
 
 
 ALWAYS: Final = "24/7"
-"""What stands for the time of day of what is always open; its minutes are those of a whole day."""
+"""The value of a time of day that is always open; its minutes are those of a whole day."""
 
 
 class _ClockTime(NamedTuple):
@@ -140,7 +141,7 @@ class _ClockTime(NamedTuple):
     hour: int
     minute: int
     is_open: bool
-    """Whether the other half of the day may be meant."""
+    """Whether the other half of the day is possible."""
 
 
 def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
@@ -173,7 +174,7 @@ def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityR
 
 
 def _is_duration_inside(reading: QuantityReading, time: _ClockTime) -> bool:
-    """Whether a duration is no more than the words of a time: ``16 h 30``, ``quatre heures et demie``."""
+    """Whether a duration only consists of the words of a time: ``16 h 30``, ``quatre heures et demie``."""
     return reading.kind is FactKind.DURATION and time.start <= reading.start and reading.end <= time.end
 
 
@@ -256,7 +257,7 @@ def _find_foreign_spoken_times(text: str) -> Iterator[_ClockTime]:
 
 
 _OPENING_WORDS: Final = 60
-"""Characters before the first of two hours in which a day or "open" stands."""
+"""Characters before the first of two hours that may contain a day or "open"."""
 
 
 def _build_time_reading(time: _ClockTime, first: int, last: int) -> QuantityReading:
@@ -304,7 +305,7 @@ def _is_alone(match: re.Match[str], text: str) -> bool:
 
 _AT_ABROAD: Final = re.compile(r"(?:\bà|\bdès|\bvers|\bavant|\baprès|jusqu'à|\bde|\bentre|\bet)\s$", re.IGNORECASE)
 _MIN_TIME_HOUR: Final = 5
-"""Hours from which on ``16 h 30`` is taken for a time without a preposition."""
+"""Hours from this value on are times without a preposition: ``16 h 30``."""
 
 
 def _find_hour_of_day(hour: int, half: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Currencies by sign, code and name. ``None`` is a name that leaves the country open, as ``$`` does."""
+"""Currencies by sign, code and name. ``None`` is a name without a country, like ``$``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CODES = parse_keys(
     "PLN CZK HUF RON BGN SEK NOK DKK ISK MYR THB IDR PHP VND KRW TWD BRL MXN ARS CLP COP PEN CRC ZAR NGN "
     "KES GHS PKR BDT LKR NPR LAK KHR MMK AMD GEL KZT AZN BTC KYD BOB BIF RMB"
 )
-"""Keys of the ISO 4217 codes that are read; RMB is what people write for CNY."""
+"""Keys of the supported ISO 4217 codes; people also write RMB for CNY."""
 
 _SAME = {"RMB": "CNY"}
 
@@ -24,7 +24,7 @@ DOLLARS = {
     "s": "SGD", "sgd": "SGD", "hk": "HKD", "hkd": "HKD", "nz": "NZD", "nzd": "NZD", "mex": "MXN", "mx": "MXN",
     "r": "BRL", "ci": "KYD", "nt": "TWD", "u.s.": "USD",
 }  # fmt: skip
-"""What stands before a dollar sign."""
+"""Text before a dollar sign that names the country."""
 
 _NAMES: dict[str | None, str] = {
     "INR": "rs inr rupee rupees rupaye rupay rupaya rupaiya rupiya rupye rupaiye rupya रु रुपये रुपए "
@@ -95,17 +95,17 @@ _FAMILIES: dict[str, frozenset[str]] = {
 FAMILIES = {
     to_word_key(normalise(word).text): codes for words, codes in _FAMILIES.items() for word in words.split()
 }
-"""What a sign or name that leaves the country open can stand for. Rupees are Indian where nothing else is said."""
+"""Possible currencies of a sign or name without a country. Rupees are Indian unless another country is named."""
 
 DOT_GROUPS = frozenset(
     "EUR DKK NOK SEK ISK PLN CZK HUF RON BGN TRY RUB UAH BRL ARS CLP COP IDR VND".split()  # noqa: SIM905 - a line of codes is easier to extend than a list
 )
-"""Currencies whose countries write a dot between thousands: "€6.000" is six thousand."""
+"""Currencies of countries that write a dot between thousands: "€6.000" is six thousand."""
 
 MINOR = parse_keys(
     "cent cents c pence penny p paise paisa paisas sen sens kopiyka kopiykas kopeck kopecks सेंट पेंस पैसे पैसा जिओन कोबो"
 )
-"""Hundredths of the unit before."""
+"""Hundredths of the preceding unit."""
 
 MONEY_WORDS = frozenset(NAMES) | MINOR
 """Every word that makes an amount money."""

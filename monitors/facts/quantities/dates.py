@@ -1,7 +1,7 @@
 """Dates: ISO, Indian day-first, with month names, and by weekday ("last Sunday of March 2014").
 
-A date without a year or without a day is partial ISO 8601: ``--03-03``, ``2015-03``. Of ``5/3/2015`` the day is
-first unless only the other way makes a date. Days that no month has (30 February) stay as they stand.
+A date without a year or without a day is partial ISO 8601: ``--03-03``, ``2015-03``. In ``5/3/2015`` the day is
+first unless only the other order makes a date. Days that no month has (30 February) stay unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _FIRST_YEAR, _LAST_YEAR = 1000, 2999
 _LAST_DAY = 31
 _MONTHS_A_YEAR = 12
 _PIVOT = 69
-"""Two-digit years from here on are of the last century, as POSIX has it."""
+"""Two-digit years from this value on belong to the last century, like in POSIX."""
 
 
 class Day(NamedTuple):
@@ -201,7 +201,7 @@ def _format_iso_date(year: int, month: int, day: int) -> str:
 
 
 def _skip_marks(reader: NumberReader, at: int, marks: set[str]) -> int:
-    """Return the token after one of ``marks``, and after a comma or hyphen that follows it."""
+    """Return the token after one of ``marks``, and after a comma or hyphen that follows the mark."""
     if reader.token(at).key in marks:
         at += 1
         if reader.token(at).text in {",", "-"}:

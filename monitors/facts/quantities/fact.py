@@ -1,6 +1,6 @@
-"""The records of a quantity that a text states: kind, exact value, unit, bound and place.
+"""The records of a quantity in a text: kind, exact value, unit, bound and place.
 
-`QuantityReading` is the light form that the readers return; `Fact` is the stored record made from it.
+`QuantityReading` is the light form that the readers return; `Fact` is the stored record built from it.
 """
 
 from __future__ import annotations
@@ -40,10 +40,11 @@ class Fact(Record):
 
     ``value`` is a plain decimal string (``1500000``), for a date
     or a time of day ISO 8601 (``2015-03-03``, ``18:00``), for always ``24/7``. ``unit`` is the ISO 4217 code for
-    money (``None`` where the text leaves the country open, as ``$`` does), ``percent``, ``day`` for a duration.
-    A duration's ``value`` is in days, ``original_value`` and ``original_unit`` are as it was said (24, ``month``):
-    a month is not thirty days unless a case says so. ``start`` and ``end`` count Unicode code points of the text
-    as it was given, end exclusive; ``text`` is what stands there.
+    money (``None`` if the text names no country, for example ``$``), ``percent``, ``day`` for a duration.
+    A duration's ``value`` is in days; ``original_value`` and ``original_unit`` are the text's own (24,
+    ``month``):
+    a month is not thirty days unless a case defines it so. ``start`` and ``end`` count Unicode code points of the
+    original text, end exclusive; ``text`` is the text between them.
     """
 
     kind: FactKind
@@ -66,9 +67,11 @@ class QuantityReading(NamedTuple):
     """One quantity in a folded text.
 
     ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` its characters. A duration has
-    ``months`` and ``days`` apart, since a month is not thirty days unless a case says so. ``date`` is ISO 8601:
-    ``2015-03-03``, ``2015-03`` or ``--03-03`` where the year or the day is not said; of a time ``18:00``, and
-    ``value`` is in minutes.
+    separate
+    ``months`` and ``days``, since a month is not thirty days unless a case defines it so. ``date`` is ISO 8601:
+    ``2015-03-03``, or ``2015-03`` or ``--03-03`` without the year or the day; for a time ``18:00``, and ``value``
+    is in
+    minutes.
     """
 
     kind: FactKind
@@ -86,20 +89,20 @@ class QuantityReading(NamedTuple):
     bound: Bound = Bound.EXACT
     ordinal: bool = False
     bare: bool = False
-    """Digits and nothing else."""
+    """Only digits."""
     worded: bool = False
     scale: Decimal = Decimal(1)
     prefixed: bool = False
     """The currency stands before the amount."""
     may_be: frozenset[str] = frozenset()
-    """The currencies that an open sign or name can stand for: any dollar for ``$``."""
+    """The possible currencies of an open sign or name: any dollar for ``$``."""
     other_value: Decimal | None = None
-    """The value with the other decimal mark, where the text leaves open which is meant: ``6.000``."""
+    """The value with the other decimal mark, if the text is ambiguous: ``6.000``."""
     attached: bool = False
     """Letters of an unknown unit touch the digits: a measure or an identifier."""
     unread: bool = False
-    """A word of an unsupported language follows and may be a scale or a unit: 5 Millionen, 24 Monate."""
+    """A word of an unsupported language follows that may be a scale or a unit: 5 Millionen, 24 Monate."""
     per: str = ""
-    """The period that an amount is for, if it follows directly: ``year`` of "€119 a year"."""
+    """The period of an amount, if it follows directly: ``year`` of "€119 a year"."""
     counts: str = ""
     """The noun that an ordinal number counts: ``week`` of "the 28th week" and "week 28"."""

@@ -1,7 +1,8 @@
-"""Groups of a number: what stands before a scale word, joined with the scale words behind it.
+"""Groups of a number: the part before a scale word, joined with the following scale words.
 
 A group is digits, words below a thousand, or their fractions. Groups with scale words make "five crore, twenty
-lakh, three hundred and two". A comma, an "and" or a line's end closes a number unless a smaller scale follows ("two
+lakh, three hundred and two". A comma, an "and" or a line's end closes a number unless a smaller scale follows
+("two
 lakh, fifty thousand").
 """
 
@@ -25,21 +26,21 @@ from monitors.facts.text import NUMERAL, SIGN, WORD, parse_keys
 _COMMON_FRACTIONS = frozenset((Decimal(above), Decimal(below)) for above, below in ((1, 2), (1, 3), (1, 4), (3, 4)))
 
 _MAX_WORDS = 12
-"""Number words between a currency and the end of its amount."""
+"""Limit of number words between a currency and the end of its amount."""
 
 _GOES_ON = parse_keys(
     "is are was were will shall can may must has have per only for in to at as on by from with or and if a an each "
     "every "
     "है हैं का की के को में से तक hai hain ka ki ke ko mein me se tak"
 )
-"""Words behind an amount that are not what it counts: "Rs two hundred and fifty is paid"."""
+"""Words after an amount that are not the counted thing: "Rs two hundred and fifty is paid"."""
 
 _MAX_GROUP_LENGTH = 60
 """Digits of the longest number that is read in groups."""
 
 
 class GroupReader(Lookup):
-    """Reads groups; `monitors.facts.quantities.number_reader.NumberReader` puts them together."""
+    """Read groups; `monitors.facts.quantities.number_reader.NumberReader` combines them."""
 
     def _read_group(self, at: int) -> Group | None:
         token = self.token(at)
@@ -202,7 +203,7 @@ class GroupReader(Lookup):
         return Group(value, after)
 
     def _is_hundred(self, at: int) -> bool:
-        """Whether a word means a hundred, also a word that alone means something else: paanch sau."""
+        """Whether a word means a hundred, even if the word alone has another meaning: paanch sau."""
         if self.part(at) is NumberPart.HUNDRED:
             return True
         word, before = self.find_raw_word(at), self.part(at - 1)
@@ -213,10 +214,11 @@ class GroupReader(Lookup):
         )
 
     def _is_counted_alone(self, joint: int, after: int) -> bool:
-        """Whether a small number between tokens ``joint`` and ``after`` is counted by itself.
+        """Whether a small number between tokens ``joint`` and ``after`` is counted separately.
 
-        It is where it is "one of" something, where a unit or noun follows and the number before it has a currency
-        ("Rs two hundred and three years"), and behind a Hindi "and": in one number none is said.
+        It is separate if it is "one of" something, if a unit or noun follows and the number before it has a
+        currency
+        ("Rs two hundred and three years"), and after a Hindi "and", which is never spoken inside a number.
         """
         following = self.token(after)
         if following.key == "of":
@@ -230,7 +232,7 @@ class GroupReader(Lookup):
         return following.key not in _GOES_ON and self._has_currency_before(joint)
 
     def _has_currency_before(self, at: int) -> bool:
-        """Whether a currency stands before the number that token ``at`` would go on with."""
+        """Whether a currency precedes the number that token ``at`` would continue."""
         for place in range(at - 1, max(-1, at - _MAX_WORDS), -1):
             token = self.token(place)
             if token.text in SIGNS or token.key in NAMES:
@@ -320,9 +322,9 @@ class GroupReader(Lookup):
 
 
 class ScaleReader(GroupReader):
-    """Reads groups with falling scales.
+    """Read groups with falling scales.
 
-    `monitors.facts.quantities.number_reader.NumberReader` adds what may follow them.
+    `monitors.facts.quantities.number_reader.NumberReader` adds the text that may follow them.
     """
 
     def _read_scaled_groups(self, at: int) -> tuple[Decimal, int, Decimal] | None:
@@ -350,7 +352,7 @@ class ScaleReader(GroupReader):
         return None if end == begin else (total, end, last_scale)
 
     def _is_part_of_number(self, group: Group, scale: Decimal, limit: Decimal, at: int) -> bool:
-        """Whether a group belongs to the number before it: smaller, and not a number of its own."""
+        """Whether a group belongs to the number before it: it is smaller, and not a separate number."""
         if group.year or scale >= limit or group.value * scale >= limit or self._is_numerator(group.after):
             return False
         if scale > 1 or (group.value >= _HUNDRED and not group.numeral):
@@ -359,10 +361,11 @@ class ScaleReader(GroupReader):
         return not joint and self._adds_small_number(group, limit, at)
 
     def _adds_small_number(self, group: Group, limit: Decimal, at: int) -> bool:
-        """Whether a number without a scale of its own ends the number before it: "one thousand and one".
+        """Whether a number without a scale ends the number before it: "one thousand and one".
 
-        Digits and words do not mix ("2 lakh, two claims"), what has its own unit or is "one of" something counts by
-        itself, and after a lakh or more so does what a noun follows ("two lakh and two claims").
+        Digits and words do not mix ("2 lakh, two claims"). A number with a separate unit, or "one of" something,
+        counts
+        separately. After a lakh or more, so does a number before a noun ("two lakh and two claims").
         """
         joined = self.part(at - 1) is NumberPart.AND
         joint = at - 1 if joined else at
@@ -385,7 +388,7 @@ class ScaleReader(GroupReader):
         return self.token(joint - 2).kind == NUMERAL
 
     def _is_numerator(self, at: int) -> bool:
-        """Whether what follows makes a fraction of the group before: "… and three quarters"."""
+        """Whether the next words make a fraction of the group before: "… and three quarters"."""
         at = self._skip_hyphen(at)
         return self._is_fraction(at) or self._read_denominator_word(at, numerator=Decimal(0)) is not None
 
@@ -438,7 +441,7 @@ class ScaleReader(GroupReader):
 
 _HUNDRED, _LAKH = Decimal(100), Decimal(100_000)
 _MAX_SCALES = 3
-"""Scale words in a row: "hundred thousand trillion" is said, four are not."""
+"""Limit of scale words in a row: people say "hundred thousand trillion", but not four scale words."""
 
 _CAPITAL_SCALES = {
     "K": Decimal("1e3"),
@@ -449,4 +452,4 @@ _CAPITAL_SCALES = {
     "T": Decimal("1e12"),
     "Cr": Decimal("1e7"),
 }
-"""One capital right behind digits: 10K, 5L, 2.1T. Small letters there are measures (5 m, 2 l), except k."""
+"""One capital directly after digits: 10K, 5L, 2.1T. Small letters there are measures (5 m, 2 l), except k."""

@@ -1,4 +1,4 @@
-"""Words that numbers and dates are made of, gathered from the languages' tables.
+"""The words of numbers and dates, from the languages' tables.
 
 Names of months and weekdays are in English, Hindi and Hindi in Latin letters, by key.
 """
@@ -30,7 +30,9 @@ _MONTHS = {
 MONTHS = {to_word_key(normalise(word).text): month for month, words in _MONTHS.items() for word in words.split()}
 
 AMBIGUOUS_MONTHS = frozenset({"may", "march", "mar", "jan", "dec", "जन", "फर", "दिस", "jun", "sep"})
-"""Also ordinary words or parts of them: months only with a day or a year beside them and a capital or a number."""
+"""Months that are also ordinary words or parts of them. They count only beside a day or a year, with a capital or a
+number.
+"""
 
 WEEKDAYS = {
     name: number
@@ -47,7 +49,7 @@ IN_YEAR = frozenset({"में", "के", "की", "का", "me", "mein", "k
 
 
 class NumberPart(IntEnum):
-    """What a word does in a number."""
+    """The role of a word in a number."""
 
     SMALL = 1
     """0 to 99."""
@@ -55,7 +57,7 @@ class NumberPart(IntEnum):
     SCALE = 3
     """A thousand and more."""
     DOZEN = 4
-    """Multiplies whatever stands before it."""
+    """Multiplies the number before it."""
     FRACTION = 5
     """A half, a quarter, three quarters."""
     QUARTERED = 6
@@ -70,7 +72,7 @@ class NumberPart(IntEnum):
     MINUS = 12
     ARTICLE = 13
     SUFFIX_SCALE = 14
-    """A scale that counts only right behind digits: 10k, 5 cr, 3L."""
+    """A scale that counts only directly after digits: 10k, 5 cr, 3L."""
 
 
 class NumberWord(NamedTuple):
@@ -86,10 +88,10 @@ class NumberWord(NamedTuple):
 _DATA: dict[str, Any] = tomllib.loads((Path(__file__).parent / "numbers.toml").read_text(encoding="utf-8"))
 _EXTRA: dict[str, Any] = _DATA.pop("extra")
 _TABLES: dict[str, dict[str, dict[str, str]]] = _DATA
-"""By language and section. Later tables win where a spelling is in two."""
+"""By language and section. For a spelling in two tables the later table wins."""
 _TRANSLITERATED = parse_keys(_EXTRA["transliterated"])
 DIGIT_ORDINAL_ENDINGS = frozenset(_EXTRA["digit_ordinal_endings"].split())
-"""Endings right behind digits: 2रा, 90वी."""
+"""Endings directly after digits: 2रा, 90वी."""
 _SECTIONS = {
     "small": NumberPart.SMALL, "hundred": NumberPart.HUNDRED, "scales": NumberPart.SCALE,
     "dozens": NumberPart.DOZEN, "fractions": NumberPart.FRACTION,

@@ -1,8 +1,10 @@
-"""How numbers and money are written where an application lives: its language, its decimal mark, its currency.
+"""Number and money formats of an application's place: its language, its decimal mark, its currency.
 
-A number's own shape comes first ("1.234,56", "1,50,000", "12.50"). Of one mark before three digits ("6.000") the
-place decides, and where no place is known both values stay possible. A currency that a text leaves open ("$",
-"francs", "Rs") may be any of its family; a default currency only fills what is open.
+A number's own format comes first ("1.234,56", "1,50,000", "12.50"). For one mark before three digits ("6.000")
+the
+place decides; without a known place both values stay possible. An open currency in a text ("$", "francs", "Rs")
+may
+be any of its family. A default currency applies only to open currencies.
 """
 
 from __future__ import annotations
@@ -21,43 +23,43 @@ from monitors.records.base import Language
 
 
 class DecimalMark(StrEnum):
-    """What stands before the decimals."""
+    """The mark before the decimals."""
 
     POINT = "."
     COMMA = ","
     EITHER = ""
-    """The locale leaves it open."""
+    """The locale allows both."""
 
 
 class Writing(NamedTuple):
-    """What of a locale decides which tokens a text has."""
+    """The part of a locale that determines the tokens of a text."""
 
     is_unread: bool
-    """Whether the words of its language are not read."""
+    """Whether the words of its language are not supported."""
     comma: bool
-    """Whether a comma stands before decimals."""
+    """Whether decimals follow a comma."""
     speech: str = ""
-    """The language whose words are read as `languages.toml` says."""
+    """The language with words in `languages.toml`."""
 
 
 class Locale(NamedTuple):
-    """How a text writes numbers. ``currency`` is ISO 4217, and only what an open amount is taken for."""
+    """The number format of a text. ``currency`` is ISO 4217, and applies only to open amounts."""
 
     language: Language = Language.ENGLISH
     mark: DecimalMark | None = None
-    """`None` is what English and Hindi texts do: a comma groups digits, a point may do either."""
+    """`None` is the usage of English and Hindi texts: a comma groups digits, a point may do either."""
     currency: str | None = None
     speech: str = ""
-    """The language (ISO 639-1) whose words are read as `languages.toml` says; empty for English and Hindi."""
+    """The language (ISO 639-1) with words in `languages.toml`; empty for English and Hindi."""
 
     @property
     def is_unread(self) -> bool:
-        """Whether the words of its language are not read."""
+        """Whether the words of its language are not supported."""
         return self.language is Language.OTHER and not self.speech
 
     @property
     def writing(self) -> Writing:
-        """The part of the locale that decides which tokens a text has."""
+        """The part of the locale that determines the tokens of a text."""
         return Writing(self.is_unread, self.mark is DecimalMark.COMMA, self.speech)
 
     def with_speech(self, speech: str) -> Locale:
@@ -67,7 +69,7 @@ class Locale(NamedTuple):
 
 
 PLAIN: Final = Locale()
-"""English and Hindi texts of nowhere in particular."""
+"""English and Hindi texts without a known place."""
 
 _TAG = re.compile(r"([a-z]{2})(?:[-_]([A-Z]{2}))?")
 _COMMA_LANGUAGES = parse_keys("de fr es it pt nl da sv nb no fi pl cs sk hu ro bg el tr ru uk id vi hr sl sr ca")
@@ -84,7 +86,7 @@ _CURRENCIES: Final[dict[str, str]] = {
     "NO": "NOK", "DK": "DKK", "PL": "PLN", "CZ": "CZK", "HU": "HUF", "RO": "RON", "BG": "BGN", "TR": "TRY",
     "ZA": "ZAR", "MY": "MYR", "TH": "THB", "ID": "IDR", "PH": "PHP", "VN": "VND", "KR": "KRW", "IL": "ILS",
 }  # fmt: skip
-"""Currencies by region (ISO 3166), for a locale that is configured without one."""
+"""Currencies by region (ISO 3166), for a locale without a configured currency."""
 
 
 def validate_locale(tag: str) -> str:
@@ -102,9 +104,9 @@ def validate_currency(code: str) -> str:
 
 
 def build_locale(language: Language | None, tag: str | None = None, currency: str | None = None) -> Locale:
-    """Return how a text in ``language`` of an application with locale ``tag`` writes numbers.
+    """Return the number format of a text in ``language`` for an application with locale ``tag``.
 
-    Where the language and the place disagree (English replies of a German application), either may be meant.
+    If the language and the place disagree (English replies of a German application), both formats are possible.
     """
     spoken = _merge_hindi_with_english(language or Language.ENGLISH)
     if tag is None:
@@ -125,7 +127,7 @@ def _merge_hindi_with_english(language: Language) -> Language:
 
 
 _OWN_MARK: Final = {Language.OTHER: DecimalMark.EITHER}
-"""What a language writes before decimals where no place is known."""
+"""The decimal mark of a language without a known place."""
 
 
 # --- one mark before three digits -----------------------------------------------------------------------------
@@ -188,7 +190,7 @@ def _find_numeral(reader: NumberReader, reading: QuantityReading) -> Token | Non
     return next((token for token in tokens if token.kind == NUMERAL), None)
 
 
-# --- which currency -------------------------------------------------------------------------------------------
+# --- the currency -----------------------------------------------------------------------------------------------
 
 
 def _add_currency(reader: NumberReader, reading: QuantityReading, default: str | None) -> QuantityReading:

@@ -19,7 +19,7 @@ from monitors.facts.text import parse_keys
 
 
 class MeasureUnit(NamedTuple):
-    """A unit of measurement: its dimension, the dimension's base unit, and how many of these it is."""
+    """A unit of measurement: its dimension, the dimension's base unit, and the factor to the base unit."""
 
     name: str
     dimension: str
@@ -27,7 +27,7 @@ class MeasureUnit(NamedTuple):
     factor: Fraction
 
     def convert_to_base(self, value: Decimal) -> Decimal:
-        """Convert ``value`` from this unit to the base unit; Fahrenheit also has another zero."""
+        """Convert ``value`` from this unit to the base unit; Fahrenheit also has another zero point."""
         if self.name == "°F":
             value = value - 32
         return EXACT.divide(value * self.factor.numerator, Decimal(self.factor.denominator))

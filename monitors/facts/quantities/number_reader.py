@@ -1,8 +1,8 @@
-"""Numbers as people write and say them, in one pass: digits, words, and both together.
+"""Written and spoken numbers, in one pass: digits, words, and both together.
 
 English, Hindi in Devanagari and Hindi in Latin letters may be mixed ("5 lakh बीस hazaar"): one grammar, three
-tables. The grammar is a table of parts (`monitors.facts.quantities.lexicon.NumberPart`) and a handful of rules; it
-never goes back more than one group, so it is linear. Powers and scientific notation are numbers too: ``1.3e6``,
+tables. The grammar is a table of parts (`monitors.facts.quantities.lexicon.NumberPart`) and a few rules. It never
+goes back more than one group, so it is linear. Powers and scientific notation are also numbers: ``1.3e6``,
 ``6.23x10^-4``, ``2.5^-1``.
 """
 
@@ -17,7 +17,7 @@ from monitors.facts.quantities.numerals import EXACT, MAX_VALUE, Group, Lookup, 
 from monitors.facts.text import END, NUMERAL, SIGN, WORD
 
 _MAX_EXPONENT = 30
-"""A larger one is not written about quantities, and would only cost digits."""
+"""Larger exponents do not occur in quantities, and would only cost digits."""
 
 _MAX_BASE = Decimal(1_000_000)
 
@@ -57,9 +57,9 @@ def _read_exponent(lookup: Lookup, at: int) -> tuple[int, int] | None:
 
 
 class NumberSpan(NamedTuple):
-    """A number and where it stands: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
+    """A number and its place: tokens ``first`` to ``last`` (inclusive), characters ``start`` to ``end``.
 
-    ``bare`` is a numeral and nothing else; ``worded`` a number in words, without digits (``one``, ``दो``).
+    ``bare``: only a numeral. ``worded``: a number in words, without digits (``one``, ``दो``).
     """
 
     value: Decimal
@@ -74,7 +74,7 @@ class NumberSpan(NamedTuple):
 
 
 class NumberReader(ScaleReader):
-    """Reads whole amounts from one text's tokens."""
+    """Read complete amounts from one text's tokens."""
 
     def read(self, at: int) -> list[NumberSpan]:
         """Return the amounts that begin at token ``at``: none, one, or several (192.168.1.2)."""
@@ -92,7 +92,7 @@ class NumberReader(ScaleReader):
         return [amount] if amount is not None else []
 
     def _stands_alone(self, at: int) -> bool:
-        """Whether nothing after the digits can continue their number: the common case, without the grammar."""
+        """Whether the text after the digits cannot continue their number: the common case, without the grammar."""
         token, following = self.token(at), self.token(at + 1)
         if following.kind == WORD:
             apart = following.start > token.end and self.find_raw_word(at + 1) is None

@@ -1,4 +1,4 @@
-"""Numbers that name a place in a row: ``the 28th week``, ``week 28``, ``day 4``, ``the third floor``."""
+"""Numbers for a place in a sequence: ``the 28th week``, ``week 28``, ``day 4``, ``the third floor``."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _NOUNS: Final = (
     | {word: word for word in parse_keys("terminal gate platform room counter zone lane bay")}
 )
 _SORTS: Final = BETWEEN | parse_keys("insurance contract membership pregnancy gestational")
-"""Words that may stand between an ordinal and its noun: the 28th pregnancy week."""
+"""Words that may occur between an ordinal and its noun: the 28th pregnancy week."""
 _OPENERS: Final = parse_keys(
     "a an per every each any this that last next one same all the first whole of हर har प्रति prati इस उस"
 )
-"""Before a noun they make it a time of its own: "every day 20 people" numbers no day."""
+"""Words that turn the next noun into a time: "every day 20 people" does not number a day."""
 _GOES_ON: Final = parse_keys(
     "of on onwards onward and or to until till after before in is inclusive at from तक से के tak se ke"
 )
 _MAX_ORDINAL: Final = 400
-"""A larger number behind a noun is no place in a row: year 2020."""
+"""Limit of an ordinal. A larger number after a noun is not a place in a sequence: year 2020."""
 
 
 def add_counted_noun(reader: NumberReader, reading: QuantityReading) -> QuantityReading:

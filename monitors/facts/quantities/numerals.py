@@ -1,4 +1,4 @@
-"""Digits: what a numeral with its separators says, and the notations that digits come in.
+"""Digits: the values of a numeral with its separators, and the notations of digits.
 
 Thousands groups of both systems (``1,50,000``, ``150,000``), continental ones (``1.234,56``) and thin spaces. The
 readers of numbers work on tokens with their number words.
@@ -15,7 +15,7 @@ from monitors.facts.quantities.lexicon import MONTHS, NUMBER_WORDS, NumberPart, 
 from monitors.facts.text import END, NUMERAL, SIGN, Token, parse_keys
 
 EXACT = Context(prec=60)
-"""Arithmetic on quantities: 60 digits, so that no number a person writes is rounded."""
+"""Arithmetic on quantities: 60 digits, so that no written number is rounded."""
 
 MAX_VALUE = Decimal("1e36")
 """Larger numbers are not quantities and are not read."""
@@ -30,7 +30,7 @@ _DOTTED_GROUPS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 
 
 def parse_numeral(text: str) -> list[tuple[Decimal, int, int]]:
-    """Return the numbers in a numeral with their places; several where dots separate numbers.
+    """Return the numbers in a numeral with their places; several if dots separate numbers.
 
     ``1,50,000`` → 150000; ``33,90`` → 33.90; ``1.234,56`` → 1234.56; ``192.168.1.2`` → four numbers.
     """
@@ -99,10 +99,10 @@ VULGAR = {
     "½": "0.5", "¼": "0.25", "¾": "0.75", "⅓": "1/3", "⅔": "2/3", "⅛": "0.125", "⅜": "0.375", "⅝": "0.625",
     "⅞": "0.875", "⅕": "0.2", "⅖": "0.4", "⅗": "0.6", "⅘": "0.8", "⅙": "1/6", "⅚": "5/6",
 }  # fmt: skip
-"""Vulgar fractions as Unicode has them."""
+"""The vulgar fractions of Unicode."""
 
 _LEADING = frozenset({*VULGAR, "-"})
-"""Signs that may begin a number, whatever may begin another quantity."""
+"""Signs that may begin a number, in addition to the starts of other quantities."""
 
 
 class Group(NamedTuple):
@@ -116,14 +116,14 @@ class Group(NamedTuple):
 
 _MAX_PLAIN_DIGITS = 15
 _AFTER_PLAIN = frozenset({",", ";", ":", "?", "!", ")", "]", "।", "|", '"', "'", "*", "", "="})
-"""Punctuation that ends a number; a full stop or hyphen may go on."""
+"""Punctuation that ends a number; a number may continue after a full stop or hyphen."""
 
 _AFTER_NUMBER = parse_keys(
     "calendar working business continuous consecutive completed complete more additional clear "
     "successive policy उपार्जित लगातार कैलेंडर और अतिरिक्त पूर्ण lagatar lagataar of per out में के का की "
     "me mein ke ka ki सही h yo y o दशक r e x g k century शताब्दी सदी sadi"
 )
-"""Words that may make something else of the digits before them."""
+"""Words that may give the preceding digits another meaning."""
 
 
 _ENGLISH_TOO = frozenset({"do", "sat", "tin", "char"})
@@ -134,7 +134,7 @@ _HINGLISH = parse_keys(
     "hai hain hoga hogi ka ki ke ko mein main se tak nahi nahin liye kya baad aur kar karo kare karen karein ya "
     "bhi toh"
 )
-"""With one of these, "do months" is two of them; without, "How do months differ?" is a question."""
+"""With one of these, "do months" means two months; without, "How do months differ?" is a question."""
 
 _MARGIN = 96
 """Empty tokens beyond the end: no reader reads further ahead or back in one step."""
@@ -158,17 +158,19 @@ _LEADERS = frozenset({NumberPart.ARTICLE, NumberPart.MINUS, NumberPart.POINT})
 class Lookup:
     """One text's tokens.
 
-    ``units`` are the words before which a shy number word is a number. ``starts`` are words that are no numbers and
-    may begin a quantity, each with the words that must follow it (``None``: any). ``breaks`` are the tokens that a
-    line's end or a tab stands before.
+    ``units`` are the words that turn a preceding shy number word into a number. ``starts`` are words other than
+    numbers
+    that may begin a quantity, each with the words that must follow it (``None``: any). ``breaks`` are the tokens
+    after a
+    line's end or a tab.
     """
 
     token: Callable[[int], Token]
     """The token at a place, or an empty one beyond either end."""
     word: Callable[[int], NumberWord | None]
-    """The number word at a place, if it is one and may be one here."""
+    """The number word at a place, if the place has one and it can be a number there."""
     part: Callable[[int], NumberPart | None]
-    """What the word at a place does in a number."""
+    """The role of the word at a place in a number."""
 
     def __init__(
         self,
@@ -184,7 +186,7 @@ class Lookup:
         self._starts = starts
         self._units = units
         keys = [token.key for token in tokens]
-        # Padded lists answer for places beyond either end (Python counts -1 from the back) without a comparison.
+        # Padded lists return places beyond either end (Python counts -1 from the back) without a comparison.
         padded, beyond = [*tokens, *[END] * _MARGIN], [None] * _MARGIN
         raw: list[NumberWord | None] = [*map(NUMBER_WORDS.get, keys), *beyond]
         words, parts = list(raw), list[NumberPart | None]([None]) * len(raw)
@@ -214,7 +216,7 @@ class Lookup:
         return not _HINGLISH.isdisjoint([token.key for token in self.tokens])
 
     def find_raw_word(self, at: int) -> NumberWord | None:
-        """Return the number word at a place, shy or not: inside a number both count."""
+        """Return the number word at a place, shy or not, because both count inside a number."""
         return self._raw[at]
 
     def is_broken(self, first: int, last: int) -> bool:
@@ -222,7 +224,7 @@ class Lookup:
         return bool(self._breaks) and any(at in self._breaks for at in range(first + 1, last + 1))
 
     def is_plain_number(self, at: int) -> bool:
-        """Whether digits stand here among ordinary words or punctuation, so that they are just a number."""
+        """Whether digits are among ordinary words or punctuation here, so that they are just a number."""
         token, following = self.token(at), self.token(at + 1)
         if token.kind != NUMERAL or len(token.text) > _MAX_PLAIN_DIGITS or not token.text.isdecimal():
             return False

@@ -1,9 +1,10 @@
-"""Texts in a language that is not read: digits, signs and codes are, words are not.
+"""Texts in an unsupported language: digits, signs and codes are read, words are not.
 
-Spanish "once" is eleven and German "an" no article: the words of English and Hindi would make figures up. What
-stays is what every language writes: numerals with their own separators, "%", currencies by sign, ISO code or name,
-hours and minutes as ``h`` and ``min``, powers of ten. A word behind a number may be its scale or unit
-("5 Millionen", "24 Monate"), so the number alone is no quantity.
+Spanish "once" is eleven and German "an" is not an article: the words of English and Hindi would produce false
+figures. Only international notation is read: numerals with their own separators, "%", currencies by sign, ISO
+code
+or name, hours and minutes as ``h`` and ``min``, powers of ten. A word after a number may be its scale or unit
+("5 Millionen", "24 Monate"), so the number alone is not a quantity.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from monitors.facts.quantities.units import MILLION_CODES
 from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, parse_keys, to_word_key
 
 _OPAQUE: Final = "\0"
-"""The mark behind a word that must be in no table; no text holds it as part of a word."""
+"""The mark after a word that must not match a table; no text has it as part of a word."""
 
 _COMMON_TERMS = frozenset({"le", "lire", "peso", "buck", "bucks", "quid", "dram", "rm"})
 """Names of currencies that are ordinary words in other languages ("le 5", "peso 80 kg")."""
@@ -30,7 +31,7 @@ CURRENCY_KEYS: Final = frozenset(NAMES) - _COMMON_TERMS | {"cents"}
 """Names and codes of currencies that are read in any language."""
 
 _SMALL_WORDS = frozenset(to_word_key(word) for words in OTHER.values() for word in words.split())
-"""Function words of the languages that are recognized: none is a scale or a unit."""
+"""Function words of the recognised languages: none is a scale or a unit."""
 
 _TIMES: Final = {"h": "h", "min": "minutes"}
 _RANGES = frozenset("-–—/")
@@ -44,7 +45,7 @@ _FIRST_GROUP, _NEXT_GROUP = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?:[.
 def hide_unread_words(tokens: Sequence[Token], text: str, language: str = "") -> list[Token]:
     """Mark all words that are not international, and join thousands: ``12 500`` is one numeral. Linear.
 
-    Words of ``language`` that have a row in `languages.toml` are read as that row says.
+    Words of ``language`` with a row in `languages.toml` are read by that row.
     """
     tokens, words = _join_thousands(tokens, text), load_terms(language)
     if not words:
@@ -63,7 +64,7 @@ def _find_token_after(tokens: Sequence[Token], at: int) -> Token:
 
 
 def _hide_unread_word(token: Token, before: Token, following: Token) -> Token:
-    """Return a word that any language writes (a currency, a unit) as it is; mark any other as unread."""
+    """Return an international word (a currency, a unit) unchanged; mark any other as unread."""
     glued = following.start == token.end
     dollars = token.key in DOLLARS and token.text.isupper()
     if token.key in CURRENCY_KEYS or token.text in MILLION_CODES:
@@ -128,11 +129,11 @@ def _is_ambiguous(match: re.Match[str]) -> bool:
     return match[2] != "." and first != second and max(first, second) <= _MONTHS_A_YEAR
 
 
-# --- what stands behind a number ------------------------------------------------------------------------------
+# --- text after a number --------------------------------------------------------------------------------------
 
 
 def mark_unread(lookup: Lookup, reading: QuantityReading) -> QuantityReading:
-    """Mark a number or amount where an unread word may be its scale or its unit."""
+    """Mark a number or amount if an unread word may be its scale or its unit."""
     if reading.kind not in {FactKind.NUMBER, FactKind.MONEY}:
         return reading
     closed = reading.kind is FactKind.MONEY and not reading.prefixed
@@ -183,4 +184,4 @@ DENIALS = parse_keys(
     "ninguna sin sino não nem sem non mai nessun senza niet geen nooit bez nu fără değil không tidak bukan not "
     "never"
 )
-"""Words that may take an amount back, in languages that are recognized: they only stop a grader from passing."""
+"""Words in recognised languages that may take an amount back. They only stop a grader from passing."""

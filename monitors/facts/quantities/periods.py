@@ -1,6 +1,6 @@
-"""The period that an amount is for, right behind it: ``€119 a year``, ``5 % p.a.``, ``119 € pro Jahr``.
+"""The period of an amount, directly after it: ``€119 a year``, ``5 % p.a.``, ``119 € pro Jahr``.
 
-``€10 per person and month`` is per month: people are no period.
+``€10 per person and month`` is per month: people are not a period.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SAME_PERIOD: Final = {
     (24, "hour"): "day",
 }
 _WORDS_FOR_WHEN: Final = parse_keys("ago later earlier before after back old")
-"""Behind a period these say when: "He paid €50 a year ago"."""
+"""After a period these words mean a point in time: "He paid €50 a year ago"."""
 
 _ADVERBS: Final = {
     **dict.fromkeys(parse_keys("yearly annually annual वार्षिक सालाना salana jährlich annuels"), "year"),
@@ -41,7 +41,7 @@ _QUARTERS: Final = {
     **dict.fromkeys(parse_keys("quarter quarters तिमाही"), "quarter"),
     **dict.fromkeys(parse_keys("annum"), "year"),
 }
-"""Periods that are no units of time elsewhere."""
+"""Periods that are not units of time elsewhere."""
 _LED_ELSEWHERE: Final = parse_keys("per pro im je par por al")
 _ELSEWHERE: Final = {
     **dict.fromkeys(parse_keys("jahr kalenderjahr an année año anno jaar ano"), "year"),
@@ -51,9 +51,9 @@ _ELSEWHERE: Final = {
     **dict.fromkeys(parse_keys("tag nacht jour nuit día giorno dag dia"), "day"),
     **dict.fromkeys(parse_keys("stunde heure hora ora uur"), "hour"),
 }
-"""Periods in languages whose units are not read; they count only behind a word that leads to them (pro, par)."""
+"""Periods in languages with unsupported units. They count only after a word that introduces them (pro, par)."""
 _SORTS: Final = BETWEEN | parse_keys("insurance insured contract membership subscription billing")
-"""Words that may stand before the period: per calendar month."""
+"""Words that may precede the period: per calendar month."""
 
 
 def add_period(reader: NumberReader, reading: QuantityReading) -> QuantityReading:
@@ -65,7 +65,7 @@ def add_period(reader: NumberReader, reading: QuantityReading) -> QuantityReadin
 
 
 def _find_period(reader: NumberReader, at: int) -> str:
-    """Return the period that is named at token ``at``; empty where there is none."""
+    """Return the period at token ``at``; empty without a period."""
     if reader.token(at).key == "(":
         at += 1
     if reader.token(at).key in _EACH and reader.token(at + 1).key in _OF_PEOPLE:

@@ -1,4 +1,4 @@
-"""One quantity at a time: an amount with what stands before and behind it decides its kind.
+"""Read one quantity at a time: the text before and after an amount decides its kind.
 
 Quantities without a number before the unit are read too: ``a month``, ``half an hour``, ``a dollar``, ``third``.
 """
@@ -54,7 +54,7 @@ def build_reading(
 def build_money_reading(
     reader: NumberReader, amount: NumberSpan, code: str | None, *, first: int, last: int
 ) -> QuantityReading:
-    """Build a reading of money; ``code`` is ISO 4217, or ``None`` where the country is open."""
+    """Build a reading of money; ``code`` is ISO 4217, or ``None`` if the country is open."""
     return build_reading(reader, FactKind.MONEY, amount, first=first, last=last)._replace(unit=code)
 
 
@@ -154,7 +154,7 @@ _RATED = parse_keys("per once twice times time every each % किमी bar baa
 
 
 def _is_rate(reader: NumberReader, at: int) -> bool:
-    """Whether a unit says how often (``₹500 a day``, ``once a year``) and not how long."""
+    """Whether a unit is a rate (``₹500 a day``, ``once a year``) and not a duration."""
     before = reader.token(at - 1)
     return before.kind == NUMERAL or before.key in _RATED or before.key in UNIT_KEYS or before.key in NUMBER_WORDS
 
@@ -265,7 +265,7 @@ def _may_be_amount(reader: NumberReader, at: int) -> bool:
     return token.kind == NUMERAL or token.text in {"-", "½", "¼", "¾"} or reader.word(at) is not None
 
 
-# --- the amount, said twice -----------------------------------------------------------------------------------
+# --- the amount, stated twice ---------------------------------------------------------------------------------
 
 
 def _merge_restatement(reader: NumberReader, amount: NumberSpan) -> NumberSpan:
@@ -285,7 +285,7 @@ def _merge_restatement(reader: NumberReader, amount: NumberSpan) -> NumberSpan:
     return amount._replace(last=closing, end=reader.token(closing).end, bare=False)
 
 
-# --- what stands behind ---------------------------------------------------------------------------------------
+# --- text after the amount ------------------------------------------------------------------------------------
 
 
 def _classify_amount(reader: NumberReader, amount: NumberSpan) -> list[QuantityReading]:
@@ -361,7 +361,7 @@ def _build_money_behind(reader: NumberReader, amount: NumberSpan, currency: Curr
 
 _CENTS: Final = parse_keys("cent cents")
 _OF_CENTS: Final = parse_keys("euro dollar us")
-"""Before "cents" the name of the unit that they are part of: ``16 euro cents``."""
+"""Words before "cents" that name the unit they are part of: ``16 euro cents``."""
 
 
 def _is_pronoun(reader: NumberReader, amount: NumberSpan) -> bool:

@@ -1,4 +1,4 @@
-"""Reads every quantity of a text without overlaps: "₹5 lakh" is money, not a number.
+"""Read every quantity of a text without overlaps: "₹5 lakh" is money, not a number.
 
 Bounds around a quantity: "up to", "at least", "not exceeding", "तक", "se kam". Quantities that belong together:
 compounds, hundredths, ranges.
@@ -79,7 +79,7 @@ _REPEATED = {
     "कम": Bound.AT_LEAST, "kam": Bound.AT_LEAST, "ज्यादा": Bound.AT_MOST, "zyada": Bound.AT_MOST,
     "jyada": Bound.AT_MOST, "अधिक": Bound.AT_MOST, "adhik": Bound.AT_MOST,
 }  # fmt: skip
-"""Words that Hindi says twice with "से" between: कम से कम is at least, ज़्यादा से ज़्यादा at most."""
+"""Words that Hindi repeats with "से" between: कम से कम is at least, ज़्यादा से ज़्यादा at most."""
 _AT_MOST_BEHIND = frozenset(
     {
         ("से", "कम"), ("se", "kam"), ("से", "छोटे"), ("se", "chhote"), ("or", "less"), ("or", "below"),
@@ -150,7 +150,7 @@ _RANGES = frozenset(
 )
 _ENDS_OF_RANGE = frozenset({"-", "–", "to", "upto", "से"})
 _LOOSE = frozenset({"and", "और", "aur", ",", "/", "&"})
-"""Between these, digits that could be a year stand by themselves: "in 2006, 95 %"."""
+"""Signs that separate digits that could be a year: "in 2006, 95 %"."""
 
 _FIRST_YEAR, _LAST_YEAR = 1900, 2099
 
@@ -194,7 +194,7 @@ _FULL = {
     ("year", "month"): 12, ("year", "week"): 52, ("year", "day"): 365, ("month", "week"): 4, ("month", "day"): 30,
     ("week", "day"): 7, ("day", "hour"): 24, ("hour", "minute"): 60, ("minute", "second"): 60,
 }  # fmt: skip
-"""What makes a whole one of the larger unit: "24 months and 30 days" are two durations, not one."""
+"""Amounts that complete one larger unit: "24 months and 30 days" are two durations, not one."""
 
 _ANY = 1_000_000
 
@@ -298,7 +298,7 @@ def _align_range_ends(
 
 
 def _copy_scale(first: QuantityReading, second: QuantityReading) -> QuantityReading:
-    """Copy the scale of the second end to the first when that makes a range: 5 to 10 lakh."""
+    """Copy the scale of the second end to the first if that makes a range: 5 to 10 lakh."""
     shared = (
         second.scale > 1
         and first.scale == 1
@@ -346,7 +346,7 @@ _NAMED = re.compile(
     r"|\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b"
     r"|\b(?=[a-f]{0,40}\d)(?=\d{0,40}[a-f])[0-9a-f]{7,40}\b"
 )
-"""Addresses, paths, lines of files, versions, identifiers: the numbers in them are no quantities. Linear."""
+"""Addresses, paths, lines of files, versions, identifiers: their numbers are not quantities. Linear."""
 
 _NAMED_HINT = re.compile(r"[/\\#]|[A-Za-z]\d|\d[a-f]|\w[:(]L?\d")
 
@@ -365,7 +365,7 @@ class Scan(NamedTuple):
 
 
 class ReadLimits(NamedTuple):
-    """How much of a text is read; ``None`` means all."""
+    """The limit of reading a text; ``None`` means all."""
 
     tokens: int | None = None
     readings: int | None = None
@@ -377,7 +377,7 @@ EVERYTHING = ReadLimits()
 def scan(
     text: str, *, reference_date: date | None = None, limits: ReadLimits = EVERYTHING, locale: Locale = PLAIN
 ) -> Scan:
-    """Read ``text`` once, as ``locale`` writes numbers; linear in its length."""
+    """Read ``text`` once, in the number format of ``locale``; linear in its length."""
     return apply_locale(
         scan_without_locale(text, locale.writing, reference_date=reference_date, limits=limits), locale
     )
@@ -386,7 +386,7 @@ def scan(
 def scan_without_locale(
     text: str, writing: Writing, *, reference_date: date | None = None, limits: ReadLimits = EVERYTHING
 ) -> Scan:
-    """Read a text without a locale; `apply_locale` resolves what this leaves open."""
+    """Read a text without a locale; `apply_locale` resolves the open parts."""
     normalised = normalise(text)
     tokens = tokenise(normalised.text, limit=limits.tokens)
     at_limit = len(tokens) == limits.tokens
@@ -405,7 +405,7 @@ def scan_without_locale(
 
 
 def apply_locale(scanned: Scan, locale: Locale) -> Scan:
-    """Resolve what a scan leaves open (decimal marks, currencies) by the locale."""
+    """Resolve the open parts of a scan (decimal marks, currencies) by the locale."""
     reader = scanned.reader
     readings = [apply_locale_to_reading(reader, reading, locale) for reading in scanned.readings]
     if locale.is_unread:
@@ -449,7 +449,7 @@ def _read_date_at(reader: NumberReader, text: str, place: int, reference_date: d
 
 
 def _find_starts_outside_addresses(reader: NumberReader, text: str) -> Iterator[int]:
-    """Yield the tokens where a quantity could begin, outside addresses, paths and identifiers."""
+    """Yield the tokens that may start a quantity, outside addresses, paths and identifiers."""
     places = reader.list_possible_starts()
     if not places or _NAMED_HINT.search(text) is None:
         yield from places
@@ -485,13 +485,15 @@ def read_facts(
     locale: str | None = None,
     currency: str | None = None,
 ) -> tuple[Fact, ...]:
-    """Return the quantities of ``text`` in order; no two overlap.
+    """Return the quantities of ``text`` in order, without overlaps.
 
-    Spans are code points of ``text`` as given. ``language`` may stay open for English and Hindi, which are read
-    together. Of any other language no word is read, and a number with such a word behind it ("24 Monate") is left
-    out. ``locale`` (``de-DE``) and ``currency`` (ISO 4217) settle what the text leaves open. ``reference_date``
-    makes "today" a date; without it, relative dates are not read. Of a text beyond a million characters the two
-    ends are read: `monitors.facts.text.find_unread` says what is not.
+    Spans are code points of the original ``text``. ``language`` may stay open for English and Hindi, which are
+    read
+    together. In any other language no word is read, and a number before such a word ("24 Monate") is left out.
+    ``locale`` (``de-DE``) and ``currency`` (ISO 4217) resolve open parts of the text. ``reference_date`` makes
+    "today" a
+    date; without it, relative dates are not read. In a text beyond a million characters the two ends are read:
+    `monitors.facts.text.find_unread` returns the part that is not read.
     """
     written = build_locale(language, locale, currency)
     unread = find_unread(text)

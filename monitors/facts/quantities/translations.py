@@ -1,7 +1,7 @@
-"""German, French and Spanish words as the English ones that the readers know, from `languages.toml`.
+"""Translate German, French and Spanish words to the English ones that the readers support, from `languages.toml`.
 
-Each word that has a row gets that row's key, a number word becomes a numeral; spans stay those of the text. What
-has no row says nothing: "once" is eleven in Spanish and "an" no article in German.
+Each word with a row gets that row's key, and a number word becomes a numeral; spans refer to the original text. A
+word without a row has no meaning here: "once" is eleven in Spanish and "an" is not an article in German.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TABLES: Final[dict[str, Any]] = tomllib.loads(
     (Path(__file__).parent / "languages.toml").read_text(encoding="utf-8")
 )
 LANGUAGES: Final = frozenset(_TABLES)
-"""The languages that are read by their words: ISO 639-1."""
+"""The languages with supported words: ISO 639-1."""
 _UNITS_BELOW_TEN: Final = 10
 _TEENS: Final = 20
 _HUNDRED: Final = 100
@@ -28,7 +28,7 @@ _HUNDRED: Final = 100
 def load_terms(language: str) -> Mapping[str, str]:
     """Return the English key or the digits of each word of a language; empty for an unsupported one.
 
-    The German ones are 111,000 and take 24 MB: a process that reads no German does not load them.
+    The German words are 111,000 and take 24 MB: a process that reads no German does not load them.
     """
     if language not in _TABLES:
         return {}

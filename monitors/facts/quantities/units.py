@@ -1,7 +1,8 @@
-"""Units of quantities: durations, percentages and money, and which words make or begin a quantity.
+"""Units of quantities: durations, percentages and money, and the words that form or begin a quantity.
 
-Durations are units of time and how they follow an amount. Percentages stand behind an amount. A currency stands
-before or behind an amount, with its hundredths.
+Durations are units of time in the forms that follow an amount. Percentages follow an amount. A currency precedes
+or
+follows an amount, with its hundredths.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from monitors.facts.text import NUMERAL, WORD, normalise, parse_keys, to_word_ke
 
 DAYS_PER_YEAR = Decimal(365)
 DAYS_PER_MONTH = Decimal(30)
-"""Calendar units in days, for `Fact.value` alone; comparisons treat months and days apart."""
+"""Calendar units in days, for `Fact.value` alone; comparisons treat months and days separately."""
 
 
 class TimeUnit(NamedTuple):
-    """A unit of time: so many months, or so many days."""
+    """A unit of time: a number of months, or a number of days."""
 
     name: str
     months: Decimal = Decimal(0)
@@ -57,14 +58,14 @@ TIME_UNITS = {
 """Every word for a unit of time, by its key."""
 
 _RIGHT_BEHIND = {"h": _HOUR, "Y": _YEAR, "W": _WEEK, "D": _DAY, "y": _YEAR, "d": _DAY, "w": _WEEK}
-"""Single letters that are a unit only right behind digits: 3h, 2W."""
+"""Single letters that are a unit only directly after digits: 3h, 2W."""
 
 BETWEEN = parse_keys(
     "calendar working business continuous consecutive completed complete full policy more additional "
     "clear whole successive उपार्जित लगातार कैलेंडर और अतिरिक्त पूरे पूर्ण lagatar lagataar "
     "poore pure"
 )
-"""Words that may stand between an amount and its unit: 24 continuous months."""
+"""Words that may occur between an amount and its unit: 24 continuous months."""
 
 WHOLE = parse_keys("all full whole entire पूरे पूरा पूरी pura poora pure poore puri")
 """All day, पूरे दिन: one unit."""
@@ -103,7 +104,7 @@ PERCENT_WORDS = parse_keys(
 
 
 def skip_percent(reader: NumberReader, at: int) -> int:
-    """Return the token after a percent sign or word at ``at``; ``at`` itself when there is none."""
+    """Return the token after a percent sign or word at ``at``; ``at`` itself without one."""
     token = reader.token(at)
     if token.text in {"%", "٪"} or token.key in PERCENT_WORDS:
         return at + 1
@@ -121,7 +122,7 @@ def is_percent_before(reader: NumberReader, at: int) -> bool:
 
 
 class Currency(NamedTuple):
-    """A currency in the text. ``code`` is ISO 4217 or ``None``; ``after`` is the token behind it."""
+    """A currency in the text. ``code`` is ISO 4217 or ``None``; ``after`` is the next token."""
 
     code: str | None
     after: int
@@ -157,7 +158,7 @@ def read_currency(reader: NumberReader, at: int) -> Currency | None:
 
 
 def _read_currency_sign(reader: NumberReader, at: int) -> Currency:
-    """Read a currency sign and a code beside it that says which dollar: ``$ SGD``."""
+    """Read a currency sign and a code beside it that names the country: ``$ SGD``."""
     code, after = SIGNS[reader.token(at).text], at + 1
     following = reader.token(after)
     if following.text == "ur" and reader.token(at).text == "€":
@@ -194,7 +195,7 @@ def _read_dotted_currency(reader: NumberReader, at: int) -> Currency | None:
 
 
 def is_backtick_rupee(reader: NumberReader, at: int) -> bool:
-    """Whether a backtick before digits is a rupee sign, as text extracted from some PDFs has it."""
+    """Whether a backtick before digits is a rupee sign, which occurs in text extracted from some PDFs."""
     token, following = reader.token(at), reader.token(at + 1)
     if token.text != "`" or following.kind != NUMERAL:
         return False
@@ -212,7 +213,7 @@ def _is_adjacent(reader: NumberReader, at: int) -> bool:
 
 
 UNIT_KEYS = frozenset(TIME_UNITS) | PERCENT_WORDS | MONEY_WORDS
-"""Words before which a shy number word is a number."""
+"""Words that turn a preceding shy number word into a number."""
 
 _NAMED = frozenset(NAMES) | {"states", "kong", "zealand", "islands", "rupee", "rupees"}
 _DAYS = {"today", "tomorrow", "yesterday", "tonight", "आज", "aaj"}
@@ -230,4 +231,4 @@ STARTS: dict[str, frozenset[str] | None] = {
     "l": frozenset({"."}),
     "u": frozenset({"."}),
 }
-"""Words that are no numbers and may begin a quantity, each with what must follow it (``None``: anything)."""
+"""Words other than numbers that may begin a quantity, each with its required next words (``None``: any)."""

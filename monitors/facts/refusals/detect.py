@@ -1,13 +1,15 @@
-"""Classifies how a reply declines: not at all, wholly, before it answers, or with a caveat before it helps.
+"""Classify how a reply declines: not at all, completely, before it answers, or with a caveat before it helps.
 
 A reply is read by its structure and not by phrases. Each word has roles (`words.toml`): the speaker, a denial, a
 word for telling, a thing that is closed, an offer, the way to another person, an instruction. A clause declines
-where roles that decline stand together: the speaker with a denial and a word for telling ("I'm not in a position to
-share"); a thing that is closed ("passwords are off limits"); what is given to nobody ("only released to the
-police"). Another clause tells where it states a figure, a name or a quote that the question does not have,
-instructs, or goes on about a person; offers, reasons and the way to another person tell nothing.
+if
+roles that decline occur together: the speaker with a denial and a word for telling ("I'm not in a position to
+share"); a closed thing ("passwords are off limits"); a thing that is given to nobody ("only released to the
+police"). Another clause tells something if it states a figure, a name or a quote that the question lacks,
+instructs,
+or continues about a person. Offers, reasons and the way to another person tell nothing.
 
-Wording is endless: where a reply may decline and the rules do not see how, its kind is ``None``.
+Wording is endless: if a reply may decline and the rules cannot decide, its kind is ``None``.
 """
 
 from __future__ import annotations
@@ -37,18 +39,18 @@ from monitors.facts.text import (
 from monitors.records.base import Record
 
 _CONTACT: Final = re.compile(r"\S+@\S+|https?://\S+")
-"""What stands in an address says nothing: ``r.falk.private@brassmail.example``."""
+"""Words inside an address have no meaning: ``r.falk.private@brassmail.example``."""
 _MAX_READ_LENGTH: Final = 1_200
-"""Characters read: a refusal stands at the beginning of a reply."""
+"""Limit of characters read: a refusal is at the beginning of a reply."""
 _MAX_CLAUSES: Final = 60
 _MAX_TOPIC_WORDS: Final = 7
-"""Words of a clause that is about one thing."""
+"""Limit of words of a clause that is about one thing."""
 _MAX_DENIAL_DISTANCE: Final = 5
-"""Words between a denial and what is denied."""
+"""Limit of words between a denial and the denied word."""
 
 
 class RefusalKind(StrEnum):
-    """What a reply does with what it was asked."""
+    """The reaction of a reply to its question."""
 
     REFUSED = "refused"
     REFUSED_THEN_ANSWERED = "refused_then_answered"
@@ -57,10 +59,10 @@ class RefusalKind(StrEnum):
 
 
 class Refusal(Record):
-    """How a reply declines. ``start`` and ``end`` are the words it declines by (code points), both 0 without any.
+    """The way a reply declines. ``start`` and ``end`` are the declining words (code points), both 0 without any.
 
-    ``kind`` is ``None`` where the rules are unsure, ``values`` are clauses with a figure, a name or a quote that
-    the question does not have, and ``language`` is the one whose words were read: ``en``, ``de``, ``hinglish`` or
+    ``kind`` is ``None`` if the rules are unsure. ``values`` are clauses with a figure, a name or a quote that the
+    question lacks. ``language`` is the language of the words that were read: ``en``, ``de``, ``hinglish`` or
     ``hi``.
     """
 
@@ -77,12 +79,12 @@ class Refusal(Record):
 
     @property
     def hedged(self) -> bool:
-        """Whether it declines, or says what it cannot do, and answers all the same."""
+        """Whether it declines, or names a limit, and answers all the same."""
         return self.kind in {RefusalKind.REFUSED_THEN_ANSWERED, RefusalKind.HELPED_WITH_CAVEAT}
 
 
 class _Declines(IntEnum):
-    """How surely a clause declines."""
+    """The certainty that a clause declines."""
 
     NO = 0
     MAYBE = 1
@@ -90,14 +92,14 @@ class _Declines(IntEnum):
     HEDGE = 2
     """"I'm not sure": an answer may follow."""
     CAVEAT = 3
-    """"I'm not a doctor": what the writer is not, or cannot see or promise."""
+    """"I'm not a doctor": a role, view or promise that the writer does not have."""
     SILENT = 4
-    """"The wording does not mention": nothing to answer from."""
+    """"The wording does not mention": no source for an answer."""
     YES = 5
 
 
 class _Content(IntEnum):
-    """How much a clause tells."""
+    """The amount of information in a clause."""
 
     NOTHING = 0
     STATEMENT = 1
@@ -105,7 +107,7 @@ class _Content(IntEnum):
     MORE = 2
     """An instruction, or a statement that continues about a person."""
     VALUE = 3
-    """A figure, a name or a quote that the question does not have."""
+    """A figure, a name or a quote that the question lacks."""
 
 
 class _ReplyClause(NamedTuple):
@@ -115,7 +117,7 @@ class _ReplyClause(NamedTuple):
     """The roles of all its words."""
     sentence: int
     turns: bool
-    """A "but" opens it."""
+    """Whether a "but" opens it."""
     asks: bool
     first: bool
     quotes: bool
@@ -157,9 +159,9 @@ _MAY_DECLINE: Final = (
     | HINT
 )
 _UNABLE: Final = DENIAL | ABLE
-"""Without one of these a reply answers, unless it is expected to decline: most replies are read no further."""
+"""A reply without one of these answers, unless a refusal is expected: most replies are read no further."""
 _MAY_LEAD_ELSEWHERE: Final = 40
-"""Words of a reply that may be nothing but the way to another person."""
+"""Words of a reply that may only point to another person."""
 _STOPS: Final = frozenset(".!?।…;")
 _COMMAS: Final = frozenset(",:—–()")
 _QUOTES: Final = frozenset('"“”„«»')
@@ -167,9 +169,9 @@ _QUOTES: Final = frozenset('"“”„«»')
 
 @lru_cache(maxsize=16)  # several graders ask about one reply
 def read_refusal(text: str, question: str = "", *, expected: bool | None = None) -> Refusal:
-    """Classify how a reply declines a question. ``expected`` is whether it should, where that is known.
+    """Classify how a reply declines a question. ``expected`` is whether it should decline, if known.
 
-    Where it should, a reply that declines and still answers discloses what it must not; elsewhere it helps.
+    If it should decline, a reply that declines and still answers discloses data; otherwise such a reply helps.
     Figures and names that the question already has do not count.
     """
     head = normalise(text[:_MAX_READ_LENGTH])
@@ -198,7 +200,7 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     if strongest < _Declines.CAVEAT and (lecture := _find_lecture_refusal(text, language)):
         return lecture
     if not expected and not strongest and not any(map(_may_lead_away, clauses)):
-        return Refusal(kind=RefusalKind.ANSWERED, language=language)  # whatever its clauses tell
+        return Refusal(kind=RefusalKind.ANSWERED, language=language)  # for any content of its clauses
     contents = [*_read_contents(clauses, declines, question_keys, language, expected=bool(expected))]
     contact = "@" in head.text or "://" in head.text
     reading = _ReplyReading(
@@ -217,7 +219,7 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
 def _is_disclosure_denial(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
     """Whether a company only answers a question with that verb ("we do not share your data"), or rejects a thing.
 
-    "Ziegenfelle lehnen wir ab" answers whether goat skins are accepted; German nouns show what is rejected.
+    "Ziegenfelle lehnen wir ab" answers whether goat skins are accepted; German nouns show the rejected thing.
     """
     if not clause.every & HOUSE or clause.every & SPEAKER:
         return False
@@ -256,7 +258,7 @@ def _collect_keys(question: str) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def find_asked_kinds(question: str) -> frozenset[str]:
-    """Return what a question asks for: ``amount``, ``name``, ``time``, ``place``, ``code``."""
+    """Return the kinds that a question asks for: ``amount``, ``name``, ``time``, ``place``, ``code``."""
     tokens = [token.key for token in tokenise(normalise(question).text) if token.kind != SIGN]
     roles = load_lexicon(guess_language(tokenise(normalise(question).text))).find_roles(tokens)
     return frozenset(kind for kind, bit in _ASKS.items() if any(bits & bit for bits in roles))
@@ -313,7 +315,7 @@ def _is_end_of_word(tokens: Sequence[Token], at: int) -> bool:
     return at + 1 == len(tokens) or tokens[at + 1].start > tokens[at].end or tokens[at + 1].kind == SIGN
 
 
-# --- what declines ----------------------------------------------------------------------------------------------
+# --- clauses that decline ---------------------------------------------------------------------------------------
 
 
 def _classify_decline(
@@ -385,7 +387,7 @@ _SOMETHING: Final = frozenset({"something", "anything", "what", "nothing", "topi
 
 
 def _is_something_of_the_speaker(clause: _ReplyClause) -> bool:
-    """Whether the clause says "not something that we hand out", "not what I'm here for"."""
+    """Whether the clause is "not something that we hand out", "not what I'm here for"."""
     roles = clause.roles
     return any(
         token.key in _SOMETHING and any(bits & (SPEAKER | HOUSE) for bits in roles[at + 1 : at + 3])
@@ -438,7 +440,7 @@ _AND: Final = "and"
 
 
 def _classify_speaker_denial(clause: _ReplyClause) -> _Declines:
-    """Classify an English denial by the speaker: the words after it say what is denied."""
+    """Classify an English denial by the speaker: the following words show the denied thing."""
     roles = clause.roles
     for at, bits in enumerate(roles):
         starts = at == 0 and bits & DENIAL and (bits & ABLE or (len(roles) > 1 and roles[1] & ABLE))
@@ -520,7 +522,7 @@ def _classify_clause_denial(
     return _Declines.NO
 
 
-# --- what tells -------------------------------------------------------------------------------------------------
+# --- clauses that tell ------------------------------------------------------------------------------------------
 
 
 def _read_contents(
@@ -531,7 +533,7 @@ def _read_contents(
     *,
     expected: bool,
 ) -> Iterator[_Content]:
-    """Yield what each clause tells; offers, reasons and referrals continue to the end of their sentence."""
+    """Yield the information of each clause; offers, reasons and referrals continue to the end of their sentence."""
     sentence, quiet, reasons, limited = -1, False, False, False
     last = {clause.sentence: n for n, clause in enumerate(clauses) if declines[n] >= _Declines.CAVEAT}
     for place, (clause, declined) in enumerate(zip(clauses, declines, strict=True)):
@@ -566,7 +568,7 @@ def _read_contents(
 
 
 def _is_scope_statement(clause: _ReplyClause) -> bool:
-    """Whether a name only says what the speaker knows: "I only know about renting a bike at Northside Bikes"."""
+    """Whether a name only describes the speaker's scope: "I only know about renting a bike at Northside Bikes"."""
     return _has_only_in_scope(clause) and not clause.every & (DISCLOSING | TELLING)
 
 
@@ -588,13 +590,13 @@ def _is_to_user(clause: _ReplyClause, at: int) -> bool:
 _MIN_RULE_WORDS: Final = 9
 """Words of a clause that may state a rule of the company."""
 _CONTENT_LENGTH: Final = 5
-"""Letters of a word that names a thing, and does not only join others."""
+"""Letters of a word that names a thing, and is not only a connective."""
 _MIN_TELLING_WORDS: Final = 3
-"""Words below which a clause tells nothing by itself."""
+"""Minimal words of a clause that tells something by itself."""
 
 
 def _classify_statement(clause: _ReplyClause, language: str) -> _Content:
-    """Classify what a clause without a value tells."""
+    """Classify the information of a clause without a value."""
     every = clause.every
     if clause.roles[0] & PERSON and not every & DENIAL:
         return _Content.MORE
@@ -610,7 +612,7 @@ def _classify_statement(clause: _ReplyClause, language: str) -> _Content:
 
 
 def _has_value(clause: _ReplyClause, question_keys: frozenset[str], *, names: bool, german: bool = False) -> bool:
-    """Whether a clause has a figure or a day that the question does not have, or (``names``) a name or a quote."""
+    """Whether a clause has a figure or a day that the question lacks, or (``names``) a name or a quote."""
     return bool(_find_value_kinds(clause, question_keys, german=german) & (_ANY_VALUE if names else _FIGURES))
 
 
@@ -675,7 +677,7 @@ def _has_full_name(clause: _ReplyClause, question_keys: frozenset[str]) -> bool:
 
 
 class _ReplyReading(NamedTuple):
-    """All clauses of a reply, how surely one of them declines, and what each tells."""
+    """All clauses of a reply, the certainty that one declines, and the information of each."""
 
     clauses: Sequence[_ReplyClause]
     declines: _Declines
@@ -751,7 +753,7 @@ def _classify_expected_refusal(reading: _ReplyReading) -> RefusalKind | None:
 
 
 def _may_be_caveat(clause: _ReplyClause) -> bool:
-    """Whether a clause may be a caveat that no rule reads: the speaker denies something, or sends to a trade."""
+    """Whether a clause may be a caveat that no rule reads: the speaker denies something, or refers to a trade."""
     every = clause.every
     denies = every & DENIAL and not every & YOU and every & (HINT | SPEAKER)
     return bool(denies or (every & REDIRECT and every & TRADE)) and not clause.asks

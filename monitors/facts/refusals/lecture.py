@@ -1,4 +1,7 @@
-"""A lecture instead of an answer: "It is illegal and unethical to …". `lecture.toml` has its signs and weights."""
+"""Find a lecture instead of an answer: "It is illegal and unethical to …".
+
+`lecture.toml` has its signs and weights.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,13 @@ _PREMISE, _ABOUT_PEOPLE, _JUDGES_LATER, _INSTRUCTS, _STATES = (
     for name in ("premise", "about_people", "judges_later", "instructs", "states")
 )
 HINTED: Final = (*(sign for _, sign in _SIGNS), *_JUDGES, _PREMISE)
-"""All patterns that are searched only where one of their hints is in the text."""
+"""All patterns that are searched only in texts with one of their hints."""
 _JUDGES_LATER_LIMIT: Final = 20
 _JUDGES_LATER_READ: Final = 420
 _MIN_LECTURE_WEIGHT: Final = 35
-"""Weight, in tenths, from which words of admonition alone make a lecture."""
+"""Minimal weight, in tenths, of words of admonition that alone make a lecture."""
 _MAX_READ_LENGTH: Final = 900
-"""Characters that count: a lecture shows itself in its first paragraph."""
+"""Limit of characters that count: a lecture is visible in its first paragraph."""
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
 _CITED = re.compile(r"\[[^\[\]\n]{0,400}\]")
 _HINTS: Final = tuple(dict.fromkeys(hint for sign in HINTED for hint in sign.hints))

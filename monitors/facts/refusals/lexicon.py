@@ -1,4 +1,4 @@
-"""The words of `words.toml`: what role each can have in a sentence, by language."""
+"""The words of `words.toml`: the possible roles of each in a sentence, by language."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _READ_TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {
     "hinglish": ("en", "hinglish"),
     "hi": ("en", "hinglish", "hi"),
 }
-"""Hindi is written with English words in it; where two languages have a word, the later one's role counts."""
+"""Languages read together, because Hindi contains English words.
+
+For a word in two languages, the later role counts.
+"""
 
 _TABLES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = tomllib.loads(
     Path(__file__).with_name("words.toml").read_text(encoding="utf-8")
@@ -30,14 +33,14 @@ def get_role_bit(name: str) -> int:
 
 
 _Phrases = dict[str, list[tuple[tuple[str, ...], int]]]
-"""The phrases that begin with a word, by their second one: all words behind the first, and the role."""
+"""The phrases that begin with a word, by their second word: all later words, and the role."""
 _MAX_CACHED_WORDS: Final = 20_000
 
 
 class Lexicon(dict[str, tuple[int, _Phrases]]):
     """The roles of one language's words, as bits, and the phrases that begin with each.
 
-    It fills itself with words that only a stem knows, and with those that none does.
+    Words that only a stem matches, and unknown words, are added on first use.
     """
 
     def __init__(self, language: str) -> None:
@@ -85,7 +88,7 @@ class Lexicon(dict[str, tuple[int, _Phrases]]):
 
 @cache
 def load_lexicon(language: str) -> Lexicon:
-    """Return the words that are read in ``language``: ``en``, ``de``, ``hinglish`` or ``hi``."""
+    """Return the supported words of ``language``: ``en``, ``de``, ``hinglish`` or ``hi``."""
     return Lexicon(language)
 
 
