@@ -1,1 +1,1 @@
-"""Ask a model of another family what the plain graders leave open, and know when not to believe it."""
+"""Ask a model of another family to grade the cases that the plain graders leave open."""

@@ -1,1 +1,1 @@
-"""Write down what a run found: Markdown, JSON, JUnit, HTML."""
+"""Write the results of a run: Markdown, JSON, JUnit, HTML."""

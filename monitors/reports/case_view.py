@@ -1,7 +1,8 @@
 """Build the view of one case: every text is masked, marked and cut, so that the template only prints it.
 
-All tables and pages have the same order of cases. A failing case says since which deploy it fails, and how often
-the failure was seen. Small screenshots without personal data are embedded; others are linked.
+All tables and pages have the same order of cases. A failing case shows the deploy of its first failure and the
+number
+of failures. Small screenshots without personal data are embedded; others are linked.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def find_open_incidents(incidents: Iterable[Incident]) -> dict[str, Incident]:
 
 
 def format_since(incident: Incident | None, commit: str | None) -> str:
-    """Say since which deploy a fault is known; empty without an incident. ``commit`` is the graded one."""
+    """Format the deploy since which a fault is known; empty without an incident. ``commit`` is the graded one."""
     if incident is None:
         return ""
     if commit is not None and incident.first_commit == commit:
@@ -123,9 +124,9 @@ class PictureAlbum:
         self._remaining_bytes = max_total_bytes
 
     def get_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
-        """Return the screenshot at ``relative``. One that is ``withheld`` is linked in that mode, not embedded.
+        """Return the screenshot at ``relative``. A ``withheld`` screenshot is linked in that mode, not embedded.
 
-        A path outside the folder, or one that is not a PNG or JPEG file, counts as missing.
+        A path outside the folder, or to a file other than PNG or JPEG, counts as missing.
         """
         if relative is None:
             return Picture(PictureMode.NONE)
@@ -181,7 +182,7 @@ class AnswerView:
 class GradeView:
     """One grader's verdict in words. ``result`` is ``failed``, ``passed`` or ``abstained``.
 
-    ``about`` is the failure kind, or the aspect if it did not fail; ``note`` names the judge, or the blame.
+    ``about`` is the failure kind, or the aspect without a failure; ``note`` names the judge, or the blame.
     """
 
     result: str
@@ -300,9 +301,9 @@ class CaseViewer:
         )
 
     def _find_reason_to_withhold(self, response: Exchange | NoAnswer, assessment: Assessment) -> PictureMode | None:
-        """Return how to link a picture that would show what the page's text masks; ``None`` for any other.
+        """Return how to link a picture that would show text that the page masks; ``None`` for any other.
 
-        The login's secrets are masked before a response is stored, so only their mark is left to see.
+        The login's secrets are masked before a response is stored, so only their mark can be visible.
         """
         if HIDDEN in response.model_dump_json():
             return PictureMode.LINKED_MASKED
@@ -395,7 +396,7 @@ def _describe_answer(response: Exchange | NoAnswer) -> tuple[str, ...]:
     concurrency = f"{response.concurrency} at once"
     if isinstance(response, NoAnswer):
         return (asked, concurrency)
-    if response.origin is Origin.TRAFFIC:  # a user asked, and not every log says how long that took
+    if response.origin is Origin.TRAFFIC:  # a user asked, and some logs do not record the duration
         concurrency = ""
     is_timed = response.origin is not Origin.TRAFFIC or response.timings.total_ms > 0
     took = f"answered in {format_seconds(response.timings.total_ms)}" if is_timed else ""

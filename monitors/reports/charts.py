@@ -1,6 +1,7 @@
 """Charts over time as inline SVG: a line with its interval, and bars. They need no script and print well.
 
-A chart's title says in words what it shows, for screen readers; colours come from the style sheet. A missing value
+A chart's title describes its content in words, for screen readers; colours come from the style sheet. A missing
+value
 is a gap, never a zero.
 """
 
@@ -85,7 +86,7 @@ def render_trend_bars(
 class StripCell(NamedTuple):
     """A cell of an outcome strip: ``kind`` sets its class and shape, ``label`` its text; ``mark`` highlights it.
 
-    ``kind`` is correct, failed, no_answer, ungraded or missing; each has its own shape.
+    ``kind`` is correct, failed, no_answer, ungraded or missing; each has a separate shape.
     """
 
     kind: str

@@ -1,10 +1,10 @@
 """Build a run's comment on a pull request, to be read on a phone in ten seconds; details are folded.
 
 1. verdict and both scores; for an agent's reports on issues the four dimensions
-2. why, in a sentence or two
+2. the reason, in one or two sentences
 3. the comparison with the baseline, in three narrow columns
-4. what newly fails
-5. what failed before too
+4. new failures
+5. repeated failures
 6. folded: all reasons, questions and answers, cases without an answer, the calculation
 7. run, suite, link to the log
 
@@ -116,7 +116,7 @@ _MAX_IDS_NAMED: Final = 6
 
 
 def describe_failure(result: CaseResult) -> str:
-    """Say what is wrong, in two or three words."""
+    """Describe the fault in two or three words."""
     response = result.result
     if result.assessment.outcome is CaseOutcome.NO_ANSWER:
         return NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "no answer"
@@ -149,7 +149,7 @@ def _format_reason(reason: VerdictReason, redact: Redact) -> str:
 
 
 def fold_transcripts(failed: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
-    """Yield a folded block with what was asked, answered and expected in the failed cases."""
+    """Yield a folded block with question, answer and expected answer of the failed cases."""
     if failed:
         rows = [_format_transcript(result, redact) for result in failed[:MAX_FOLDED_ROWS]]
         both = "Issues and reports" if has_only_issues(failed) else "Asked and answered"
@@ -174,7 +174,7 @@ def _format_transcript(result: CaseResult, redact: Redact) -> str:
 def fold_silent_cases(
     silent: Sequence[CaseResult], ungraded: Sequence[CaseResult], redact: Redact
 ) -> Iterator[Block]:
-    """Yield a folded block with the cases without an answer or grade; its title says whose fault it was."""
+    """Yield a folded block with the cases without an answer or grade; its title names the party at fault."""
     if silent or ungraded:
         blamed = Counter(BLAME_WORDS[result.assessment.blame] for result in silent if result.assessment.blame)
         by_blame = ", ".join(f"{count:,} by {who}" for who, count in blamed.most_common())
@@ -199,7 +199,7 @@ def _format_silent_case(result: CaseResult, redact: Redact) -> str:
 
 
 def fold_calculation(report: RunReport) -> Block:
-    """Return a folded block that shows how both scores were calculated."""
+    """Return a folded block with the calculation of both scores."""
     scores = report.scores
     rows = [
         f"| {row.severity} (weight {row.weight}) | {row.cases} | {row.failed} | {row.no_answer} |"
@@ -218,7 +218,7 @@ def fold_calculation(report: RunReport) -> Block:
 MAX_COMMENT_CHARACTERS: Final = 65_536
 """The limit of a comment on GitHub."""
 RESERVED_CHARACTERS: Final = 1_000
-"""Reserved for the hidden marks by which the comment is found again."""
+"""Reserved for the hidden marks that identify the comment."""
 MAX_TABLE_ROWS: Final = 25
 """Rows of a table that is not folded: two screens of a phone."""
 MAX_STATUS_CHARACTERS: Final = 140
@@ -241,8 +241,9 @@ def build_pull_request_comment(
 ) -> str:
     """Build the whole text, ending in a newline, of at most 65,536 characters including its hidden marks.
 
-    Texts of the application are redacted, shortened and escaped. ``name`` is the gate's, which tells it from others
-    on the same commit (the target's name where it is empty); ``log`` is the address of the job's log.
+    Texts of the application are redacted, shortened and escaped. ``name`` is the gate's, which distinguishes it
+    from
+    others on the same commit (the target's name if it is empty); ``log`` is the address of the job's log.
     """
     return fit_blocks(
         list(_build_blocks(report, cases, redact, name or report.target.name)),
@@ -356,7 +357,7 @@ def _format_figure(value: float | None, digits: int) -> str:
 
 
 def _build_tables(report: RunReport, failures: Sequence[CaseResult]) -> Iterator[Block]:
-    """Yield the tables of failures, new ones first, because they are what the pull request is about."""
+    """Yield the tables of failures, new ones first, because the pull request is about them."""
     compared = report.comparison
     if compared is None or compared.refused:
         yield from _build_table("Failing", failures)

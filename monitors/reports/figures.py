@@ -35,7 +35,7 @@ _RANGE_WIDTH, _RANGE_HEIGHT, _EDGE = 220, 18, 4
 
 
 def render_latency_histogram(total_ms: Sequence[float], latency: Latency) -> Markup:
-    """Draw how long answers took: bars of equal width, and lines at p50, p95 and the objective.
+    """Draw a histogram of latencies: bars of equal width, and lines at p50, p95 and the objective.
 
     The axis ends 4 % after the largest of these values.
     """
@@ -117,7 +117,7 @@ def find_range_floor(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """The steps that have a line after them: the end of the shortest path, and the limit."""
+    """The steps with a line after them: the end of the shortest path, and the limit."""
 
     shortest: int | None
     limit: int | None
@@ -206,7 +206,7 @@ class MetricRow:
 
 @dataclass(frozen=True, slots=True)
 class BreakdownGroup:
-    """One way of slicing the cases."""
+    """One grouping of the cases."""
 
     group: str
     rows: tuple[Breakdown, ...]
@@ -232,7 +232,7 @@ def build_tally_rows(report: RunReport) -> tuple[TallyRow, ...]:
 
 
 def format_severity_rises(report: RunReport) -> str:
-    """Say how many failures count as severer than their cases; empty if there are none."""
+    """Format how many failures count as severer than their cases; empty without any."""
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(
         f"{plural(tally.raised, 'failure')} of "
@@ -274,7 +274,7 @@ _MAX_VALUE_CHARACTERS: Final = 80
 
 
 def format_causes(first_look: FirstLook | None) -> tuple[str, ...]:
-    """Return a line for each cause that failed cases have in common, or one line if there is none.
+    """Return a line for each cause that failed cases have in common, or one line without any cause.
 
     Empty if too few cases failed.
     """
@@ -350,7 +350,7 @@ def _select_first_of_both_sides(what_changed: WhatChanged) -> tuple[RunChange, .
 
 
 def format_last_pass(what_changed: WhatChanged) -> str:
-    """Say which run was the last PASS, and what could not be compared; empty if there was none."""
+    """Name the last PASS run, and the parts that could not be compared; empty without such a run."""
     if what_changed.since_run_id is None or what_changed.since is None:
         return ""
     build = (

@@ -1,8 +1,9 @@
 """Format figures, times, names and foreign texts, the same in every report.
 
-Foreign text has no effect in Markdown. Text that an application or a user wrote goes into a code span, where no
-renderer looks for links, HTML, mentions, formulas or emoji. Our own sentences, which may quote a foreign name, are
-escaped.
+Foreign text has no effect in Markdown. Text that an application or a user wrote is put into a code span, in which
+renderers ignore links, HTML, mentions, formulas and emoji. Lookout's own sentences, which may quote a foreign
+name,
+are escaped.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ BLAME_WORDS: Final = {
 
 
 def format_score(ratio: Ratio) -> str:
-    """Format a score with three decimals (0.823), or ``none`` if nothing was counted."""
+    """Format a score with three decimals (0.823), or ``none`` without counted cases."""
     return "none" if ratio.value is None else f"{ratio.value:.3f}"
 
 
@@ -62,7 +63,7 @@ def format_percent(share: float) -> str:
 
 
 def format_questions(counts: QuestionCounts) -> str:
-    """Say how many questions agents asked, and the share of useful ones among those that could be classified."""
+    """Format how many questions agents asked, and the share of useful ones among those that could be classified."""
     asked = f"The agent stopped for {plural(counts.asked, 'question')}"
     if counts.share is None or counts.low is None or counts.high is None:
         return f"{asked}; Lookout does not know whether the issues answer them"
@@ -81,17 +82,17 @@ def format_quantity(value: Decimal) -> str:
 
 
 def format_seconds(milliseconds: float) -> str:
-    """``2.4 s``, and ``0.04 s`` below a tenth."""
+    """Format seconds: ``2.4 s``, and ``0.04 s`` below a tenth."""
     return f"{milliseconds / 1000:.1f} s" if milliseconds >= 100 else f"{milliseconds / 1000:.2f} s"  # noqa: PLR2004 - said above
 
 
 def format_moment(when: datetime) -> str:
-    """``2026-11-21 03:12:09 UTC``; records hold UTC only."""
+    """Format a UTC time: ``2026-11-21 03:12:09 UTC``; records are in UTC only."""
     return f"{when:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def format_zoned_moment(when: datetime, zone: str) -> str:
-    """``2026-11-21 03:15 Europe/Berlin (02:15 UTC)``, with the UTC date if it differs."""
+    """Format a time in a zone: ``2026-11-21 03:15 Europe/Berlin (02:15 UTC)``, with the UTC date if it differs."""
     local, utc = when.astimezone(ZoneInfo(zone)), when.astimezone(UTC)
     if local.replace(tzinfo=None) == utc.replace(tzinfo=None):
         return f"{utc:%Y-%m-%d %H:%M} UTC"
@@ -100,7 +101,7 @@ def format_zoned_moment(when: datetime, zone: str) -> str:
 
 
 def format_headline(report: RunReport) -> str:
-    """Return the verdict's first decisive reason; without one, for example for a PASS, how much was graded."""
+    """Return the verdict's first decisive reason; without one, for example for a PASS, the graded share."""
     decisive = next((reason.text for reason in report.reasons if reason.decisive), None)
     if decisive is not None:
         return decisive
@@ -130,7 +131,10 @@ def shorten(text: str, limit: int) -> str:
 
 
 def shorten_middle(name: str, limit: int) -> str:
-    """Return a name of at most ``limit`` characters; a longer one loses its middle, because ends tell ids apart."""
+    """Return a name of at most ``limit`` characters.
+
+    A longer name loses its middle, because ends distinguish ids.
+    """
     half = (limit - 1) // 2
     return name if len(name) <= limit else f"{name[: limit - 1 - half]}…{name[-half:]}"
 
@@ -144,7 +148,7 @@ _WORD_JOINER: Final = "\u2060"
 
 
 def format_experiment(experiment: RunExperiment | None) -> tuple[str, ...]:
-    """Say what is missing in the run's experiment and what to do; empty if it is complete."""
+    """Name the missing parts of the run's experiment and the fix; empty if it is complete."""
     if experiment is None:
         return ()
     lines: list[str] = []

@@ -54,7 +54,7 @@ def _can_join(before: str) -> bool:
 
 
 def format_code_point(character: str) -> str:
-    """``U+202E`` for a right-to-left override."""
+    """Format a code point: ``U+202E`` for a right-to-left override."""
     return f"U+{ord(character):04X}"
 
 

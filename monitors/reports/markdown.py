@@ -1,6 +1,6 @@
 """Build ``results.md``: a run for people, as a Prefect artifact or a file. The verdict comes first.
 
-It also has the comparison, the detectable drops, the balance and the graders' mutation score.
+The file also contains the comparison, the detectable drops, the balance and the graders' mutation score.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _MAX_CHANGES_NAMED: Final = 12
 
 
 def format_comparison(report: RunReport) -> Iterator[str]:
-    """Format both scores beside the baseline's, what newly fails and what was fixed."""
+    """Format both scores beside the baseline's, new failures and fixed cases."""
     compared = report.comparison
     if compared is None:
         return
@@ -124,7 +124,7 @@ def format_detectable_drops(report: RunReport) -> Iterator[str]:
 
 
 def format_suite_balance(report: RunReport) -> Iterator[str]:
-    """Format the number of cases by group, and what the suite lacks."""
+    """Format the number of cases by group, and the gaps of the suite."""
     balance = report.balance
     if balance is None:
         return

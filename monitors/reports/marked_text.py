@@ -20,7 +20,7 @@ from monitors.reports.format import shorten
 from monitors.reports.invisible import format_code_point, get_character_name, show_invisible, split_invisible
 
 Redact = Callable[[str], str]
-"""Replaces personal data in a text. It is passed in, so that reports do not import the redaction."""
+"""Replace personal data in a text. Passed in, so that reports do not import the redaction."""
 
 _WORD: Final = re.compile(r"\s*\S+|\s+")
 # Comparing word lists costs up to the product of their lengths; 4,000 words each way took 0.1 s here.
@@ -31,7 +31,7 @@ _MAX_WORDS: Final = 4_000
 class Mask:
     """Code points ``start`` to ``end`` (exclusive) of a text are shown as ``replacement``.
 
-    ``found`` says that a grader found it: its text must not appear in the replacement of a neighbouring mask.
+    ``found``: a grader found it, so its text must not appear in the replacement of a neighbouring mask.
     """
 
     start: int
@@ -85,7 +85,7 @@ def _list_texts(response: ProbeResult) -> dict[str, str]:
 
 
 def redact_text(text: str, secrets: Sequence[Secret], redact: Redact) -> str:
-    """Mask what graders found, then apply ``redact`` to the rest."""
+    """Mask the words that graders found, then apply ``redact`` to the rest."""
     return redact(apply_masks(text, _find_secrets(text, secrets)))
 
 
@@ -126,7 +126,7 @@ def _map_to_raw(change: Mask, secret_masks: Sequence[Mask]) -> Mask:
 
 def _map_place_to_raw(place: int, secret_masks: Sequence[Mask], *, at_end: bool) -> int:
     """Map a place to the raw text; a place inside a label moves to the edge of its mask."""
-    offset = 0  # how much longer the raw text is up to here
+    offset = 0  # the extra length of the raw text up to here
     for mask in secret_masks:
         first = mask.start - offset
         if place <= first:
@@ -157,7 +157,7 @@ def apply_masks_to_part(text: str, masks: Sequence[Mask], start: int, end: int) 
 
 
 def _find_changes(raw: str, redacted: str) -> list[Mask] | None:
-    """Find what a redaction replaced; ``None`` if the texts are too long to compare.
+    """Find the ranges that a redaction replaced; ``None`` if the texts are too long to compare.
 
     Words are compared, because spans refer to the raw text.
     """
@@ -220,7 +220,7 @@ class PieceKind(StrEnum):
     SUPPORTING = "supporting"
     """Evidence of a grade that passed."""
     WANTED = "wanted"
-    """What the gold states, where a grade searched for it."""
+    """The statement of the gold that a grade searched for."""
     MASKED = "masked"
     INVISIBLE = "invisible"
     LEFT_OUT = "left_out"
@@ -305,7 +305,7 @@ def _build_left_out(count: int) -> Piece:
 def _choose_windows(
     length: int, marks: Sequence[EvidenceMark], masks: Sequence[Mask], limit: int
 ) -> list[tuple[int, int]]:
-    """Choose what to show: the beginning, and some text around each later mark. No window cuts a mask."""
+    """Choose the shown parts: the beginning, and some text around each later mark. No window cuts a mask."""
     windows = [(0, min(length, limit))]
     for mark in marks:
         if mark.end > windows[-1][1]:
@@ -389,7 +389,7 @@ Pieces = tuple[Piece, ...]
 
 @dataclass(frozen=True, slots=True)
 class TextMarker:
-    """Masks, marks and cuts all texts of a case with the same secrets and limit."""
+    """Mask, mark and cut all texts of a case with the same secrets and limit."""
 
     redact: Redact
     secrets: tuple[Secret, ...]
@@ -428,7 +428,7 @@ class TextMarker:
 
 
 def _match_overlapping(own: Sequence[Mask], mask: Mask) -> Mask:
-    """Give a mask the replacement of the one that it overlaps: its own may contain text after the part."""
+    """Give a mask the replacement of the mask that it overlaps: its own may contain text after the part."""
     instead = next(
         (
             other_mask.replacement

@@ -1,7 +1,8 @@
 """Build the report of a nightly run on live traffic, as a page and as Markdown, from the parts of a run's report.
 
-The page shows the rates, what rules found in every conversation, and the sampled conversations that failed. Its
-sentences come ready: the flow that grades a night writes them for the terminal too.
+The page shows the rates, the rules' findings in every conversation, and the sampled conversations that failed.
+The
+flow that grades a night writes its sentences, because the terminal prints them too.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class RateText:
 
 @dataclass(frozen=True, slots=True)
 class CensusText:
-    """What rules found of one kind in all conversations; ``asked`` and ``answered`` are a redacted example."""
+    """The rules' findings of one kind in all conversations; ``asked`` and ``answered`` are a redacted example."""
 
     name: str
     count: str
@@ -49,7 +50,7 @@ class CensusText:
 
 @dataclass(frozen=True, slots=True)
 class NightText:
-    """The sentences of a night: ``lines`` are all of its results, as in the terminal."""
+    """The sentences of a night: ``lines`` are all of its results, in the form for the terminal."""
 
     rates: tuple[RateText, ...]
     census: tuple[CensusText, ...]
@@ -87,7 +88,7 @@ def write_night_reports(
     failed, paths = select_by_outcome(cases, CaseOutcome.FAILED), build_report_paths(folder)
     markdown = _build_markdown(report, failed, text, redact, settings.max_markdown_failures)
     write_atomically(paths.markdown, markdown)
-    album = PictureAlbum(folder, max_each_bytes=0, max_total_bytes=0)  # nobody photographed the conversations
+    album = PictureAlbum(folder, max_each_bytes=0, max_total_bytes=0)  # real conversations have no screenshots
     viewer = CaseViewer(album, redact, {}, None, settings.max_text_characters, {})
     page = _build_page(report, failed, text, viewer, settings.max_transcripts)
     write_atomically(paths.html, render_document("night.html.j2", page=page))

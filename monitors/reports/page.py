@@ -116,7 +116,7 @@ class ComparisonView:
 
 @dataclass(frozen=True, slots=True)
 class FlakyView:
-    """A case that was right only sometimes."""
+    """A case that was right only in some askings."""
 
     link: CaseLink
     text: str
@@ -181,7 +181,7 @@ def _build_flaky_view(case: FlakyCase, anchors: Mapping[str, str]) -> FlakyView:
 
 @dataclass(frozen=True, slots=True)
 class ReasonView:
-    """A reason with links to its cases; ``more`` counts those that are not named."""
+    """A reason with links to its cases; ``more`` counts the cases that are not named."""
 
     kind: str
     text: str
@@ -207,7 +207,7 @@ class FailedRow:
 
 @dataclass(frozen=True, slots=True)
 class KindCount:
-    """How many failing cases showed a failure kind."""
+    """The number of failing cases with a failure kind."""
 
     text: str
     count: int
@@ -402,7 +402,7 @@ def build_failed_row(
     flaky: Sequence[FlakyCase] = (),
     shown: bool,
 ) -> FailedRow:
-    """Build the row of a failed case; ``shown`` says that the page has its transcript."""
+    """Build the row of a failed case; ``shown``: the page has its transcript."""
     assessment, safe = result.assessment, build_redaction(result, redact)
     return FailedRow(
         id=result.case.id,

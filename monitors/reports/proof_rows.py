@@ -77,7 +77,7 @@ class DetectableDropRow:
 
 @dataclass(frozen=True, slots=True)
 class BalanceRow:
-    """A group and how many cases each of its values has: ``("3", "11")``."""
+    """A group and the number of cases for each of its values: ``("3", "11")``."""
 
     group: str
     counts: tuple[tuple[str, str], ...]
@@ -136,7 +136,7 @@ def _count_always_failing(comparison: Comparison, recheck: Recheck | None) -> in
 
 
 def format_change(comparison: Comparison, *, max_ids: int) -> tuple[str, ...]:
-    """Say what changed since a run that was not accepted as a baseline; empty if no cases are shared."""
+    """Describe the changes since a run that was not accepted as a baseline; empty without shared cases."""
     if not comparison.refused or not comparison.shared:
         return ()
     shared = plural(comparison.shared, "case")
@@ -152,7 +152,7 @@ def _format_changed_cases(text: str, case_ids: Sequence[str], max_ids: int) -> s
 
 
 def format_no_regression(report: RunReport) -> str:
-    """Say why a regression cannot fail this run although the option is set; empty if it can."""
+    """Return why a regression cannot fail this run although the option is set; empty if it can."""
     compared = report.comparison
     if compared is None:
         branch = f" on {report.change.target_branch}" if report.change and report.change.target_branch else ""
@@ -168,7 +168,7 @@ def format_no_regression(report: RunReport) -> str:
 
 
 def format_p(p_value: float) -> str:
-    """``p = 0.031``, and ``p < 0.0001`` below that."""
+    """Format a p-value: ``p = 0.031``, and ``p < 0.0001`` below that."""
     return f"p < {_MIN_P_SHOWN:.4f}" if p_value < _MIN_P_SHOWN else f"p = {p_value:.2g}"
 
 
@@ -243,7 +243,7 @@ def build_drop_rows(drops: Sequence[DetectableDrop]) -> tuple[DetectableDropRow,
 
 
 def _format_may_fail(drop: DetectableDrop) -> str:
-    """Say how many cases may fail at most; without a failure the rule of three is added."""
+    """Format how many cases may fail at most; without a failure the rule of three is added."""
     if not drop.cases:
         return "anything"
     exact = f"up to {format_percent(drop.failing_at_most)}"
@@ -262,7 +262,7 @@ def build_balance_rows(balance: Balance) -> tuple[BalanceRow, ...]:
 
 
 def format_parity(gap: ParityGap) -> str:
-    """``Hindi is 6.0 points behind English (95 % CI 1.2 to 11.5, 50 pairs; limit 5.0): missed``."""
+    """Format a gap: ``Hindi is 6.0 points behind English (95 % CI 1.2 to 11.5, 50 pairs; limit 5.0): missed``."""
     ahead = gap.gap < 0
     value, low, high = (-gap.gap, -gap.high, -gap.low) if ahead else (gap.gap, gap.low, gap.high)
     limit, met = (f"; limit {100 * gap.target:.1f}", f": {_MET_WORDS[gap.met]}") if gap.target else ("", "")
@@ -277,7 +277,7 @@ def _format_points(share: float) -> str:
 
 
 def format_path(metrics: Sequence[Metric]) -> str:
-    """Say which path answers best, and whether chance may explain it; empty with fewer than two paths."""
+    """Name the best path, and whether chance may explain its lead; empty with fewer than two paths."""
     paths = [metric for metric in metrics if metric.name.startswith(_PATH_METRIC) and metric.total]
     if len(paths) < 2:  # noqa: PLR2004 - a winner needs a loser
         return ""
@@ -292,7 +292,7 @@ def _format_path_share(metric: Metric) -> str:
 
 
 def format_no_baseline(report: RunReport) -> str:
-    """Say that there is no run to compare with."""
+    """State that no run exists to compare with."""
     return (
         f"There is no accepted run of {report.target.name} to compare with, so Lookout cannot report regressions."
     )
@@ -312,7 +312,7 @@ class MutationScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class MutationScoreView:
-    """The section on the mutation score; ``hurts`` says that a wrong reply passed as right."""
+    """The section on the mutation score; ``hurts``: a wrong reply passed as right."""
 
     sentence: str
     rows: tuple[MutationScoreRow, ...]

@@ -14,7 +14,7 @@ ASKED_AGAIN_LABEL: Final = "Asked again:"
 RECHECK_HEADING: Final = "Severe failed cases, asked again"
 """Heading in a report."""
 _MAX_CASES_NAMED: Final = 3
-"""More cases than this are counted by their tendency in a message; the report names each."""
+"""With more cases than this, a message counts them by their tendency; the report names each."""
 _COMMIT_CHARACTERS: Final = 12
 
 
@@ -37,7 +37,7 @@ _TENDENCY_WORDS: Final[dict[_Tendency, tuple[str, str]]] = {
 
 
 def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
-    """Return a line for each case, then what was not asked and why; empty without a recheck."""
+    """Return a line for each case, then the cases that were not asked and the reason; empty without a recheck."""
     if recheck is None:
         return ()
     return (*(_format_case(case, recheck.previous) for case in recheck.cases), *_explain_recheck_gaps(recheck))
@@ -64,7 +64,7 @@ def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | No
 
 
 def format_count(count: RecheckCount) -> str:
-    """``fails 5 of 5``, ``fails 2 of 5``, ``right 4 of 5, 1 without an answer``."""
+    """Format the results of one case: ``fails 5 of 5``, ``fails 2 of 5``, ``right 4 of 5, 1 without an answer``."""
     if not count.asked:
         return "not asked"
     outcome = f"fails {count.failed:,}" if count.failed else f"right {count.right:,}"
@@ -85,7 +85,7 @@ def _format_case(case: CaseRecheck, previous: PreviousBuild | None) -> str:
 
 
 def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
-    """List what was not asked, and why."""
+    """List the cases that were not asked, with the reason."""
     remarks: list[str] = []
     if recheck.problem:
         remarks.append(
@@ -100,7 +100,7 @@ def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
 
 
 def _format_previous_build(previous: PreviousBuild) -> str:
-    """Say which build the answers came from, as far as it is known."""
+    """Name the build of the answers, as far as it is known."""
     commit = previous.commit[:_COMMIT_CHARACTERS] if previous.commit else ""
     match previous.proof:
         case BuildProof.PROVED:

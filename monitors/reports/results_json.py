@@ -25,10 +25,11 @@ _CLAIM_KINDS = frozenset({FailureKind.WRONG_FACT, FailureKind.UNSUPPORTED_CLAIM,
 
 
 class HallucinationLine(Record):
-    """One line. The first six fields are those of applications' logs, the others say where it comes from.
+    """One line. The first six fields are those of applications' logs, the others give its origin.
 
     All texts are redacted. ``unsupported_claims`` are the parts of the answer that grades on its facts mark;
-    ``policy_ids`` is the case's cluster. A probe does not know ``chunk_count`` and ``top_score``: they are absent.
+    ``policy_ids`` is the case's cluster. A probe cannot measure ``chunk_count`` and ``top_score``: they are
+    absent.
     """
 
     ts: UtcTime
@@ -185,7 +186,7 @@ def _format_first_error(path: Path, error: ValidationError) -> str:
 
 
 def _describe_type(value: object) -> str:
-    """Describe a value by its type only: a text may be what the app answered a user."""
+    """Describe a value by its type only, because a text may be an answer to a user."""
     return f"a text of {len(value)} characters" if isinstance(value, str) else type(value).__name__
 
 

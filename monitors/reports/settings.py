@@ -1,4 +1,4 @@
-"""The reports' settings: how much they show."""
+"""The reports' settings: the amount of detail."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def render_document(name: str, **values: object) -> Iterator[str]:
     style = load_style_sheet()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
     policy = f"default-src 'none'; img-src data:; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    # The style sheet is our own file, not a value.
+    # The style sheet is Lookout's own file, not a value.
     return _load_templates().get_template(name).generate(**values, style=Markup(style), policy=policy)  # noqa: S704 - see above
 
 

@@ -1,7 +1,8 @@
 """Format the four dimensions of an agent's reports on issues, for every report, with their changes.
 
-A dimension without a figure says why: no judge, no question, no steps seen. A change is shown only if both runs
-have the figure.
+A dimension without a figure shows the reason: no judge, no question, no steps seen. A change is shown only if
+both
+runs have the figure.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ STEPS: Final = "steps per issue"
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A figure in both runs, in words. ``what`` is the figure; ``hurts`` is true where it became worse."""
+    """A figure in both runs, in words. ``what`` is the figure; ``hurts`` is true if it became worse."""
 
     what: str
     before: str
@@ -39,18 +40,20 @@ class Movement:
 
     @property
     def text(self) -> str:
-        """``usefulness 4.3 → 3.8``, ``triage accuracy unchanged``."""
+        """The full text: ``usefulness 4.3 → 3.8``, ``triage accuracy unchanged``."""
         return f"{self.what} {self.figures}"
 
     @property
     def figures(self) -> str:
-        """``4.3 → 3.8``, ``unchanged``."""
+        """The figures alone: ``4.3 → 3.8``, ``unchanged``."""
         return f"{self.before} → {self.now}" if self.changed else "unchanged"
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One of the four dimensions. If ``known`` is false there is no figure: ``value`` says so and ``detail`` why.
+    """One of the four dimensions.
+
+    If ``known`` is false, ``value`` says that no figure exists and ``detail`` gives the reason.
 
     ``moved`` is ``None`` without a baseline, or if one of the runs does not have the figure.
     """
@@ -63,7 +66,7 @@ class Dimension:
 
     @property
     def against(self) -> str:
-        """``4.3 → 3.8 on 12 shared issues``; empty if the change is not known."""
+        """The change on shared issues: ``4.3 → 3.8 on 12 shared issues``; empty if unknown."""
         if self.moved is None:
             return ""
         figures = self.moved.figures if self.moved.what == self.name else self.moved.text

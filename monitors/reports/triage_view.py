@@ -51,7 +51,7 @@ class PartRow:
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A file of the report or the reference. ``unknown`` says that the repository does not have it."""
+    """A file of the report or the reference. ``unknown``: the repository does not have it."""
 
     path: Pieces
     unknown: bool
@@ -75,7 +75,7 @@ class FileGroup:
 
 @dataclass(frozen=True, slots=True)
 class RatingView:
-    """The judge's rating, 1 to 5, or why there is none (0). ``quotes`` counts what it marked in the report."""
+    """The judge's rating, 1 to 5, or the reason for its absence (0). ``quotes`` counts its marks in the report."""
 
     rating: int
     text: str
@@ -191,7 +191,7 @@ def _format_steps_briefly(evidence: Evidence, reference: TriageReference) -> str
 
 
 def _format_severity_briefly(reported: IssueSeverity | None, right: IssueSeverity | None) -> str:
-    """``high``; ``low, is high`` if the report's severity is wrong."""
+    """Format a severity: ``high``; ``low, is high`` if the report's severity is wrong."""
     if right is None or reported is right:
         return reported or ""
     return f"{reported or 'none'}, is {right}"
@@ -206,7 +206,7 @@ OUTCOME_LABELS: Final = {
 
 
 def get_asked_text(result: CaseResult) -> str:
-    """Return the question for a list; for an issue its title, because its address says nothing to a reader."""
+    """Return the question for a list; for an issue its title, because its address is meaningless to a reader."""
     task = result.case.triage
     return task.issue.title if task is not None else result.case.question
 
@@ -395,7 +395,7 @@ def build_path_view(result: CaseResult, reference: TriageReference, marker: Text
     )
     boxes = tuple(StepBox(step.kind is StepKind.AGENT, repeats.get(at)) for at, step in enumerate(evidence.steps))
     views = tuple(_build_step(at, step, repeats.get(at), marker) for at, step in enumerate(evidence.steps))
-    is_short = len(views) <= MAX_STEPS_SHOWN + 2  # nobody unfolds two
+    is_short = len(views) <= MAX_STEPS_SHOWN + 2  # two folded rows are not worth a click
     return PathView(
         text=text,
         drawing=render_path_strip(boxes, lines),
@@ -406,7 +406,7 @@ def build_path_view(result: CaseResult, reference: TriageReference, marker: Text
 
 
 def _find_step_place(evidence: Evidence, after: int | None) -> int | None:
-    """Return after how many boxes this number of steps (or hops, if they are counted) ends; ``None`` if unknown."""
+    """Return the number of boxes before the end of this number of steps (or counted hops); ``None`` if unknown."""
     if after is None or evidence.hops in {None, len(evidence.steps)}:
         return after
     agents = [at for at, step in enumerate(evidence.steps) if step.kind is StepKind.AGENT]
@@ -435,7 +435,7 @@ STEPS_GRADER: Final = "steps"
 def _describe_agent_path(
     evidence: Evidence, reference: TriageReference, assessment: Assessment, repeats: int
 ) -> Iterator[str]:
-    """Yield what the grader says about the steps, or how many there were if it had no limit."""
+    """Yield the grader's statements about the steps, or the number of steps without a limit."""
     hops, step_count = evidence.hops, len(evidence.steps)
     if not hops and not step_count:
         yield "Lookout did not see the agent's steps"

@@ -1,1 +1,1 @@
-"""What real users asked and got as answers: logs and traffic that are already stored. Nothing here asks the app."""
+"""Read stored questions and answers of real users from logs and traffic, without asking the app."""

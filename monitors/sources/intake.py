@@ -1,7 +1,7 @@
-"""Take each conversation once (T5), even when it arrives late, out of order or repeatedly. Pure.
+"""Take each conversation once (T5), even if it arrives late, out of order or repeatedly. Pure.
 
 Conversations are recognised by id. A nightly run reads from some time before the watermark, so that it also reads
-conversations that arrived late. The ids of that period show which ones an earlier run has taken.
+conversations that arrived late. The ids of that period show which conversations an earlier run has taken.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def compute_intake_window(
 ) -> IntakeWindow:
     """Return the period to read now. `Intake` needs the ids that were taken since its ``since``.
 
-    ``max_delay`` is how long after its completion a conversation may appear in the source. Without a watermark,
-    the first nightly run reads the time ``first_period`` before ``until``.
+    ``max_delay`` is the longest time from a conversation's completion to its appearance in the source. Without a
+    watermark, the first nightly run reads the time ``first_period`` before ``until``.
     """
     if watermark is None:
         return IntakeWindow(until - first_period, until)
@@ -53,7 +53,7 @@ class Offer(StrEnum):
     DUPLICATE = "again"
     """The same conversation, or a later version of it, was taken before in this run."""
     REPLACED = "instead"
-    """It is a later version of a conversation taken before: it replaces that one."""
+    """It is a later version of a conversation taken before, and replaces it."""
 
 
 class KnownIds:
@@ -68,7 +68,7 @@ class KnownIds:
         self._hashes = array("Q", hashes)
 
     def __contains__(self, conversation_id: object) -> bool:
-        """Whether it was taken."""
+        """Whether an earlier run took it."""
         id_hash = hash_id(str(conversation_id))
         position = bisect_left(self._hashes, id_hash)
         return position < len(self._hashes) and self._hashes[position] == id_hash
@@ -90,9 +90,10 @@ _PLACE_BYTES: Final = 5
 
 
 class Intake:
-    """Takes conversations one by one; stores about 250 bytes for each, not the texts.
+    """Take conversations one by one; store about 250 bytes for each, not the texts.
 
-    Of two with the same id the later one counts, or the one with the larger digest, independent of their order.
+    Of two versions with the same id the later one counts, or the one with the larger digest, in any order of
+    arrival.
     """
 
     def __init__(self, taken_earlier: Container[Identifier]) -> None:
@@ -109,22 +110,22 @@ class Intake:
         return conversation_id in self._fingerprints
 
     def list_taken(self) -> Iterator[tuple[Identifier, datetime]]:
-        """Yield each id taken with its completion time, in the order in which the ids first came."""
+        """Yield each taken id with its completion time, in the order of their first arrival."""
         for conversation_id, record in self._fingerprints.items():
             yield conversation_id, _EPOCH + int.from_bytes(record[:_TIME_BYTES]) * _MICROSECOND
 
     def find_position(self, conversation_id: Identifier) -> int:
-        """Return how many other ids came before one that was taken."""
+        """Return the number of other ids before a taken id."""
         return int.from_bytes(self._fingerprints[conversation_id][_FINGERPRINT_BYTES:])
 
     def offer(self, conversation: Conversation, written: bytes | None = None) -> Offer:
-        """Decide whether to take a conversation. ``written`` is its JSON, where it exists already."""
+        """Decide whether to take a conversation. ``written`` is its JSON, if already formatted."""
         if conversation.id in self._taken_earlier:
             return Offer.TAKEN_EARLIER
         if written is None:
             written = conversation.model_dump_json().encode()
         # The completion time and a digest of the conversation order versions with the same id. The digest of the
-        # first question stays when a conversation is continued or rated later.
+        # first question stays if a conversation is continued or rated later.
         completed_us = (conversation.completed_at - _EPOCH) // _MICROSECOND
         opening = conversation.turns[0].user_text.encode()
         fingerprint = b"".join(

@@ -1,6 +1,6 @@
 """Remove personal data and secrets from a conversation before it is stored. Pure.
 
-A pseudonym replaces a person or a number: always the same one, and irreversible without the key.
+A pseudonym replaces a person or a number. It is always the same one, and irreversible without the key.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from monitors.records.traffic import Conversation, Turn
 from monitors.sources.traffic.items import is_impersonal_id, make_safe_id
 
 MIN_KEY_BYTES: Final = 16
-"""128 bits: what is hashed with less can be found by trying keys."""
+"""128 bits. A value hashed with a shorter key can be found by trying keys."""
 
 _LETTERS: Final = "bcdfghjklmnpqrst"
-"""Sixteen consonants, four bits each: no digits that could be read as a number, and no words."""
+"""Sixteen consonants, four bits each, so that a pseudonym cannot be read as a number or a word."""
 _BODY_LETTERS: Final = 16
 """Letters of the pseudonym itself, 64 bits: among ten million, two are equal with a chance of 3 in a million."""
 _CHECK_LETTERS: Final = 4
@@ -44,7 +44,7 @@ _PHONE_DIGITS: Final = 10
 
 
 class Pseudonyms:
-    """Makes pseudonyms by HMAC-SHA256 with one key; raises `ConfigError` when the key is too short."""
+    """Make pseudonyms by HMAC-SHA256 with one key; raise `ConfigError` if the key is too short."""
 
     def __init__(self, key: bytes) -> None:
         if len(key) < MIN_KEY_BYTES:
@@ -54,12 +54,12 @@ class Pseudonyms:
         self._key = key
 
     def make_pseudonym(self, kind: DisclosureKind, text: str) -> str:
-        """Return the pseudonym of a value, such as ``[phone bcdf…]``: the same for each spelling of it."""
+        """Return the pseudonym of a value, such as ``[phone bcdf…]``, the same for each spelling of the value."""
         name = _KIND_NAMES[kind]
         return f"[{name} {self._compute_code(name, normalise_value(kind, text))}]"
 
     def pseudonymise_user(self, user_key: str) -> str:
-        """Return the pseudonym of a user. A pseudonym of this key stays as it is."""
+        """Return the pseudonym of a user. A pseudonym of this key stays unchanged."""
         match = _USER_PSEUDONYM.fullmatch(user_key)
         if match and self._has_valid_check("user", match["code"]):
             return user_key
@@ -101,7 +101,7 @@ def normalise_value(kind: DisclosureKind, text: str) -> str:
 
 _MAX_ROUNDS: Final = 4
 _MIN_VALUE_CHARACTERS: Final = 4
-"""Minimum length of a value that is also searched for in the other texts; a shorter one is a common word."""
+"""Minimum length of a value that is also searched for in the other texts; shorter values are common words."""
 
 _NUMBER: Final = re.compile(r"[\d@]")
 _SPECIFIC: Final = re.compile(r"[\d@\s]")
@@ -110,24 +110,26 @@ _EDGES: Final = re.compile(r"^[^\w@+]+|[^\w@]+$")
 
 
 class PrivacyMode(StrEnum):
-    """How personal data in texts is handled. The user's key is replaced by a pseudonym in every mode."""
+    """The handling of personal data in texts. The user's key is replaced by a pseudonym in every mode."""
 
     REDACT = "redact"
     """Masked by type: ``[phone]``."""
     PSEUDONYMISE = "pseudonymise"
     """The same person or number gets the same pseudonym: ``[phone bcdf…]``."""
     NONE = "none"
-    """Texts stay as they are."""
+    """Texts stay unchanged."""
 
 
 def protect_conversation(
     conversation: Conversation, mode: PrivacyMode, key: bytes, *, account_patterns: Sequence[str] = ()
 ) -> Conversation:
-    """Return the conversation as it may be stored (idempotent).
+    """Return the conversation in the form that may be stored (idempotent).
 
-    A value that the disclosure rules find in one text is removed from all texts. ``key`` makes the pseudonyms,
-    at least 16 random bytes, else `ConfigError`; ``account_patterns`` are regular expressions for the target's own
-    numbers. Scores are written back to the conversation as it was read: an id that identifies a person is replaced.
+    A value that the disclosure rules find in one text is removed from all texts. ``key`` makes the pseudonyms: at
+    least
+    16 random bytes, else `ConfigError`. ``account_patterns`` are regular expressions for the target's own
+    numbers. Scores
+    are written back to the original conversation, so an id that identifies a person is replaced.
     """
     pseudonyms = Pseudonyms(key)
     user = conversation.user_key
@@ -148,7 +150,7 @@ def protect_conversation(
 
 
 class _Masking:
-    """Masks the texts of one conversation: a value found in one text is masked in all."""
+    """Mask the texts of one conversation: a value found in one text is masked in all."""
 
     def __init__(
         self,
@@ -166,7 +168,7 @@ class _Masking:
             masked_texts = [self._mask_text(text, kinds) for text in texts]
             masked = [masked_text.text for masked_text in masked_texts]
             disclosed: dict[str, DisclosureKind] = {}
-            # The values that identify a person in other texts too: numbers, e-mail addresses, names.
+            # The values that also identify a person in other texts: numbers, e-mail addresses, names.
             for text, masked_text in zip(texts, masked_texts, strict=True):
                 for disclosure in masked_text.found if masked_text.text != WITHHELD else ():
                     value = _EDGES.sub("", text[disclosure.start : disclosure.end])
@@ -195,7 +197,7 @@ def _compile_value_pattern(value: str) -> re.Pattern[str]:
 def _find_known_values(
     patterns: Sequence[tuple[re.Pattern[str], DisclosureKind]], text: str, start: int, end: int
 ) -> Iterator[Disclosure]:
-    """Yield where values known from other texts stand in ``text[start:end]``, without overlaps."""
+    """Yield the places of values from other texts in ``text[start:end]``, without overlaps."""
     gaps = [(start, end)]
     for pattern, kind in patterns:
         uncovered: list[tuple[int, int]] = []

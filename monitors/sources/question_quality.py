@@ -23,7 +23,7 @@ class QuestionTally(NamedTuple):
 def measure_question_quality(tally: QuestionTally) -> QuestionsAsked:
     """Compute the share of thumbs up with its Wilson interval. Unrated questions count as asked, not as bad.
 
-    Users who rate are not a random sample: the share compares nightly runs, it does not measure all users.
+    Users who rate are not a random sample. The share compares nightly runs; it does not measure all users.
     """
     asked = QuestionsAsked(questions=tally.questions, recognised=tally.recognised, up=tally.up, down=tally.down)
     rated = tally.up + tally.down

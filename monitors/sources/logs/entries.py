@@ -30,9 +30,9 @@ _HEARTBEAT_KEYS: Final = frozenset(NAMES["heartbeat"]["keys"])
 _HEARTBEAT_WORDS: Final = frozenset(NAMES["heartbeat"]["words"])
 _MAX_KEYS: Final = 5
 _MAX_KEY_LENGTH: Final = 40
-"""Of the keys that a quarantined line has."""
+"""Limit of characters of a quarantined line's keys."""
 _BLOCKED_REPLY: Final = BlockedReply.__pydantic_validator__
-"""Called directly: at 50 MB/s the method around it costs a tenth of the time."""
+"""Called directly: at 50 MB/s the surrounding method costs a tenth of the time."""
 _BLANK = b" \t\r\n\0"
 _BOM = b"\xef\xbb\xbf"
 
@@ -53,9 +53,10 @@ def parse_line(
 ) -> HallucinationEntry | QuarantinedLine | None:
     """Parse a line into an entry or a quarantined line. Never raises on any bytes.
 
-    ``None`` for a line that is no entry: a blank one, ``{}``, a heartbeat, a reply that the guard found right.
+    Return ``None`` for a line without an entry: a blank line, ``{}``, a heartbeat, a reply that the guard found
+    right.
 
-    ``fields`` give the paths of an entry's parts; other keys stay as they are. Byte order marks, carriage returns
+    ``fields`` give the paths of an entry's parts; other keys stay unchanged. Byte order marks, carriage returns
     and the zero bytes that a crash leaves around a line are removed.
     """
     reply = parse_reply(log, line, fields)
@@ -69,7 +70,7 @@ def parse_line(
 def parse_reply(
     log: Identifier, line: LogLine, fields: LogFields = _DEFAULT_FIELDS
 ) -> BlockedReply | QuarantinedLine | None:
-    """Like `parse_line`, but return only the entry's content, without its place."""
+    """Parse a line like `parse_line`, but return only the entry's content, without its place."""
     if line.length > len(line.raw):
         return _quarantine(log, line, QuarantineReason.TOO_LONG, f"a line of {line.length:,} bytes")
     text = _strip_blanks(line.raw)
@@ -111,7 +112,7 @@ def _strip_blanks(raw: bytes) -> bytes:
 
 
 def _build_reply(value: dict[str, JsonValue], fields: LogFields) -> BlockedReply:
-    """Validate all fields at once where the entry has the default form, else search them one by one."""
+    """Validate all fields at once if the entry has the default form, else search them one by one."""
     if value.keys().isdisjoint(fields.others):
         values = {name: value.pop(path) for name, path in fields.usual if path in value}
         try:
@@ -142,7 +143,7 @@ def _search_nested(value: dict[str, JsonValue], fields: LogFields) -> BlockedRep
 
 
 def _is_reply_right(reply: BlockedReply) -> bool:
-    """Whether the entry says that nothing was wrong: ``"hallucinated": false``, ``"grounded": true``."""
+    """Whether the entry is marked as right: ``"hallucinated": false``, ``"grounded": true``."""
     flags = {to_snake_case(name): value for name, value in reply.extra.items() if isinstance(value, bool)}
     for value in reply.extra.values():
         if isinstance(value, dict):
@@ -157,7 +158,7 @@ def _is_reply_right(reply: BlockedReply) -> bool:
 
 
 def _is_heartbeat(extra: dict[str, JsonValue]) -> bool:
-    """Whether an entry without a text only says that its writer is alive."""
+    """Whether an entry without a text only shows that its writer is alive."""
     words = (value for name, value in extra.items() if to_snake_case(name) in _HEARTBEAT_KEYS)
     return not _HEARTBEAT_WORDS.isdisjoint(to_snake_case(word) for word in words if isinstance(word, str))
 
@@ -177,7 +178,7 @@ def _search_fields(value: dict[str, JsonValue], fields: LogFields) -> BlockedRep
 
 
 def _take_first_value(value: dict[str, JsonValue], paths: Paths) -> JsonValue:
-    """Return the value at the first path that has one. A top-level key is removed from the entry."""
+    """Return the value at the first path with a value. A top-level key is removed from the entry."""
     for path in paths:
         candidates = [value.pop(path)] if path in value else collect_values(value, path) if "." in path else ()
         first_value = next((candidate for candidate in candidates if candidate is not None), None)
@@ -187,7 +188,7 @@ def _take_first_value(value: dict[str, JsonValue], paths: Paths) -> JsonValue:
 
 
 def _convert_form(name: str, value: JsonValue) -> JsonValue:
-    """Turn a text into a list where a list is expected, and join a list where a text is expected."""
+    """Turn a text into a list if a list is expected, and join a list if a text is expected."""
     if name in _LISTS and isinstance(value, str):
         return [value]
     if name in _TEXTS and isinstance(value, list):

@@ -29,7 +29,7 @@ from monitors.sources.logs.settings import HUB_PREFIX
 
 
 class LogFile(Protocol):
-    """A log file. It may grow while it is read, but does not change otherwise."""
+    """A log file. It may grow during reading, but does not change otherwise."""
 
     @property
     def name(self) -> str:
@@ -72,10 +72,10 @@ class LogPlace(Protocol):
 
 
 class LocalLog:
-    """A log on this machine. Every file is opened before its size is read, so that a rename changes nothing.
+    """A log on this machine. Every file is opened before its size is read, so that a rename has no effect.
 
-    Rotated files are those beside it whose name begins with its own (``x.jsonl.1``, ``x.jsonl-20261122``), or that
-    match ``rotated``, a glob pattern. Files that end in ``.gz`` are decompressed.
+    Rotated files are those beside the log with names that begin with the log's name (``x.jsonl.1``,
+    ``x.jsonl-20261122``), or that match ``rotated``, a glob pattern. Files that end in ``.gz`` are decompressed.
     """
 
     def __init__(self, path: Path, *, rotated: str | None = None) -> None:
@@ -99,7 +99,7 @@ class LocalLog:
 
 
 class _PlainFile:
-    """An open local file. What is appended after its size was read is left for the next poll."""
+    """An open local file. Bytes appended after its size was read are left for the next poll."""
 
     def __init__(self, name: str, stream: IO[bytes]) -> None:
         self.archive, status = False, os.fstat(stream.fileno())
@@ -115,7 +115,7 @@ class _PlainFile:
 
 
 class _ArchivedFile:
-    """A compressed rotated file. Its size needs a complete decompression, so it is computed only when needed."""
+    """A compressed rotated file. Its size needs a complete decompression, so it is computed only if needed."""
 
     def __init__(self, name: str, stream: IO[bytes]) -> None:
         self.archive, status = True, os.fstat(stream.fileno())
@@ -144,13 +144,13 @@ class _ArchivedFile:
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file. A named pipe would make an ordinary ``open`` wait for its writer."""
+    """Open a file without waiting: a named pipe would make an ordinary ``open`` wait for its writer."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | None:
     try:
-        # The stack closes it; pathlib has no opener.
+        # The stack closes it; pathlib has no opener parameter.
         stream = stack.enter_context(open(path, "rb", opener=_open_without_waiting))  # noqa: SIM115 - see above
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise SourceUnavailable(f"{path} is not a regular file, so Lookout cannot read it again at each poll")
@@ -162,12 +162,12 @@ def _open_local(path: Path, stack: ExitStack) -> _PlainFile | _ArchivedFile | No
 
 
 HEAD_BYTES: Final = 1 << 16
-"""Bytes of the start that an open file caches: all that marks read there."""
+"""Bytes of the start that an open file caches: all bytes that marks read there."""
 DEFAULT_HUB: Final = "https://huggingface.co"
 REQUEST_DEADLINE_S: Final = 60.0
 CONNECT_TIMEOUT_S: Final = 10.0
 MAX_RANGE_BYTES: Final = 100_000_000
-"""More than any range that is read at once: a line has at most 64 MiB."""
+"""Larger than any range that is read at once: a line has at most 64 MiB."""
 _CONTENT_RANGE: Final = re.compile(r"bytes (?:\d{1,18}-\d{1,18}|\*)/(\d{1,18})", re.ASCII)
 _HUB_FILE: Final = re.compile(
     r"hf://(?P<kind>datasets/|spaces/)?(?P<owner>[\w.-]+)/(?P<name>[\w.-]+)(?:@(?P<revision>[\w./-]+?))?/(?P<path>.+)"
@@ -177,7 +177,7 @@ _HUB_FILE: Final = re.compile(
 class RemoteLog:
     """A log at an address that supports range requests. It has no rotated files: rotated lines are a gap.
 
-    ``headers`` are sent to the address's own host only, also after redirects. ``guard`` permits where those lead.
+    ``headers`` are sent to the address's own host only, also after redirects. ``guard`` checks the redirects.
     """
 
     def __init__(self, url: str, *, headers: Mapping[str, str], guard: AddressGuard) -> None:
@@ -203,16 +203,16 @@ class RemoteLog:
 
 
 class _RangeReader:
-    """Requests ranges of one address; callers are threads without an event loop."""
+    """Request ranges of one address; callers are threads without an event loop."""
 
     def __init__(self, client: GuardedClient, portal: BlockingPortal, url: str) -> None:
         self._client, self._portal, self._url = client, portal, url
         self.host = httpx.URL(url).host
 
     def fetch(self, start: int, end: int) -> tuple[httpx.Response, bytes]:
-        """Fetch the bytes in [``start``, ``end``); read no more even where the answer holds more.
+        """Fetch the bytes in [``start``, ``end``); read no more even if the answer is longer.
 
-        The bytes are empty unless the answer is a range. `SourceUnavailable` where nothing answers.
+        The bytes are empty unless the answer is a range. Raises `SourceUnavailable` if the host does not answer.
         """
         return self._portal.call(self._fetch, start, end)
 
@@ -234,7 +234,7 @@ class _RangeReader:
 
 
 class _RemoteFile:
-    """A remote file that had ``size`` bytes when it was opened. The last bytes read are cached."""
+    """A remote file that had ``size`` bytes at opening. The last bytes read are cached."""
 
     archive = False
 
@@ -274,9 +274,10 @@ def build_remote_log(
     allowed_origins: Sequence[str] = (),
     private_network: bool = False,
 ) -> LogPlace:
-    """Return the log at an address or in a Hub repository. `ConfigError` for an address that names no file.
+    """Return the log at an address or in a Hub repository. Raise `ConfigError` for an address without a file name.
 
-    ``allowed_origins`` and ``private_network`` are those of the target's probe: where the log may lead inside.
+    ``allowed_origins`` and ``private_network`` are those of the target's probe: internal places that the log may
+    be at.
     """
     is_at_hub = address.startswith(HUB_PREFIX)
     url = build_hub_url(address, environment.get("HF_ENDPOINT")) if is_at_hub else address

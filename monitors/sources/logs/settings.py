@@ -1,4 +1,4 @@
-"""Settings of an application's hallucination log: its location and how it is read."""
+"""Settings of an application's hallucination log: its location and its format."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LogFields(BaseModel):
     _others: frozenset[str] = PrivateAttr(frozenset())
 
     def model_post_init(self, _context: object, /) -> None:
-        """Compute once what parsing each line needs."""
+        """Compute once the values that parsing each line needs."""
         self._usual = tuple((name, paths[0]) for name, paths in self if paths)
         paths = [path.partition(".")[0] for _, paths in self for path in paths]
         self._others = frozenset(paths) - {path for _, path in self._usual}

@@ -1,16 +1,18 @@
 """Read every line of a log once, through appends, rotation, truncation and restarts.
 
-Lines of a growing file are read in bounded memory, each with its place. Marks recognise a file by the part that was
-read. The stretches to read next are computed from the cursor and the files, without side effects but reading.
+Lines of a growing file are read in bounded memory, each with its place. Marks recognise a file by the part that
+was
+read. The stretches to read next are computed from the cursor and the files; reading is the only side effect.
 
 The rules, in the order in which a poll of the files applies them:
 
-- The newest file is the one that was being read: continue where reading stopped.
-- A rotated file is the one that was being read (renamed, or copied before the newest was emptied): finish it, then
-  read the files that came between, then the newest from its start.
-- The file is not found: what was written to it after the last poll is missing. A warning says so, and the newest
-  is read from its start, without a beginning that was already read.
-- Files of earlier generations may still grow while their writer holds them open: read what was added.
+- The newest file is the file that was being read: continue at the last position.
+- A rotated file is the file that was being read (renamed, or copied before the newest was emptied): finish it,
+  then
+  read the files between, then the newest from its start.
+- The file is not found: the lines written to it after the last poll are missing. A warning reports this, and the
+  newest is read from its start, without a beginning that was already read.
+- Files of earlier generations may still grow while their writer holds them open: read the added part.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ CHUNK_BYTES = 1 << 20
 class LogLine(NamedTuple):
     """One line of the log, without its line end. The same text at another place is another line.
 
-    ``length`` is in bytes; it exceeds the length of ``raw`` where only the start was stored.
+    ``length`` is in bytes; it exceeds the length of ``raw`` if only the start was stored.
     """
 
     generation: int
@@ -42,7 +44,7 @@ class LogLine(NamedTuple):
 def read_complete_lines(file: LogFile, start: int, generation: int, *, max_bytes: int) -> Iterator[LogLine]:
     """Yield every complete line from ``start``. Of a line longer than ``max_bytes`` only the start is stored.
 
-    Memory stays within a chunk and the longest line. A last line without a line end is not read yet.
+    Memory stays within a chunk and the longest line. A last line without a line end is left for later.
     """
     position, open_line = start, _OpenLine(start, max_bytes)
     while chunk := file.read(position, CHUNK_BYTES):
@@ -61,7 +63,7 @@ def read_complete_lines(file: LogFile, start: int, generation: int, *, max_bytes
 
 
 def read_rest(file: LogFile, start: int, generation: int, *, max_bytes: int) -> LogLine:
-    """Read from ``start`` to the end of the file as one line, which has no line end."""
+    """Read from ``start`` to the end of the file as one line without a line end."""
     line = _OpenLine(start, max_bytes)
     position = start
     while chunk := file.read(position, CHUNK_BYTES):
@@ -71,12 +73,12 @@ def read_rest(file: LogFile, start: int, generation: int, *, max_bytes: int) -> 
 
 
 def _build_line(generation: int, offset: int, line: bytes, max_bytes: int) -> LogLine:
-    """Build a line that lies in one chunk, as nearly all do."""
+    """Build a line that lies in one chunk, like most lines."""
     return LogLine(generation, offset, line[:max_bytes], len(line), hashlib.sha256(line).hexdigest())
 
 
 class _OpenLine:
-    """A line whose line end was not read yet."""
+    """A line with a line end that was not read yet."""
 
     def __init__(self, offset: int, max_bytes: int) -> None:
         self.end = self._offset = offset
@@ -100,7 +102,7 @@ class _OpenLine:
 START_LENGTHS = (64, 256, 1_024, 4_096, 16_384, 65_536)
 """Lengths of the file start that are hashed. An entry with a time and a text is longer than the first."""
 TAIL_BYTES = 4_096
-"""Bytes of the end that are hashed. With a time in every line, two logs that agree in so many bytes are one."""
+"""Bytes of the end that are hashed. With a time in every line, logs that agree in so many bytes are the same."""
 
 
 def mark_file(file: LogFile, offset: int, generation: int) -> FileMark:
@@ -116,19 +118,19 @@ def mark_file(file: LogFile, offset: int, generation: int) -> FileMark:
 
 
 def is_marked_file(file: LogFile, mark: FileMark) -> bool:
-    """Whether this is the marked file, perhaps longer by now. A file of which nothing was read is any file."""
+    """Whether this is the marked file, perhaps longer by now. A mark of an unread file matches any file."""
     if file.size < mark.offset or (mark.starts_sha256 and not _has_same_start(file, mark)):
         return False
     return _hash_content(file.read(mark.offset - mark.tail_bytes, mark.tail_bytes)) == mark.tail_sha256
 
 
 def is_older_copy(file: LogFile, mark: FileMark) -> bool:
-    """Whether this is a copy of the marked file from a time when less of it was there: all of it was read."""
+    """Whether this is a copy of the marked file from an earlier time: all of the copy was read."""
     return file.size < mark.offset and _has_same_start(file, mark)
 
 
 def find_common_start(file: LogFile, mark: FileMark) -> int:
-    """Return the offset up to which a replacement of the marked file holds lines that were already read."""
+    """Return the offset up to which a replacement of the marked file has lines that were already read."""
     if is_older_copy(file, mark):
         return file.size
     matching_lengths = [
@@ -164,7 +166,10 @@ class Plan(NamedTuple):
 
 
 def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -> Plan:
-    """Return what to read at this poll. Without a cursor: the newest file from its start, no rotated files."""
+    """Return the stretches to read at this poll.
+
+    Without a cursor: the newest file from its start, no rotated files.
+    """
     if cursor is None:
         return Plan((Stretch(files.newest, 0, 0),)) if files.newest else Plan((), (_build_missing_warning(log),))
     late_stretches = _find_late_stretches(files, cursor)
@@ -190,7 +195,7 @@ def _build_missing_warning(log: Identifier) -> LogWarning:
 
 
 def _find_late_stretches(files: LogFiles, cursor: LogCursor) -> tuple[Stretch, ...]:
-    """Find what was added to files of earlier generations. Archives never grow."""
+    """Find the parts added to files of earlier generations. Archives never grow."""
     plain = [file for file in files.rotated if not file.archive]
     marked_files = ((mark, _find_marked_file(plain, mark)) for mark in reversed(cursor.earlier))
     return tuple(
@@ -201,7 +206,7 @@ def _find_late_stretches(files: LogFiles, cursor: LogCursor) -> tuple[Stretch, .
 
 
 def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile | None) -> list[LogFile]:
-    """List files that were created and rotated since the last poll, so that nothing of them was read."""
+    """List files that were created and rotated since the last poll and are therefore unread."""
     return [
         file
         for file in files.rotated
@@ -217,7 +222,7 @@ def _list_unread_rotated(files: LogFiles, cursor: LogCursor, moved_file: LogFile
 def _plan_new_files(
     newest: LogFile | None, unread_rotated: list[LogFile], current: FileMark
 ) -> tuple[Stretch, ...]:
-    """Plan the files started since the last poll, each a generation of its own."""
+    """Plan the files started since the last poll, each as a separate generation."""
     first = current.generation + (1 if current.offset > 0 else 0)
     stretches = [Stretch(file, 0, first + number) for number, file in enumerate(unread_rotated)]
     if newest is not None:
@@ -244,7 +249,7 @@ def _build_gap_warning(log: Identifier, current: FileMark, *, is_missing: bool) 
 
 
 MAX_WATCHED_GENERATIONS = 16
-"""Earlier files that are polled again: more than any rotation scheme uses within the life of a writer."""
+"""Limit of earlier files that are polled again: more than any rotation scheme uses within the life of a writer."""
 
 
 class BatchLimits(NamedTuple):
@@ -280,7 +285,7 @@ def read_new_batches(
     is_whole: Callable[[bytes], bool],
     limits: BatchLimits = DEFAULT_LIMITS,
 ) -> Iterator[LogBatch]:
-    """Yield the lines added since ``cursor`` in batches; nothing when nothing was added.
+    """Yield the lines added since ``cursor`` in batches; no batch without new lines.
 
     ``is_whole`` decides whether a last line without a line end is complete: some writers put the line end before
     each entry. An incomplete line is read at a later poll.
@@ -298,7 +303,7 @@ def read_new_batches(
 
 
 def build_first_cursor(files: LogFiles, log: Identifier) -> LogCursor:
-    """Return the cursor of a log that is followed from now on: what it holds is history, and not read yet."""
+    """Return the cursor of a log that is followed from now on. Its present content is history and is not read."""
     newest = files.newest
     return LogCursor(
         log=log,

@@ -1,10 +1,13 @@
 """Plan a nightly run before it costs anything: its cost and its expected interval.
 
-The plan says where the interval will lie on average. The width at the expected number of failures is not the
-expected width: with a rate of 1 % and ten sampled, nine runs of ten see no failure and the tenth sees one. So the
-limits are averaged over what may be seen: for each stratum the failures among those graded, whose rate is itself
-uncertain (beta-binomial). All strata together are evaluated on points of a Kronecker sequence (multiples of square
-roots of primes, H. Weyl, Mathematische Annalen 77, 1916), which fill the cube evenly without any randomness.
+The plan gives the average place of the interval. The width at the expected number of failures is not the expected
+width: with a rate of 1 % and ten sampled, nine runs of ten see no failure and the tenth sees one. The limits are
+therefore averaged over the possible results: for each stratum the failures among those graded, with a rate that
+is
+itself uncertain (beta-binomial). All strata together are evaluated on points of a Kronecker sequence (multiples
+of
+square roots of primes, H. Weyl, Mathematische Annalen 77, 1916), which fill the cube evenly without any
+randomness.
 """
 
 from __future__ import annotations
@@ -27,13 +30,13 @@ from monitors.stats.intervals import compute_finite_limits
 from monitors.stats.stratified import compute_rate_interval
 
 POINT_COUNT = 256
-"""With so many the expected width of five strata was within 1 % of the mean over 20,000 random runs."""
+"""With this many points the expected width of five strata was within 1 % of the mean over 20,000 random runs."""
 _NEGLIGIBLE_CHANCE = 1e-9
-"""Failure counts that are together less likely than this are ignored."""
+"""Failure counts with a smaller total probability are ignored."""
 
 
 class ExpectedStratum(NamedTuple):
-    """A stratum: its conversations, how many will be graded, and its expected failure rate."""
+    """A stratum: its conversations, the expected number of graded ones, and its expected failure rate."""
 
     conversations: int
     graded: int
@@ -45,8 +48,9 @@ def compute_expected_interval(
 ) -> tuple[Estimate, bool]:
     """Return the expected rate with the averages of both limits, and whether judge errors will be corrected.
 
-    ``value`` is the true rate that is expected. Ungraded strata widen the interval by their whole share.
-    ``ValueError`` when nothing will be graded at all.
+    ``value`` is the expected true rate. Ungraded strata widen the interval by their whole share. Raises
+    ``ValueError`` if
+    no conversation will be graded.
     """
     corrects = confusion is not None and compute_corrected_pass_rate(1, 1, confusion) is not None
     distributions = [_compute_count_distribution(stratum, confusion if corrects else None) for stratum in strata]
@@ -133,11 +137,11 @@ _CENT = Decimal("0.01")
 
 
 class Grading(NamedTuple):
-    """The cost of grading one conversation, and how reliable the grade is.
+    """The cost of grading one conversation, and the reliability of the grade.
 
-    ``calls_per_conversation`` counts what of the conversations reaches a judge, with its panel members, turns and
-    canaries; 0 without a judge. ``confusion`` is the judge's record against people, for the correction that the
-    run's estimate will make.
+    ``calls_per_conversation`` counts the judge's calls for a conversation, with its panel members, turns and
+    canaries; 0
+    without a judge. ``confusion`` is the judge's record against people, for the correction in the run's estimate.
     """
 
     calls_per_conversation: float
@@ -149,8 +153,9 @@ class Grading(NamedTuple):
 class PlannedRate(NamedTuple):
     """A rate that the run will report: the expected rate of each stratum, the share of the sample that counts.
 
-    Strata that ``expected`` lacks are taken at the prior. ``learnt`` says that earlier runs stand behind them.
-    ``graded_share`` of those sampled will be graded for it. Where it will have no interval, ``why_none`` says why.
+    Strata missing in ``expected`` have the prior. ``learnt``: earlier runs support the rates. ``graded_share`` of
+    the
+    sampled conversations will be graded for the rate. Without an interval, ``why_none`` is the reason.
     """
 
     name: str
@@ -172,7 +177,7 @@ def plan_nightly(
 ) -> NightlyPlan:
     """Return the plan of the sample with these ``counts``; the first of the ``planned_rates`` rates is severity 3.
 
-    ``ConfigError`` when there is no conversation: a nightly run of nothing needs no plan.
+    Raises `ConfigError` without a conversation: an empty nightly run needs no plan.
     """
     if not any(count.sampled for count in counts):
         raise ConfigError("there is no conversation for this night; check the source")
@@ -243,12 +248,12 @@ def _list_notes(counts: Sequence[StratumCount], settings: SamplingSettings) -> t
 
 
 MAX_HIDDEN_SHARE: Final = 0.05
-"""A sample that may hide more than this share of failures is said to be small."""
+"""A sample that may hide more than this share of failures is reported as small."""
 ADVISED_NUMBER: Final = 200
 
 
 def format_sample_limit(sampled: int, conversations: int) -> str:
-    """Say how many failures a small sample may hide without showing one; empty for a sample that shows enough."""
+    """Format the number of failures that a small sample may hide completely; empty for a large enough sample."""
     hidden = _compute_hidden_share(sampled, conversations)
     if not sampled or hidden <= MAX_HIDDEN_SHARE:
         return ""
@@ -261,5 +266,5 @@ def format_sample_limit(sampled: int, conversations: int) -> str:
 
 
 def _compute_hidden_share(sampled: int, conversations: int) -> float:
-    """Return the one-sided upper limit at 95 % of the share of failures, of which the sample shows none."""
+    """Return the one-sided upper limit at 95 % of the share of failures if the sample shows none."""
     return compute_finite_limits(0, sampled, conversations, confidence=0.9)[1]

@@ -42,9 +42,9 @@ from monitors.stats.agreement import Confusion
 
 
 class ExpectedRate(NamedTuple):
-    """A failure rate in [0, 1], and the number of conversations that its evidence is worth.
+    """A failure rate in [0, 1], and the number of conversations that equals its evidence.
 
-    ``weight`` is above 0; infinite means that the rate is given, not guessed. Both make a Beta distribution.
+    ``weight`` is above 0; infinite means that the rate is given, not estimated. Both make a Beta distribution.
     """
 
     rate: float
@@ -72,7 +72,8 @@ def compute_expected_rates(
 def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> ExpectedRate:
     """Return the rate at which a judge with the errors of ``confusion`` will fail conversations.
 
-    Its weight is that of the Beta distribution with the turned rate's mean and variance. Both kinds of answers must
+    Its weight is that of the Beta distribution with the converted rate's mean and variance. Both kinds of answers
+    must
     have been reviewed.
     """
     false_fails = confusion.failed_right / (confusion.failed_right + confusion.passed_right)
@@ -83,14 +84,14 @@ def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> Expecte
 
 
 class StratumTurn(StrEnum):
-    """Which stratum is next."""
+    """The rule for choosing the next stratum."""
 
     EQUAL = "equal"
-    """The one with the fewest so far, so that all get the same number."""
+    """The stratum with the fewest until now, so that all get the same number."""
     SIZE = "size"
-    """The one that is furthest behind its share of all conversations."""
+    """The stratum that is furthest behind its share of all conversations."""
     CLAIM = "claim"
-    """One that is wanted whole, then the one that is furthest behind its claim."""
+    """A stratum that must be complete, then the one that is furthest behind its claim."""
 
 
 BY_RISK: Final = (StratumTurn.EQUAL, StratumTurn.SIZE, StratumTurn.CLAIM, StratumTurn.SIZE)
@@ -99,7 +100,7 @@ BY_SPREAD: Final = (StratumTurn.EQUAL, StratumTurn.CLAIM, StratumTurn.CLAIM, Str
 
 
 class StratumDemand(NamedTuple):
-    """A stratum: its number of conversations, the claim of each, whether all are wanted."""
+    """A stratum: its number of conversations, the claim of each, whether all are required."""
 
     conversations: int
     weight: float
@@ -109,10 +110,11 @@ class StratumDemand(NamedTuple):
 def allocate(
     claims: Sequence[StratumDemand], budget: int, minimum: int, turns: Sequence[StratumTurn] = BY_RISK
 ) -> tuple[int, ...]:
-    """Return how many to sample of each stratum: first the ``minimum`` of each, then in ``turns``.
+    """Return the number to sample of each stratum: first the ``minimum`` of each, then in ``turns``.
 
-    No stratum gets more than it has. The sum is ``budget``, or more where the minimums alone come to more, or all
-    there are where that is less. ``minimum`` is at least 1.
+    A stratum gets at most its size. The sum is ``budget``, or the sum of the minimums if larger, or all
+    conversations if
+    fewer. ``minimum`` is at least 1.
     """
     if budget >= sum(claim.conversations for claim in claims):
         return tuple(claim.conversations for claim in claims)
@@ -131,7 +133,7 @@ def allocate(
 
 
 class _Queue:
-    """The strata that have conversations left, the next of a turn first; ``sampled`` counts those taken."""
+    """The strata with conversations left, the next of a turn first; ``sampled`` counts the taken ones."""
 
     def __init__(self, turn: StratumTurn, claims: Sequence[StratumDemand], sampled: Sequence[int]) -> None:
         self._turn, self._claims, self._sampled = turn, claims, sampled
@@ -164,21 +166,21 @@ def _compute_rank(turn: StratumTurn, claim: StratumDemand, count: int) -> float:
 
 
 class Seed(NamedTuple):
-    """What a sample depends on besides the conversations: the same target and night, the same sample."""
+    """The inputs of a sample besides the conversations: the same target and night give the same sample."""
 
     target: str
     day: date
 
 
 SPARE_CANDIDATES: Final = 64
-"""Candidates of each stratum beyond the sample: so many may be withdrawn without a loss."""
+"""Candidates of each stratum beyond the sample, the number that may be withdrawn without a loss."""
 
 Strata = Mapping[str, Sequence[Conversation]]
-"""The conversations of each stratum that has any, the gravest stratum first."""
+"""The conversations of each non-empty stratum, the gravest stratum first."""
 
 
 class Sample(NamedTuple):
-    """The sampled conversations and the counts of the strata that have any, the gravest first."""
+    """The sampled conversations and the counts of the non-empty strata, the gravest first."""
 
     sampled: tuple[SampledConversation, ...]
     strata: tuple[StratumCount, ...]
@@ -200,7 +202,7 @@ def stratify(conversations: Iterable[Conversation], facts: TargetFacts) -> Strat
 
 
 class Candidates:
-    """The conversations that a nightly run may sample, collected while it reads: the lowest places of each stratum.
+    """Collect the conversations that a nightly run may sample while it reads: the lowest places of each stratum.
 
     A sample by number takes at most that number of a stratum, so that memory depends on the sample, not on the
     traffic. `SPARE_CANDIDATES` more replace withdrawn ones. ``sizes`` counts all conversations of each stratum.
@@ -214,14 +216,14 @@ class Candidates:
         self.sizes: dict[str, int] = defaultdict(int)
 
     def offer(self, stratum: str, conversation: Conversation) -> None:
-        """Count a conversation, and store it as long as it may be sampled."""
+        """Count a conversation, and store it if it may be sampled."""
         self.sizes[stratum] += 1
         self._retain(
             stratum, _RankedConversation(compute_place(conversation.id, self._seed), conversation.id, conversation)
         )
 
     def withdraw(self, stratum: str, conversation_id: str) -> None:
-        """Remove a conversation that was offered: another version came with its id."""
+        """Remove an offered conversation, because another version has its id."""
         self.sizes[stratum] -= 1
         if not self._is_near(stratum, compute_place(conversation_id, self._seed)):
             return
@@ -276,9 +278,10 @@ def sample_strata(
 ) -> Sample:
     """Sample from the strata of a nightly run.
 
-    ``expected`` are the rates that Neyman's allocation goes by; missing strata get the rate 0.5. Of a
-    sample by rate the inclusion probability is the one before sampling, including the minimum; estimates use
-    the counts, which are exact given how many were sampled.
+    ``expected`` are the rates for Neyman's allocation; missing strata get the rate 0.5. For a sample by rate, the
+    inclusion probability is the one before sampling, including the minimum. Estimates use the counts, which are
+    exact for
+    the number that was sampled.
     """
     ranked = {name: _rank_members(conversations, seed) for name, conversations in members.items()}
     return _sample_members(
@@ -316,7 +319,7 @@ def _sample_members(
 def allocate_by_stratum(
     sizes: Mapping[str, int], settings: SamplingSettings, expected: Mapping[str, ExpectedRate]
 ) -> Mapping[str, int]:
-    """Return how many of each stratum a sample by number takes. Not for a sample by rate."""
+    """Return the number of each stratum in a sample by number. Not for a sample by rate."""
     nonempty = [stratum for stratum in list_strata(settings) if sizes.get(stratum.name)]
     claims: list[StratumDemand] = []
     for stratum in nonempty:
@@ -375,7 +378,7 @@ def _compute_rate(name: str, settings: SamplingSettings) -> float:
 def _count_by_rate(
     members: Sequence[_RankedConversation], size: int, rate: float, settings: SamplingSettings
 ) -> tuple[int, float]:
-    """Return how many are sampled, and the inclusion probability of each conversation."""
+    """Return the number to sample, and the inclusion probability of each conversation."""
     minimum = min(settings.minimum_per_stratum, size)
     below = bisect_left(members, rate, key=lambda candidate: candidate.place)
     return max(minimum, below), compute_inclusion_probability(size, rate, minimum)

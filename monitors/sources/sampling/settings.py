@@ -1,4 +1,4 @@
-"""How a nightly run samples conversations."""
+"""The sampling of conversations in a nightly run."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ from monitors.sources.sampling.settings import RiskSign, SamplingMode, SamplingS
 ALL_STRATUM: Final = "all"
 """The one stratum of a simple sample."""
 REST_STRATUM: Final = "rest"
-"""Conversations that show no sign."""
+"""Conversations without a sign."""
 
 
 class Stratum(NamedTuple):
-    """A stratum's name and the sign its conversations share, ``None`` for those without."""
+    """A stratum's name and the sign of its conversations, ``None`` for those without."""
 
     name: str
     sign: RiskSign | None
@@ -44,7 +44,7 @@ def list_strata(settings: SamplingSettings) -> tuple[Stratum, ...]:
 
 
 def find_stratum(conversation: Conversation, target: TargetFacts) -> str:
-    """Return the name of the first stratum, in the order of ``settings.signs``, whose sign is present."""
+    """Return the name of the first stratum, in the order of ``settings.signs``, with a sign that is present."""
     if target.settings.mode is SamplingMode.SIMPLE:
         return ALL_STRATUM
     for sign in target.settings.signs:
@@ -70,7 +70,7 @@ def _name_language_stratum(language: Language) -> str:
 
 
 def _has_disclosure(conversation: Conversation, target: TargetFacts) -> bool:
-    """Whether a reply holds personal data or a secret that the user had not written before."""
+    """Whether a reply contains personal data or a secret that the user had not written before."""
     for number, turn in enumerate(conversation.turns):
         reply = turn.reply_text
         disclosures = [

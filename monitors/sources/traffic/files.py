@@ -55,7 +55,7 @@ class ByteStream(Protocol):
 
 
 class Unpacked:
-    """Decompresses a stream. Of a truncated one everything is returned before ``EOFError``."""
+    """Decompress a stream. All data of a truncated stream is returned before ``EOFError``."""
 
     def __init__(self, packed: IO[bytes]) -> None:
         self._unpacking = gzip.GzipFile(fileobj=packed)
@@ -66,7 +66,7 @@ class Unpacked:
 
 
 class StreamLine(NamedTuple):
-    """One line without its end. ``length`` in bytes exceeds that of ``raw`` where only its start was stored.
+    """One line without its end. ``length`` in bytes exceeds that of ``raw`` if only its start was stored.
 
     ``ended`` is false for a last line without a line end. ``number`` counts from 1.
     """
@@ -152,12 +152,12 @@ _ENDPOINT_OPTIONS: Final = {"s3": "endpoint_url", "s3a": "endpoint_url", "hf": "
 """The option of each protocol's package for the address of its service."""
 
 MAX_DOCUMENT_BYTES: Final = 256 * _MEGABYTE
-"""A JSON document is held in memory as a whole."""
+"""A JSON document is completely in memory."""
 _ITEM_LISTS: Final = get_names("inside", "lists")
 _DELIMITERS: Final = ",;\t|"
 
 ParquetReader = Callable[[Path], Iterator[list[dict[str, Any]]]]
-"""Reads a local file's rows in batches; ``ValueError`` where it is not Parquet."""
+"""Read a local file's rows in batches; raise ``ValueError`` if the file is not Parquet."""
 
 
 _WEB: Final = ("http://", "https://")
@@ -168,7 +168,10 @@ MAX_DOWNLOAD_BYTES: Final = 20_000_000_000
 
 
 class _File(NamedTuple):
-    """A file to read: its file system, its path there, and its name for messages. At http it has no file system."""
+    """A file to read: its file system, its path there, and its name for messages.
+
+    An http file has no file system.
+    """
 
     system: Any
     path: str
@@ -194,8 +197,9 @@ class _WebStream:
 class FileTrafficSource:
     """A `TrafficSource` over files. ``headers`` open http addresses; buckets and the Hub read the environment.
 
-    A file that cannot be read is reported after the others have been read. ``guard`` permits where addresses lead;
-    by default to themselves and the public network.
+    A file that cannot be read is reported after the others have been read. ``guard`` checks redirects of
+    addresses; by
+    default it allows their own hosts and the public network.
     """
 
     def __init__(
@@ -245,7 +249,7 @@ class FileTrafficSource:
             return [_File(None, pattern, strip_secrets(pattern))]
         try:
             system, path = cast("Any", fsspec.core).url_to_fs(pattern, **self._build_options(pattern))
-            system.invalidate_cache()  # what was put there since the last nightly run
+            system.invalidate_cache()  # files added since the last nightly run
             paths = cast("list[str]", sorted(system.glob(path))) if _is_glob(pattern) else [path]
         except Exception as error:  # noqa: BLE001 - each store's client has errors of its own, and they quote keys
             raise self._explain_error(strip_secrets(pattern), error) from None
@@ -284,7 +288,7 @@ class FileTrafficSource:
 
     @contextmanager
     def _open_file(self, file: _File) -> Generator[Any]:
-        """Open a file for the ``with`` block, wherever it is. It has ``read``, like a `ByteStream`."""
+        """Open a file at any place for the ``with`` block. It has ``read``, like a `ByteStream`."""
         if file.system is not None:
             if "file" in file.system.protocol and not Path(file.path).is_file() and Path(file.path).exists():
                 raise SourceUnavailable(
@@ -335,7 +339,7 @@ class FileTrafficSource:
 
     @contextmanager
     def _open_as_local_file(self, file: _File, *, packed: bool) -> Generator[Path]:
-        """Yield a local path: the file, or a copy of one that is remote or packed. Parquet is read from its end."""
+        """Yield a local path: the file, or a copy of a remote or packed file. Parquet is read from its end."""
         is_local = file.system is not None and "file" in file.system.protocol
         if is_local and not packed and not _is_glob(file.path):
             with self._open_file(file):  # reports a missing permission as such, not as a damaged file
@@ -392,7 +396,7 @@ def parse_lines(lines: Iterable[StreamLine], before: str) -> Iterator[LocatedIte
 
 
 def _read_document(stream: ByteStream, name: str) -> Iterator[LocatedItem | SourceWarning]:
-    """Yield the items of a JSON document; of one that holds JSON lines, each line's."""
+    """Yield the items of a JSON document; for JSON lines in a document, each line's."""
     raw = bytearray()
     while chunk := stream.read(CHUNK_BYTES):
         raw += chunk
@@ -428,7 +432,7 @@ def _read_table(lines: Iterator[StreamLine], name: str) -> Iterator[LocatedItem]
 
 
 def detect_format(path: str, configured: FileFormat) -> tuple[FileFormat, bool]:
-    """Return a file's format and whether it is compressed; `ConfigError` where its name does not say."""
+    """Return a file's format and whether it is compressed; raise `ConfigError` if its name does not show it."""
     name = PurePosixPath(urlsplit(path).path or path)
     packed = name.suffix.lower() == ".gz"
     if configured is not FileFormat.BY_SUFFIX:

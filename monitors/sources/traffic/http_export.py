@@ -1,7 +1,8 @@
 """Read traffic from a paged JSON export over HTTP.
 
-Pages are requested with bounded retries, time and size, and from their own host only. Finding the next page (by
-number, cursor or link) is pure.
+Pages are requested with bounded retries, time and size, and from their own host only. The function that finds the
+next
+page (by number, cursor or link) is pure.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from monitors.sources.traffic.items import (
 from monitors.sources.traffic.settings import HttpTraffic, TimeFormat
 
 _RETRY_STATUSES: Final = frozenset({408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
-"""Statuses worth another try. RFC 9110, RFC 6585; the 52x are those of common proxies."""
+"""Statuses for another try. RFC 9110, RFC 6585; the 52x are those of common proxies."""
 _REFUSED_STATUSES: Final = frozenset({401, 403})
 
 
@@ -49,7 +50,7 @@ class ExportPage(NamedTuple):
 
 
 class ExportClient:
-    """Requests pages. Its messages hold neither the token nor an address's parameters."""
+    """Request pages. Messages contain neither the token nor an address's parameters."""
 
     def __init__(
         self,
@@ -72,7 +73,10 @@ class ExportClient:
         sleep: Callable[[float], Awaitable[None]],
         guard: AddressGuard,
     ) -> AsyncGenerator[Self]:
-        """Open a client for the ``with`` block. It follows redirects itself: `resolve_link` permits where to."""
+        """Open a client for the ``with`` block.
+
+        It follows redirects itself: `resolve_link` checks their addresses.
+        """
         async with GuardedClient(
             guard,
             deadline_s=settings.request_deadline_s,
@@ -85,7 +89,7 @@ class ExportClient:
             yield cls(client, settings, headers, sleep)
 
     async def fetch_page(self, url: str) -> ExportPage:
-        """Fetch a page; `SourceUnavailable` when all tries fail."""
+        """Fetch a page; raise `SourceUnavailable` if all tries fail."""
         request, tries = partial(self._fetch_within_deadline, url), self._settings.attempts
         max_pause_s = self._settings.retry_most_s
         try:
@@ -153,7 +157,7 @@ def _parse_body(body: bytes) -> Any:
 
 
 def resolve_link(url: str, link: str, action: str) -> str:
-    """Return the absolute address of a link; `SourceUnavailable` for another host: no token is sent there.
+    """Return the absolute address of a link; raise `SourceUnavailable` for another host: no token is sent there.
 
     A change from http to https on the same host is allowed.
     """
@@ -184,7 +188,7 @@ _HAS_MORE_PATHS: Final = ("has_more", "hasMore", "meta.has_more", "paging.has_mo
 
 _PAGING_HINT: Final = "set page_parameter, next_link or cursor of this source"
 _COMMON_PAGE_SIZES: Final = frozenset({10, 20, 25, 30, 50, 100, 200, 250, 500, 1_000, 2_000, 5_000, 10_000})
-"""Common default page sizes: exactly so many items may be a full page."""
+"""Common default page sizes: a page with exactly this many items may be full."""
 _TOTAL_PATHS: Final = ("total", "total_count", "totalCount", "meta.total", "paging.total", "pagination.total")
 
 
@@ -204,7 +208,7 @@ def build_first_url(settings: HttpTraffic, window: Window) -> str:
 def find_next_url(settings: HttpTraffic, url: str, page: ExportPage, number: int) -> str | None:
     """Return the address of the page after page ``number`` (from 0) at ``url``; ``None`` at the end.
 
-    `SourceUnavailable` where it leads to another host.
+    Raises `SourceUnavailable` if it leads to another host.
     """
     if settings.page_parameter is not None:
         return set_parameters(url, {settings.page_parameter: str(settings.first_page + number + 1)})
@@ -231,7 +235,7 @@ def _find_next_link(settings: HttpTraffic, url: str, document: Any) -> str | Non
 
 
 def explain_missing_pages(settings: HttpTraffic, page: ExportPage, items: int) -> str | None:
-    """Return why more pages may follow a single page; ``None`` where it is complete, or not full."""
+    """Return why more pages may follow a single page; ``None`` if the page is complete, or not full."""
     document = page.document
     if settings.page_parameter is not None or page.headers.get("link"):
         return None
@@ -256,7 +260,7 @@ def _is_count(value: Any) -> bool:
 
 
 def find_items(document: Any, settings: HttpTraffic, url: str) -> list[Any]:
-    """Return the items of a page; `SourceUnavailable` where there is no list of them."""
+    """Return the items of a page; raise `SourceUnavailable` if the page has no list of them."""
     for path in settings.items:
         for value in collect_values(document, path):
             if isinstance(value, list):
@@ -328,7 +332,7 @@ class HttpTrafficSource:
             page = await client.fetch_page(url)
             items = find_items(page.document, self._settings, url)
             if self._settings.page_parameter is not None and (not items or page.sha256 == last_sha256):
-                return  # after the last page comes nothing, or the last page again
+                return  # an empty page or the last page again follows the last page
             yield number + 1, items, None
             next_page_url = find_next_url(self._settings, url, page, number)
             if next_page_url is None and number == 0:

@@ -1,7 +1,8 @@
-"""Parse items of stored traffic into conversations, or warnings that say why not.
+"""Parse items of stored traffic into conversations, or warnings with the reason.
 
-Byte order marks, zero bytes, NaN and lone surrogates are tolerated, and no value raises. Rows that hold one message
-each are joined to conversations by the id of their session.
+Byte order marks, zero bytes, NaN and lone surrogates are tolerated, and no value raises. Rows with one message
+each
+are joined to conversations by the id of their session.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def strip_blanks(raw: bytes) -> bytes:
 
 
 def parse_json(raw: bytes) -> Any:
-    """Parse JSON; ``ValueError`` says what is wrong and where, without quoting it.
+    """Parse JSON; the ``ValueError`` names the fault and its place, without quoting it.
 
     NaN, infinities and lone surrogates are accepted: readers of values skip them.
     """
@@ -65,15 +66,15 @@ def looks_like_html(raw: bytes) -> bool:
 
 _IDENTIFIER: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
 _REQUEST_ID_PATHS: Final = ("request_id", "trace_id", "run_id")
-"""One request may write several rows with its id: such an id does not identify an item on its own."""
+"""Paths of request ids. One request may write several rows with its id, so such an id does not identify an item."""
 _MAX_WAITING: Final = 1_000
-"""Unusable items at the beginning that are buffered until an item has a time."""
+"""Limit of unusable items at the beginning that are buffered until an item has a time."""
 _MAX_SHOWN: Final = 60
-"""Characters of an unreadable time in a warning."""
+"""Limit of characters of an unreadable time in a warning."""
 _CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s*[ap]m)?", re.IGNORECASE)
 _VISIT_PAUSE: Final = timedelta(hours=4)
 _MAX_VISIT: Final = timedelta(days=1)
-"""How long before the window a visit that ends in it may have begun."""
+"""Longest time before the window at which a visit that ends in the window may have begun."""
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-?[0-9a-fA-F]{4}){3}-?[0-9a-fA-F]{12}")
 
 
@@ -96,7 +97,7 @@ class LocatedItem(NamedTuple):
 
 
 class LocatedRecord(NamedTuple):
-    """A conversation or warning with its places in the source: several where rows of one message were joined."""
+    """A conversation or warning with its places in the source: several if rows of one message were joined."""
 
     places: tuple[str, ...]
     record: Conversation | SourceWarning
@@ -117,7 +118,7 @@ def parse_conversations(
 def locate_conversations(
     placed: Iterable[LocatedItem | SourceWarning], fields: Fields, window: Window, visits: Visits | None = None
 ) -> Iterator[LocatedRecord]:
-    """Like `parse_conversations`, with the places of each record."""
+    """Parse like `parse_conversations`, with the places of each record."""
     placed, day_first = _find_date_order(placed, fields)
     last_time: datetime | None = None
     undated: list[SourceWarning] = []
@@ -151,7 +152,7 @@ def locate_conversations(
 def _date_warnings(
     warnings: Iterable[SourceWarning], at: datetime | None, window: Window
 ) -> Iterator[LocatedRecord]:
-    """Yield the warnings with their time if it lies in the window; all of them if the time is unknown."""
+    """Yield the warnings with a time in the window; all of them if the time is unknown."""
     if at is None or window.contains(at):
         yield from (LocatedRecord((row.place,), row.model_copy(update={"at": at})) for row in warnings)
 
@@ -177,13 +178,13 @@ def _find_date_order(
 
 
 def _raise_error(error: SourceUnavailable) -> Iterator[LocatedItem]:
-    """Raise the error that ended the reading, once the items before it were taken."""
+    """Raise the error that ended the reading, after the items before it were taken."""
     yield from ()
     raise error
 
 
 def _find_completion_time(source_item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
-    """Return when an item was completed: its own time, or that of its last message where it is later."""
+    """Return the completion time of an item: its own time, or that of its last message if it is later."""
     if not isinstance(source_item, dict):
         return None
     times = [_find_time(source_item, fields, day_first)]
@@ -198,7 +199,7 @@ def _find_completion_time(source_item: Any, fields: Fields, day_first: bool | No
 
 
 def _find_time(source_item: Any, fields: Fields, day_first: bool | None) -> datetime | None:
-    """Return the first time at the paths in UTC. A date and a clock that stand apart are one time."""
+    """Return the first time at the paths in UTC. A separate date and clock are one time."""
     clock = None
     for value in find_list_items(source_item, fields.completed_at):
         if isinstance(value, str) and _CLOCK.fullmatch(value.strip()):
@@ -234,7 +235,7 @@ class _Row(NamedTuple):
 
 
 def _read_message_row(source_item: Any, place: str, time: datetime, fields: Fields) -> _Row | None:
-    """Return a row that holds a single message; ``None`` for an item with a question and its reply."""
+    """Return a row with a single message; ``None`` for an item with a question and its reply."""
     if not isinstance(source_item, Unified) or any(
         isinstance(source_item.get(name), list | dict) for name in _CONVERSATION_KEYS
     ):
@@ -261,12 +262,12 @@ _REPLIES: Final = ("answer", "reply_text", "response", "reply", "bot_message", "
 
 @lru_cache(maxsize=64)
 def _select_row_roles(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths of a row's role: a tracer's names of spans are none."""
+    """Select the paths of a row's role; a tracer's names of spans are not roles."""
     return tuple(path for path in paths if path not in ("name", "kind", "event", "source"))
 
 
 class Visits:
-    """Joins rows of one message each by session. After a pause of hours, a session is another conversation.
+    """Join rows of one message each by session. After a pause of hours, a session is another conversation.
 
     Rows of the window and of the day before it are held until the end of the source.
     """
@@ -276,7 +277,7 @@ class Visits:
         self._rows: dict[str, list[_Row]] = {}
 
     def add(self, row: _Row) -> LocatedRecord | None:
-        """Add a row; return a warning for one that names no session."""
+        """Add a row; return a warning for a row without a session."""
         session = find_name(row.item, self._fields.conversation_id)
         if session is not None:
             if row.time.timestamp() >= self._window.since.timestamp() - _MAX_VISIT.total_seconds():
@@ -329,7 +330,7 @@ def _parse_item(
     """Parse a unified item into a conversation or a warning. Accepts any value and never raises.
 
     A question without a reply is a conversation: the application gave no answer. An item without a place for a
-    reply is not: the reply may be stored elsewhere.
+    reply is not a conversation: the reply may be stored elsewhere.
     """
     try:
         return _build_conversation(source_item, completed_at, read_turns(source_item, fields), fields)
@@ -368,7 +369,7 @@ def _build_conversation(
 
 
 def make_safe_id(source_id: str) -> Identifier:
-    """Return the source's id where it fits in a file name and holds no personal data; else a digest of it."""
+    """Return the source's id if it fits in a file name and contains no personal data; else a digest of it."""
     try:
         _IDENTIFIER.validate_python(source_id)
     except ValidationError:
@@ -377,7 +378,7 @@ def make_safe_id(source_id: str) -> Identifier:
 
 
 def is_impersonal_id(origin_id: str) -> bool:
-    """Whether an id holds no personal data. A UUID never does, whatever its digits resemble."""
+    """Whether an id contains no personal data. A UUID never does, even if its digits resemble a number."""
     return _UUID.fullmatch(origin_id) is not None or not find_disclosures(origin_id)
 
 

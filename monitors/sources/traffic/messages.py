@@ -1,7 +1,7 @@
 """Read the messages of an item in the forms of common loggers.
 
 A message has a side: the user, the reply, the context of the next reply, silent (system prompts, reasoning, calls
-of tools) or unknown. What was not shown to the user is not part of a text.
+of tools) or unknown. Content that the user did not see is not part of a text.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ PAIR_LENGTH: Final = 2
 
 
 class Side(StrEnum):
-    """Whose a message is."""
+    """The author of a message."""
 
     USER = "user"
     REPLY = "reply"
@@ -73,7 +73,7 @@ class Side(StrEnum):
 
 
 class LoggedMessage(NamedTuple):
-    """A message: what its side wrote and the user could read, the passages in it, and the logged object."""
+    """A message: the visible text of its side, the passages in it, and the logged object."""
 
     side: Side
     text: str = ""
@@ -82,7 +82,7 @@ class LoggedMessage(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """What the parts of a message hold. ``silent`` says that a part was recognised as not shown."""
+    """The content of a message's parts. ``silent``: a part was recognised as not shown."""
 
     texts: tuple[str, ...] = ()
     passages: tuple[str, ...] = ()
@@ -90,9 +90,9 @@ class _Content(NamedTuple):
 
 
 def read_messages(value: Any, default: Side, fields: Fields, depth: int = 0) -> list[LoggedMessage] | None:
-    """Return the messages in a value; ``None`` where its form is not known.
+    """Return the messages in a value; ``None`` if its form is unknown.
 
-    ``default`` is the side of what names none. A message without text is one that says nothing.
+    ``default`` is the side of messages without a role. A message may have no text.
     """
     if depth > _MAX_DEPTH or isinstance(value, bool):
         return None
@@ -150,7 +150,7 @@ def _read_element(
 ) -> Iterator[LoggedMessage]:
     """Yield the messages of an element of a list: one, a question with its reply, or the end of a tree.
 
-    ``in_pairs`` says that others are questions with their replies: one without a reply got none.
+    ``in_pairs``: other elements are questions with their replies, so one without a reply got no reply.
     """
     if isinstance(value, list):
         yield from _read_pair(cast("list[Any]", value), fields)
@@ -179,7 +179,7 @@ def _read_element(
 
 
 def is_pair_of_texts(value: Any) -> bool:
-    """Whether a list is a question and its reply, as Gradio stores them."""
+    """Whether a list is a question and its reply in the form of Gradio."""
     return (
         isinstance(value, list)
         and len(cast("list[Any]", value)) == PAIR_LENGTH
@@ -188,7 +188,7 @@ def is_pair_of_texts(value: Any) -> bool:
 
 
 def _read_pair(pair: list[Any], fields: Fields) -> Iterator[LoggedMessage]:
-    """Yield a question and its reply; a pair of a role and a text, as LangChain writes it, is one message."""
+    """Yield a question and its reply; a pair of a role and a text, in the form of LangChain, is one message."""
     if len(pair) != PAIR_LENGTH:
         return
     texts = [_join(_read_content(side, Side.USER).texts) for side in pair]
@@ -217,7 +217,7 @@ def _read_keyed_pair(value: Unified, fields: Fields, depth: int) -> Iterator[Log
 
 
 class Reply(NamedTuple):
-    """The messages at the places for a reply. ``unreadable`` names a place whose value has no known form."""
+    """The messages at the places for a reply. ``unreadable`` names a place with a value of unknown form."""
 
     messages: tuple[LoggedMessage, ...] = ()
     has_place: bool = False
@@ -225,7 +225,7 @@ class Reply(NamedTuple):
 
 
 def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) -> Reply:
-    """Return what stands at the places for a reply: the first that says something, else an empty one.
+    """Return the first reply with text at the places for a reply, else an empty one.
 
     Of a whole conversation, the messages after the user's last one count.
     """
@@ -253,14 +253,14 @@ def read_reply(source_item: Any, fields: Fields, question: Any, depth: int = 0) 
 
 
 def _describe_form(value: Any) -> str:
-    """Describe a value by its keys or its type, without quoting what it holds."""
+    """Describe a value by its keys or its type, without quoting its content."""
     if isinstance(value, Unified):
         return f"an object with the keys {', '.join(key[:_MAX_KEY_LENGTH] for key in list(value)[:3])}"
     return "a list" if isinstance(value, list) else f"a {type(value).__name__}"
 
 
 def _has_empty_place(source_item: Any, fields: Fields, question: Any) -> bool:
-    """Whether a place for a reply is there and holds nothing. An object around replies that is null is none."""
+    """Whether a place for a reply exists and is empty. A null object around replies does not count."""
     return any(
         value in ("", [], {}) or (value is None and path not in _ENVELOPES)
         for path in select_paths(source_item, fields.reply_text)
@@ -287,12 +287,12 @@ def _read_object(value: Unified, default: Side, fields: Fields, depth: int) -> l
 
 
 def _read_inside(value: Unified, fields: Fields, depth: int) -> list[LoggedMessage] | None:
-    """Return the reply inside an object such as ``choices``; ``None`` where no name in it is known."""
+    """Return the reply inside an object such as ``choices``; ``None`` if none of its names is known."""
     messages: list[LoggedMessage] | None = None
     for name in select_paths(value, _INSIDE):
         for inner in find_values(value, (name,)):
             if name == "message" and isinstance(inner, str) and depth:
-                continue  # the text of an error, as often as not
+                continue  # often the text of an error
             inner_messages = read_messages(_select_first(name, inner), Side.REPLY, fields, depth + 1)
             if inner_messages and any(message.text for message in inner_messages if message.side is Side.REPLY):
                 tools = _read_content([value], Side.REPLY).passages if "type" in value else ()
@@ -307,13 +307,13 @@ def _read_inside(value: Unified, fields: Fields, depth: int) -> list[LoggedMessa
 
 
 def _select_first(name: str, value: Any) -> Any:
-    """Return the first of several alternatives: the others were not shown."""
+    """Return the first of several alternatives, because the others were not shown."""
     alternatives = cast("list[Any]", value) if isinstance(value, list) and name in _ALTERNATIVES else []
     return alternatives[0] if alternatives and not isinstance(alternatives[0], str) else cast("Any", value)
 
 
 def read_side(message: Unified, fields: Fields, paths: tuple[str, ...] | None = None) -> Side | None:
-    """Return whose a message is, by the first known role at ``paths``; ``None`` where it names none."""
+    """Return the side of a message, by the first known role at ``paths``; ``None`` without a role."""
     if not _SIDE_KEYS.isdisjoint(message) and (side := _read_coded_side(message)) is not None:
         return side
     inner = message.get("message")
@@ -389,7 +389,7 @@ def _read_message(value: Unified, side: Side, fields: Fields) -> LoggedMessage:
     if folded:
         return LoggedMessage(Side.SILENT, place=value)
     if side is Side.USER and content.passages and not content.texts:
-        side = Side.CONTEXT  # the result of a tool, which some providers give the user's role
+        side = Side.CONTEXT  # the result of a tool, to which some providers give the user's role
     return LoggedMessage(side, clean_text(_join(content.texts), side), content.passages, value)
 
 
@@ -401,7 +401,7 @@ def is_hidden(message: Unified) -> bool:
 
 
 def _is_part(value: Unified, fields: Fields) -> bool:
-    """Whether an object is a part of a message: it has a known type, or a key that says what it holds."""
+    """Whether an object is a part of a message: it has a known type, or a key that shows its content."""
     authors = _select_author_paths(fields.role)
     if read_side(value, fields, authors) is not None:
         return False
@@ -412,12 +412,12 @@ def _is_part(value: Unified, fields: Fields) -> bool:
 
 @lru_cache(maxsize=64)
 def _select_author_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths that name an author: a part may have a type as well."""
+    """Select the paths that name an author, because a part may also have a type."""
     return tuple(path for path in paths if path not in ("type", "kind", "name", "event", "message_type", "id.-1"))
 
 
 def _name_part(value: Unified) -> str | None:
-    """Return the kind of a part, as ``tool_result``; ``None`` for an object that is none."""
+    """Return the kind of a part, for example ``tool_result``; ``None`` for an object that is not a part."""
     for key in ("type", "part_kind", "kind", "content_type"):
         kind = value.get(key)
         if isinstance(kind, str):
@@ -493,7 +493,7 @@ def _read_part(piece: Unified, side: Side, depth: int) -> _Content:
 
 
 def _merge(contents: Iterable[_Content]) -> _Content:
-    """Join the texts of parts: those that follow one another are one text, those around a tool are two."""
+    """Join the texts of parts: adjacent texts become one, texts around a tool stay two."""
     texts: list[str] = []
     passages: list[str] = []
     is_apart, silent = True, False
@@ -516,7 +516,7 @@ def _join(texts: Iterable[str]) -> str:
 
 
 def clean_text(text: str, side: Side) -> str:
-    """Return a text as the page shows it: without a model's thinking in a reply, HTML as text."""
+    """Return a text as the page shows it: a reply without a model's thinking, and HTML as text."""
     text = replace_surrogates(text)
     if side is Side.REPLY and "<" in text:
         text = _remove_thinking(text)
@@ -524,7 +524,11 @@ def clean_text(text: str, side: Side) -> str:
 
 
 def _remove_thinking(text: str) -> str:
-    """Remove what stands in a model's tags. An open tag at the start reaches to the end, a closing one back."""
+    """Remove the text in a model's thinking tags.
+
+    An open tag at the start removes up to the end, a closing tag back to the
+    start.
+    """
     pieces: list[str] = []
     opened, start, position = "", 0, 0
     for tag in _THINKING_TAG.finditer(text):
@@ -564,7 +568,7 @@ class _HtmlText(HTMLParser):
 
 
 def extract_html_text(text: str) -> str:
-    """Return the text of a fragment of HTML that a chat product stores as a message; any other text as it is."""
+    """Return the text of a fragment of HTML that a chat product stores as a message; any other text unchanged."""
     match = _HTML.match(text)
     if match is None or match[1].lower() not in _HTML_TAGS:
         return text

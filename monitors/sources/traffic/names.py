@@ -1,4 +1,4 @@
-"""The names under which loggers store conversations: ``names.toml``, and keys in one spelling."""
+"""The names of a logger's fields for conversations: ``names.toml``, and keys in one spelling."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def to_snake_case(key: str) -> str:
 
 @lru_cache(maxsize=1024)
 def to_snake_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return paths as they are compared with the keys of a unified item."""
+    """Return paths in the form that is compared with the keys of a unified item."""
     return tuple(map(to_snake_case, paths))

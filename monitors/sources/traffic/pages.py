@@ -1,4 +1,4 @@
-"""Read traffic from a page that lists past conversations, each on a page of its own.
+"""Read traffic from a page that lists past conversations, each on a separate page.
 
 The caller provides the browser, which opens a page and runs this module's script in it.
 """
@@ -21,7 +21,10 @@ from monitors.sources.traffic.settings import PageTraffic
 from monitors.sources.traffic.times import parse_time
 
 _MAX_CONVERSATION_LENGTH: Final = timedelta(days=1)
-"""A list may show when a conversation began: one that began longer before the window is not opened."""
+"""A list may show the start of a conversation.
+
+A conversation that started longer before the window is not opened.
+"""
 
 
 class ScriptRunner(Protocol):
@@ -49,7 +52,10 @@ class PageTrafficSource:
         self.name = strip_secrets(settings.url)
 
     async def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
-        """See `TrafficSource.read`. A conversation whose page does not open is reported; the others are read."""
+        """See `TrafficSource.read`.
+
+        A conversation with a page that does not open is reported; the others are read.
+        """
         window, opened, failed = Window(since, until), 0, 0
         async with self._open_browser() as browser:
             async for link in self._read_links(browser):

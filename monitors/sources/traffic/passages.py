@@ -1,4 +1,4 @@
-"""Read the passages that an application had before it: retrieved documents, and what tools gave."""
+"""Read the passages that an application received: retrieved documents, and results of tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BLANK: Final = re.compile(r"\s")
 
 
 def find_passages(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the documents at the first path that has some, and what tools gave, as texts."""
+    """Return the documents at the first path that has some, and the results of tools, as texts."""
     documents: list[str] = []
     for path in select_paths(source_item, paths):
         documents = [text for value in collect_items(source_item, path) for text in _read_documents(value)]
@@ -45,7 +45,7 @@ def find_passages(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _find_span_outputs(source_item: Any) -> Iterator[Any]:
-    """Yield what the spans of tools and searches within a trace gave."""
+    """Yield the outputs of the tool and search spans within a trace."""
     for path in select_paths(source_item, _SPANS):
         for span in collect_items(source_item, path):
             kinds = (to_snake_case(kind) for kind in find_values(span, _KIND_PATHS) if isinstance(kind, str))
@@ -56,7 +56,7 @@ def _find_span_outputs(source_item: Any) -> Iterator[Any]:
 
 
 def read_tool_result(value: Any, depth: int = 0) -> list[str]:
-    """Return what a tool gave: its text, the texts of its documents, or its JSON as it was logged."""
+    """Return the result of a tool: its text, the texts of its documents, or its logged JSON."""
     if isinstance(value, str):
         return [replace_surrogates(value)] if value.strip() else []
     if isinstance(value, list):
@@ -78,7 +78,7 @@ def read_tool_result(value: Any, depth: int = 0) -> list[str]:
 
 
 def is_document(value: Any) -> bool:
-    """Whether an object is a retrieved document: a text with its metadata or score, and nobody's message."""
+    """Whether an object is a retrieved document: a text with its metadata or score, without an author."""
     if not isinstance(value, Unified) or "role" in value:
         return False
     if "page_content" in value or "document" in value or isinstance(value.get("node"), dict):
@@ -125,7 +125,7 @@ def _read_document(value: Unified, depth: int) -> Iterator[str]:
 
 
 def _holds_only_ids(value: Unified) -> bool:
-    """Whether an object holds ids, numbers and single words, as a tracer's context does, and no text."""
+    """Whether an object has ids, numbers and single words, like a tracer's context, and no text."""
     return all(
         inner is None
         or isinstance(inner, int | float)
@@ -135,7 +135,7 @@ def _holds_only_ids(value: Unified) -> bool:
 
 
 def _read_cited(value: Any) -> Iterator[str]:
-    """Yield the text of a source that holds one beside its name."""
+    """Yield the text of a source that has one beside its name."""
     for source_item in cast("list[Any]", value) if isinstance(value, list) else [value]:
         text = next(find_values(source_item, _TEXTS[:8]), None) if isinstance(source_item, Unified) else None
         if isinstance(text, str) and text.strip():

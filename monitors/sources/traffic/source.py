@@ -1,4 +1,4 @@
-"""The protocol of a source of live traffic: anything that stores conversations of real users."""
+"""The protocol of a source of live traffic: any store of real users' conversations."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ class TrafficSource(Protocol):
         """Yield every conversation completed in [``since``, ``until``), in any order, in bounded memory.
 
         The same conversation may come twice. A bad item becomes a warning that does not quote it, and reading
-        continues. `SourceUnavailable` means that the source, or a part of it, could not be read: what was yielded
-        is valid, but incomplete, so the watermark must not move. `ConfigError` names a setting that does not fit.
+        continues.
+        `SourceUnavailable` means that the source, or a part of it, could not be read: the yielded conversations
+        are valid but
+        incomplete, so the watermark must not move. `ConfigError` names an unsuitable setting.
         """
         ...
 
@@ -35,6 +37,7 @@ class ScoreKeeper(Protocol):
     async def write_back(self, conversation: Conversation, scores: Sequence[Score]) -> None:
         """Store the scores beside the conversation (idempotent; a new value replaces the old one).
 
-        ``conversation`` is as it was read, not as it is stored. `SourceUnavailable` when writing fails.
+        ``conversation`` is in its original form, not in its stored form. Raises `SourceUnavailable` if writing
+        fails.
         """
         ...

@@ -1,6 +1,6 @@
-"""Read the time of an item in the forms in which loggers write it.
+"""Read the time of an item in the forms that loggers write.
 
-A time without a zone is UTC. Of ``03/11/2026`` the file must show whether the day comes first.
+A time without a zone is UTC. For ``03/11/2026`` the file must show whether the day comes first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from monitors.sources.traffic.names import get_numbers
 
 _TIME: Final[TypeAdapter[datetime]] = TypeAdapter(datetime)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# Each unit starts where the one before it would lie beyond the year 5138.
+# Each unit starts at the number that would be beyond the year 5138 in the unit before it.
 _PER_SECOND: Final = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3), (0.0, 1.0))
 _ZONES: Final = get_numbers("zones")
 _MONTHS: Final = get_numbers("months")
@@ -44,17 +44,17 @@ _OFFSET: Final = re.compile(r"(?:UTC|GMT)?\s*([+-])(\d{2}):?(\d{2})\b")
 _YEAR: Final = re.compile(r"\b(?:19|20)\d{2}\b")
 _MAX_LENGTH: Final = 80
 _MIN_EPOCH_S: Final = 1e8
-"""A smaller number is no time but a count, or a date in digits: it would be before March 1973."""
+"""A smaller number is a count, or a date in digits: as a time it would be before March 1973."""
 _MAX_MONTH: Final = 12
 _NOON: Final = 12
 
 
 def parse_time(value: Any, *, day_first: bool | None = None) -> datetime | None:
-    """Parse a time to UTC; ``None`` where it cannot be read.
+    """Parse a time to UTC; ``None`` if it cannot be read.
 
     Accepts ISO 8601, RFC 2822, the seconds (milli-, micro-, nanoseconds by their size) since 1970, a written time
     such as ``2026-11-03 14:00 UTC`` and ``3 Nov 2026, 2 pm``, and objects such as ``{"$date": …}`` and
-    ``{"seconds": …}``. ``day_first`` says how to read ``03/11/2026``.
+    ``{"seconds": …}``. ``day_first`` sets the reading of ``03/11/2026``.
     """
     try:
         if isinstance(value, datetime):
@@ -71,7 +71,7 @@ def parse_time(value: Any, *, day_first: bool | None = None) -> datetime | None:
 
 
 def find_date_order(value: Any) -> bool | None:
-    """Return whether a date such as ``13/11/2026`` shows that the day comes first; ``None`` where it does not."""
+    """Return whether a date such as ``13/11/2026`` shows that the day comes first; ``None`` if it does not."""
     date = _NUMBERED.match(value.strip()) if isinstance(value, str) else None
     if date is None:
         return None
@@ -81,7 +81,7 @@ def find_date_order(value: Any) -> bool | None:
 
 
 def is_date_ambiguous(value: Any) -> bool:
-    """Whether a time starts with a date in digits, of which the day and the month may be exchanged."""
+    """Whether a time starts with a date in digits with interchangeable day and month."""
     return isinstance(value, str) and _NUMBERED.match(value.strip()) is not None and find_date_order(value) is None
 
 
@@ -140,7 +140,7 @@ def _parse_written(text: str, day_first: bool | None) -> datetime | None:
 
 
 def _read_date(text: str, day_first: bool | None) -> tuple[tuple[int, int, int], str] | None:
-    """Return year, month and day, and what stands behind the date."""
+    """Return year, month and day, and the text after the date."""
     iso = re.match(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[T\s,]*", text)
     if iso is not None:
         return (int(iso[1]), int(iso[2]), int(iso[3])), text[iso.end() :]
@@ -170,7 +170,7 @@ def _read_hour(hour: int, half: str | None) -> int:
 
 
 def _read_zone(text: str) -> timezone | None:
-    """Return the zone behind a clock, UTC without one; ``None`` for one that is not known."""
+    """Return the zone after a clock, UTC without one; ``None`` for an unknown zone."""
     offset = _OFFSET.search(text)
     if offset is not None:
         minutes = int(offset[2]) * 60 + int(offset[3])

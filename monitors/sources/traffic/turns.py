@@ -36,13 +36,13 @@ from monitors.sources.traffic.values import (
 )
 
 _SEPARATOR: Final = "\n\n"
-"""Between messages that one side sent in a row."""
+"""Between messages that one side sent in sequence."""
 _HISTORY: Final = frozenset(get_names("inside", "history"))
 _OPENING: Final = get_names("inside", "opening")
 _REPLY_LISTS: Final = frozenset(
     {"messages", "conversation_parts.conversation_parts", "conversation_parts", "comments"}
 )
-"""Lists that may hold replies alone: the question stands beside them."""
+"""Lists that may contain only replies; the question is beside them."""
 _LEAF: Final = get_names("inside", "leaf")
 _SPAN_KINDS: Final = get_names("spans", "kind")
 _SPANS_WITHOUT_CONVERSATION: Final = frozenset(get_names("spans", "without_conversation"))
@@ -58,7 +58,7 @@ class UnusableItem(Exception):
 
 
 class _Draft(NamedTuple):
-    """A turn while it is read: the texts of both sides, their messages, the context before the reply."""
+    """A turn during reading: the texts of both sides, their messages, the context before the reply."""
 
     questions: tuple[str, ...]
     replies: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class _Draft(NamedTuple):
 
 
 def parse_turns(source_item: Any, fields: Fields) -> tuple[Turn, ...]:
-    """Return the turns of an item in order; none where it cannot be used."""
+    """Return the turns of an item in order; none if the item cannot be used."""
     try:
         return read_turns(unify_item(source_item), fields)
     except UnusableItem:
@@ -136,7 +136,7 @@ def _explain_no_reply(reading: _Found, fields: Fields) -> UnusableItem:
 
 
 class _Found(NamedTuple):
-    """The messages of an item in order, and what is known of its reply."""
+    """The messages of an item in order, and the known facts about its reply."""
 
     messages: tuple[LoggedMessage, ...] = ()
     has_place: bool = False
@@ -171,7 +171,7 @@ def _has_user(messages: Iterable[LoggedMessage]) -> bool:
 
 
 def _read_listed(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list[LoggedMessage], str | None]:
-    """Return the messages of the first list of turns that holds one of the user, else of replies, and its path."""
+    """Return the messages of the first list of turns with a user message, else of replies, and its path."""
     replies: tuple[list[LoggedMessage], str | None] = [], None
     for path in select_paths(source_item, fields.turns):
         for value in find_values(source_item, (path,)):
@@ -191,7 +191,7 @@ def _read_listed(source_item: Any, fields: Fields, depth: int = 0) -> tuple[list
 
 
 def _read_question(source_item: Any, fields: Fields, depth: int) -> tuple[Any, _Found]:
-    """Return the value that holds the question, and its messages: a text, messages, or an object with either."""
+    """Return the value with the question, and its messages: a text, messages, or an object with either."""
     for value in find_values(source_item, fields.user_text):
         opened = parse_json_text(value)
         if isinstance(opened, Unified) and depth < _MAX_DEPTH:
@@ -213,19 +213,19 @@ def _ends_with_reply(messages: list[LoggedMessage]) -> bool:
 
 
 def _repeats(asked: Iterable[LoggedMessage], listed: list[LoggedMessage]) -> bool:
-    """Whether the question beside a list of messages stands in it already."""
+    """Whether a list of messages already contains the question beside it."""
     texts = {message.text.strip() for message in listed if message.side is Side.USER}
     return all(message.text.strip() in texts for message in asked if message.side is Side.USER)
 
 
 def _can_hold_reply(messages: Iterable[LoggedMessage]) -> bool:
-    """Whether a list of messages would hold a reply: one of the bot is there, or only known sides."""
+    """Whether a list of messages would contain a reply: it has a message of the bot, or only known sides."""
     sides = {message.side for message in messages}
     return Side.REPLY in sides or (Side.USER in sides and Side.UNKNOWN not in sides)
 
 
 def _find_span_kind(source_item: Any) -> str | None:
-    """Return the kind of a tracer's span in which no user takes part."""
+    """Return the kind of a tracer's span without a user."""
     if not isinstance(source_item, Unified) or "messages" in source_item:
         return None
     kinds = (to_snake_case(str(kind)) for kind in find_values(source_item, _SPAN_KINDS) if isinstance(kind, str))
@@ -233,7 +233,7 @@ def _find_span_kind(source_item: Any) -> str | None:
 
 
 def _read_parallel_lists(source_item: Any, fields: Fields) -> tuple[LoggedMessage, ...]:
-    """Return turns that are stored as a list of questions and one of answers. Raises `UnusableItem`."""
+    """Return turns from separate lists of questions and answers. Raises `UnusableItem`."""
     sides = [next(find_values(source_item, paths), None) for paths in (fields.user_text, fields.reply_text)]
     if not all(map(_is_list_of_texts, sides)):
         return ()
@@ -358,6 +358,6 @@ def _parse_path(steps: list[Any]) -> AgentPath:
 
 
 def format_paths(paths: tuple[str, ...]) -> str:
-    """Return the first paths, enough to know which setting names them."""
+    """Return the first paths, enough to identify the setting that names them."""
     text = ", ".join(paths[:3])
     return f"{text}, …" if len(paths) > 3 else text or "no path"  # noqa: PLR2004 - enough to know which setting

@@ -1,4 +1,4 @@
-"""Bring an item into one form, whichever logger wrote it: keys in snake case, dotted keys as objects."""
+"""Convert an item of any logger to one form: keys in snake case, dotted keys as objects."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MAX_ENVELOPES: Final = 3
 
 
 class Unified(dict[str, Any]):
-    """An object with unified keys; ``raw`` is the object as it was logged, ``None`` where dotted keys made it."""
+    """An object with unified keys; ``raw`` is the logged object, ``None`` if dotted keys made it."""
 
     raw: Any = None
 
@@ -56,7 +56,7 @@ def unify(value: Any, depth: int = 0) -> Any:
 
 
 def _insert(unified: Unified, steps: Sequence[str], value: Any) -> None:
-    """Insert a value at the steps of a dotted key. A text in the way gives way."""
+    """Insert a value at the steps of a dotted key. The value replaces a text on the way."""
     target = unified
     for step in steps[:-1]:
         nested = target.get(step)
@@ -68,7 +68,7 @@ def _insert(unified: Unified, steps: Sequence[str], value: Any) -> None:
 
 
 def _list_numbered(unified: Unified) -> Any:
-    """Turn objects whose keys are places in a list, as dotted keys make them, into lists."""
+    """Turn objects with list places as keys, which dotted keys produce, into lists."""
     for key, inner in unified.items():
         if isinstance(inner, Unified) and inner.raw is None:
             unified[key] = _list_numbered(inner)
@@ -101,7 +101,7 @@ def _read_attribute_value(value: Any) -> Any:
 
 
 def unify_item(source_item: Any) -> Any:
-    """Return an item with unified keys, and those of the objects around it (``attributes``, ``payload``)."""
+    """Return an item with unified keys, and the keys of the objects around it (``attributes``, ``payload``)."""
     unified = unify(source_item)
     if isinstance(unified, Unified):
         add_enveloped_keys(unified)
@@ -127,7 +127,7 @@ def add_enveloped_keys(unified: Unified) -> None:
 
 
 def parse_json_text(value: Any) -> Any:
-    """Return the unified object or list that a text holds as JSON; any other value as it is."""
+    """Return the unified object or list in a JSON text; any other value unchanged."""
     if isinstance(value, str) and (text := value.strip()) and text[0] + text[-1] in ("{}", "[]"):
         try:
             return unify(from_json(text))
@@ -152,7 +152,7 @@ def _restore(value: Any) -> Any:
 def select_branch(nodes: Any, leaf: str | None) -> list[Any] | None:
     """Return the messages of a tree from its root to ``leaf``, else to the newest one; ``None`` for a plain list.
 
-    A tree is an object of nodes by id, or a list of messages that name the one before.
+    A tree is an object of nodes by id, or a list of messages that name the preceding message.
     """
     names = _LIST_PARENTS if isinstance(nodes, list) else _NODE_PARENTS
     by_id = _index_nodes(nodes, names)

@@ -45,7 +45,7 @@ def has_path(source_item: Any, paths: tuple[str, ...]) -> bool:
 
 
 def find_list_items(source_item: Any, paths: tuple[str, ...]) -> Iterator[Any]:
-    """Like `find_values`, but yield the items of lists."""
+    """Yield values like `find_values`, but the items of lists separately."""
     for path in select_paths(source_item, paths):
         yield from (value for value in collect_items(source_item, path) if value != "")
 
@@ -70,7 +70,7 @@ def find_names(source_item: Any, paths: tuple[str, ...]) -> Iterator[str]:
 
 
 def find_sources(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the sources at the first path that names some."""
+    """Return the sources at the first path with sources."""
     leading = select_paths(source_item, paths)
     return tuple(
         map(
@@ -81,7 +81,7 @@ def find_sources(source_item: Any, paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def find_number(source_item: Any, paths: tuple[str, ...]) -> float | None:
-    """Return the first number at the paths that is not negative."""
+    """Return the first non-negative number at the paths."""
     for value in find_list_items(source_item, paths):
         if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
             number = float(value) if abs(value) < 1e300 else math.inf  # noqa: PLR2004 - more than a float holds
