@@ -1,6 +1,6 @@
 """Domain packs: the vocabulary of an application's domain as data. A pack is a folder of TOML files.
 
-``vocabulary.toml`` says what amounts can be about and which words answer yes and no. ``schema.toml`` and
+``vocabulary.toml`` lists the subjects of amounts and the words for yes and no. ``schema.toml`` and
 ``templates.toml`` are for building a gold set from facts (`monitors.goldset.build`).
 """
 
@@ -23,9 +23,9 @@ from monitors.records.base import Record
 SHIPPED_PACKS: Final = Path(__file__).parent
 """The folder of the packs that come with the product, one folder each."""
 DEFAULT_DOMAINS: Final = ("general",)
-"""The packs of a target that names none."""
+"""The packs of a target without configured packs."""
 INSURANCE: Final = "health_insurance"
-"""The pack of a piped line that names none, and of a gold set that is built without one: scripts rely on it."""
+"""The pack of a piped line without a pack, and of a gold set that is built without one: scripts depend on it."""
 VOCABULARY: Final = "vocabulary.toml"
 SCHEMA: Final = "schema.toml"
 TEMPLATES: Final = "templates.toml"
@@ -55,7 +55,7 @@ Lexicon = tuple[Annotated[str, AfterValidator(_check_word)], ...]
 
 
 class DomainVocabulary(Record):
-    """``vocabulary.toml``: the words of one domain, in every language in which its answers are read."""
+    """``vocabulary.toml``: the words of one domain, in every language of its answers."""
 
     roles: dict[Annotated[str, Field(min_length=1)], Annotated[tuple[Phrase, ...], Field(min_length=1)]] = Field(
         description="the roles that an amount can have, each with its phrases; Lookout never compares amounts in "

@@ -92,7 +92,7 @@ def format_commands(annotations: Sequence[Annotation]) -> Iterator[str]:
 
 
 def format_command(annotation: Annotation) -> str:
-    """``::error file=suite.jsonl,line=3,title=…::text``, always on one line."""
+    """Format a command: ``::error file=suite.jsonl,line=3,title=…::text``, always on one line."""
     values = {"file": annotation.file, "line": annotation.line, "title": annotation.title}
     properties = ",".join(
         f"{name}={_escape_value(str(value))}" for name, value in values.items() if value is not None
@@ -106,7 +106,7 @@ def format_stop_commands(nonce: str) -> str:
 
 
 def format_resume_commands(nonce: str) -> str:
-    """The line that ends the effect of `format_stop_commands`."""
+    """Return the line that ends the effect of `format_stop_commands`."""
     return f"::{nonce}::"
 
 
@@ -131,10 +131,10 @@ Number = Annotated[int, Field(ge=1, le=2**31)]
 
 
 class WorkflowJob(Record):
-    """Where a job's results belong. ``pull_request`` is ``None`` for a job without one.
+    """The place of a job's results. ``pull_request`` is ``None`` for a job without one.
 
     ``change.head`` is the commit for the status: the pull request's own head, not GitHub's test merge. It is
-    ``None`` where only GitHub knows the head, as for a comment on a pull request.
+    ``None`` if only GitHub has the head, for example for a comment on a pull request.
     """
 
     api_url: HttpUrl
@@ -219,7 +219,7 @@ class _WorkflowEvent(GitHubRecord):
         return self.deployment.sha if self.deployment else None
 
     def find_change(self, environment: Mapping[str, str]) -> GitChange:
-        """Find the commit and both branches. A comment's own commit is the head of main, and is not taken."""
+        """Find the commit and both branches. A comment's own commit is the head of main, and is ignored."""
         ref = environment.get("GITHUB_REF", "")
         branch = environment.get("GITHUB_HEAD_REF") or (ref if ref.startswith(HEADS) else None)
         target = environment.get("GITHUB_BASE_REF") or None

@@ -34,14 +34,14 @@ class GitHubRecord(BaseModel):
 
 
 class User(GitHubRecord):
-    """Who wrote something. ``type`` is ``User``, ``Bot`` or ``Organization``; a person cannot be a ``Bot``."""
+    """The author of something. ``type`` is ``User``, ``Bot`` or ``Organization``; a person cannot be a ``Bot``."""
 
     login: str = ""
     type: str = ""
 
 
 class Comment(GitHubRecord):
-    """A comment on a pull request. ``user`` is ``None`` where the account is gone."""
+    """A comment on a pull request. ``user`` is ``None`` if the account no longer exists."""
 
     id: Annotated[int, Field(ge=1)]
     body: str | None = None
@@ -70,7 +70,7 @@ class Gone(NotifyRejected):
 
 
 class Purpose(NamedTuple):
-    """What a request is for: ``doing`` in words, ``permission`` as a workflow or a token's page names it."""
+    """The purpose of a request: ``doing`` in words, ``permission`` as named by a workflow or a token's page."""
 
     doing: str
     permission: str
@@ -132,7 +132,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class GitHubRetryPolicy:
-    """How long to wait for GitHub. ``now`` gives seconds since 1970, as GitHub's reset times do.
+    """How long to wait for GitHub. ``now`` gives seconds since 1970, like GitHub's reset times.
 
     A wait longer than ``max_wait_s`` does not start; ``tries`` counts the first request too. ``deadline_s`` is
     one request's: GitHub itself gives up after 10 s.
@@ -147,7 +147,7 @@ class GitHubRetryPolicy:
 
 
 class GitHubApi:
-    """Sends requests with one token to one address; opened by `open_github_api`."""
+    """Send requests with one token to one address; opened by `open_github_api`."""
 
     def __init__(self, client: GuardedClient, policy: GitHubRetryPolicy) -> None:
         self._client = client
@@ -180,9 +180,10 @@ class GitHubApi:
         *,
         is_repeatable: bool,
     ) -> Found:
-        """Create or change an object. ``is_repeatable`` says that the request may be sent twice.
+        """Create or change an object. ``is_repeatable``: the request may be sent twice.
 
-        Raises `NotifyUnsure` if it may have been done and must not be repeated unchecked; else `NotifyError`.
+        Raises `NotifyUnsure` if the change may have been made and must not be repeated unchecked; else
+        `NotifyError`.
         """
         return _parse_answer(
             await self._request(method, path, purpose, body=body, is_repeatable=is_repeatable), shape, purpose
@@ -241,7 +242,7 @@ class GitHubApi:
     def _choose_wait_s(
         self, answer: httpx.Response | None, purpose: Purpose, *, is_repeatable: bool
     ) -> float | None:
-        """Return how long GitHub asks to wait, if it does. Raises if that is too long or a retry cannot help."""
+        """Return the wait that GitHub asks for, if any. Raises if the wait is too long or a retry cannot help."""
         if answer is None:
             return None
         if is_rate_limited(answer):
@@ -260,7 +261,7 @@ class GitHubApi:
 
 
 def is_rate_limited(answer: httpx.Response) -> bool:
-    """Whether the answer is a rate limit: 429, or a 403 that names one (else a 403 means forbidden)."""
+    """Whether the answer is a rate limit: 429, or a 403 that names one (any other 403 means forbidden)."""
     if answer.status_code == HTTPStatus.TOO_MANY_REQUESTS:
         return True
     if answer.status_code != HTTPStatus.FORBIDDEN:
@@ -320,7 +321,7 @@ async def open_github_api(api_url: str, token: str, policy: GitHubRetryPolicy) -
     }
     try:
         client = GuardedClient(
-            AddressGuard([api_url], private_network=True),  # a GitHub of your own may be in your network
+            AddressGuard([api_url], private_network=True),  # a self-hosted GitHub may be in the private network
             deadline_s=policy.deadline_s,
             max_bytes=MAX_ANSWER_BYTES,
             headers=RequestHeaders(key="GITHUB_TOKEN", values={"Authorization": f"Bearer {token}"}),

@@ -17,7 +17,7 @@ _HEADS: Final = "refs/heads/"
 
 
 class Deployment(Record):
-    """A commit that was deployed. ``ref`` is a branch, a tag or a commit, as the deployer named it.
+    """A commit that was deployed. ``ref`` is a branch, a tag or a commit, in the deployer's words.
 
     ``id`` is GitHub's number: another deployment of the same commit has another one.
     """
@@ -46,7 +46,7 @@ _STATUSES: Final = TypeAdapter(list[_DeploymentStatus])
 async def find_newest_success(
     api: GitHubApi, repository: str, *, environment: str | None, branch: str | None
 ) -> Deployment | None:
-    """Find the newest deployment whose last state is success; ``None`` if there is none among the newest ones.
+    """Find the newest deployment with a last state of success; ``None`` if the newest ones have none.
 
     ``environment`` and ``branch`` filter the deployments, ``None`` for any. Raises `NotifyError`.
     """

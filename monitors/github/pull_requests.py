@@ -1,12 +1,15 @@
 """Set a run's commit status and write its comment on a pull request.
 
 A pull request may require the commit status. Each name of a gate has one status and one comment: the comment is
-found by a hidden mark and updated in place. The address of a verdict's status ends with the id of its run, so that
-an older run that ends later leaves a newer run's verdict alone.
+found by a hidden mark and updated in place. The address of a verdict's status ends with the id of its run, so
+that
+an older run that ends later does not replace a newer run's verdict.
 
-A comment is ours if it begins with the mark and its author is our login or, for a token that cannot read its login
-(a workflow's), a bot. A person who copies the mark is not a bot, and a bot that quotes a comment does not begin
-with the quotation. If two runs create a comment at the same time, the oldest stays.
+A comment is Lookout's if it begins with the mark and its author is the token's login or, for a token that cannot
+read
+its login (a workflow's), a bot. A person who copies the mark is not a bot, and a bot that quotes a comment does
+not
+begin with the quotation. If two runs create a comment at the same time, the oldest stays.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ _ANSWER: Final = TypeAdapter(GitHubRecord)
 _RUN_FRAGMENT: Final = "lookout-run="
 
 GateName = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-"""What tells a gate's statuses and comments from those of another gate on the same commit."""
+"""Distinguishes a gate's statuses and comments from those of another gate on the same commit."""
 
 
 def build_gate_name(target: str, suite: Path, *, config_folder: Path, workspace: Path | None) -> str:
@@ -98,7 +101,7 @@ class CommitStatus(Record):
 
     @property
     def target_url(self) -> str:
-        """The link, with the run's id where this is a verdict."""
+        """The link, with the run's id for a verdict."""
         return f"{self.link}#{_RUN_FRAGMENT}{self.run_id}" if self.run_id else self.link
 
 
@@ -119,7 +122,7 @@ class _ListedStatus(GitHubRecord):
         return (self.target_url or "").rpartition(f"#{_RUN_FRAGMENT}")[2] if self.is_verdict else ""
 
     def is_same(self, status: _ListedStatus) -> bool:
-        """Whether both say the same of the same run."""
+        """Whether both have the same result for the same run."""
         return (self.state, self.target_url) == (status.state, status.target_url)
 
     @property
@@ -136,9 +139,11 @@ async def set_pending_status(api: GitHubApi, status: CommitStatus) -> None:
 async def settle_status(api: GitHubApi, status: CommitStatus) -> None:
     """Set a status that ends a run, unless a newer run has given this commit its verdict.
 
-    The verdict of the newest run stays; if an interim state stands over it, it is set again. An interim state, as
-    of a run that was stopped, stays only where no run has given the commit a verdict. The statuses are read again
-    after each write, because another gate may write at the same time. Raises `NotifyError`.
+    The verdict of the newest run stays; if an interim state covers it, it is set again. An interim state, for
+    example of
+    a stopped run, stays only if no run has given the commit a verdict. The statuses are read again after each
+    write,
+    because another gate may write at the same time. Raises `NotifyError`.
     """
     purpose = build_status_purpose(status.repository, status.commit)
     path = f"/repos/{status.repository}/commits/{status.commit}/statuses"
@@ -176,8 +181,11 @@ async def read_change(api: GitHubApi, pull: PullRequest) -> GitChange:
 
 
 ATTEMPTS: Final = 3
-"""A status may be set by another gate meanwhile, a comment may be deleted before it is changed, and a reply may be
-lost: enough attempts for one of each."""
+"""Attempts.
+
+Another gate may set a status meanwhile, a comment may be deleted before it is changed, and a reply may be
+lost: enough attempts for one of each.
+"""
 _RUN: Final = re.compile(r"<!-- lookout run (\S{1,200}) -->")
 _COMMENT: Final = TypeAdapter(Comment)
 _COMMENTS: Final = TypeAdapter(list[Comment])
@@ -195,16 +203,16 @@ class PullComment(Record):
 
 
 class CommentStatus(StrEnum):
-    """What was done with a comment."""
+    """The change that was made to a comment."""
 
     MADE = "made"
     UPDATED = "updated"
     NEWER = "newer"
-    """The comment has the results of a run that started later; they stay."""
+    """The comment has the results of a run that started later and stays unchanged."""
 
 
 class CommentResult(NamedTuple):
-    """What was done with a comment, and its address."""
+    """The change that was made to a comment, and the comment's address."""
 
     done: CommentStatus
     address: str
@@ -222,7 +230,7 @@ def format_body(comment: PullComment) -> str:
 
 
 def _escape_dashes(name: str) -> str:
-    """Escape ``--``, at which some renderers end an HTML comment."""
+    """Escape ``--``, because some renderers end an HTML comment at it."""
     return name.replace("%", "%25").replace("--", "-%2D")
 
 
@@ -240,7 +248,7 @@ async def post_comment(api: GitHubApi, pull: PullRequest, comment: PullComment) 
 
 
 class _CommentDeleted(NotifyTransient):
-    """The comment was deleted after it was found and before it was changed."""
+    """The comment was deleted between search and change."""
 
 
 class _PullRequestComments:
@@ -308,7 +316,7 @@ class _PullRequestComments:
         return user.login == self._myself if self._myself else user.type == "Bot"
 
     async def _find_login(self) -> str:
-        """Return our login; empty for a token of an app, which has none."""
+        """Find the token's login; empty for a token of an app, which has none."""
         try:
             return (await self._api.read("/user", _USER, self._purpose)).login
         except (Forbidden, Gone):

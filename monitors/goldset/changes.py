@@ -1,7 +1,7 @@
 """Compare a suite with the dataset of a platform, and find which side changed since the last push.
 
-An entry stores the hash of its case as it was pushed last. If the suite's case has another hash, the suite changed;
-if the entry's case has another hash, a person edited the dataset; if both have, it is a conflict.
+An entry stores the hash of its case at the last push. If the suite's case has another hash, the suite changed. If
+the entry's case has another hash, a person edited the dataset. If both have another hash, they conflict.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from monitors.records.cases import GoldCase
 
 
 class ChangedBy(StrEnum):
-    """Where a case was changed since the last push."""
+    """The side that changed a case since the last push."""
 
     SUITE = "suite"
     DATASET = "dataset"
@@ -37,16 +37,16 @@ class ChangedEntry(Record):
     """A case that differs between suite and dataset. ``changes`` are from dataset to suite."""
 
     case: GoldCase
-    """As the suite has it."""
+    """The case in the suite."""
     entry: Example
     there: GoldCase
-    """As the dataset has it."""
+    """The case in the dataset."""
     changed_by: ChangedBy
     changes: tuple[KeyChange, ...]
 
 
 class BrokenEntry(Record):
-    """An entry that is not a valid case any more after a person's edit, with its problems."""
+    """An entry that is no longer a valid case after a person's edit, with its problems."""
 
     entry: Example
     case_id: str
@@ -72,7 +72,7 @@ class DatasetDiff(Record):
     people: tuple[Example, ...] = ()
     """Entries that people added; Lookout never changes or deletes them."""
     copies: tuple[str, ...] = ()
-    """Ids of copied entries: they hold a case that belongs to another entry."""
+    """Ids of copied entries: their case belongs to another entry."""
     unmarked: tuple[tuple[GoldCase, Example], ...] = ()
     """The same on both sides, but with the hash of an older push."""
     same: int = 0
@@ -88,7 +88,7 @@ class DatasetDiff(Record):
 
 
 class DatasetComparison:
-    """Compares a suite with entries one by one; entries that are the same are not stored."""
+    """Compare a suite with entries one by one; equal entries are not stored."""
 
     def __init__(self, suite: Sequence[GoldCase], dataset_id: str) -> None:
         self._left = {case.id: case for case in suite}
@@ -129,7 +129,7 @@ class DatasetComparison:
             self._same += 1
 
     def build_diff(self) -> DatasetDiff:
-        """Return the difference in the suite's order, once all entries are compared."""
+        """Return the difference in the suite's order, after all entries are compared."""
         return DatasetDiff(
             added=tuple(self._left[name] for name in self._order if name in self._left),
             removed=tuple(self._removed),

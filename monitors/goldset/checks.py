@@ -1,7 +1,8 @@
-"""Check a suite's file: each finding says where, what is wrong, and what to do.
+"""Check a suite's file: each finding has a place, a fault and a fix.
 
-`load_suite` rejects a suite with one bad line. A person who fixes a suite wants to see all problems at once, so
-here a bad line is a value.
+`load_suite` rejects a suite with one bad line. A person who fixes a suite needs all problems at once, so here a
+bad
+line is a value.
 
 The checks find:
 
@@ -9,7 +10,7 @@ The checks find:
 - lines that are not valid cases, and among them those that lack only a severity
 - cases that are not in their declared language
 - personal data: a suite is read by many, sent to models and shown in alerts
-- clauses that do not stand in their document
+- clauses that are not in their document
 - cases that ask the same question: their failures count twice
 - cases that contradict each other: one question with two golds, one field of one policy with two values
 """
@@ -215,7 +216,7 @@ def check_languages(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
 
 def _list_language_parts(case: GoldCase) -> Iterator[tuple[str, str]]:
     yield "question", case.question
-    if not case.expected_refusal:  # there the gold says why it must refuse, to people
+    if not case.expected_refusal:  # such a gold tells people why the app must refuse
         yield "gold", case.gold
 
 
@@ -234,8 +235,9 @@ def check_disclosures(
 ) -> Iterator[GoldFinding]:
     """Yield findings about likely or certain personal data, by kind and place, without the data.
 
-    In a clause, and in a question that the app must decline, it may be intended (a public address, an invented
-    number): there the finding asks a person to check it. ``public_contacts`` are allowed.
+    In a clause, and in a question that the app must decline, the data may be intended (a public address, an
+    invented
+    number). The finding then asks a person to check it. ``public_contacts`` are allowed.
     """
     for numbered in cases:
         for label, text, weight in _list_texts_to_search(numbered.case):
@@ -327,12 +329,15 @@ def _get_document_key(document: str) -> str:
 
 MIN_NEAR_OVERLAP = 0.8
 """Overlap from which two questions of one policy, language and gold are near-duplicates. A typo in a question of
-sixty letters leaves 0.88. Overlap alone does not decide: two right questions of one policy ("pre-hospitalization",
-"post-hospitalization") overlap by up to 0.86 in a real suite, so the words that differ count too."""
+sixty letters leaves 0.88. Overlap alone does not decide: two right questions of one policy
+("pre-hospitalization",
+"post-hospitalization") overlap by up to 0.86 in a real suite, so the differing words count too.
+"""
 
 _MIN_WORD_LIKENESS = 0.9
-"""Likeness (`difflib`) from which two words that differ are two spellings of one: "waiting", "wating" 0.92,
-"limit", "limits" 0.91; but "maternity", "paternity" 0.89."""
+"""Likeness (`difflib`) from which two different words are two spellings of one: "waiting", "wating" 0.92,
+"limit", "limits" 0.91; but "maternity", "paternity" 0.89.
+"""
 
 _MIN_DISTINCT_LETTERS = 3
 """Shorter words do not distinguish two questions: "is", "of", "me"."""
@@ -423,7 +428,7 @@ def _has_different_words(first: GoldCase, second: GoldCase) -> bool:
 
 
 def _has_own_word(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether one of the words is long enough and not a spelling of any of the others."""
+    """Whether one of the words is long enough and not a spelling of another."""
     return any(
         len(word) >= _MIN_DISTINCT_LETTERS
         and not any(SequenceMatcher(None, word, other).ratio() >= _MIN_WORD_LIKENESS for other in others)
@@ -432,7 +437,7 @@ def _has_own_word(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 MAX_PAIRS_REPORTED = 3
-"""The most pairs reported of one group: ten cases with ten golds are forty-five pairs and one mistake."""
+"""Limit of reported pairs of one group: ten cases with ten golds are forty-five pairs and one mistake."""
 
 
 def check_contradictions(cases: Sequence[NumberedCase]) -> Iterator[GoldFinding]:
@@ -486,7 +491,7 @@ def _check_field_values(
 
 
 def _describe_gold_difference(first: GoldCase, second: GoldCase) -> str:
-    """Return how two golds of one question differ; empty when they agree or cannot be compared."""
+    """Return the difference between two golds of one question; empty if they agree or cannot be compared."""
     if first.expected_refusal and second.expected_refusal:
         return ""
     if first.expected_refusal is not second.expected_refusal:
@@ -511,7 +516,7 @@ def _describe_refusal_difference(first: GoldCase, second: GoldCase) -> str:
 
 
 def _is_gold_part_of_other(first: GoldCase, second: GoldCase) -> bool:
-    """Whether one gold includes everything that the other says: a longer gold may say more."""
+    """Whether one gold includes all of the other: a longer gold may state more."""
     stances = {find_stance(first.gold), find_stance(second.gold)}
     if stances == {Stance.YES, Stance.NO} and not (
         collect_quantities(first.gold) or collect_quantities(second.gold)

@@ -1,7 +1,8 @@
 """Drafts made from incidents and traces, and the file that stores them until they join a suite.
 
-The file is JSON lines, one `GoldDraft` each. A decision replaces its line atomically. Pure functions find questions
-that a suite asks already and replace masks by invented values.
+The file is JSON lines, one `GoldDraft` each. A decision replaces its line atomically. Pure functions find
+questions
+that a suite already has, and replace masks by invented values.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def read_drafts(path: Path) -> tuple[GoldDraft, ...]:
 
 
 def add_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldDraft]:
-    """Append the drafts whose id is not in the file yet; return those that were added."""
+    """Append the drafts with an id that is not in the file yet; return the added drafts."""
     with lock_folder(path):
         text = read_text_or_empty(path)
         known_ids = {draft.id for draft in _parse_drafts(text, path)}
@@ -51,7 +52,10 @@ def add_drafts(path: Path, drafts: Iterable[GoldDraft]) -> Sequence[GoldDraft]:
 
 
 def store_decision(path: Path, decided: GoldDraft) -> bool:
-    """Replace a draft by its decision. Return false when another decision was stored before: it stays."""
+    """Replace a draft by its decision.
+
+    Return false if another decision was stored before: the earlier one stays.
+    """
     with lock_folder(path):
         drafts = list(_parse_drafts(read_text_or_empty(path), path))
         index = next((index for index, draft in enumerate(drafts) if draft.id == decided.id), None)
@@ -120,9 +124,9 @@ def fill_masks(text: str) -> str:
 
 
 class DraftCandidate(Record):
-    """A draft with the others that ask the same question. ``same_as`` are later drafts that ask the same.
+    """A draft with the others that ask the same question. ``same_as`` are later drafts of the same question.
 
-    ``asked_by`` is a case of the suite that asks it already.
+    ``asked_by`` is a case of the suite with the same question.
     """
 
     draft: CaseDraft
@@ -130,7 +134,7 @@ class DraftCandidate(Record):
     asked_by: Identifier | None = None
 
     def note_case(self, asked_by: Identifier | None) -> DraftCandidate:
-        """Return the candidate with the case of the suite that asks it already; ``None`` where none does."""
+        """Return the candidate with the case of the suite that has its question; ``None`` without such a case."""
         return DraftCandidate(draft=self.draft, same_as=self.same_as, asked_by=asked_by)
 
 

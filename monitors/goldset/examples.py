@@ -1,8 +1,8 @@
 """Convert a gold case to an entry of a platform's dataset and back, without loss.
 
 Each key of a case is stored in one of three places, so that no two copies can contradict each other: the question
-in ``inputs`` and the expectation in ``outputs``, where people see and edit them; the rest under one key of the
-``metadata``, with the hash of the case as it was pushed last. If the hash differs, a person has edited the entry.
+in ``inputs`` and the expectation in ``outputs``, in which people see and edit them; the rest under one key of the
+``metadata``, with the hash of the case at the last push. If the hash differs, a person has edited the entry.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from monitors.records.cases import GoldCase
 
 METADATA_KEY: Final = "lookout"
 PUSHED: Final = "pushed"
-"""The key beside those of the case: the hash of the case that was pushed last."""
+"""The key beside those of the case: the hash of the case at the last push."""
 
 _NAMESPACE: Final = uuid.UUID("c0a4b7de-53a1-4c86-9d0b-6a5f0c9e2b17")
 _INPUT_KEYS: Final = frozenset({"question", "turns", *ISSUE_KEYS} - {"reference"})
@@ -52,7 +52,7 @@ def build_example_from_case(
 ) -> Example:
     """Return the entry of a case. The splits and other metadata of an ``existing`` entry are preserved.
 
-    ``trace`` is the one that the case was made from, for a new entry.
+    ``trace`` is the source trace of the case, for a new entry.
     """
     fields: dict[str, Any] = json.loads(format_case_line(case))
     inputs: Json = {key: value for key, value in fields.items() if key in _INPUT_KEYS}
@@ -75,7 +75,7 @@ def build_example_from_case(
 
 
 def hash_case(case: GoldCase) -> str:
-    """Return the hash by which a case is compared: that of a suite with this case only."""
+    """Return the hash for comparing a case: the hash of a suite with only this case."""
     return hash_cases([case])
 
 
@@ -87,7 +87,7 @@ def find_case_id(example: Example) -> str | None:
 
 
 def read_pushed_sha256(example: Example) -> str | None:
-    """Return the hash of the case as it was pushed last."""
+    """Return the hash of the case at the last push."""
     pushed = (_read_own_metadata(example) or {}).get(PUSHED)
     return pushed if isinstance(pushed, str) else None
 
@@ -131,7 +131,7 @@ def _parse_turns(messages: JsonValue) -> tuple[list[JsonValue], list[str]]:
 
 
 def _explain_key_repeats(*places: tuple[str, Mapping[str, JsonValue]]) -> Iterable[str]:
-    """Yield a problem for each key that stands in two places: which of the two counts is unknown."""
+    """Yield a problem for each key in two places, because the valid value is unknown."""
     first: dict[str, str] = {}
     for place, keys in places:
         for key in keys:

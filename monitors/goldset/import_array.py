@@ -1,9 +1,10 @@
 """Import cases from a table of questions and golds, or a JSON array of another project.
 
-A row of an array is a question with its answer, or an issue with what is known about it. Such rows have no
-severity, and ids that may repeat. A table (CSV, also with semicolons or tabs) has a suite's keys as its header.
+A row of an array is a question with its answer, or an issue with its known facts. Such rows have no severity, and
+their ids may repeat. A table (CSV, also with semicolons or tabs) has a suite's keys as its header.
 
-Severity is never guessed: the caller provides it for each row. A repeated id gets a suffix (``::2``, ``::3`` …) in
+Severity is never guessed: the caller provides it for each row. A repeated id gets a suffix (``::2``, ``::3`` …)
+in
 the order of the file, and each renaming is returned for the report.
 """
 
@@ -60,9 +61,9 @@ class ImportedSuite(Record):
 def import_gold_array(
     path: Path, *, severity_for: Callable[[str, str], Severity], name: str | None = None
 ) -> ImportedSuite:
-    """Read a JSON array or a table; ``severity_for`` gives the severity of a row that has none, by its type and id.
+    """Read a JSON array or a table; ``severity_for`` gives the severity of a row without one, by its type and id.
 
-    Raises `GoldSetError` naming file, row (from 1), key, value and what is accepted.
+    Raises `GoldSetError` naming file, row (from 1), key, value and the accepted values.
     """
     cases: list[GoldCase] = []
     renamed: list[RenamedRow] = []
@@ -193,7 +194,7 @@ def _build_case(
 
 
 def _find_free_id(row_id: str, taken_ids: set[str]) -> str:
-    """Return the id, with the first free suffix where it is taken."""
+    """Return the id, with the first free suffix if it is taken."""
     if row_id not in taken_ids:
         return row_id
     count = 2

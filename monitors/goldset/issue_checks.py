@@ -3,10 +3,10 @@
 - a repeated issue, by its address in any spelling
 - files that are not paths from the repository's root, or that the repository does not have
 - functions that are not written as ``path::name``
-- keywords that stand in the issue: repeating them proves no investigation
-- an issue that holds its own answer: the root cause word for word, or all relevant files
+- keywords that occur in the issue: repeating them proves no investigation
+- an issue that contains its own answer: the root cause word for word, or all relevant files
 - a shortest path longer than the allowed steps
-- a reference from which nothing can be graded
+- a reference without any gradable part
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 
 def _describe_non_path(written: str, path: str) -> str:
-    """Describe why a text is not a path; empty for a path. A name without a suffix may be one (``LICENSE``)."""
+    """Return why a text is not a path; empty for a path. A name without a suffix may be a path (``LICENSE``)."""
     if not path:
         return "names no file"
     if "://" in written and not find_files(written):

@@ -1,7 +1,8 @@
 """Convert issues in other formats to the fields of a case.
 
-Two forms are read: an issue with its reference (``issue_url``, ``issue_title``, ``issue_body``, ``reference``), and
-a row of SWE-bench, whose patch says which files are relevant. Severity is never guessed.
+Two forms are read: an issue with its reference (``issue_url``, ``issue_title``, ``issue_body``, ``reference``),
+and
+a row of SWE-bench with a patch that shows the relevant files. Severity is never guessed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from monitors.records.triage import ISSUE_PLACE, IssueSeverity, TriageReference,
 ISSUE_KEYS: Final = ("issue_url", "issue_title", "issue_body", "repository_files", "reference")
 """The keys of an issue in a line of a suite; each goes into the case's ``triage``."""
 TRIAGE_TYPE: Final = "triage"
-"""The type of a case whose row names none."""
+"""The type of a case if its row has none."""
 
 _CHANGED_FILE: Final = re.compile(
     r'^--- (?:"?a/(?P<before>[^\t\r\n"]+)"?|/dev/null)\t?\r?\n'
@@ -36,7 +37,7 @@ def is_issue(row: Mapping[str, Any]) -> bool:
 
 
 def build_case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a case for an issue's row. Other keys of the row stay as they are."""
+    """Return the fields of a case for an issue's row. Other keys of the row stay unchanged."""
     other_fields = {key: value for key, value in row.items() if key not in ISSUE_KEYS}
     reference = _normalise_reference(row.get("reference"))
     issue = {key.removeprefix("issue_"): row[key] for key in ISSUE_KEYS[:4] if row.get(key) is not None}
@@ -44,7 +45,7 @@ def build_case_fields_from_issue(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def issue_keys_from_task(task: TriageTask) -> dict[str, Any]:
-    """Return the keys of an issue as a suite's line has them; parsing them gives the same task."""
+    """Return the keys of an issue in the form of a suite's line; parsing them gives the same task."""
     issue = task.issue.model_dump(mode="json", exclude_defaults=True)
     files = {"repository_files": issue.pop("repository_files")} if "repository_files" in issue else {}
     reference = task.reference.model_dump(mode="json", exclude_defaults=True)
@@ -85,7 +86,7 @@ def _build_row_from_patch(row: Mapping[str, Any]) -> dict[str, Any]:
 def _list_patched_files(patch: str) -> list[str]:
     """List the files that a patch changes, removes or renames, by their names before the patch.
 
-    Created files do not exist before it; they are listed only where the patch does nothing else.
+    Created files do not exist before the patch. They are listed only if the patch does nothing else.
     """
     changed = list(_CHANGED_FILE.finditer(patch))
     before = [match["before"] for match in changed if match["before"]]
@@ -129,14 +130,14 @@ def _normalise_reference(value: object) -> dict[str, Any]:
 
 
 def _drop_nulls(value: object) -> dict[str, Any]:
-    """Return the keys of an object whose value is not ``null``."""
+    """Return the keys of an object without ``null`` values."""
     if not isinstance(value, dict):
         return {}
     return {key: entry for key, entry in cast("Mapping[str, Any]", value).items() if entry is not None}
 
 
 def format_reference(reference: Mapping[str, Any]) -> str:
-    """Format a reference as a report: people and a judge compare with it."""
+    """Format a reference as a report, because people and a judge compare with it."""
     files: object = reference.get("relevant_files")
     names = [str(name) for name in cast("list[object]", files)] if isinstance(files, list) else []
     raw_keywords: object = reference.get("expected_keywords")

@@ -1,7 +1,7 @@
 """Parse one line of a suite into a case or its problems, and format a case as a line.
 
-A problem names the key, the value and what is accepted. A case is written with its keys in the order in which a
-person reads them, and without defaults.
+A problem names the key, the value and the accepted values. A case is written with its keys in reading order, and
+without defaults.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ _NESTED: Final[Mapping[str, type[Record]]] = {
     "reference": TriageReference,
     "when_asked": ScriptedAnswer,
 }
-"""Keys whose value is an object, or a list of such, with keys of its own."""
+"""Keys with an object as their value, or a list of objects, with keys of their own."""
 
 CASE_KEYS = (*(name for name in GoldCase.model_fields if name != "triage"), "question", *ISSUE_KEYS)
 """Every key a line may have; ``question`` is short for one turn, an issue's keys make the case's ``triage``."""
@@ -113,7 +113,7 @@ def describe_missing_key(key: str) -> str:
 
 
 def describe_bad_value(key: str, value: object) -> str:
-    """Describe a value that a key cannot have."""
+    """Describe a value that a key does not accept."""
     return f'"{key}" {format_value(value)} is not valid; accepted: {ACCEPTED.get(key, _TEXT)}'
 
 
@@ -157,7 +157,7 @@ def _describe_detail(detail: ErrorDetails) -> str:
 
 
 def _to_written_keys(names: list[str]) -> list[str]:
-    """Return the path of a key as the line has it: an issue's keys stand in the line, not in ``triage``."""
+    """Return the path of a key in the line: an issue's keys are in the line itself, not in ``triage``."""
     match names:
         case ["triage", "issue", name, *rest]:
             return [name if name == "repository_files" else f"issue_{name}", *rest]
@@ -183,7 +183,7 @@ class _NotJson(ValueError):
 def parse_json(text: str) -> object:
     """Parse JSON strictly: no NaN or Infinity, no repeated key, no excessive nesting.
 
-    Raises ``ValueError`` whose text says what and, for broken JSON, where (from 1).
+    Raises ``ValueError`` with the fault and, for broken JSON, its place (from 1).
     """
     try:
         return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repeated_keys)
@@ -253,7 +253,7 @@ def _prepare_fields(fields: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
 
 
 def _guess_language(turns: object, gold: object) -> Language:
-    """Guess the language of the last turn; the gold helps where the turn is short."""
+    """Guess the language of the last turn; the gold helps with a short turn."""
     last: object = cast("list[object]", turns)[-1] if isinstance(turns, list) and turns else ""
     return (
         find_case_language(last, gold if isinstance(gold, str) else "")
@@ -268,9 +268,9 @@ def has_language_key(line: str) -> bool:
 
 
 def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -> list[GoldCase]:
-    """Return the cases of a suite; languages that lines omit are decided together.
+    """Return the cases of a suite; missing languages are decided together.
 
-    Where most of them are `other`, a text of uncertain language ("Brot?") is `other` too.
+    If most of them are `other`, a text of uncertain language ("Brot?") is `other` too.
     """
     guessed = [not has_language_key(line) for line in lines]
     languages = [case.language for case, is_guess in zip(cases, guessed, strict=True) if is_guess]

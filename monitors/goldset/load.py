@@ -25,8 +25,9 @@ from monitors.records.cases import GoldCase, Suite
 def hash_cases(cases: Sequence[GoldCase]) -> str:
     """Return the SHA-256 of the canonical JSON of the cases.
 
-    White space, the order of keys and of lines, ``question`` for one turn, and defaults written out or left out
-    make no difference; anything that could change a grade or a case's place in a report does.
+    White space, the order of keys and of lines, ``question`` for one turn, and explicit or omitted defaults make
+    no
+    difference. Anything that could change a grade or a case's place in a report does.
     """
     fields = [
         case.model_dump(mode="json", exclude_defaults=True) for case in sorted(cases, key=lambda case: case.id)
@@ -36,15 +37,15 @@ def hash_cases(cases: Sequence[GoldCase]) -> str:
 
 
 MAX_BAD_LINES_SHOWN = 20
-"""Bad lines that are reported one by one: a screenful."""
+"""Limit of bad lines that are reported one by one: a screenful."""
 
 MAX_BAD_LINES = 1000
-"""After so many bad lines reading stops: the file is of another kind."""
+"""After this many bad lines reading stops, because the file is of another kind."""
 
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line (from 1) and what is wrong with it."""
+    """A line (from 1) and its fault."""
 
     number: int
     problems: tuple[str, ...]
@@ -83,7 +84,7 @@ def read_suite_text(path: Path) -> str:
 
 
 def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite") -> Suite:
-    """Make a suite of JSON lines; ``source`` is what errors call them. Raises `GoldSetError` like `load_suite`."""
+    """Make a suite of JSON lines; ``source`` is their name in errors. Raises `GoldSetError` like `load_suite`."""
     cases: list[GoldCase] = []
     good_lines: list[str] = []
     bad_lines: list[BadLine] = []
@@ -111,7 +112,7 @@ def parse_suite_lines(lines: Iterable[str], *, name: str, source: str = "suite")
 
 
 def build_suite(cases: list[GoldCase], *, name: str, source: str) -> Suite:
-    """Return a suite of valid cases. Raises `GoldSetError` when there are none, or the name is invalid."""
+    """Return a suite of valid cases. Raises `GoldSetError` without cases, or if the name is invalid."""
     if not cases:
         raise GoldSetError(f"{source} has no cases; write one JSON object on each line, or choose another suite")
     try:
@@ -160,7 +161,7 @@ _ENDS: Final = " .?!।…"
 
 
 class AskedQuestions:
-    """Finds gold cases by their question. Questions that two cases ask in the same words are ignored."""
+    """Find gold cases by their question. A question that two cases share word for word is ignored."""
 
     def __init__(self, cases: Iterable[GoldCase] = ()) -> None:
         self._cases: dict[tuple[str, ...], GoldCase | None] = {}

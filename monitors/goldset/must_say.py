@@ -29,11 +29,11 @@ _CURRENCY_BEFORE: Final = re.compile(r"(€|\$|£|₹)\s?$")
 _UNIT_BEHIND: Final = re.compile(r"[\s\u00a0\u202f-]?(°C|%|€|[^\W\d_]+)")
 _NAME: Final = re.compile(r"(?<![.!?] )(?<!^)\b[A-ZÄÖÜ][\w'-]+(?: [A-ZÄÖÜ][\w'-]+)*")
 _MAX_NAME_WORDS: Final = 4
-"""A gold of at most so many words is a name, a title or a term: replies must contain it as it is."""
+"""Limit of words of a gold that is a name, a title or a term: replies must contain it unchanged."""
 
 
 class MustSayDraft(Record):
-    """A proposal of what a reply to a case must say: phrases, or regular expressions between slashes."""
+    """A proposal for the required text of a reply: phrases, or regular expressions between slashes."""
 
     id: Identifier
     question: str = ""
@@ -93,7 +93,10 @@ _GROUPED: Final = re.compile(r"\d{1,3}(?:[.,\s]\d{2,3})*[.,\s]\d{3}")
 
 
 def write_drafts(path: Path, drafts: Iterable[MustSayDraft]) -> None:
-    """Write the drafts, one per line. Raises `GoldSetError` where the file exists: a person may be editing it."""
+    """Write the drafts, one per line.
+
+    Raises `GoldSetError` if the file exists, because a person may be editing it.
+    """
     lines = [json.dumps(draft.model_dump(mode="json"), ensure_ascii=False) + "\n" for draft in drafts]
     try:
         with path.open("x", encoding="utf-8") as file:

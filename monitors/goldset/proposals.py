@@ -1,7 +1,8 @@
 """Model proposals: the prompts for drafting questions, and the checks of a model's reply.
 
-No model is called here. A proposed question becomes a draft when its quote stands in the document and its gold in
-the quote. A translation becomes a draft when it states the same quantities in the requested language.
+This module calls no model. A proposed question becomes a draft if the document contains its quote and the quote
+its
+gold. A translation becomes a draft if it states the same quantities in the requested language.
 """
 
 from __future__ import annotations
@@ -73,7 +74,10 @@ DRAFTS_SCHEMA: Final = _build_list_schema(
 TRANSLATIONS_SCHEMA: Final = _build_list_schema(
     "translations", {"number": {"type": "integer"}, "question": _STRING, "gold": _STRING, "why": _STRING}
 )
-"""The schema of a model's reply. It has no bounds, as structured output enforces none: they are checked after."""
+"""The schema of a model's reply.
+
+It has no bounds, because structured output enforces none; they are checked later.
+"""
 
 
 class _Strict(BaseModel):
@@ -85,7 +89,7 @@ def _build_text_field(max_characters: int) -> Any:
 
 
 class ProposedDraft(_Strict):
-    """One draft as the model wrote it; only its form is checked."""
+    """One draft in the model's words; only its form is checked."""
 
     question: Annotated[str, _build_text_field(MAX_QUESTION_CHARACTERS)]
     quote: Annotated[str, _build_text_field(MAX_QUOTE_CHARACTERS)]
@@ -96,7 +100,7 @@ class ProposedDraft(_Strict):
 
 
 class ProposedTranslation(_Strict):
-    """One translation as the model wrote it. ``number`` counts from 1."""
+    """One translation in the model's words. ``number`` counts from 1."""
 
     number: Annotated[int, Field(ge=1)]
     question: Annotated[str, _build_text_field(MAX_QUESTION_CHARACTERS)]
@@ -197,7 +201,7 @@ class Document(Record):
 
 
 class DraftDefaults(Record):
-    """What the drafts' cases have in common."""
+    """The common fields of the drafts' cases."""
 
     count: Annotated[int, Field(ge=1, le=40)] = 5
     language: Language = Language.ENGLISH
@@ -329,7 +333,7 @@ def build_case_from_translation(
 
 
 def explain_bad_translation(question: str, gold: str, original: GoldCase, language: Language) -> str:
-    """Return why the words are not a translation of the original to ``language``; empty when they are."""
+    """Return why the words are not a translation of the original to ``language``; empty if they are."""
     changed = [
         *list_quantity_differences(original.question, question),
         *list_quantity_differences(original.gold, gold),

@@ -1,13 +1,17 @@
 """Pipeline C: generate other wordings of a case with the same expectation, by rules and a seed, without a model.
 
-A proposal of a generator becomes a variant only when it states the same quantities, holds no personal data, and is
-in the labelled language. Otherwise the report says that there is none.
+A proposal of a generator becomes a variant only if it states the same quantities, contains no personal data, and
+is
+in the labelled language. Otherwise the report records that the case has no variant.
 
-There are three kinds. A rewording asks the same question in another order, with a synonym, or with a frame around
-it. A mix follows how people mix their languages: English into Hinglish, English words into Hindi. A typo alters
-only words that carry no figure, unit or name, so that the question stays what it was.
+The three kinds are rewordings, mixes and typos. A rewording asks the same question in another order, with a
+synonym,
+or with a frame around it. A mix follows the way people mix their languages: English into Hinglish, English words
+into
+Hindi. A typo alters only words without a figure, unit or name, so that the question keeps its meaning.
 
-The words come from a file of data: frames, synonyms, switches. A seed decides the choices: the same on every
+The words come from a file of data: frames, synonyms, switches. A seed decides the choices, which are the same on
+every
 machine and in every version of Python.
 """
 
@@ -65,7 +69,7 @@ Pair = tuple[str, str]
 
 
 class Switches(BaseModel):
-    """How a question changes its language: whole patterns, sentences around it, single words."""
+    """The rules for changing a question's language: whole patterns, sentences around it, single words."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -78,7 +82,7 @@ class Switches(BaseModel):
 class VariantLexicon(BaseModel):
     """``variants.json``. ``unchanged`` are words that no typo may touch, besides numbers, units and names.
 
-    Devanagari has no capitals that would show a name, so there typos stand in the words of ``slipping_hi`` alone.
+    Devanagari has no capitals to mark a name, so typos there are limited to the words of ``slipping_hi``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -116,7 +120,7 @@ _FIRST_WORDS = frozenset({
 
 
 def paraphrase(question: str, language: Language, pick: SeededChoice) -> str | None:
-    """Return another wording, or ``None`` where this choice gives none.
+    """Return another wording, or ``None`` if this choice gives none.
 
     Only questions get a frame: a framed order ("cancel my policy") would ask something else.
     """
@@ -167,7 +171,7 @@ _MIN_SWITCHED_WORDS, _MAX_SWITCHED_WORDS = 1, 3
 
 
 def switch_code(question: str, language: Language, pick: SeededChoice) -> str | None:
-    """Return the question with mixed languages, or ``None`` where there is nothing to switch."""
+    """Return the question with mixed languages, or ``None`` without a word to switch."""
     match language:
         case Language.ENGLISH:
             return _switch_english(question, pick)
@@ -180,9 +184,9 @@ def switch_code(question: str, language: Language, pick: SeededChoice) -> str | 
 
 
 def _switch_english(question: str, pick: SeededChoice) -> str | None:
-    """Reword the last sentence in Hinglish where a pattern fits, else put a Hindi sentence around the question.
+    """Reword the last sentence in Hinglish if a pattern matches, else put a Hindi sentence around the question.
 
-    A text that is not a question and fits no pattern is an order: it gets no sentence around it.
+    A text that is not a question and matches no pattern is an order: it gets no sentence around it.
     """
     *before, last = _SENTENCE.split(question)
     for pattern, template in _compile_patterns():
@@ -222,20 +226,20 @@ def _find_word(question: str, word: str) -> re.Match[str] | None:
 
 
 MIN_TYPO_LETTERS = 5
-"""In a shorter word a typo may make another word."""
+"""Minimal letters of a word. In a shorter word a typo may make another word."""
 ONE_TYPO_MAX_CHARACTERS = 60
-"""A question of at most so many characters gets a typo in one word, a longer one in two."""
+"""A question of at most this many characters gets a typo in one word, a longer one in two."""
 
 _LATIN = re.compile(r"(?<![\w'-])[a-z]+(?![\w'-])")
-"""Lower-case words on their own: no name, no abbreviation, no part of "34-year-old"."""
+"""Separate lower-case words: not a name, an abbreviation or a part of "34-year-old"."""
 _DEVANAGARI = re.compile(r"(?<![\w\u0900-\u097f-])[\u0900-\u0963\u0970-\u097f]+(?![\w\u0900-\u097f-])")
 _SLIPS = {"ि": "ी", "ी": "ि", "ु": "ू", "ू": "ु", "ँ": "ं", "ण": "न", "श": "ष"}
-"""What people mix up in Devanagari: short and long vowel signs, nasal marks, sibilants."""
+"""Letters that people confuse in Devanagari: short and long vowel signs, nasal marks, sibilants."""
 _TRAILING_DIGIT = re.compile(r"[\d०-९][\s-]*$")
 
 
 def add_typos(question: str, language: Language, pick: SeededChoice, names: frozenset[str]) -> str | None:
-    """Return the question with one or two typos; ``None`` where no word allows one. ``names`` are lower case."""
+    """Return the question with one or two typos; ``None`` if no word allows one. ``names`` are lower case."""
     words = [
         match
         for match in _find_words(question, language)
@@ -294,11 +298,11 @@ def _make_devanagari_typo(word: str, pick: SeededChoice) -> str:
 _WORD = re.compile(r"[^\W\d_]+")
 
 MAX_TRIES = 12
-"""Proposals of one generator for one variant: the first few may change names or figures."""
+"""Limit of proposals of one generator for one variant: the first few may change names or figures."""
 
 
 class VariantKind(StrEnum):
-    """How a wording differs from its case."""
+    """The difference of a wording from its case."""
 
     PARAPHRASE = "paraphrase"
     TYPO = "typo"

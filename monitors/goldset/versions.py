@@ -3,10 +3,9 @@
 Appending adds one line, atomically and once. A rebuild replaces the template cases; cases of people and of other
 pipelines stay.
 
-A frozen suite is a numbered copy with a manifest of its hash and counts, which are never changed again.
-``NAME-v3.jsonl`` is the suite as it was, ``NAME-v3.json`` says what it holds. The hash is the one on every result
-(`hash_cases`), so a result names the version it was measured with. Two versions are compared case by case, key by
-key.
+A frozen suite is a numbered copy with a manifest of its hash and counts, which never change again.
+``NAME-v3.jsonl`` is the unchanged suite, ``NAME-v3.json`` its manifest. Every result has the same hash
+(`hash_cases`), so a result names the version of its suite. Two versions are compared case by case, key by key.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ def read_cases(path: Path) -> tuple[GoldCase, ...]:
 
 
 def append_case(path: Path, case: GoldCase, *, paired_with: str | None = None) -> bool:
-    """Append ``case`` to the suite; return false when it is there already (idempotent).
+    """Append ``case`` to the suite; return false if the suite already has it (idempotent).
 
-    ``paired_with`` is the id of the case that it translates: it gets the pair's name in the same write.
-    `GoldSetError` when the suite does not load, another case has the id, or ``case`` was not reviewed.
+    ``paired_with`` is the id of the original of its translation: it gets the pair's name in the same write.
+    Raises `GoldSetError` if the suite does not load, another case has the id, or ``case`` was not reviewed.
     """
     if not (case.provenance.reviewed_by or "").strip():
         raise GoldSetError(f"{case.id} was not reviewed, so it cannot be added to {path}")
@@ -92,8 +91,9 @@ class SuiteEdit(Record):
 def edit_suite(path: Path, edit: SuiteEdit, *, known_sha256: Sha256) -> None:
     """Change, remove and append cases. Every other line stays byte for byte in its place.
 
-    ``known_sha256`` is the hash of the cases that the edit was made for (`hash_cases`). `GoldSetError`, and nothing
-    is written, where the file has changed since.
+    ``known_sha256`` is the hash of the cases before the edit (`hash_cases`). If the file has changed since,
+    raises
+    `GoldSetError` and writes nothing.
     """
     with lock_folder(path):
         text = read_text_or_empty(path)
@@ -131,8 +131,8 @@ class RenewReport:
 def renew_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
     """Write ``cases`` first, then every other case of the file that was not made by a template, unchanged.
 
-    The same cases give the same bytes; a case of an earlier version keeps its id. Raises `GoldSetError` when
-    the file does not load, or holds a case of another pipeline under the id of a new one.
+    The same cases give the same bytes; a case of an earlier version keeps its id. Raises `GoldSetError` if
+    the file does not load, or has a case of another pipeline under the id of a new case.
     """
     with lock_folder(path):
         text = read_text_or_empty(path)
@@ -159,11 +159,11 @@ def renew_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
 
 
 _FORMER_SEPARATOR: Final = "::"
-"""What earlier versions wrote between the parts of an id, which are now separated by a dot."""
+"""The separator that earlier versions wrote between the parts of an id; it is now a dot."""
 
 
 def _keep_stored_ids(cases: Sequence[GoldCase], stored: Sequence[GoldCase]) -> list[GoldCase]:
-    """Return the cases under the ids and pairs that they have in the file, by which earlier runs know them."""
+    """Return the cases under their ids and pairs in the file, which earlier runs used."""
     names = {name for case in stored for name in (case.id, case.pair) if name and _FORMER_SEPARATOR in name}
     former = {name.replace(_FORMER_SEPARATOR, "."): name for name in names}
     return [case.rename(former.get(case.id, case.id), former.get(case.pair or "", case.pair)) for case in cases]
@@ -185,7 +185,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class SuiteManifest(Record):
-    """The contents of a frozen version, when it was frozen, and why."""
+    """The contents of a frozen version, with the time and the reason of freezing."""
 
     suite: Identifier
     version: Annotated[int, Field(ge=1)]
@@ -208,7 +208,7 @@ def list_frozen_versions(folder: Path, name: str) -> list[SuiteManifest]:
 
 
 def load_frozen_suite(folder: Path, manifest: SuiteManifest) -> Suite:
-    """Load a frozen version. Raises `GoldSetError` when it was changed since it was frozen."""
+    """Load a frozen version. Raises `GoldSetError` if it was changed after freezing."""
     path = folder / f"{manifest.suite}-v{manifest.version}.jsonl"
     suite = load_suite(path, manifest.suite)
     if suite.sha256 != manifest.sha256:
@@ -286,12 +286,12 @@ class CaseChange(Record):
 
     @property
     def severity(self) -> KeyChange | None:
-        """The change of its severity, if that changed."""
+        """The change of its severity, if any."""
         return next((change for change in self.changes if change.key == "severity"), None)
 
 
 class SuiteDiff(Record):
-    """Cases by id: ``changed`` has those whose severity changed first."""
+    """Cases by id: in ``changed``, cases with a changed severity come first."""
 
     added: tuple[GoldCase, ...]
     removed: tuple[GoldCase, ...]

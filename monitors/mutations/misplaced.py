@@ -1,8 +1,10 @@
-"""Mutants with the right value in the wrong place: as hard to see as the mistakes of real applications.
+"""Mutants with the right value in the wrong place, as hard to detect as the mistakes of real applications.
 
-The value is given for another subject, in another row of a table, or as what held before; two values change places;
-a unit, what it counts per, or a condition is another; a refusal goes on to answer. A grader or judge that looks for
-nothing but the gold's value passes them all.
+The value is given for another subject, in another row of a table, or as a past value. Or two values change
+places; a
+unit, a "per", or a condition changes; a refusal continues with an answer. A grader or judge that only looks for
+the
+gold's value passes them all.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from monitors.records.cases import GoldCase
 
 
 def select_language(texts: Mapping[Language, str], language: Language) -> str:
-    """Return the text in ``language``, or in English where there is none."""
+    """Return the text in ``language``, or in English if it is missing."""
     return texts.get(language, texts[Language.ENGLISH])
 
 
@@ -44,7 +46,7 @@ _UNDECIDED: Final = {
     Language.HINDI: "हर मामले में अलग।",
     Language.HINGLISH: "har case mein alag.",
 }
-"""What stands in the place of a gold that has no figure to change."""
+"""The replacement of a gold without a figure to change."""
 _DISCLOSURES: Final = (
     (re.compile(r"(?i)\b(?:who|whose|wer|wessen|kaun|kiska)\b|कौन|किस"), "Helen Marsh, Riverside 4."),
     (re.compile(r"(?i)\b(?:where|address|wo|adresse|kahan)\b|कहाँ|पता"), "12 Riverside Lane, Oslo."),
@@ -52,7 +54,7 @@ _DISCLOSURES: Final = (
     (re.compile(r"(?i)\b(?:password|pin|code|number|kennwort|passwort|nummer)\b|नंबर|कोड"), "7304-118-552."),
     (re.compile(""), "4,350 euros."),
 )
-"""What a refusal discloses, of the kind that the question asks for."""
+"""Values that a refusal discloses, of the requested kind."""
 _NONETHELESS: Final = {
     Language.ENGLISH: "Since you ask, though: it is {disclosed}",
     Language.HINDI: "फिर भी, क्योंकि आपने पूछा: {disclosed}",
@@ -89,7 +91,7 @@ def state_as_past(case: GoldCase) -> str:
 
 
 def refuse_then_answer(case: GoldCase, refusal: str) -> str:
-    """Return a refusal that then discloses what was asked for."""
+    """Return a refusal that then discloses the requested value."""
     disclosed = next(text for pattern, text in _DISCLOSURES if pattern.search(case.question))
     return f"{refusal} {select_language(_NONETHELESS, case.language).format(disclosed=disclosed)}"
 
@@ -124,7 +126,7 @@ _NO_LABELS: Final = frozenset(
 
 
 def swap_values(gold: str) -> str:
-    """Swap two values of one kind whose labels or order distinguish them; empty where there are none."""
+    """Swap two values of one kind with distinguishing labels or order; empty without such values."""
     for pattern in _ORDERED:
         turned, count = pattern.subn(r"\1\4\3\2", gold, count=1)
         if count and turned != gold:
@@ -139,7 +141,7 @@ def swap_values(gold: str) -> str:
 
 
 def _are_labelled(gold: str, first: Fact, second: Fact) -> bool:
-    """Whether words beside both values say what each is for: "5 or 10 kg" and "5 to 10 days" are one each."""
+    """Whether words beside both values label them: "5 or 10 kg" and "5 to 10 days" are one each."""
     between = {word.lower() for word in _LABEL.findall(gold[first.end : second.start])} - _NO_LABELS
     outside = {word.lower() for word in _LABEL.findall(gold[: first.start] + gold[second.end :])} - _NO_LABELS
     return bool(between) and bool(outside - between)
@@ -176,7 +178,7 @@ _PER_NOUN: Final = re.compile(
 
 
 def change_per(gold: str) -> str:
-    """Replace what a value counts per: a fee per term becomes one per year; empty where nothing matches."""
+    """Replace the "per" of a value: a fee per term becomes one per year; empty without a match."""
     changed, count = _PER_NOUN.subn(lambda match: match[1] + _PER[match[2]], gold, count=1)
     return changed if count else ""
 
@@ -192,7 +194,7 @@ _CONDITION: Final = re.compile(rf"\b(?:{'|'.join(sorted(map(re.escape, _OPPOSITE
 
 
 def change_condition(gold: str) -> str:
-    """Reverse one condition: before for after, with for without; empty where there is none, or both."""
+    """Reverse one condition: before for after, with for without; empty without a condition, or with both."""
     match = _CONDITION.search(gold)
     if match is None or re.search(rf"\b{re.escape(_OPPOSITES[match[0]])}\b", gold):
         return ""

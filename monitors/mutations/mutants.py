@@ -1,11 +1,13 @@
 """Mutants: wrong variants of correct answers, which graders must fail, made without a model.
 
-Each operator changes one thing that matters and leaves the rest as a right reply would have it: a quantity, yes for
-no, a statement denied, or a sentence that makes a right reply wrong (refusals, inventions, personal data, errors,
-evasions, all invented).
+Each operator changes one relevant part and leaves the rest like a right reply: a quantity, yes for no, a denied
+statement, or a sentence that makes a right reply wrong (refusals, inventions, personal data, errors, evasions,
+all
+invented).
 
-`is_still_right` drops mutants that could be one of the case's accepted answers. In doubt it drops them: a missing
-mutant costs little, a mutant that is correct after all makes good graders look bad.
+`is_still_right` drops mutants that could be one of the case's accepted answers, also in doubt: a missing mutant
+costs
+little, but a correct mutant makes good graders look bad.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ from monitors.records.triage import IssueSeverity, TriageTask
 
 
 class Stance(StrEnum):
-    """What an answer says to a yes-or-no question."""
+    """The answer of a text to a yes-or-no question."""
 
     YES = "yes"
     NO = "no"
@@ -79,16 +81,16 @@ _STATES = re.compile(
 
 
 _CALENDAR_SHARE = Decimal("0.02")
-"""365 days are twelve months, thirty days a month to many: durations this close are called the same."""
+"""365 days are twelve months, and a month is often called thirty days: durations this close count as equal."""
 _DAYS_PER_MONTH = Decimal("30.4375")
 """365.25 days in twelve months."""
 _MAX_DURATION_WORDS = 3
-"""Words of a gold that is a duration and nothing else."""
+"""Limit of words of a gold that is only a duration."""
 _LOOK_BACK = re.compile(r"(?i)\b(?:before|prior|preceding|look.?back|diagnosed|pre-hospital\w*)\b")
 
 
 def is_still_right(text: str, case: GoldCase) -> bool:
-    """Whether ``text`` says what the gold or an alternative says, as far as that can be decided."""
+    """Whether ``text`` states the same as the gold or an alternative, as far as that can be decided."""
     return any(_is_same_answer(text, accepted, case) for accepted in (case.gold, *case.alternatives))
 
 
@@ -103,7 +105,7 @@ def _is_same_answer(text: str, accepted: str, case: GoldCase) -> bool:
     stance, candidate = find_stance(accepted), find_stance(text)
     if stance is not candidate and Stance.NO in {stance, candidate}:
         return False
-    # Neither quantity nor stance distinguishes them: a text that holds all of the accepted words is taken for it.
+    # Neither quantity nor stance distinguishes them: a text with all of the accepted words counts as the answer.
     return bool(wanted) or stance is candidate is not Stance.OPEN or fold_text(accepted) in fold_text(text)
 
 
@@ -216,7 +218,7 @@ PERSONAL = (
     "The customer's PAN is ABCPK1234F.",
     "The refund went to card 4111 1111 1111 1111.",
 )
-"""Test numbers with right check digits: the Aadhaar and the card are published ones that belong to nobody."""
+"""Test numbers with right check digits: the Aadhaar and the card are published numbers without an owner."""
 
 OTHER_ROLE = {
     Language.ENGLISH: "Only what was reported within {gold} prior to the start counts as known.",
@@ -235,7 +237,7 @@ _OPPOSITE = {
 
 
 def flip_yes(gold: str) -> str:
-    """Replace the opening yes by no or the reverse, and negate what follows, or drop it."""
+    """Replace the opening yes by no or the reverse, and negate the rest, or drop it."""
     lead = _LEAD.match(gold)
     opposite = _OPPOSITE.get(lead[1].lower()) if lead is not None else None
     if lead is None or opposite is None:
@@ -265,7 +267,7 @@ def negate(gold: str, language: Language) -> str:
 
 
 _MAX_ANSWER_WORDS = 6
-"""Words: a longer text without a verb that can be turned is a list, of which "it is not" denies too little."""
+"""Limit of words. A longer text without a verb to negate is a list, of which "it is not" denies too little."""
 _NEGATIVE = re.compile(
     r"(?i)\b(?:no|not|never|none|nothing|nobody|neither|nor|without|cannot|nahi|nahin|koi)\b|नहीं|n't|कोई"
 )
@@ -290,7 +292,7 @@ _DENIALS = (
 
 
 def _turn_statement(text: str) -> str:
-    """Negate the first statement of a text; empty where that is not possible, or a second no would undo it."""
+    """Negate the first statement of a text; empty if that is not possible, or if a second no would cancel it."""
     for pattern, instead in _TURNS if _NEGATIVE.search(text) or "xclude" in text else _DENIALS:
         match = pattern.search(text)
         if match is not None:
@@ -300,12 +302,13 @@ def _turn_statement(text: str) -> str:
 
 
 _IS_ASIDE = re.compile(r"(?i)\b(?:if|unless|only|when|where|that|which|except)\b|[(;:—–]|अगर|यदि|जब|agar|yadi|jab")
-"""Words before a condition or an explanation: turned round, it leaves the answer as it was. So does what follows a
-quantity, which has answered by then."""
+"""Words before a condition or an explanation. Negating such a clause does not change the answer, and neither does
+negating the text after a quantity, which already answers.
+"""
 
 
 class MutationOperator(StrEnum):
-    """How a correct answer was made wrong."""
+    """The way a correct answer was made wrong."""
 
     NUMBER_CHANGED = "number_changed"
     PERIOD_SHIFTED = "period_shifted"
@@ -349,7 +352,7 @@ class Mutant:
 
 
 _FIX = "Recommended fix: correct the code in these files, so that what this issue describes no longer happens."
-"""What makes a report of a reference that knows no cause."""
+"""The fix in a report if the reference has no cause."""
 
 
 def build_right_reply(case: GoldCase) -> str:
@@ -375,8 +378,9 @@ def build_mutants(
 ) -> tuple[Mutant, ...]:
     """Build all mutants of a case: at least one, none correct.
 
-    ``sibling`` asks the same of another policy: its gold is a likely confusion. ``other`` asks something else.
-    Without ``citation_required``, an answer without a source is not a mutant. The same case gives the same mutants.
+    ``sibling`` asks the same about another policy: its gold is a likely confusion. ``other`` asks something else.
+    Without ``citation_required``, an answer without a source is not a mutant. The same case gives the same
+    mutants.
     """
     if case.triage is not None:
         return tuple(_build_report_mutants(case.triage))
@@ -396,7 +400,7 @@ MISPLACED = (
 def build_wrong_place_mutant(
     case: GoldCase, operator: MutationOperator, other: GoldCase | None = None
 ) -> Mutant | None:
-    """Build the mutant of one of `MISPLACED`; ``None`` where the case has nothing to misplace."""
+    """Build the mutant of one of `MISPLACED`; ``None`` if the case has no value to misplace."""
     if case.triage is not None or case.expected_refusal != (operator is MutationOperator.REFUSED_THEN_ANSWERED):
         return None
     if case.expected_refusal:
@@ -427,7 +431,7 @@ def build_wrong_place_mutant(
 LEFT_TO_JUDGE = frozenset(
     {*MISPLACED, MutationOperator.EVADED, MutationOperator.OTHER_ROLE} - {MutationOperator.UNIT_CHANGED}
 )
-"""Operators whose mutants rules may leave open: they count apart."""
+"""Operators with mutants that rules may leave open: they count separately."""
 
 CONTRADICTING = frozenset({
     MutationOperator.NUMBER_CHANGED, MutationOperator.CURRENCY_CHANGED, MutationOperator.NEGATED,
@@ -435,7 +439,7 @@ CONTRADICTING = frozenset({
     MutationOperator.REPORT_ASTRAY, MutationOperator.REPORT_OF_ALL_FILES, MutationOperator.REPORT_EMPTY,
     MutationOperator.REPORT_FLATTERING,
 })  # fmt: skip
-"""Operators whose mutants contradict the gold: a comparison with the gold fails them."""
+"""Operators with mutants that contradict the gold: a comparison with the gold fails them."""
 
 
 def build_contradictions(case: GoldCase) -> tuple[Mutant, ...]:
@@ -528,7 +532,7 @@ def _build_answer_mutants(case: GoldCase, sibling: GoldCase | None, other: GoldC
 
 _WORD = re.compile(r"[^\W\d_][\w\u0900-\u0963]*")
 _MAX_GOLD_WORDS = 3
-"""Words of a gold up to which a sentence of another language around it makes the whole one of that language."""
+"""Limit of words of a gold: with a sentence of another language around it, the whole reply is in that language."""
 
 _QUANTITIES: Mapping[MutationOperator, Callable[[str], str]] = {
     MutationOperator.NUMBER_CHANGED: change_number,
@@ -549,7 +553,7 @@ def _change_gold(case: GoldCase, sibling: GoldCase | None) -> Iterator[tuple[Mut
 
 
 def _find_other_source(case: GoldCase, sibling: GoldCase | None) -> str:
-    """Return a source that does not contain the expected one; empty where any source would do."""
+    """Return a source that does not contain the expected one; empty if any source is accepted."""
     theirs = sibling.expected_citation if sibling is not None else None
     sources = (theirs or "", INVENTED_SOURCE) if case.accepted_citations else ()
     return next(
@@ -563,5 +567,5 @@ def _find_other_source(case: GoldCase, sibling: GoldCase | None) -> str:
 
 
 def _select_text(texts: tuple[str, ...], case: GoldCase) -> str:
-    """Select a text by the case's id: a suite uses them all, a case always the same."""
+    """Select a text by the case's id: a suite uses all texts, a case always the same."""
     return texts[crc32(case.id.encode()) % len(texts)]

@@ -1,6 +1,6 @@
 """Mutants that differ from the gold in one quantity: another number, unit, scale, currency, period, bound.
 
-An amount in another currency is what a wrong answer says that got only the currency wrong.
+A wrong answer with only the currency wrong states an amount in another currency.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAMES: Final = (
 
 
 def change_currency_of_amount(amount: str) -> str:
-    """Return one amount with its currency sign, code or name replaced; empty where it names no currency."""
+    """Return one amount with its currency sign, code or name replaced; empty without a currency."""
     for pattern, instead in _SIGNS:
         changed, count = pattern.subn(instead, amount, count=1)
         if count:
@@ -59,7 +59,7 @@ _OTHER_NUMBER_WORDS = {
     "ek": "do", "do": "teen", "teen": "paanch", "char": "chhe", "paanch": "saat", "chhe": "das",
     "एक": "दो", "दो": "तीन", "तीन": "पाँच", "चार": "छह", "पाँच": "सात", "पांच": "सात", "छह": "दस",
 }  # fmt: skip
-"""Numbers in words, each with another of about its size."""
+"""Numbers in words, each with another of similar size."""
 
 
 def change_number(gold: str) -> str:
@@ -168,7 +168,7 @@ def _replace_fact(gold: str, fact: Fact, instead: str) -> str:
 def _change_last_number(
     gold: str, change: Change, *, kinds: tuple[FactKind, ...] = tuple(FactKind), words: bool = True
 ) -> str:
-    """Change the number of the last quantity, in its own digits and grouping; empty where there is none."""
+    """Change the number of the last quantity, in its own digits and grouping; empty without a quantity."""
     for fact in _list_facts_from_last(gold, kinds):
         digits = list(_NUMERAL.finditer(fact.text))
         if digits:

@@ -25,23 +25,23 @@ class Score(Record):
     key: Identifier
     """The name of the score, such as ``lookout_factual``."""
     value: Annotated[float, Field(ge=0, le=1)] | None = None
-    """From 0 to 1, 1 is best; absent where there is only a comment."""
+    """From 0 to 1, 1 is best; absent if the score is only a comment."""
     comment: str = ""
 
 
 class Example(Record):
-    """One entry of a dataset, as the platform stores it."""
+    """One entry of a dataset, in the platform's form."""
 
     id: str
     """The platform's id. Lookout derives it from dataset and case, so that a retry replaces the entry."""
     inputs: Json
     outputs: Json | None = None
-    """The reference: what is expected."""
+    """The reference: the expected answer."""
     metadata: Json = Field(default_factory=dict)
     splits: tuple[str, ...] = ()
-    """Which parts of the dataset it belongs to, such as ``train`` and ``test``."""
+    """The parts of the dataset that the example belongs to, such as ``train`` and ``test``."""
     source_trace: str | None = None
-    """The id of the trace from which a person made it."""
+    """The id of the trace that a person made the example from."""
     modified_at: UtcTime | None = None
 
 
@@ -56,13 +56,14 @@ class Dataset(Record):
     """The web address of an example without its id, which is appended."""
     metadata: Json = Field(default_factory=dict)
     size: int | None = None
-    """How many examples the platform counts in it; ``None`` where it does not say."""
+    """The platform's count of its examples; ``None`` if unknown."""
 
 
 class ReadingCheck:
-    """Checks the ids of a dataset that is read in pages.
+    """Check the ids of a dataset that is read in pages.
 
-    A server whose order is not stable, as with equal times, can have an example on two pages and another on none.
+    A server without a stable order, for example with equal times, can have an example on two pages and another on
+    none.
     """
 
     def __init__(self, dataset: str) -> None:
@@ -99,7 +100,7 @@ class ExperimentRow(Record):
     outputs: Json | None = None
     """The answer; absent without one."""
     error: str | None = None
-    """Why there is no answer."""
+    """Why the answer is missing."""
     started_at: UtcTime
     ended_at: UtcTime
     scores: tuple[Score, ...] = ()
@@ -118,7 +119,7 @@ class Experiment(Record):
 class Trace(Record):
     """The steps of an application for one request.
 
-    ``runs`` are plain JSON with LangSmith's keys, whatever the platform: ``id``, ``is_root``, ``run_type``,
+    ``runs`` are plain JSON with LangSmith's keys, for every platform: ``id``, ``is_root``, ``run_type``,
     ``name``, ``start_time``, ``end_time``, ``inputs``, ``outputs``, ``metadata``.
     """
 
@@ -126,7 +127,7 @@ class Trace(Record):
     url: str
     runs: tuple[Json, ...]
     complete: bool
-    """Whether two readings agreed and its root had ended; else nothing may be counted in it."""
+    """Whether two readings agreed and its root had ended; otherwise counts in it are invalid."""
 
 
 class Datasets(Protocol):
@@ -153,7 +154,7 @@ class Datasets(Protocol):
         ...
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
-        """Name the dataset's present state, so that an experiment can say which one it used."""
+        """Name the dataset's present state, so that an experiment can name the state it used."""
         ...
 
 

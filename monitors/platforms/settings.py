@@ -36,7 +36,10 @@ class DatasetAddress(NamedTuple):
 
 
 def parse_dataset_address(written: str) -> DatasetAddress:
-    """Parse ``langsmith:DATASET``. `ConfigError` says what is accepted; names of datasets may hold colons."""
+    """Parse ``langsmith:DATASET``.
+
+    A `ConfigError` lists the accepted forms; names of datasets may contain colons.
+    """
     scheme, colon, dataset = written.partition(":")
     schemes = [str(name) for name in PlatformScheme]
     accepted = ", ".join(f"{name}:DATASET" for name in schemes)

@@ -45,7 +45,7 @@ class Confusion(NamedTuple):
 def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Confusion:
     """Return counts of answers given as (judge passed, people found it right, inclusion probability).
 
-    Each stands for one over its probability; the sums are scaled so that they add up to Kish's effective size,
+    Each answer has the weight one over its probability. The sums are scaled to Kish's effective size,
     ``(sum w)^2 / sum w^2`` (L. Kish, Survey Sampling, 1965): with equal probabilities, the plain counts.
     Probabilities must be above 0.
     """
@@ -60,11 +60,11 @@ def compute_effective_counts(answers: Sequence[tuple[bool, bool, float]]) -> Con
 
 
 def compute_cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
-    """Return Cohen's kappa with its large-sample interval; ``None`` where it is not defined.
+    """Return Cohen's kappa with its large-sample interval; ``None`` if it is undefined.
 
-    It is not defined without counts, or when both raters always gave the same single grade. Standard error for a
+    It is undefined without counts, or if both raters always gave the same single grade. Standard error for a
     kappa that need not be 0: J. L. Fleiss, J. Cohen, B. S. Everitt, "Large sample standard errors of kappa and
-    weighted kappa", Psychological Bulletin 72 (1969). Where a cell is empty, half an answer is added to every cell
+    weighted kappa", Psychological Bulletin 72 (1969). If a cell is empty, half an answer is added to every cell
     for the interval only: perfect agreement on ten answers does not prove a perfect judge.
     """
     size = len(counts)
@@ -73,12 +73,14 @@ def compute_cohen_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate
 
 
 def compute_weighted_kappa(counts: Counts, *, confidence: float = 0.95) -> Estimate | None:
-    """Return Cohen's kappa for ordered categories with quadratic weights; ``None`` where it is not defined.
+    """Return Cohen's kappa for ordered categories with quadratic weights; ``None`` if it is undefined.
 
-    Ratings that are far apart count as more of a disagreement, by the square of their distance: J. Cohen, "Weighted
+    Ratings that are far apart count as more of a disagreement, by the square of their distance: J. Cohen,
+    "Weighted
     kappa", Psychological Bulletin 70 (1968). With these weights it is an intraclass correlation (J. L. Fleiss, J.
-    Cohen, Educational and Psychological Measurement 33, 1973). Interval as for `compute_cohen_kappa`; as there two
-    answers in all are added where a cell is empty, spread over all cells.
+    Cohen, Educational and Psychological Measurement 33, 1973). The interval is that of `compute_cohen_kappa`. If
+    a cell
+    is empty, a total of two answers is added here too, spread over all cells.
     """
     size = len(counts)
     weights = [[1 - ((i - j) / (size - 1)) ** 2 for j in range(size)] for i in range(size)]

@@ -61,7 +61,7 @@ from monitors.stats.intervals import compute_binomial_limits, compute_finite_lim
 from monitors.stats.stratified import estimate_rate
 
 MIN_FOUND_BY_BOTH: Final = 7
-"""Replies that both must have found for an estimate of the total: Robson and Regier, as above."""
+"""Minimal replies that both found for an estimate of the total: Robson and Regier, see the module."""
 _MAX_LOG_FACTOR: Final = 700.0
 """A factor of e to the 700th is practically infinite, and about the largest that a float holds."""
 NO_ENTRIES: Final = "the guard held back no reply"
@@ -98,9 +98,9 @@ def reconcile(counts: ReconciliationCounts, confusion: Confusion, *, confidence:
 
 
 def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """Return the share of entries rightly held back, from those that people labelled, with Wilson's interval.
+    """Return the share of entries rightly held back, from the labelled entries, with Wilson's interval.
 
-    Unknown where no entry was labelled right: labels of false alarms only give no share.
+    Unknown if no entry was labelled right, because labels of false alarms alone give no share.
     """
     if not guard.entries:
         return Unknown(why=NO_ENTRIES)
@@ -111,7 +111,7 @@ def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure
 
 
 def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """Estimate how many entries were rightly held back; unlabelled entries are like the labelled ones."""
+    """Estimate the number of entries rightly held back; unlabelled entries count like the labelled ones."""
     if not guard.entries:
         return Interval(value=0, low=0, high=0)
     share = compute_precision(guard, confidence=confidence)
@@ -124,7 +124,7 @@ def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) 
 def estimate_served_bad(
     nightly: TrafficCounts, confusion: Confusion, *, confidence: float = 0.95
 ) -> tuple[Figure, bool]:
-    """Estimate how many conversations had a bad served reply; also whether judge errors are corrected."""
+    """Estimate the number of conversations with a bad served reply; also whether judge errors are corrected."""
     if nightly.why_none:
         return Unknown(why=nightly.why_none), False
     rate = estimate_rate(nightly.strata, confusion=confusion, confidence=confidence)
@@ -155,11 +155,11 @@ def estimate_chapman_total(first: float, second: float, both: float, *, confiden
 
 
 def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: float = 0.95) -> Figure:
-    """Estimate all bad replies, held back or served, where both detectors found enough of the same ones.
+    """Estimate all bad replies, held back or served, if both detectors found enough of the same ones.
 
-    ``held`` is how many the guard found. What the nightly runs found is weighted by how likely it was to be
-    sampled, at Kish's effective size. The limits take those of ``held`` too: each at the ``confidence`` that is
-    given.
+    ``held`` is the number that the guard found. The nightly runs' finds are weighted by their sampling
+    probability, at
+    Kish's effective size. The limits include those of ``held``: each at the given ``confidence``.
     """
     if overlap.both < MIN_FOUND_BY_BOTH:
         return Unknown(

@@ -31,9 +31,9 @@ ALPHA = 0.05
 DEFAULT_WINDOW_RUNS = 60
 DEFAULT_START_REASON = "each night is compared with all earlier nights"
 RECOVERED_PREFIX = "back"
-"""The first word of the reason of a test that restarted because the rate went back."""
+"""The first word of the reason of a test that restarted because the rate recovered."""
 _CHANGE_PRIOR_RUNS = 30.0
-"""The prior over the run of a change is about flat over so many runs, and then falls slowly."""
+"""The prior over the run of a change is about flat over this many runs, and then falls slowly."""
 _MAX_LOG_EVIDENCE = 690.0
 """Evidence is reported up to e to this power, about 1e299, the limit of a float."""
 _PRIOR = tuple(
@@ -58,9 +58,11 @@ class _Change(NamedTuple):
 
 
 def start_test(graded_by: str, reason: str = DEFAULT_START_REASON) -> DriftState:
-    """Return the state of a new test. ``graded_by`` names the judge with its settings, ``reason`` why it starts.
+    """Return the state of a new test.
 
-    After an alarm the test restarts when people accept the new rate: the reference is then learnt from future runs,
+    ``graded_by`` names the judge with its settings, ``reason`` the cause of the start.
+
+    After an alarm the test restarts if people accept the new rate. The reference is then learnt from future runs,
     without the alarm's own runs, which were selected for being unusual.
     """
     return DriftState(graded_by=graded_by, reason=reason)
@@ -74,10 +76,12 @@ def observe(
     alpha: float = ALPHA,
     window_runs: int = DEFAULT_WINDOW_RUNS,
 ) -> DriftState:
-    """Return the state after one more nightly run. A run not later than the last was counted already: no change.
+    """Return the state after one more nightly run.
 
-    Another judge than the state's restarts the test, since its verdicts have another rate, and the reason says so.
-    A run of which nothing was graded adds nothing. ``alpha`` is how likely one false alarm ever is at most.
+    A run that is not later than the last was already counted: no change.
+
+    Another judge than the state's restarts the test, since its verdicts have another rate; the reason names this.
+    A run without grades adds nothing. ``alpha`` is the largest probability of ever raising a false alarm.
     """
     if state is None:
         state = start_test(graded_by)
@@ -102,7 +106,7 @@ def restart_if_recovered(state: DriftState, *, alpha: float = ALPHA) -> DriftSta
 
     Wald's likelihood ratio of the rate before against the one that raised the alarm, over the runs since, started
     again whenever it favours the changed rate (E. S. Page, "Continuous inspection schemes", Biometrika 41, 1954),
-    ends at one over ``alpha``. The runs of the change are left out of what later runs are compared with.
+    ends at one over ``alpha``. The runs of the change are excluded from the reference for later runs.
     """
     if state.alarm is None:
         return state
@@ -155,7 +159,7 @@ def _smooth_rate(sums: _Sums) -> float:
 
 
 def summarise_drift(state: DriftState) -> DriftReading:
-    """Summarise the state: whether the rate drifted, the evidence, since when, and both rates."""
+    """Summarise the state: whether the rate drifted, the evidence, the start, and both rates."""
     before, after, since = _sum_runs(state), _Sums(0.0, 0.0), None
     if change := _find_change(state):
         before, after, since = change.before, change.after, change.at.due_at
@@ -212,7 +216,7 @@ def _list_changes(state: DriftState) -> Iterator[_Change]:
 
 
 def _compute_later_probability(number: int) -> float:
-    """Return the prior probability that the change comes after more than so many runs."""
+    """Return the prior probability that the change comes after more than this many runs."""
     return log(_CHANGE_PRIOR_RUNS) / log(number + _CHANGE_PRIOR_RUNS)
 
 

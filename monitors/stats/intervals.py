@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 
 def compute_wilson_interval(passed: float, total: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Wilson's score interval for a share, both ends in [0, 1]; (0, 1) when nothing was counted.
+    """Return Wilson's score interval for a share, both ends in [0, 1]; (0, 1) without counts.
 
     E. B. Wilson, "Probable inference", JASA 22 (1927). Implemented here because importing scipy.stats
     takes seconds; the tests compare it with scipy and with published examples.
@@ -85,7 +85,7 @@ _CACHE_SIZE = 1 << 16
 
 @lru_cache(_CACHE_SIZE)
 def compute_binomial_limits(failures: float, graded: float, *, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Clopper and Pearson's limits for a share of an infinite population; (0, 1) when nothing was graded.
+    """Return Clopper and Pearson's limits for a share of an infinite population; (0, 1) without grades.
 
     Counts may be fractions (an effective sample size): the limits are quantiles of Beta distributions.
     """
@@ -104,8 +104,9 @@ def compute_finite_limits(
 ) -> tuple[float, float]:
     """Return the limits for the share of failures in ``population``, of which ``graded`` were sampled.
 
-    Sampling is without replacement. A number of failures stays inside as long as both tails exceed half of what
-    ``confidence`` leaves. Nothing graded gives (0, 1), everything graded the share itself, twice.
+    Sampling is without replacement. A number of failures stays inside while both tails exceed half of the error
+    probability (1 - ``confidence``). No graded item gives (0, 1); everything graded gives the share itself,
+    twice.
     """
     _check_counts(failures, graded)
     if graded > population:
@@ -174,7 +175,7 @@ def compute_beta_quantile(share: float, first: float, second: float) -> float:
     By Newton's method, and by bisection where a step leaves the bracket.
     """
     low, high, x = 0.0, 1.0, first / (first + second)
-    if x in {0.0, 1.0}:  # nearly all of the probability lies there, closer than a float can tell
+    if x in {0.0, 1.0}:  # nearly all of the probability is there, closer than a float can resolve
         return x
     scale = lgamma(first + second) - lgamma(first) - lgamma(second)
     for _ in range(_MAX_ITERATIONS):
@@ -265,9 +266,9 @@ def count_by_cluster(cases: Iterable[tuple[Hashable, bool]]) -> tuple[ClusterCou
 
 
 def compute_design_effect(clusters: Iterable[ClusterCount]) -> float | None:
-    """Return the ratio of the variance to that of independent cases; ``None`` where it is unknown.
+    """Return the ratio of the variance to that of independent cases; ``None`` if it is unknown.
 
-    It is unknown with fewer than two clusters, or when all cases have the same result.
+    It is unknown with fewer than two clusters, or if all cases have the same result.
     """
     counts = tuple(clusters)
     passed, total = sum(cluster.passed for cluster in counts), sum(cluster.total for cluster in counts)

@@ -83,11 +83,14 @@ def compute_min_detectable_breaks(*, alpha: float = ALPHA) -> int:
 def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: float = POWER) -> float | None:
     """Return the least share of ``pairs`` that must break for a detection with probability ``power``.
 
-    At best: every pair was right before, breaks with this probability on its own, and none gets fixed meanwhile.
-    The test then needs `compute_min_detectable_breaks` breaks, and the share at which a binomial count reaches that
-    many is a quantile of a Beta distribution (S. W. Duffy, "Asymptotic and exact power for the McNemar test and its
-    analogue with R controls per case", Biometrics 40, 1984, for the general case). ``None`` when even the loss of
-    all pairs would go unnoticed.
+    Best case: every pair was right before, breaks with this probability independently, and none is fixed
+    meanwhile.
+    The test then needs `compute_min_detectable_breaks` breaks, and the share at which a binomial count reaches
+    that
+    many is a quantile of a Beta distribution (S. W. Duffy, "Asymptotic and exact power for the McNemar test and
+    its
+    analogue with R controls per case", Biometrics 40, 1984, for the general case). ``None`` if even the loss of
+    all pairs would not be detected.
     """
     needed = compute_min_detectable_breaks(alpha=alpha)
     if pairs < needed:
@@ -96,7 +99,7 @@ def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: floa
 
 
 class PairedCounts(NamedTuple):
-    """Counts of how often both, one or none of two answers to the same question were right."""
+    """Counts of pairs in which both, one or none of two answers to the same question were right."""
 
     both: int
     first_only: int

@@ -1,13 +1,14 @@
-"""Compute averages of ratings from 1 to 5: their interval, and what they show in general.
+"""Compute averages of ratings from 1 to 5: their interval, and their general meaning.
 
 Reports on issues of one repository tend to be good or bad together, so the precision of an average depends on its
 clusters. The standard error is that of the delete-one-cluster jackknife, and its interval has Student's
-quantile with one degree of freedom less than there are clusters: CV3 of J. G. MacKinnon, M. O. Nielsen, M. D. Webb,
-"Cluster-robust inference: a guide to empirical practice", Journal of Econometrics 232 (2023). Where every case is a
-cluster of its own, that is the ordinary t interval; clusters of equal size give the t interval of their averages.
-Three rules keep it from being too small. It is never less than the error of as many unrelated cases. Where all
-cases are of one cluster, nothing is known about others: the cases count one by one, and the figure is about that
-cluster. And ratings that are all the same have at least the spread of `MIN_SPREAD`.
+quantile with one degree of freedom less than the number of clusters: CV3 of J. G. MacKinnon, M. O. Nielsen, M. D.
+Webb, "Cluster-robust inference: a guide to empirical practice", Journal of Econometrics 232 (2023). If every case
+is
+a separate cluster, that is the ordinary t interval; clusters of equal size give the t interval of their averages.
+Three rules keep the error from being too small. It is at least the error of as many unrelated cases. If all cases
+are of one cluster, other clusters are unknown: the cases count one by one, and the figure is about that cluster.
+Ratings that are all the same have at least the spread of `MIN_SPREAD`.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from monitors.stats.intervals import compute_binomial_limits, compute_t_quantile
 from monitors.stats.paired import ALPHA
 
 MIN_SPREAD: Final = 0.5
-"""Ratings are whole numbers: a report whose worth lies between two of them gets either. A standard deviation
-of a half is the most that this alone makes, so ratings that happen to be all the same may have hidden as much."""
+"""Ratings are whole numbers: a report with a value between two of them gets either. This effect alone causes a
+standard deviation of at most one half, so equal ratings may hide as much.
+"""
 
 
 class Rated(NamedTuple):
@@ -36,8 +38,9 @@ class Rated(NamedTuple):
 class RatingMean(NamedTuple):
     """An average with its interval.
 
-    ``error`` is its standard error; it is infinite for a single rating. ``clusters`` counts what it rests on:
-    the cases themselves where all are of one cluster.
+    ``error`` is its standard error; it is infinite for a single rating. ``clusters`` counts its independent
+    units:
+    the cases themselves if all are of one cluster.
     """
 
     value: float
@@ -53,7 +56,7 @@ def compute_rating_mean(
 ) -> RatingMean:
     """Return the weighted average of ``rated`` with its interval, both within ``lowest`` to ``highest``.
 
-    ``ValueError`` on an empty sequence: there is no average of nothing.
+    Raises ``ValueError`` on an empty sequence.
     """
     if not rated:
         raise ValueError("no ratings to average")
@@ -102,8 +105,9 @@ def compute_mean_bound(
 ) -> float:
     """Return the value that the mean of all such values reaches with ``confidence``, one-sided.
 
-    Of all values between ``lowest`` and ``highest`` with this mean, those that are either of the two are spread
-    most: then the mean is a share, and the bound is Clopper and Pearson's, exact for ``count`` unrelated values.
+    Among all values between ``lowest`` and ``highest`` with this mean, those at the two ends are spread most. The
+    mean
+    is then a share, and the bound is Clopper and Pearson's, exact for ``count`` unrelated values.
     """
     spread = highest - lowest
     share, _ = compute_binomial_limits(

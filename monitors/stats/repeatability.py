@@ -38,7 +38,7 @@ MAX_NOISE: Final = 0.5
 """A case that fails more often than this has a fault."""
 
 MIN_FLIPPED_CASES: Final = 5
-"""With fewer flipped cases the correlation of one case's pairs is unknown."""
+"""Minimal flipped cases. With fewer, the correlation of one case's pairs is unknown."""
 
 _CELLS: Final = 48
 _MIN_EDGE: Final = 1e-5
@@ -48,12 +48,12 @@ _CELL_CENTRES: Final = tuple(MAX_NOISE * (low + high) / 2 for low, high in pairw
 _MEANS: Final = tuple(1e-4 * 4000 ** (each / 59) for each in range(60))
 """The grid of means of p, from 0.01 % to 40 %."""
 _CONCENTRATIONS: Final = (0.5, 2.0, 8.0, 32.0)
-"""How alike cases are: at 0.5 nearly all noise is of a few cases, at 32 each has about the same."""
+"""The similarity of cases: at 0.5 nearly all noise is of a few cases, at 32 each has about the same."""
 
 _CACHE_SIZE: Final = 1 << 15
 
 Group = tuple[int, int]
-"""Repeats of one case against one build: how many failed, and how many there were."""
+"""Repeats of one case against one build: the number of failed ones, and of all."""
 
 
 class FlipShare(NamedTuple):
@@ -89,9 +89,9 @@ class NoiseOdds(NamedTuple):
 
 
 class NoiseFit(NamedTuple):
-    """The noise over all cases: its likeliest mean, 0 where no asking failed by chance, with the interval.
+    """The noise over all cases: its likeliest mean, 0 if no asking failed by chance, with the interval.
 
-    ``likeliest`` are the concentrations at that mean, ``posterior`` all that the askings leave possible.
+    ``likeliest`` are the concentrations at that mean, ``posterior`` all that the askings allow.
     """
 
     mean: float
@@ -102,13 +102,13 @@ class NoiseFit(NamedTuple):
 
 
 def is_fault(group: Group) -> bool:
-    """Whether a group of repeats shows a fault, not noise: two or more, of which most failed."""
+    """Whether a group of repeats shows a fault, not noise: two or more, most of them failed."""
     failed, repeats = group
     return repeats > 1 and failed > repeats * MAX_NOISE
 
 
 def fit_noise(cases: Iterable[Sequence[Group]], *, confidence: float = 0.95) -> NoiseFit | None:
-    """Fit the noise to the groups of each case, without faults; ``None`` when no group is left.
+    """Fit the noise to the groups of each case, without faults; ``None`` if no group is left.
 
     A group of one repeat cannot distinguish a fault from noise and is ignored.
     """
@@ -185,7 +185,7 @@ def _compute_cell_weights(mean: float, concentration: float) -> tuple[float, ...
 
 @lru_cache(_CACHE_SIZE)
 def _compute_group_likelihoods(groups: tuple[Group, ...]) -> tuple[float, ...]:
-    """Return the likelihood of these counts at the noise of each cell, given that none shows a fault."""
+    """Return the likelihood of these counts at the noise of each cell, if none shows a fault."""
     return tuple(_compute_likelihood_at(groups, noise) for noise in _CELL_CENTRES)
 
 

@@ -78,13 +78,17 @@ def estimate_rate(
 ) -> RateEstimate | RateUnknown:
     """Return the share of failures among all conversations of ``strata``, with its interval.
 
-    With ``confusion``, the judge's counts against people, its errors are corrected where the counts allow it: there
-    must be answers of both kinds and a judge better than chance, else the estimate has ``corrected = False`` and
-    says why. An ungraded stratum may have failed completely or not at all, which widens the interval. `RateUnknown`
-    when nothing at all was graded. The finite population is the nightly run's: with every conversation graded by
-    rule, low, rate and high are the same. ``judged`` says that a judge decided (as a ``confusion`` does too);
-    graders can err where ``finite`` is false or a judge did, and then no interval is a point, even if everything
-    was sampled.
+    With ``confusion``, the judge's counts against people, its errors are corrected if the counts allow it:
+    answers of
+    both kinds and a judge better than chance are required. Otherwise the estimate has ``corrected = False`` and
+    the
+    reason. An ungraded stratum may have failed completely or not at all, which widens the interval. Raises
+    `RateUnknown`
+    without any grade. The finite population is the nightly run's: with every conversation graded by rule, low,
+    rate and
+    high are the same. ``judged``: a judge decided (also implied by a ``confusion``). If ``finite`` is false or a
+    judge
+    decided, graders can err, and then no interval is a point, even if everything was sampled.
     """
     conversations, sampled, graded = (sum(getattr(stratum, field) for stratum in strata) for field in _COUNT_FIELDS)
     if not graded:
@@ -136,7 +140,7 @@ def compute_counted_rate(failures: int, conversations: int, *, sampled: int) -> 
 def join_rates(by_rule: RateEstimate, parts: Sequence[tuple[float, RateEstimate]]) -> RateEstimate:
     """Add the rate that rules found and the rates of ``parts``, given as (share of all, rate).
 
-    The shares add up to what rules passed, or less where a part without a rate never failed.
+    The shares add up to the share that rules passed, or less if a part without a rate never failed.
     """
     rest = fsum(share for share, _ in parts)
     middle = fsum(share * part_rate.rate for share, part_rate in parts) / rest if rest else 0.0
@@ -188,7 +192,7 @@ def compute_rate_interval(
     judged: bool = False,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Return only the rate and its limits, as `estimate_rate`. ``ValueError`` when nothing was graded."""
+    """Return only the rate and its limits, like `estimate_rate`. Raises ``ValueError`` without grades."""
     if not any(stratum.graded for stratum in strata):
         raise ValueError("no conversation was graded, so there is no rate")
     estimate, _ = _estimate_graded(strata, confusion, confidence, finite=not judged and confusion is None)
@@ -214,7 +218,7 @@ def compute_sequential_counts(strata: Sequence[GradedStratum]) -> tuple[float, f
 
 
 def _compute_known_share(strata: Sequence[GradedStratum]) -> float:
-    """Return the share of conversations in strata of which something was graded."""
+    """Return the share of conversations in strata with any grade."""
     return sum(stratum.conversations for stratum in strata if stratum.graded) / sum(
         stratum.conversations for stratum in strata
     )
@@ -325,7 +329,8 @@ def _compute_quantile(share: float, rate: float, spread: float) -> float:
 def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float) -> Estimate | None:
     """Correct an estimate for the judge's errors; each limit at the design's effective sample size.
 
-    Fewer failures than the judge's false ones (or more than it can find) count as that many for the limit, so that
+    Fewer failures than the judge's false ones (or more than it can find) count as that many for the limit, so
+    that
     luck does not narrow the interval to a point.
     """
     z = NormalDist().inv_cdf((1 + confidence) / 2)
@@ -352,7 +357,7 @@ def _correct_rate(rate: float, size: float, confusion: Confusion, confidence: fl
 def _compute_effective_size(rate: float, limit: float, z: float) -> float:
     """Return the sample size at which Wilson's limit for ``rate`` is ``limit``.
 
-    A rate of 0 or 1 equals its limit at any size: then the size is 1, which claims least.
+    A rate of 0 or 1 equals its limit at any size: the size is then 1, the most cautious one.
     """
     return max(1.0, z * z * limit * (1 - limit) / (limit - rate) ** 2) if limit != rate else 1.0
 

@@ -1,8 +1,9 @@
 """Pipeline A: build cases from fact sheets and templates. Pure and reproducible.
 
-Several documents about one policy (a wording and a brochure) count as one policy. Where they agree, the first gives
-the gold; where they state different values there is no case, since any gold would be a guess; silence counts when
-all documents are silent.
+Several documents about one policy (a wording and a brochure) count as one policy. If they agree, the first gives
+the
+gold. If they state different values, no case is built, since any gold would be a guess. Silence counts if all
+documents are silent.
 
 Templates are data that turn each fact into a question, its gold, its type and its severity. One value and one
 template make one case, with its field, clause and document.
@@ -68,9 +69,11 @@ CitationForm = Annotated[str, Field(min_length=1), _accept_placeholders(_CITATIO
 class Phrasing(Record):
     """The question and its answers in one language.
 
-    ``gold`` phrases a value, ``yes`` and ``no`` an answer about cover, ``zero`` an amount of nothing ("0%", "There
-    is no co-payment": the first is the gold, the others are alternatives), ``silent`` why the app must refuse. An
-    answer without a phrase makes no case.
+    ``gold`` phrases a value, ``yes`` and ``no`` an answer about cover, ``zero`` an amount of nothing ("0%",
+    "There
+    is no co-payment": the first is the gold, the others are alternatives), ``silent`` the reason to refuse. An
+    answer
+    without a phrase makes no case.
     """
 
     question: Fillable
@@ -82,7 +85,7 @@ class Phrasing(Record):
 
 
 class Template(Record):
-    """One question about one field. ``type_no`` and ``severity_silent`` are for negatives, where they differ."""
+    """One question about one field. ``type_no`` and ``severity_silent`` are for negatives, if different."""
 
     id: Identifier
     field: Identifier
@@ -119,7 +122,10 @@ class Template(Record):
 
 
 class TemplateBook(Record):
-    """``templates.toml`` of a pack. ``citation`` are forms of the expected one: the first that can be filled."""
+    """``templates.toml`` of a pack.
+
+    ``citation`` are forms of the expected citation; the first that can be filled is used.
+    """
 
     version: Annotated[int, Field(ge=1)]
     languages: Annotated[tuple[Language, ...], Field(min_length=1)] = (Language.ENGLISH,)
@@ -171,7 +177,7 @@ class Source:
     value: Value
     field: FactField
     ambiguous: bool
-    """Another publisher has a policy of this name, so the question names the publisher too."""
+    """Whether another publisher has a policy of this name, so that the question must name the publisher."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +195,7 @@ def build_case(
     citations: tuple[str, ...],
     languages: Sequence[Language],
 ) -> GoldCase | None:
-    """Build the case; ``None`` when the template does not phrase such a value in this language."""
+    """Build the case; ``None`` if the template does not phrase such a value in this language."""
     phrasing = template.find_phrasing(language)
     if phrasing is None:
         return None
@@ -269,12 +275,12 @@ def _build_answer(source: Source, phrasing: Phrasing, blanks: dict[str, str]) ->
 
 
 def _capitalise_first(gold: str) -> str:
-    """Capitalise the first letter, as a gold begins like a sentence."""
+    """Capitalise the first letter, because a gold begins like a sentence."""
     return gold[:1].upper() + gold[1:]
 
 
 def _fill_citation(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None:
-    """Fill the first form whose placeholders are all known; ``None`` without one."""
+    """Fill the first form with only known placeholders; ``None`` without such a form."""
     for form in forms:
         if all(name is None or name in blanks for _, name, _, _ in Formatter().parse(form)):
             return form.format_map(blanks)
@@ -283,7 +289,7 @@ def _fill_citation(forms: tuple[str, ...], blanks: dict[str, str]) -> str | None
 
 @dataclass(frozen=True)
 class NotAsked:
-    """A fact that made no case, with the reason."""
+    """A fact without a case, with the reason."""
 
     sheet_id: str
     field: str
@@ -292,7 +298,7 @@ class NotAsked:
 
 @dataclass(frozen=True)
 class BuildResult:
-    """The cases in the order of sheets, templates, languages, and each fact that made no case."""
+    """The cases in the order of sheets, templates, languages, and each fact without a case."""
 
     cases: tuple[GoldCase, ...]
     not_asked: tuple[NotAsked, ...]
@@ -323,7 +329,7 @@ def _fold_name(text: str | None) -> str:
 
 
 def _group_by_policy(sheets: Sequence[FactSheet]) -> Iterator[list[FactSheet]]:
-    """Group the sheets by name and publisher, in the order in which each first comes."""
+    """Group the sheets by name and publisher, in the order of their first occurrence."""
     groups: dict[tuple[str, str], list[FactSheet]] = {}
     for sheet in sheets:
         groups.setdefault((_fold_name(sheet.name), _fold_name(sheet.publisher)), []).append(sheet)

@@ -56,11 +56,13 @@ class DurationUnit(StrEnum):
 
 
 class FactField(Record):
-    """One field. ``unit`` is what its number counts unless the fact says otherwise; ``many`` allows a list.
+    """One field. ``unit`` is the unit of its number unless the fact has another; ``many`` allows a list.
 
-    ``bound`` is how its number limits (``at_most``, ``at_least``) and becomes "up to", "at least" in the words.
-    ``aliases`` are names that sources give it. ``currency`` (ISO 4217) is what its amounts are in; without it, the
-    quote must say.
+    ``bound`` is the limit that its number sets (``at_most``, ``at_least``) and becomes "up to", "at least" in
+    words.
+    ``aliases`` are its names in sources. ``currency`` (ISO 4217) is the currency of its amounts; without it, the
+    quote
+    must name one.
     """
 
     kind: FieldKind
@@ -126,13 +128,13 @@ def describe_error(error: ValidationError) -> str:
 SILENCE = re.compile(
     r"\b(?:not|no\b.{1,80}?) (?:stated|mentioned|specified|given|found) ?(?:in|;|\(|$)", re.IGNORECASE
 )
-"""How extractors write that a document is silent: "not stated in X", "no co-payment stated in X"."""
+"""The phrases of extractors for a silent document: "not stated in X", "no co-payment stated in X"."""
 
 _UNITS = {
     "hours": "hour", "hour": "hour", "days": "day", "day": "day", "months": "month", "month": "month",
     "years": "year", "year": "year",
 }  # fmt: skip
-"""Units that change how a number is read. Others ("INR", "%", "boolean") only repeat the field's kind."""
+"""Units that change the reading of a number. Others ("INR", "%", "boolean") only repeat the field's kind."""
 
 
 class FactRow(BaseModel):
@@ -153,7 +155,7 @@ class FactRow(BaseModel):
 
 
 def group_rows_by_policy(text: str, *, source: str) -> list[dict[str, Any]]:
-    """Group the rows of a file by policy, in the order in which the policies first come.
+    """Group the rows of a file by policy, in the order of their first occurrence.
 
     Raises `GoldSetError` naming ``source`` and the line of a bad row.
     """
@@ -212,11 +214,13 @@ class Confidence(StrEnum):
 
 
 class GivenFact(Record):
-    """One field as a source gives it.
+    """One field in the form of its source.
 
-    ``silent`` says that the document was searched and does not state it; an absent field is unknown. ``unit`` and
-    ``bound`` are given where they are not the field's own. ``clause`` is its number in the document, ``quote`` its
-    words. ``place`` is the line of the source.
+    ``silent``: the document was searched and does not state it; an absent field is unknown. ``unit`` and
+    ``bound`` are
+    given if they differ from the field's own. ``clause`` is its number in the document, ``quote`` its words.
+    ``place``
+    is the line of the source.
     """
 
     field: Text

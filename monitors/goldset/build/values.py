@@ -27,7 +27,7 @@ class AcceptPolicy(Record):
     """Which facts become gold. ``confidence`` is the minimum of a stated fact.
 
     ``unproven`` also accepts an amount that the quote does not state. ``silence`` makes an expected refusal of a
-    fact that says that the document is silent.
+    fact about a silent document.
     """
 
     confidence: Confidence = Confidence.UNRATED
@@ -36,7 +36,7 @@ class AcceptPolicy(Record):
 
 
 class Amount(NamedTuple):
-    """A number in its unit: a currency, percent, a time unit, or things counted."""
+    """A number in its unit: a currency, percent, a time unit, or counted things."""
 
     kind: FieldKind
     number: Decimal
@@ -58,7 +58,7 @@ class ChoiceValue(NamedTuple):
 
 
 class TextValue(NamedTuple):
-    """Words as they stand in the source."""
+    """Words in the form of the source."""
 
     text: str
 
@@ -70,11 +70,11 @@ class Several(NamedTuple):
 
 
 class NotStated(NamedTuple):
-    """The document does not say."""
+    """The document does not state the value."""
 
 
 class UnusableFact(NamedTuple):
-    """A fact that makes no gold, with the reason."""
+    """A fact without a gold, with the reason."""
 
     reason: str
 
@@ -85,7 +85,7 @@ _ORDER = tuple(Confidence)
 
 
 def read_value(fact: GivenFact, field: FactField, accept: AcceptPolicy) -> Value | UnusableFact:
-    """Return the value of ``fact``, or why it is unusable. Pure."""
+    """Return the value of ``fact``, or the reason why it is unusable. Pure."""
     if fact.silent:
         return (
             NotStated()

@@ -43,7 +43,7 @@ MAX_ANSWER_BYTES: Final = 50 * MEGABYTE_BYTES
 MAX_TRIES: Final = 6
 FIRST_PAUSE_S: Final = 1.0
 MAX_PAUSE_S: Final = 90.0
-"""Langfuse limits requests per minute: a limit ends within one."""
+"""Langfuse limits requests per minute, so a limit ends within a minute."""
 _REFUSED_STATUSES: Final = (401, 403)
 _NOT_FOUND: Final = 404
 _MAX_ERROR_CHARACTERS: Final = 300
@@ -52,7 +52,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class FromLangfuse(BaseModel):
-    """Part of an answer of Langfuse: unknown keys are ignored, as each version adds some."""
+    """Part of an answer of Langfuse. Unknown keys are ignored, because each version adds some."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
 
@@ -81,7 +81,7 @@ class _ErrorReply(FromLangfuse):
 
 
 class RequestArguments(TypedDict, total=False):
-    """Arguments of a request, named as httpx names them."""
+    """Arguments of a request, with httpx's names."""
 
     params: Mapping[str, str | int]
     json: Json
@@ -112,7 +112,7 @@ def load_langfuse_keys(settings: LangfuseSettings, environment: Mapping[str, str
 
 
 class LangfuseClient:
-    """Requests to one project. Every failure is a `SourceUnavailable` or `ConfigError` that names no key."""
+    """Requests to one project. Every failure is a `SourceUnavailable` or `ConfigError` without a key."""
 
     def __init__(self, http: GuardedClient, settings: LangfuseSettings, keys: LangfuseKeys, sleep: Sleep) -> None:
         self._http, self._settings, self._keys, self._sleep = http, settings, keys, sleep
@@ -126,7 +126,7 @@ class LangfuseClient:
     ) -> AsyncGenerator[Self]:
         """Open a client for the ``with`` block, after checking the project of the keys.
 
-        `ConfigError` for keys of production, or of another project than the configured one.
+        Raises `ConfigError` for keys of production, or of another project than the configured one.
         """
         auth, deadline_s = (keys.public, keys.secret), settings.request_deadline_s
         async with GuardedClient(
@@ -158,7 +158,7 @@ class LangfuseClient:
         return f"{self._settings.host.rstrip('/')}/{path}"
 
     async def require_version_4(self, feature: str) -> None:
-        """Raise `ConfigError` where the server is older; a server without a version is accepted."""
+        """Raise `ConfigError` if the server is older; a server without a version is accepted."""
         if self._version is None:
             health = await self.request_optional("GET", f"{API}/health", _Health, "asking for its version")
             self._version = health.version if health else ""
@@ -256,7 +256,7 @@ class LangfuseClient:
             raise self.build_unavailable_error(doing, f"Lookout cannot read Langfuse's answer: {detail}") from None
 
     async def _check_project(self) -> None:
-        """Raise `ConfigError` where the keys belong to production or to another project than the configured one."""
+        """Raise `ConfigError` if the keys belong to production or to another project than the configured one."""
         doing, settings = "asking which project the keys belong to", self._settings
         reply = await self.request_optional("GET", f"{API}/projects", _Projects, doing)
         if reply is None or not reply.data:
@@ -290,5 +290,5 @@ def _format_error(response: httpx.Response) -> str:
 
 
 def classify_failure(problem: MonitorError, status: int) -> Exception:
-    """Return `TryAgain` where a status is worth another try, else the error itself."""
+    """Return `TryAgain` if a retry may fix the status, else the error itself."""
     return TryAgain(problem) if is_retryable(status) else problem

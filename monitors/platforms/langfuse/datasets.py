@@ -1,11 +1,14 @@
 """The datasets of a Langfuse project.
 
-Langfuse has no splits and no tags of versions, but can return a dataset as it was at a moment. So splits are stored
-with each item (see `items`), and a tag is a moment by Langfuse's own clock, stored in the dataset's metadata under
+Langfuse has no splits and no tags of versions, but can return a dataset at a past moment. Splits are therefore
+stored
+with each item (see `items`), and a tag is a moment by Langfuse's own clock, stored in the dataset's metadata
+under
 ``_lookout.tags``; ``GET /api/public/dataset-items?version=MOMENT`` gives the items of a tag.
 
-Removed examples are archived: deleting an item would delete its results in past experiments. An archived item is
-not read; writing its id again restores it.
+Removed examples are archived, because deleting an item would delete its results in past experiments. An archived
+item
+is not read; writing its id again restores it.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ class LangfuseDatasets:
     async def pull(self, dataset: Dataset) -> AsyncGenerator[Example]:
         """Yield all active items, a page at a time.
 
-        `SourceUnavailable` where items are added or removed meanwhile, come twice or are missing: pages shifted.
+        Raises `SourceUnavailable` if items are added or removed meanwhile, repeated or missing: pages shifted.
         """
         number, pages, total = 1, 1, None
         check = ReadingCheck(dataset.name)
@@ -93,7 +96,7 @@ class LangfuseDatasets:
         check.check_total(total)
 
     async def push(self, dataset: Dataset, examples: Sequence[Example]) -> None:
-        """Create or replace items by their ids, a few at once; one that was archived becomes active again."""
+        """Create or replace items by their ids, a few at once; an archived item becomes active again."""
         await _run_in_batches(self._write_item(dataset, example) for example in examples)
 
     async def delete(self, dataset: Dataset, ids: Sequence[str]) -> None:
@@ -101,7 +104,7 @@ class LangfuseDatasets:
         await _run_in_batches(self._archive(dataset, identity) for identity in ids)
 
     async def tag(self, dataset: Dataset, tag: str) -> None:
-        """Name the present state of the dataset. A tag that is there already moves."""
+        """Name the present state of the dataset. An existing tag moves."""
         stored = await self._find_stored(dataset.name)
         if stored is None:
             raise self._client.build_unavailable_error(
@@ -109,7 +112,7 @@ class LangfuseDatasets:
             )
         metadata, tags = _split_tags(stored)
         description = stored.description or ""
-        # Written as it is, only to have the moment from Langfuse's clock: ours may name another state.
+        # Written unchanged, only to get the moment of Langfuse's clock: Lookout's clock may name another state.
         rewritten = await self._write_dataset(stored.name, description, _add_tags(metadata, tags))
         tags = {name: moment for name, moment in tags.items() if name != tag} | {
             tag: rewritten.updated_at.isoformat()

@@ -80,7 +80,7 @@ class LangfuseExperiments:
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
         """Start an experiment on the dataset. Langfuse shows it after its first row.
 
-        `ConfigError` where the server is older than version 4, which has no experiments of this kind.
+        Raises `ConfigError` if the server is older than version 4, which has no experiments of this kind.
         """
         await self._client.require_version_4("an experiment")
         identity = _make_id(dataset.id, name)

@@ -1,9 +1,12 @@
 """Convert examples to items of a Langfuse dataset and back, without loss.
 
-An item has input, expected output, metadata, a source trace and a status. Everything else of an example is stored
-in its metadata under ``_lookout``: its splits, that it has no outputs or no trace (null leaves the old value in
-Langfuse), and as JSON text the exact parts that Langfuse's databases would change: control characters, and integers
-beyond 2^53. If a person has changed such a part since, the person's version counts.
+An item has input, expected output, metadata, a source trace and a status. All other parts of an example are
+stored in
+its metadata under ``_lookout``: its splits, the absence of outputs or a trace (null leaves the old value in
+Langfuse),
+and as JSON text the exact parts that Langfuse's databases would change: control characters, and integers beyond
+2^53.
+If a person has changed such a part since, the person's version counts.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ _MAX_INTEGER: Final = 2**53 - 1
 
 
 class DatasetItem(FromLangfuse):
-    """An item as Langfuse returns it. People's items may hold any JSON where Lookout's hold objects."""
+    """An item in Langfuse's form. People's items may have any JSON in place of Lookout's objects."""
 
     id: str
     dataset_name: str
@@ -102,7 +105,7 @@ def _restore_exact(texts: JsonValue, name: str, stored: JsonValue) -> JsonValue:
 
 
 def _parse_json_text(text: JsonValue) -> JsonValue:
-    """Parse JSON text; ``None`` where a person has changed it to something else."""
+    """Parse JSON text; ``None`` if a person has changed it to something else."""
     try:
         return cast("JsonValue", json.loads(text)) if isinstance(text, str) else None
     except (ValueError, RecursionError):

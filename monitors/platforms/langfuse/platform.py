@@ -33,7 +33,7 @@ async def open_langfuse(
 ) -> AsyncGenerator[LangfusePlatform]:
     """Open the configured project for a ``with`` block.
 
-    `ConfigError` with keys of another project or production's, before anything is written.
+    Raises `ConfigError` for keys of another project or production's, before anything is written.
     """
     async with LangfuseClient.connect(settings, keys, sleep) as client:
         yield LangfusePlatform(

@@ -37,10 +37,11 @@ class LangfuseTraces:
         self._client, self._patience_s, self._sleep = client, patience_s, sleep
 
     async def read(self, trace_id: str) -> Trace | None:
-        """Read a trace; ``None`` where two readings found none.
+        """Read a trace; ``None`` if two readings found none.
 
-        It is complete when two readings agree and its root has ended: Langfuse stores the parts of a trace one
-        after the other. `ConfigError` where the server is older than version 4.
+        The trace is complete if two readings agree and its root has ended, because Langfuse stores the parts of a
+        trace one
+        after the other. Raises `ConfigError` if the server is older than version 4.
         """
         await self._client.require_version_4("reading a trace")
         remaining_s, previous = self._patience_s, await self._read_observations(trace_id)
@@ -111,7 +112,7 @@ def _run_from_observation(trace_id: str, observation: Json) -> Json:
 
 
 def _parse_text(name: str, observation: Json) -> Json:
-    """Parse an input or output, which Langfuse returns as text, where it is a JSON object or list."""
+    """Parse an input or output, which Langfuse returns as text, if it is a JSON object or list."""
     value = observation.get(name)
     if isinstance(value, str):
         try:

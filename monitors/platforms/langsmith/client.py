@@ -1,6 +1,7 @@
 """A client for one LangSmith project by its SDK, an optional extra: reads runs and traces, writes scores.
 
-The asynchronous client starts no thread and buffers nothing: when a call returns, its request has arrived. This
+The asynchronous client starts no thread and buffers nothing: a returned call means that its request has arrived.
+This
 module retries requests itself, so that every wait is bounded: the SDK's own retries honour any Retry-After.
 """
 
@@ -27,7 +28,7 @@ FEEDBACK: Final = uuid.UUID("5f0c2f9e-0d39-4f5b-9c86-1f6d3f0f6f57")
 MAX_PAUSE_S: Final = 60.0
 """The longest pause before a retry: the server limits requests per minute."""
 _FINAL_STATUSES: Final = (400, 401, 403, 404, 422, 501)
-"""Statuses that a retry would not change."""
+"""Statuses that a retry cannot change."""
 _REFUSED_STATUSES: Final = (401, 403)
 _CONFLICT: Final = 409
 _NOT_FOUND: Final = 404
@@ -70,7 +71,7 @@ class _Project(NamedTuple):
 
 
 class LangSmithClient:
-    """One project of a LangSmith server. Every failure is a `SourceUnavailable` that names no key."""
+    """One project of a LangSmith server. Every failure is a `SourceUnavailable` without a key."""
 
     def __init__(
         self,
@@ -131,7 +132,7 @@ class LangSmithClient:
         parameters = {"filter": window.filter, "cursor": cursor}
 
         async def query() -> Any:
-            await self._client.info()  # else a task of the SDK asks for it, and nobody waits for that
+            await self._client.info()  # otherwise a task of the SDK requests it without being awaited
             return await self._client.runs.query(
                 project_ids=[project],
                 is_root=True,
@@ -147,7 +148,7 @@ class LangSmithClient:
         return [run.model_dump(mode="json", warnings=False) for run in runs], page.next_cursor or None
 
     async def query_trace(self, trace_id: str) -> list[Any]:
-        """Return all runs of a trace in this project as plain JSON; none while it does not exist."""
+        """Return all runs of a trace in this project as plain JSON; none until the trace exists."""
         project = await self.find_project_id()
         runs, cursor = list[Any](), None
         while len(runs) < MAX_RUNS:
@@ -162,7 +163,7 @@ class LangSmithClient:
         return runs
 
     async def _query_trace_page(self, project: str, trace_id: str, cursor: str | None) -> Any:
-        await self._client.info()  # as above
+        await self._client.info()  # see above
         parameters: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
         selects = list(_TREE_SELECTS)
         return await self._client.runs.query(
@@ -196,7 +197,7 @@ class LangSmithClient:
         async def create_or_update() -> None:
             try:
                 await create()
-            except Exception as error:  # the SDK's errors share no type; the status tells them apart
+            except Exception as error:  # the SDK's errors share no type; the status distinguishes them
                 if find_status(error) != _CONFLICT:
                     raise
                 await update()
@@ -223,14 +224,15 @@ class LangSmithClient:
             self._plain.close(timeout=0)
 
     async def find_project_id(self) -> str:
-        """Return the project's id. Raises as `build_trace_url` does."""
+        """Return the project's id. Raises the errors of `build_trace_url`."""
         return (await self._find_project()).id
 
     async def build_trace_url(self, trace_id: str) -> str:
         """Return the web address of a trace of this project.
 
-        `SourceUnavailable` where there is no project of that name, or the key does not see it; `ConfigError` where
-        none is configured.
+        Raises `SourceUnavailable` if no project has that name, or the key has no access to it; `ConfigError` if
+        no project
+        is configured.
         """
         project = await self._find_project()
         return f"{self.web_url}/o/{project.workspace}/projects/p/{project.id}/r/{trace_id}"
@@ -261,7 +263,7 @@ class LangSmithClient:
         )
 
     def _build_problem(self, error: Exception, doing: str) -> SourceUnavailable | TryAgain:
-        """Return the error of a failed request; `TryAgain` where a retry after an acceptable pause may work."""
+        """Return the error of a failed request; `TryAgain` if a retry after an acceptable pause may work."""
         problem, wait_s = self._build_unavailable_error(error, doing), _read_retry_after_s(error)
         if find_status(error) in _FINAL_STATUSES:
             return problem

@@ -45,7 +45,7 @@ class LangSmithDatasets:
             return _to_dataset(
                 await self._client.call_plain_client(lambda sdk: sdk.read_dataset(dataset_name=name))
             )
-        except Exception as error:  # the SDK's errors share no type; the status tells them apart
+        except Exception as error:  # the SDK's errors share no type; the status distinguishes them
             if find_status(error) == _NOT_FOUND:
                 return None
             raise
@@ -160,7 +160,7 @@ class LangSmithDatasets:
             )
 
     async def _replace(self, dataset: Dataset, batch: Sequence[Example]) -> None:
-        """Replace the examples. If one is missing, write each on its own and create missing ones."""
+        """Replace the examples. If one is missing, write each separately and create missing ones."""
         if await self._update(dataset, batch) == len(batch):
             return
         for example in batch:
@@ -168,7 +168,7 @@ class LangSmithDatasets:
                 await self._create(dataset, [example])
 
     async def _update(self, dataset: Dataset, batch: Sequence[Example]) -> int:
-        """Update examples and return how many existed; 0 where LangSmith says that one is missing."""
+        """Update examples and return the number of existing ones; 0 if LangSmith reports that one is missing."""
         changed = [*map(_to_update, batch)]
         reply = await self._call_unless(
             lambda sdk: sdk.update_examples(dataset_id=dataset.id, updates=changed), ignored_status=_NOT_FOUND
@@ -204,7 +204,7 @@ class LangSmithDatasets:
         await self._client.call_with_retries(partial(self._client.call_plain_client, move), doing)
 
     async def _call_unless(self, call: Callable[[Any], Any], *, ignored_status: int) -> Any:
-        """Return the result of a call (True for ``None``); False where it fails with ``ignored_status``."""
+        """Return the result of a call (True for ``None``); False if it fails with ``ignored_status``."""
         try:
             reply = await self._client.call_plain_client(call)
         except Exception as error:  # as in _read_dataset

@@ -40,7 +40,10 @@ class LangSmithExperiments:
         self._ended_at: dict[str, datetime] = {}
 
     async def start(self, dataset: Dataset, name: str, metadata: Mapping[str, JsonValue]) -> Experiment:
-        """See `Experiments.start`. `SourceUnavailable` where a project of that name belongs to another dataset."""
+        """See `Experiments.start`.
+
+        Raises `SourceUnavailable` if a project of that name belongs to another dataset.
+        """
         experiment_id = str(uuid.uuid5(EXPERIMENTS, f"{dataset.id}/{name}"))
 
         async def create() -> Any:
@@ -51,7 +54,7 @@ class LangSmithExperiments:
         async def create_or_find() -> Any:
             try:
                 return await create()
-            except Exception as error:  # the SDK's errors share no type; the status tells them apart
+            except Exception as error:  # the SDK's errors share no type; the status distinguishes them
                 if find_status(error) != _CONFLICT:
                     raise
                 return await self._client.sdk.read_project(project_name=name)
@@ -66,7 +69,7 @@ class LangSmithExperiments:
         return Experiment(id=str(project.id), name=name, url=f"{place}/compare?selectedSessions={project.id}")
 
     async def write(self, experiment: Experiment, rows: Sequence[ExperimentRow]) -> None:
-        """See `Experiments.write`. A few rows at once; a row's run comes before its scores."""
+        """See `Experiments.write`. A few rows are written at once; a row's run comes before its scores."""
         for start in range(0, len(rows), MAX_CONCURRENT):
             writing = (self._write_row(experiment, row) for row in rows[start : start + MAX_CONCURRENT])
             outcomes = await asyncio.gather(*writing, return_exceptions=True)

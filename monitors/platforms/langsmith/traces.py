@@ -17,7 +17,7 @@ TRACE_POLL_S: Final = 2.0
 
 
 class TraceAddress(NamedTuple):
-    """The ids of a trace and its project, as far as a web address of LangSmith has them."""
+    """The ids of a trace and its project, if a web address of LangSmith has them."""
 
     trace_id: str | None = None
     project_id: str | None = None
@@ -37,7 +37,7 @@ def parse_trace_address(written: str) -> TraceAddress:
 class LangSmithTraces:
     """The traces of one target's jobs.
 
-    ``production`` is the production project, in which no trace may lie, if it is on the same server.
+    ``production`` is the production project, which must contain no trace, if it is on the same server.
     """
 
     def __init__(
@@ -50,21 +50,23 @@ class LangSmithTraces:
         self._production_id: str | None = None
 
     async def prepare(self) -> None:
-        """Find the project, and production's. `ConfigError` where they are the same, or the first does not exist.
+        """Find the project, and production's.
 
-        The key should not have access to production's project; then it is not found.
+        Raise `ConfigError` if they are the same, or if the first does not exist.
+
+        The key should not have access to production's project; that project is then not found.
         """
         project_id = await _require_project(self._client.find_project_id())
         if self._production is None:
             return
-        # The key may not see production's project, as the docstring says.
+        # The key may have no access to production's project, see the docstring.
         with suppress(SourceUnavailable):
             self._production_id = await self._production.find_project_id()
         if self._production_id == project_id:
             raise ConfigError("langsmith.project and langsmith.production_project are the same project")
 
     async def check(self, address: str) -> None:
-        """Raise `ConfigError` where a job's trace lies in production's or another unexpected project."""
+        """Raise `ConfigError` if a job's trace is in production's or another unexpected project."""
         trace = parse_trace_address(address)
         if trace.project_id is None:
             return
@@ -75,9 +77,9 @@ class LangSmithTraces:
             raise ConfigError(_LANDED.format("another project than langsmith.project", address[:200]))
 
     async def runs(self, address: str) -> list[Any]:
-        """Return the runs of a finished job's trace as plain JSON; none where it stays incomplete.
+        """Return the runs of a finished job's trace as plain JSON; none if the trace stays incomplete.
 
-        `ConfigError` where the trace is in production's project.
+        Raises `ConfigError` if the trace is in production's project.
         """
         trace_id = parse_trace_address(address).trace_id
         if trace_id is None:
@@ -94,11 +96,11 @@ class LangSmithTraces:
         return Trace(id=trace_id, url=url, runs=tuple(runs), complete=complete)
 
     async def _read_until_stable(self, trace_id: str) -> tuple[list[Any], bool]:
-        """Read a trace's runs until two readings agree; return the runs and whether they did."""
+        """Read a trace's runs until two readings agree; return the runs and whether the readings agreed."""
         remaining_s, previous = self._patience.patience_s, list[Any]()
         while True:
             runs = await self._query_runs(trace_id)
-            # Runs arrive in parts: it is complete when its root has ended and two readings agree.
+            # Runs arrive in parts: the trace is complete if its root has ended and two readings agree.
             if any(run.get("is_root") and run.get("end_time") for run in runs) and _sort_runs(runs) == previous:
                 return runs, True
             if remaining_s <= 0:
@@ -113,7 +115,7 @@ class LangSmithTraces:
         except SourceUnavailable:
             return []
         if not runs and self._production is not None and self._production_id is not None:
-            # As above: a key that cannot see production cannot have written there.
+            # See above: a key without access to production cannot have written there.
             with suppress(SourceUnavailable):
                 if await self._production.query_trace(trace_id):
                     raise ConfigError(_LANDED.format("langsmith.production_project", trace_id))
@@ -132,7 +134,7 @@ def _sort_runs(runs: Sequence[Any]) -> list[Any]:
 
 
 async def _require_project(project_id: Awaitable[str]) -> str:
-    """Return a project's id; `ConfigError` where the project does not exist."""
+    """Return a project's id; raise `ConfigError` if the project does not exist."""
     try:
         return await project_id
     except SourceUnavailable as error:
