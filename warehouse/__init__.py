@@ -1,1 +1,1 @@
-"""Remember what happened; the only home of DuckDB."""
+"""Store the results of runs; the only package that uses DuckDB."""

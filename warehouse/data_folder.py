@@ -1,4 +1,4 @@
-"""Guards the data folder, which holds the application's real replies: only its owner has access, without links."""
+"""Guard the data folder with the application's real replies: access for its owner only, and no links."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def lock_file(path: Path) -> Generator[TextIO]:
 def open_for_lock(path: Path, *, within: Path | None = None) -> TextIO:
     """Open a lock file without a context manager; see `lock_file`.
 
-    With ``within``, the data folder, no link below that leads there, and missing folders are made.
+    With ``within``, the data folder, links below it are refused on the way, and missing folders are created.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=within is not None) as folder:
@@ -51,4 +51,4 @@ def _find_links(folder: Path) -> Iterator[Path]:
         with os.scandir(folder) as entries:
             yield from (Path(entry.path) for entry in entries if entry.is_symlink())
     except (FileNotFoundError, NotADirectoryError, PermissionError):
-        return  # writing there says what is wrong
+        return  # a write to the folder reports the fault

@@ -1,8 +1,8 @@
-"""The identity of a data folder, which tells a renamed folder from a copy.
+"""The identity of a data folder, which distinguishes a renamed folder from a copy.
 
-``identity.json`` holds its own inode and creation time. A rename of the folder keeps both, and so does a container
-that is created again on the same volume. Each copy (``cp -a``, ``rsync``, a restored backup) has others. A copy of
-a whole disk has the same ones and is not recognised.
+``identity.json`` contains its own inode and creation time. A rename of the folder preserves both, and so does a
+container that is created again on the same volume. Each copy (``cp -a``, ``rsync``, a restored backup) has other
+values. A copy of a whole disk has the same values and is not recognised.
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ _BTIME_OFFSET: Final = 80
 
 
 class FolderIdentity(Record):
-    """Which data folder this is. ``inode`` and ``born_ns`` are those of its own file; host and path only inform.
+    """The identity of a data folder.
 
-    ``born_ns`` is ``None`` on a file system without creation times. ``copied_at`` is the time when a person said
-    that the folder is a copy: what began earlier belongs to the original.
+    ``inode`` and ``born_ns`` are those of its own file; host and path only inform.
+
+    ``born_ns`` is ``None`` on a file system without creation times. ``copied_at`` is the time when a person
+    confirmed
+    that the folder is a copy: work that began earlier belongs to the original.
     """
 
     id: str
@@ -50,7 +53,7 @@ class FolderIdentity(Record):
     copied_at: UtcTime | None = None
 
     def is_in_file(self, handle: int) -> bool:
-        """Whether the open file is the one that this identity was first written to, and no copy of it."""
+        """Whether the open file is the original file of this identity, and not a copy."""
         born_ns = _read_birth_ns(handle)
         is_born_then = self.born_ns is None or born_ns is None or self.born_ns == born_ns
         return self.inode == os.fstat(handle).st_ino and is_born_then
@@ -71,7 +74,7 @@ def read_identity(data_folder: Path) -> FolderIdentity | None:
 
 
 class CopiedFolder(ConfigError):
-    """The data folder is a copy of another one, and nobody has said yet whether the original is gone."""
+    """The data folder is a copy of another one, and it is not known yet whether the original is gone."""
 
 
 def claim_folder(data_folder: Path, *, new_id: str, at: UtcTime, moved: bool = False) -> None:
@@ -110,7 +113,7 @@ def _lock_identity(data_folder: Path) -> Generator[TextIO]:
 def _write(
     file: TextIO, data_folder: Path, folder_id: str, created_at: UtcTime, copied_at: UtcTime | None = None
 ) -> None:
-    """Write in place: a file that replaces this one would have another inode."""
+    """Write in place, because a replacing file would have another inode."""
     identity = FolderIdentity(
         id=folder_id,
         inode=os.fstat(file.fileno()).st_ino,
@@ -148,7 +151,7 @@ def _describe_copy(data_folder: Path, identity: FolderIdentity) -> str:
 
 
 def _read_birth_ns(handle: int) -> int | None:
-    """Read the creation time of an open file in ns since 1970; ``None`` where the system does not give it."""
+    """Read the creation time of an open file in ns since 1970; ``None`` if the system does not provide it."""
     born = getattr(os.fstat(handle), "st_birthtime", None)
     if born is not None:
         return int(born * 1e9)

@@ -1,4 +1,4 @@
-"""Checks the file against the journal: builds the tables again and compares them row by row.
+"""Check the file against the journal: build the tables again and compare them row by row.
 
 The comparison uses the segments that the file has loaded.
 """
@@ -51,7 +51,7 @@ class CheckProblemKind(StrEnum):
 
 
 class CheckProblem(Record):
-    """One problem, and what to do."""
+    """One problem, and its fix."""
 
     kind: CheckProblemKind
     text: str
@@ -172,7 +172,7 @@ class CheckReport(Record):
 
     @property
     def sound(self) -> bool:
-        """Whether there is no problem: every stored row is there once, as it was written."""
+        """Whether the check found no problem: every stored row is there once, unchanged."""
         return not self.problems
 
 
@@ -185,7 +185,7 @@ def check_database(store: Store, *, wait_s: float) -> CheckReport:
     """
     try:
         with store.database.open_for_reading(wait_s):
-            pass  # the file is there, ours, and of the present schema
+            pass  # the file exists, is a warehouse, and has the present schema
         with store.database.hold_lock(wait_s) as deadline:
             return _compare_with_journal(store, deadline)
     except WarehouseDamaged as error:

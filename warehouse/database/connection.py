@@ -1,4 +1,4 @@
-"""Opens the warehouse file for one writer or many readers, with limited waits.
+"""Open the warehouse file for one writer or many readers, with limited waits.
 
 DuckDB locks its file per process and refuses immediately. A lock file beside it (``flock``) coordinates Lookout's
 own processes and threads, also while the file itself is being replaced; DuckDB's lock covers other programs. A
@@ -21,7 +21,10 @@ from monitors.storage import build_unwritable_error, open_without_links
 
 _MIN_PAUSE_S = 0.005
 _MAX_PAUSE_S = 0.1
-"""Between two tries. DuckDB needs about 33 ms to open, write and close, so longer pauses gain nothing."""
+"""Longest pause between two tries.
+
+DuckDB needs about 33 ms to open, write and close, so longer pauses gain nothing.
+"""
 
 _WRITER_TURN_S = 2.0
 """How long a waiting writer blocks new readers; usual queries end by then."""
@@ -47,7 +50,7 @@ class WaitPolicy:
 
 
 class Deadline:
-    """Tries until ``wait_s`` seconds are over, with growing pauses. At least one try is always made."""
+    """Limit tries to ``wait_s`` seconds, with growing pauses. At least one try is always made."""
 
     def __init__(self, patience: WaitPolicy, wait_s: float) -> None:
         self._patience = patience
@@ -112,7 +115,7 @@ def _lock_shared(handle: int, file: Path, deadline: Deadline) -> bool:
         with _open_turn_file(file) as turn:
             return _flock(turn, fcntl.LOCK_SH, deadline) and _flock(handle, fcntl.LOCK_SH, deadline)
     except WarehouseUnwritable:
-        return _flock(handle, fcntl.LOCK_SH, deadline)  # it may not be politely waited for, but nobody is harmed
+        return _flock(handle, fcntl.LOCK_SH, deadline)  # the wait may be unfair, but it harms no process
 
 
 @contextmanager
@@ -162,7 +165,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
     try:
         yield
     except BaseException:  # a cancellation, too, must roll back
-        with suppress(duckdb.Error):  # the transaction may be gone already, and the first error says why
+        with suppress(duckdb.Error):  # the transaction may be gone already, and the first error has the reason
             connection.rollback()
         raise
     connection.commit()
@@ -212,7 +215,7 @@ _STATEMENT_ERRORS = (duckdb.ProgrammingError, duckdb.NotSupportedError, duckdb.D
 
 
 def translate_error(error: duckdb.Error, file: Path) -> Exception:
-    """Convert an error of DuckDB to one of ours; return an error of a statement unchanged."""
+    """Convert an error of DuckDB to an error of Lookout; return an error of a statement unchanged."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, duckdb.OutOfMemoryException) or any(sign in text for sign in _MEMORY_SIGNS):
         return WarehouseError(
@@ -235,7 +238,7 @@ _UNWRITABLE_SIGNS = (
     "quota exceeded",
     "File too large",
 )
-"""Texts of errors about a place that cannot be written, while the file is not damaged."""
+"""Texts of errors about a place that cannot be written although the file is not damaged."""
 
 
 _MEMORY_SIGNS = ("bad allocation", "bad_alloc", "Allocation failure", "Failed to allocate")

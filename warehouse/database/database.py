@@ -1,7 +1,7 @@
-"""Creates, migrates and opens the warehouse file.
+"""Create, migrate and open the warehouse file.
 
 Migrations bring a file to the current schema in numbered steps, each in a transaction with its record. A ledger
-file beside it stores how many segments were loaded, because DuckDB silently drops a damaged log.
+file beside it stores the number of loaded segments, because DuckDB silently drops a damaged log.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The migrations in order, and the views, which are recreated whenever they change."""
+    """The migrations in order, and the views, which are recreated after every change."""
 
     migrations: Sequence[Migration]
     views: str
@@ -98,8 +98,9 @@ def build_database(
 ) -> Generator[tuple[duckdb.DuckDBPyConnection, Path]]:
     """Build a new warehouse beside ``file``: open it to be filled, then check that it is complete and on the disk.
 
-    DuckDB reports no error when its last checkpoint fails, for example on a full disk, and leaves a file without
-    the rows of its log. So the checkpoint is explicit, no log may be left, and every table must have the same row
+    DuckDB reports no error if its last checkpoint fails, for example on a full disk, and leaves a file without
+    the rows of its log. The checkpoint is therefore explicit, no log may be left, and every table must have the
+    same row
     counts after reopening the file. Unfinished files are removed. The caller holds the lock. Raises
     `WarehouseUnwritable` and `OSError`.
     """
@@ -115,7 +116,7 @@ def build_database(
         _check_row_counts(beside, deadline, row_counts)
         sync_file(beside)
     except BaseException:  # a cancellation, too, must remove the half-made file
-        with suppress(OSError):  # the first error says why
+        with suppress(OSError):  # the first error has the reason
             remove_database(beside)
         raise
 
@@ -220,9 +221,10 @@ def _hash_views(schema: Schema) -> str:
 
 
 class Ledger(Record):
-    """How many segments were committed. Written after the commit, so that it is never too high.
+    """The number of committed segments. Written after the commit, so that it is never too high.
 
-    ``lost`` counts those that were committed once and that neither file nor journal has; a rebuild sets it to 0.
+    ``lost`` counts segments that were committed once and are now missing from file and journal; a rebuild sets it
+    to 0.
     """
 
     segments: int
@@ -240,7 +242,7 @@ def get_ledger_path(file: Path) -> Path:
 
 
 def read_ledger(file: Path) -> Ledger | None:
-    """Read the ledger; ``None`` if there is none or it cannot be read."""
+    """Read the ledger; ``None`` if it is missing or unreadable."""
     try:
         return Ledger.model_validate_json(get_ledger_path(file).read_bytes())
     except (FileNotFoundError, ValidationError):
@@ -253,12 +255,12 @@ def write_ledger(file: Path, ledger: Ledger) -> None:
 
 
 _MAGIC = slice(8, 12)
-"""Where a DuckDB file says DUCK."""
+"""The place of the text DUCK in a DuckDB file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """One warehouse file with the schema that it must have."""
+    """One warehouse file with its required schema."""
 
     file: Path
     schema: Schema
@@ -294,7 +296,7 @@ class Database:
     def open_for_reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
         """Open the file for reading, shared with other readers; wait at most ``wait_s`` seconds for a writer.
 
-        A missing file is created and an old one migrated first. Raises as `open_for_writing` does.
+        A missing file is created and an old one migrated first. Raises the errors of `open_for_writing`.
         """
         deadline = Deadline(self.patience, wait_s)
         self.ensure(wait_s)
@@ -307,7 +309,7 @@ class Database:
             yield connection
 
     def ensure(self, wait_s: float) -> None:
-        """Create the file when there is none. Raises as `open_for_writing` does."""
+        """Create the file if it is missing. Raises the errors of `open_for_writing`."""
         if not self.file.exists():
             self._write_once(wait_s)
 
@@ -322,7 +324,7 @@ class Database:
         """Compute a value that changes with the file, from its inode, size and modification time."""
         parts: list[int] = []
         for path in (self.file, get_log_path(self.file)):
-            # A file that is missing is part of the version: it adds nothing.
+            # A missing file is part of the version: it adds nothing.
             with suppress(FileNotFoundError):
                 state = path.stat()
                 parts += [state.st_ino, state.st_size, state.st_mtime_ns]
@@ -365,7 +367,7 @@ class Database:
 
 
 def is_duckdb(file: Path) -> bool:
-    """Whether a file says that it is DuckDB's."""
+    """Whether a file has DuckDB's mark."""
     if not file.is_file():
         return False
     with file.open("rb") as handle:

@@ -1,4 +1,4 @@
-"""Journal → DuckDB: each segment in one transaction with its entry in ``segments``. Twice is once."""
+"""Load the journal into DuckDB: each segment in one transaction with its entry in ``segments``. Idempotent."""
 
 from __future__ import annotations
 
@@ -35,15 +35,16 @@ from warehouse.journal.journal import Journal
 from warehouse.journal.segments import parse_segment_id
 
 BATCH_ROWS = 1_000
-"""Rows per transaction: a batch of small segments costs little more than one (about 3 ms each on its own).
+"""Rows per transaction: a batch of small segments costs little more than one (about 3 ms each separately).
 
-What a batch takes in memory comes on top of the run's: 20,000 rows are quicker by a quarter, and 100 MB."""
+The memory of a batch adds to the run's: 20,000 rows are quicker by a quarter, and take 100 MB.
+"""
 
 
 class DamagedSegment(Record):
-    """A segment that was not what its header says. ``stored_at`` is where it waits for a person.
+    """A segment that does not match its header. ``stored_at`` is its place until a person inspects it.
 
-    A damaged archive stays where it is, so that it is reported by each load: it is not ``is_aside``.
+    A damaged archive stays in place, so that each load reports it: it is not ``is_aside``.
     """
 
     stored_at: str
@@ -52,16 +53,18 @@ class DamagedSegment(Record):
 
     @property
     def text(self) -> str:
-        """The error, and where the segment was moved."""
+        """The error, and the place that the segment was moved to."""
         return f"{self.error}; it was moved to {self.stored_at}" if self.is_aside else self.error
 
 
 class LoadReport(Record):
-    """What a load did. ``restored`` counts segments that had been loaded before and were missing from the file.
+    """The result of a load. ``restored`` counts segments that were loaded before and were missing from the file.
 
-    That happens when a crash of the machine tore the file's log: their rows are back, and the operator should know.
-    ``missing`` counts those that had been loaded before and that neither the file nor the journal has. ``swept``
-    counts temporary files of killed writers, ``too_new`` segments of a newer Lookout, which stay there.
+    This happens after a crash of the machine damaged the file's log: the rows are back, and the operator is
+    informed.
+    ``missing`` counts segments that were loaded before and are missing from file and journal. ``swept`` counts
+    temporary
+    files of killed writers, ``too_new`` segments of a newer Lookout, which stay in place.
     """
 
     segments: int = 0
@@ -83,7 +86,7 @@ class LoadReport(Record):
 
 
 def format_segment_loss(count: int) -> str:
-    """Format what is lost of segments that neither the file nor the journal has, and what to do."""
+    """Format the loss of segments that are missing from file and journal, and the fix."""
     return (
         f"{plural(count, 'segment')} that had been loaded can be read neither from the warehouse nor from its "
         "journal: restore the journal from a backup, and run `lookout warehouse rebuild`, which accepts the loss"
@@ -108,10 +111,11 @@ def list_segments_to_load(
 def load_journal(
     connection: duckdb.DuckDBPyConnection, journal: Journal, scratch: Path, folder: str | None = None
 ) -> LoadReport:
-    """Load what is pending: all archives, and the segments (of one folder).
+    """Load the pending segments: all archives, and the segments (of one folder).
 
-    A damaged segment is set aside and reported; the rest goes on. ``scratch`` is a path beside the file for a copy
-    of an archive that lies elsewhere. The caller holds the lock and an open connection. Raises `duckdb.Error` when
+    A damaged segment is set aside and reported; loading continues. ``scratch`` is a path beside the file for a
+    copy
+    of an archive in another place. The caller holds the lock and an open connection. Raises `duckdb.Error` if
     the file itself fails.
     """
     rows: Counter[str] = Counter()
@@ -127,13 +131,16 @@ def load_journal(
 def load_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], *, all_new: bool = False
 ) -> None:
-    """Insert segments into the tables, inside the caller's transaction. ``all_new`` as in `insert_stage_lines`."""
+    """Insert segments into the tables, inside the caller's transaction.
+
+    ``all_new`` has the meaning in `insert_stage_lines`.
+    """
     stage_segments(connection, batch)
     insert_stage_lines(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
 
 
 def load_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """Hashes of the archives of which the tables have everything."""
+    """Return the hashes of the archives that are completely in the tables."""
     return frozenset(str(row[0]) for row in connection.execute("select sha256 from archives").fetchall())
 
 
@@ -173,9 +180,9 @@ def _load_archive(
     scratch: Path,
     rows: Counter[str],
 ) -> int:
-    """Load the missing segments of an archive.
+    """Load the missing segments of an archive, and return their number.
 
-    In a replacing archive, also those with another hash. Return how many.
+    A replacing archive also loads segments with another hash.
     """
     loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
     wanted = [each for each in build_entries(manifest) if _is_absent_or_old(each, loaded, manifest)]

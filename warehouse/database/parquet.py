@@ -1,7 +1,8 @@
-"""Parquet: the tables written for other systems, and rows of other systems' files read as plain values.
+"""Parquet: export the tables for other systems, and read rows of other systems' files as plain values.
 
-Tables are partitioned by day, as Spark, Trino, BigQuery or a DuckLake read them. DuckDB reads rows that pandas,
-Spark and others wrote, in bounded memory.
+Tables are partitioned by day, in the layout that Spark, Trino, BigQuery or a DuckLake read. DuckDB reads rows
+that
+pandas, Spark and others wrote, in bounded memory.
 """
 
 from __future__ import annotations
@@ -35,8 +36,10 @@ _QUERY: Final = "from read_parquet(?, utf8_validation = 'replace', hive_partitio
 def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a Parquet file as dictionaries, in order, in lists of up to `ROWS_PER_BATCH`.
 
-    Structures are dicts, lists are lists, times are aware in UTC where the file says so. Columns of bytes that are
-    UTF-8 are texts, as some writers do not mark them. ``ValueError`` where the file is no Parquet, or damaged.
+    Structures are dicts, lists are lists, times are aware in UTC if the file has their zone. Columns of bytes
+    that are
+    UTF-8 are texts, because some writers do not mark them. Raises ``ValueError`` if the file is not Parquet, or
+    damaged.
     """
     if any(mark in str(file) for mark in "*?["):
         raise ValueError("DuckDB reads a name with *, ? or [ as a pattern; rename the file")
@@ -88,12 +91,15 @@ DAY_EXPRESSIONS = {
     "grades": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
     " and r.case_id = t.case_id and r.repeat = t.repeat)",
 }
-"""The SQL for the day (UTC) of a row: grades have the day of their question, cases of the first run that asked
-them."""
+"""The SQL for the day (UTC) of a row.
+
+Grades have the day of their question, cases the day of the first run that asked
+them.
+"""
 
 
 class ExportReport(Record):
-    """How many files and rows were written."""
+    """The number of written files and rows."""
 
     files: int
     rows: int
@@ -115,7 +121,7 @@ def export_parquet(store: Store, goal: Path, *, since: date, until: date, wait_s
         goal.mkdir(parents=True, exist_ok=True)
         with store.database.open_for_writing(
             wait_s
-        ) as connection:  # alone: queries bar their database from writing files
+        ) as connection:  # separate, because a query's database may not write files
             for table in DAY_EXPRESSIONS:
                 shutil.rmtree(beside, ignore_errors=True)
                 rows += _write_days(connection, table, beside, since, until)
@@ -142,7 +148,7 @@ def _write_days(connection: duckdb.DuckDBPyConnection, table: str, beside: Path,
 
 
 def _replace_days(beside: Path, goal: Path, since: date, until: date) -> int:
-    """Replace the days by the new ones; remove days that have no rows any more. Return the number of files."""
+    """Replace the days by the new ones; remove days without rows. Return the number of files."""
     goal.mkdir(exist_ok=True)
     fresh = {day.name: day for day in beside.glob("day=*")}
     for old in goal.glob("day=*"):

@@ -1,4 +1,4 @@
-"""Rebuilds the warehouse file from the journal and swaps it in atomically; the old file is saved beside it.
+"""Rebuild the warehouse file from the journal and swap it in atomically; the old file is saved beside it.
 
 A rebuild copies rows of segments that are missing from the journal from the old file.
 """
@@ -37,15 +37,16 @@ DEPENDENT_TABLES: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
     "assessments": (("run_id", "case_id", "repeat"), ("grades",)),
     "runs": (("run_id",), ("metrics", "tallies")),
 }
-"""Tables without a segment id: they depend on the rows of another table, by these columns."""
+"""Tables without a segment id: their rows depend on the rows of another table, by these columns."""
 
 _IN_MEMORY = Path(":memory:")
 
 
 class MissingSegment(Record):
-    """A segment that was loaded once and cannot be read from the journal any more.
+    """A segment that was loaded once and is no longer readable in the journal.
 
-    ``rows`` is how many it had, ``restored_rows`` how many of them the new file has from the old one: a row that a
+    ``rows`` is its number of rows, ``restored_rows`` the number that the new file has from the old file. A row
+    that a
     later segment had replaced is in neither.
     """
 
@@ -55,7 +56,7 @@ class MissingSegment(Record):
 
     @property
     def text(self) -> str:
-        """A text about the loss and what to do."""
+        """A text about the loss and its fix."""
         return (
             f"the segment {self.name} is no longer readable in the journal: {self.restored_rows} of its "
             f"{self.rows} rows are there, from the old file; restore it from a backup and rebuild"
@@ -64,9 +65,9 @@ class MissingSegment(Record):
 
 @dataclass(frozen=True, slots=True)
 class OldFile:
-    """What the old file says: the segments that it had and the journal lacks, by id; its rows of them in a copy.
+    """The contents of the old file that the journal lacks: segments by id, and their rows in a copy.
 
-    ``unread`` says why it could not be read.
+    ``unread`` is the reason if it could not be read.
     """
 
     known: Mapping[str, MissingSegment]
@@ -76,7 +77,7 @@ class OldFile:
 
     @property
     def missing(self) -> tuple[MissingSegment, ...]:
-        """The segments that the journal does not have, oldest first."""
+        """The segments missing from the journal, oldest first."""
         return tuple(self.known[segment_id] for segment_id in sorted(self.known))
 
 
@@ -181,7 +182,7 @@ def _restore_table(connection: duckdb.DuckDBPyConnection, table: str) -> None:
 
 
 def _list_segment_tables(connection: duckdb.DuckDBPyConnection, database: str) -> Sequence[str]:
-    """List the tables whose rows have a segment id."""
+    """List the tables with a segment id in their rows."""
     result = connection.execute(
         "select c.table_name from duckdb_columns() c join duckdb_tables() t using (table_oid, database_name)"
         " where c.database_name = ? and c.column_name = 'segment_id' and not t.temporary order by all",
@@ -204,11 +205,12 @@ def _quote_path(file: Path) -> str:
 
 
 class RebuildReport(Record):
-    """What a rebuild did. ``stored_at`` is where the old file lies, or ``None`` when there was none.
+    """The result of a rebuild. ``stored_at`` is the place of the old file, or ``None`` without one.
 
-    ``missing`` are the segments that the old file had loaded and the journal no longer gives. ``unknown`` counts
-    those that the ledger speaks of and that nobody can name, because the old file could not be read (``unread``
-    says why). ``set_aside`` names damaged segments that wait for a person.
+    ``missing`` are the segments that the old file had loaded and the journal no longer has. ``unknown`` counts
+    segments
+    in the ledger that cannot be identified, because the old file could not be read (``unread`` is the reason).
+    ``set_aside`` names damaged segments that a person must inspect.
     """
 
     loaded: LoadReport
@@ -220,7 +222,7 @@ class RebuildReport(Record):
 
     @property
     def whole(self) -> bool:
-        """Whether the new file has everything that was ever stored, from the journal."""
+        """Whether the new file has all data that was ever stored, from the journal."""
         return not (self.missing or self.unknown or self.set_aside or self.loaded.damaged or self.loaded.too_new)
 
     def errors(self) -> Sequence[WarehouseDamaged]:
@@ -236,11 +238,12 @@ class RebuildReport(Record):
 def rebuild_database(store: Store, *, wait_s: float, journal_only: bool = False) -> RebuildReport:
     """Rebuild the warehouse file from the journal.
 
-    Readers see the old file until the new one is whole. Works whatever the old file is: damaged, foreign, a folder,
-    gone. It is saved beside under a name with the time, in place of the copy of an earlier rebuild. What only the
-    old file still has, of segments that are missing from the journal, is taken over, unless ``journal_only``.
-    Leases are not. Raises `WarehouseBusy` after ``wait_s`` seconds and `WarehouseUnwritable`; then the
-    old file is as it was.
+    Readers see the old file until the new one is complete. Works with any old file: damaged, foreign, a folder,
+    missing.
+    The old file is saved beside under a name with the time, in place of the copy of an earlier rebuild. Rows of
+    segments
+    that only the old file has are copied, unless ``journal_only``; leases are not. Raises `WarehouseBusy` after
+    ``wait_s`` seconds and `WarehouseUnwritable`; the old file is then unchanged.
     """
     database = store.database
     with database.hold_lock(wait_s) as deadline:

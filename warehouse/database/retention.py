@@ -58,8 +58,10 @@ class CompactReport(Record):
 def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinished: bool = False) -> CompactReport:
     """Move segments written before a time into Parquet archives.
 
-    Segments of a run or nightly run that has no finished report stay, unless ``unfinished``: it may be resumed from
-    them. Suites stay: they are found by name. Whatever moment it is killed at, every segment is in the journal, in
+    Segments of a run or nightly run without a finished report stay, unless ``unfinished``, because it may be
+    resumed from
+    them. Suites stay, because they are found by name. At any moment of a kill, every segment is in the journal,
+    in
     an archive, or in both, which counts once. Raises `WarehouseBusy` after ``wait_s`` seconds,
     `WarehouseUnwritable`, `WarehouseDamaged`.
     """
@@ -100,7 +102,7 @@ def _batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequence[NamedS
         try:
             segment = journal.read(name)
         except WarehouseDamaged:
-            continue  # it was loaded while whole; the check reports it
+            continue  # it was intact when loaded; the check reports it
         batch.append(NamedSegment(name, segment))
         rows += len(segment.lines)
         if rows >= MAX_ARCHIVE_ROWS:
@@ -134,8 +136,9 @@ def _archive_batch(
 def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces: str = "") -> None:
     """Write the staged lines to Parquet, read them back and compare. Raises `WarehouseDamaged` if they differ.
 
-    ``replaces``, the hash of the archive that this one replaces, is written into the file: without it, one in which
-    nothing had to change would be the same file under the same name.
+    ``replaces``, the hash of the archive that this one replaces, is written into the file. Without it, an archive
+    without
+    changes would be the same file under the same name.
     """
     target = str(file).replace("'", "''")
     sql = (
@@ -194,7 +197,7 @@ MIN_KEY_LENGTH = 16
 
 
 class AgeReport(Record):
-    """How many archives and segments lost their personal data."""
+    """The number of archives and segments without their personal data now."""
 
     archives: int
     segments: int

@@ -1,8 +1,12 @@
-"""A copy of the warehouse for pages: always open, and who reads it waits for no writer, nor a writer for them.
+"""A copy of the warehouse for pages: always open, so that readers and writers do not wait for each other.
 
-DuckDB lets one process write, and nobody read meanwhile. So the pages read a copy. It is made under the readers'
-lock, finished beside, renamed into place whole, and made again when the warehouse has changed. Every site over the
-folder shares it: who comes first makes it, the others open it. What reads an old copy finishes with it.
+DuckDB lets one process write, and blocks readers meanwhile. The pages therefore read a copy. The copy is made
+under
+the readers' lock, finished beside, renamed into place complete, and made again after the warehouse has changed.
+Every
+site over the folder shares the copy: the first site makes it, the others open it. A reader of an old copy
+finishes
+with it.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from warehouse.database.store import Store
 SNAPSHOT_FOLDER: Final = "snapshots"
 """Inside the data folder."""
 MEMORY: Final = "1GB"
-"""What a snapshot's queries and its cached blocks may take."""
+"""Limit of memory for a snapshot's queries and its cached blocks."""
 _COPY_PATTERN: Final = "warehouse-*.duckdb"
 _LOCK: Final = "making.lock"
 _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
@@ -41,7 +45,7 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
 
 @dataclass
 class _OpenCopy:
-    """One copy, open until nobody reads it and a newer one has come."""
+    """One copy, open until its last reader ends and a newer one exists."""
 
     file: Path
     connection: duckdb.DuckDBPyConnection
@@ -56,14 +60,14 @@ class Snapshot:
     source: Database
     folder: Path
     as_of: datetime | None = None
-    """When the copy was last known to be all that the warehouse has; ``None`` before the first `refresh`."""
+    """The last time at which the copy was complete; ``None`` before the first `refresh`."""
     _current: _OpenCopy | None = None
     _guard: Lock = field(default_factory=Lock)
 
     def refresh(self, wait_s: float) -> bool:
-        """Open a newer copy if the warehouse has changed; return whether there was one.
+        """Open a newer copy if the warehouse has changed; return whether a newer one was opened.
 
-        Waits ``wait_s`` seconds at most for a writer, while pages go on with the copy that they have. Raises
+        Waits ``wait_s`` seconds at most for a writer, while pages continue with their present copy. Raises
         `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
         """
         make_private_folder(self.folder)
@@ -78,7 +82,7 @@ class Snapshot:
 
     @contextmanager
     def open_cursor(self) -> Generator[duckdb.DuckDBPyConnection]:
-        """Open a cursor of the newest copy. Raises `WarehouseBusy` before there is one."""
+        """Open a cursor of the newest copy. Raises `WarehouseBusy` before the first copy."""
         with self._guard:
             copy = self._current
             if copy is None:
@@ -143,7 +147,7 @@ class Snapshot:
         except OSError as error:
             remove_database(beside)
             raise build_unwritable_error(beside, error) from error
-        # One that is still open is freed when its readers close it.
+        # An open copy is freed when its readers close it.
         for old in self.folder.glob(_COPY_PATTERN):
             if old != goal:
                 old.unlink(missing_ok=True)
@@ -175,9 +179,9 @@ def _lock_folder(folder: Path) -> Generator[None]:
 
 
 def discard_snapshots(data_folder: Path) -> None:
-    """Remove every copy: what was removed from the warehouse must not live on in one. Open ones end with a refresh.
+    """Remove every copy, because data removed from the warehouse must not stay in a copy.
 
-    Raises `WarehouseUnwritable`.
+    Open copies end with a refresh. Raises `WarehouseUnwritable`.
     """
     folder = data_folder / SNAPSHOT_FOLDER
     try:
@@ -189,20 +193,20 @@ def discard_snapshots(data_folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDatabase(Database):
-    """The database as pages see it: read without waiting, never written."""
+    """The database for pages: read without waiting, never written."""
 
     snapshot: Snapshot | None = None
 
     @contextmanager
     def hold_lock(self, wait_s: float) -> Generator[Deadline]:
-        """Refused: a snapshot is only read."""
+        """Refuse the lock: a snapshot is read-only."""
         del wait_s
         raise WarehouseUnwritable(f"{self.file} is a read-only copy; Lookout must not write to it")
-        yield  # pyright: ignore[reportUnreachable] - a generator, as the method that it replaces
+        yield  # pyright: ignore[reportUnreachable] - a generator, like the method that it replaces
 
     @contextmanager
     def open_for_reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
-        """A cursor of the newest copy, at once."""
+        """Yield a cursor of the newest copy, without waiting."""
         del wait_s
         if self.snapshot is None:
             raise WarehouseDamaged(f"{self.file} does not exist: there is no copy to read")

@@ -1,8 +1,8 @@
-"""Inserts lines of segments into tables, inside the caller's transaction.
+"""Insert lines of segments into tables, inside the caller's transaction.
 
 Old segments are stored in Parquet archives, which are much smaller and fast to read. An archive is a Parquet file
 of lines and a manifest that lists the segments with their headers. The manifest is written last: a Parquet file
-without one does not count. Names contain the content's hash.
+without a manifest does not count. Names contain the content's hash.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from warehouse.journal.segments import Segment, SegmentHeader
 TABLES: Sequence[str] = get_args(TableName)
 
 MOSTLY_NEW_TABLES = frozenset({"conversations", "hallucinations"})
-"""Tables of millions of rows that come once each, but for a nightly run or a poll that was killed and begins again.
+"""Tables of millions of rows that arrive once, except after a killed nightly run or poll that starts again.
 
-To look for earlier rows, DuckDB reads the keys of the whole table, for each batch: a night of a million
-conversations would take longer from night to night. The primary key's index alone knows at once that there is none.
+To look for earlier rows, DuckDB reads the keys of the whole table for each batch: a night of a million
+conversations would take longer every night. The primary key's index alone finds at once that no row exists.
 """
 
 _STAGED = """
@@ -87,8 +87,9 @@ def insert_stage_lines(
 ) -> None:
     """Insert the staged lines into the tables, with the segments' entries.
 
-    ``all_new`` says that rows of `MOSTLY_NEW_TABLES` are in no table yet, so that nothing is looked for. Where one
-    is, this raises `duckdb.ConstraintException`, and the transaction is lost.
+    ``all_new``: rows of `MOSTLY_NEW_TABLES` are in no table yet, so that earlier rows are not searched for. If
+    one
+    exists, this raises `duckdb.ConstraintException`, and the transaction is lost.
     """
     filled_tables = {table for entry in entries for table in entry.header.rows}
     for table in TABLES:
@@ -127,7 +128,7 @@ def _load_extract(table: str) -> str:
 
 
 _EARLIER = "-- rows of earlier loads:"
-"""Stands in an extract before the statement that respects them."""
+"""Placeholder in an extract before the statement that includes earlier rows."""
 
 
 @cache
@@ -139,14 +140,14 @@ def _build_insert_of_new(table: str) -> str:
 ARCHIVE_FOLDER = "_archive"
 MANIFEST = ".manifest.json"
 AGED = ".aged.json"
-"""A manifest whose archive replaces another one: its name says so, so that the others need not be read."""
+"""The mark in the name of a manifest that replaces another archive, so that other manifests need not be read."""
 
 PARQUET = ".parquet"
 FORMAT_VERSION = 1
 
 
 class ArchivedSegment(Record):
-    """A segment inside an archive: its header, its name in the journal, and the size that it had."""
+    """A segment inside an archive: its header, its name in the journal, and its original size."""
 
     header: SegmentHeader
     name: str
@@ -154,10 +155,11 @@ class ArchivedSegment(Record):
 
 
 class ArchiveManifest(Record):
-    """What an archive holds. ``sha256`` is over the Parquet file.
+    """The contents of an archive. ``sha256`` is over the Parquet file.
 
-    ``replaces`` names the archive whose segments these are, with personal data removed: from this manifest on, the
-    other one does not count.
+    ``replaces`` names the archive with the same segments before personal data was removed. With this manifest,
+    the
+    other archive does not count any more.
     """
 
     lookout_archive: Annotated[int, Field(ge=1)] = FORMAT_VERSION
@@ -183,9 +185,10 @@ class ArchiveManifest(Record):
 
 
 def list_current_manifests(journal: Journal, *, unless: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
-    """List the names of the manifests that count: all except those that another one replaces.
+    """List the names of the manifests that count: all except the replaced ones.
 
-    A replacing manifest of whose hash ``unless`` is true does not count, so that what it replaces does.
+    A replacing manifest does not count if ``unless`` is true for its hash; the manifest that it replaces then
+    counts.
     """
     aged = [name for name in journal.segments.others(ARCHIVE_FOLDER, AGED) if not unless(parse_hash(name))]
     replaced = {read_manifest(journal, name).replaces for name in aged}

@@ -1,4 +1,4 @@
-"""The warehouse as flows and people use it: load the journal, and query the tables."""
+"""The warehouse for flows and people: load the journal, and query the tables."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _CHANGES_STATE = re.compile(
 
 
 def _check_is_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raise `QueryInvalid` for anything but one query."""
+    """Raise `QueryInvalid` unless the statement is one query."""
     kinds = [statement.type for statement in connection.extract_statements(sql)]
     if len(kinds) != 1 or kinds[0] not in _QUERY_KINDS:
         got = "nothing" if not kinds else plural(len(kinds), "statement") if len(kinds) > 1 else kinds[0].name
@@ -83,8 +83,9 @@ class CaseStanding(Record):
 class Store:
     """The warehouse of one data folder: ``warehouse.duckdb`` beside ``journal/``.
 
-    ``clock`` gives the present with a zone, ``entropy(n)`` n random bytes, ``patience`` how to wait. Nothing is
-    opened between calls, so that any number of processes can take turns; safe for threads.
+    ``clock`` gives the present with a zone, ``entropy(n)`` n random bytes, ``patience`` the waiting policy. No
+    file is
+    open between calls, so that any number of processes can take turns; safe for threads.
     """
 
     def __init__(
@@ -121,9 +122,9 @@ class Store:
         return report.model_copy(update={"restored": restored, "swept": self.journal.sweep()})
 
     def load_into(self, connection: duckdb.DuckDBPyConnection, folder: str | None = None) -> LoadReport:
-        """Load what is pending (of one folder) on an open connection; the caller holds the lock.
+        """Load the pending segments (of one folder) on an open connection; the caller holds the lock.
 
-        What cannot be read is also stored for `take_load_errors`, since the next load no longer meets it.
+        Errors are also stored for `take_load_errors`, since the next load does not meet them again.
         """
         report = load_journal(connection, self.journal, self.database.scratch, folder)
         missing = self.count_absent_segments(connection)
@@ -136,13 +137,13 @@ class Store:
         return report
 
     def take_load_errors(self) -> Sequence[WarehouseDamaged]:
-        """Return what this process could not load since the last call, for a report to the monitor's owners."""
+        """Return the load errors of this process since the last call, for a report to the monitor's owners."""
         errors = self._load_errors.copy()
         self._load_errors.clear()
         return errors
 
     def find_losses(self, wait_s: float) -> Sequence[str]:
-        """Return a text for each thing that was written once and cannot be read; empty if the warehouse is whole.
+        """Return a text for each stored item that cannot be read; empty if the warehouse is complete.
 
         Loads the journal first. Raises `WarehouseBusy`.
         """
@@ -165,8 +166,10 @@ class Store:
     ) -> Table:
         """Run one read-only query with bound ``parameters``.
 
-        It sees what is loaded and has no access to files and network. Raises `QueryInvalid` with DuckDB's message,
-        for anything but one query, and for a result that does not fit into memory; `WarehouseBusy` when a writer
+        The query sees the loaded data and has no access to files and network. Raises `QueryInvalid` with DuckDB's
+        message,
+        for several or other statements, and for a result that does not fit into memory; `WarehouseBusy` if a
+        writer
         held the lock for longer than ``wait_s`` seconds.
         """
         with self.database.open_for_reading(wait_s) as connection:
@@ -238,7 +241,7 @@ class Store:
             )
 
     def build_ledger(self, connection: duckdb.DuckDBPyConnection) -> Ledger:
-        """Build the ledger of an open file, as it is after a rebuild."""
+        """Build the ledger of an open file, in its state after a rebuild."""
         return Ledger(segments=_count_segments(connection), as_of=self.clock())
 
     def count_absent_segments(self, connection: duckdb.DuckDBPyConnection) -> int:
@@ -247,7 +250,7 @@ class Store:
         return max(0, ledger.segments - _count_segments(connection)) if ledger else 0
 
     def count_lost(self) -> int:
-        """Count the segments that were loaded once and that neither the file nor the journal has."""
+        """Count the segments that were loaded once and are missing from file and journal."""
         ledger = read_ledger(self.database.file)
         return ledger.lost if ledger else 0
 
@@ -262,7 +265,10 @@ def read_incidents(connection: duckdb.DuckDBPyConnection, target: str) -> Mappin
 def _run_interruptible(
     connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Parameter] | Mapping[str, Parameter]
 ) -> Table:
-    """Run a query and fetch its rows; Ctrl-C in the main thread interrupts it, which DuckDB alone does not see."""
+    """Run a query and fetch its rows.
+
+    Ctrl-C in the main thread interrupts it, which DuckDB alone does not support.
+    """
 
     def run() -> Table:
         result = connection.execute(sql, parameters or None)
@@ -286,9 +292,9 @@ def _count_segments(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def parse_record_text(text: object, kind: type[Stored], name: str, remains: str) -> Stored:
-    """Parse a stored record, which people know as ``name``.
+    """Parse a stored record; errors call it ``name``.
 
-    Raises `WarehouseDamaged` where it was written in another form; ``remains`` says what is still there.
+    Raises `WarehouseDamaged` if it was written in another form; ``remains`` names the data that is still there.
     """
     try:
         return kind.model_validate_json(str(text))

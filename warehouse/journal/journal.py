@@ -34,13 +34,13 @@ SHARED = "_shared"
 """Folder of segments that belong to no run. No run id can begin with an underscore."""
 
 OUTBOX = "_outbox"
-"""Folder of decisions and receipts: small, so that a decision has little to catch up on."""
+"""Folder of decisions and receipts. It is small, so that a decision loads quickly."""
 
 SUITES = "_suites"
 """Folder of suites, each one segment named by its hash."""
 
 WRITABLE = f"{SHARED}/writable"
-"""An empty file, no segment: written to see whether the next segment could be."""
+"""An empty file, not a segment. It is written to test whether the next segment can be written."""
 
 _RUN_ID: TypeAdapter[str] = TypeAdapter(Identifier)
 
@@ -48,8 +48,9 @@ _RUN_ID: TypeAdapter[str] = TypeAdapter(Identifier)
 class Journal:
     """Append-only segments under a folder, one subfolder per run.
 
-    ``clock`` gives the present with a zone, ``entropy(n)`` gives n random bytes. Safe for threads and processes:
-    nobody ever waits for anybody.
+    ``clock`` gives the present with a zone, ``entropy(n)`` gives n random bytes. Safe for threads and processes,
+    without
+    any waiting.
     """
 
     def __init__(self, folder: Path | SegmentStore, *, clock: Clock, entropy: Entropy) -> None:
@@ -61,17 +62,17 @@ class Journal:
     def append(self, rows: Sequence[JournalRow], *, run_id: str | None) -> SegmentId:
         """Store ``rows`` durably as one segment and return its id.
 
-        ``run_id`` names the run they belong to, which can later be resumed from them, or ``None``. Raises
-        `WarehouseUnwritable` with the path and what to do; then nothing was stored. ``rows`` must not be empty.
+        ``run_id`` names the run of the rows, which can later be resumed from them, or ``None``. Raises
+        `WarehouseUnwritable` with the path and the fix; no row is then stored. ``rows`` must not be empty.
         """
         return self.append_row_bytes(encode_rows(rows), run_id=run_id)
 
     def append_row_bytes(self, rows: EncodedRows, *, run_id: str | None) -> SegmentId:
-        """As `append`, for rows that another process has encoded."""
+        """Store rows like `append`, but encoded by another process."""
         return self._write(rows, folder=SHARED if run_id is None else run_id, run_id=run_id)
 
     def append_suite(self, suite: Suite) -> SegmentId:
-        """Store a suite's cases; a suite that is already there (by its hash) is not written again."""
+        """Store a suite's cases; a suite with the same hash is not written again."""
         segment_id = SegmentId(f"suite-{suite.sha256}")
         name = f"{SUITES}/{segment_id}{SUFFIX}"
         if name not in self.segments.names(SUITES):
@@ -92,7 +93,8 @@ class Journal:
     def read(self, name: str) -> Segment:
         """Read a segment and verify it.
 
-        Raises `WarehouseDamaged`, `SchemaTooNew` for one of a newer Lookout, `FileNotFoundError` when it is gone.
+        Raises `WarehouseDamaged`, `SchemaTooNew` for a segment of a newer Lookout, `FileNotFoundError` if it is
+        gone.
         """
         folder = name.partition("/")[0]
         return decode_segment(
@@ -103,11 +105,11 @@ class Journal:
         )
 
     def read_run(self, run_id: str) -> Iterator[JournalRow | OutboxRow]:
-        """Yield all rows that a run has stored so far, oldest first, from its segments.
+        """Yield all rows that a run has stored until now, oldest first, from its segments.
 
-        For resuming: a case may come twice when it was asked again; the later one counts. A damaged segment is
-        passed over here (its cases are asked again); the loader reports it and sets it aside. Raises `ConfigError`
-        for something that cannot be a run id.
+        For resuming: a case may occur twice if it was asked again; the later one counts. A damaged segment is
+        skipped here (its cases are asked again); the loader reports it and sets it aside. Raises `ConfigError`
+        for an invalid run id.
         """
         for name in self.segments.names(_check_run_id(run_id)):
             try:
@@ -117,16 +119,16 @@ class Journal:
             yield from segment.rows()
 
     def newest(self) -> datetime | None:
-        """Return when the newest segment that is not archived was written; ``None`` without any."""
+        """Return the time of the newest segment that is not archived; ``None`` without any."""
         ids = [parse_segment_id(name) for name in self.segments.names() if not name.startswith(f"{SUITES}/")]
         return parse_time(max(ids)) if ids else None
 
     def check_writable(self) -> None:
-        """Write one empty file. Raises `WarehouseUnwritable` when the next segment could not be written."""
+        """Write one empty file. Raises `WarehouseUnwritable` if the next segment could not be written."""
         self.segments.put(WRITABLE, b"")
 
     def sweep(self) -> int:
-        """Remove temporary files of killed writers that are older than an hour; return how many."""
+        """Remove temporary files of killed writers that are older than an hour; return their number."""
         return self.segments.sweep(self._clock())
 
     def now(self) -> datetime:

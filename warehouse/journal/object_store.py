@@ -18,9 +18,9 @@ from warehouse.journal.segments import SET_ASIDE, SUFFIX, parse_segment_id
 class ObjectSegments:
     """Segments under a URL such as ``s3://bucket/lookout/journal``.
 
-    An object appears whole when its upload ends, or not at all, and is durable by then: nothing need be renamed.
+    An object appears complete at the end of its upload, or not at all, and is then durable: no rename is needed.
     ``options`` are fsspec's for the protocol (credentials come from the environment as usual). Without the
-    protocol's package (``s3fs`` for S3) the error names it.
+    protocol's package (``s3fs`` for S3) the error names the package.
     """
 
     def __init__(self, url: str, options: Mapping[str, object] | None = None) -> None:
@@ -34,11 +34,11 @@ class ObjectSegments:
         self._root = root.rstrip("/")
 
     def put(self, name: str, data: bytes) -> None:
-        """Store a segment; when this returns the store has it."""
+        """Store a segment; it is durable when this returns."""
         with self._translate_errors(name):
             try:
                 self._files.pipe_file(f"{self._root}/{name}", data)
-            except FileNotFoundError as error:  # what S3 says when there is no such bucket
+            except FileNotFoundError as error:  # S3's message for a missing bucket
                 raise self._build_error(name, error) from None
 
     def get(self, name: str) -> bytes:
@@ -56,7 +56,7 @@ class ObjectSegments:
         return sorted(name for name in self._list_names(folder) if name.endswith(suffix))
 
     def delete(self, name: str) -> None:
-        """Remove an object; one that is gone is no error."""
+        """Remove an object; a missing one is not an error."""
         with self._translate_errors(name):
             try:
                 self._files.rm_file(f"{self._root}/{name}")
@@ -83,11 +83,11 @@ class ObjectSegments:
         return self.place(new_name)
 
     def set_aside_names(self) -> Sequence[str]:
-        """Where each damaged segment waits for a person."""
+        """Return the place of each damaged segment that a person must inspect."""
         return [self.place(name) for name in sorted(self._list_names(SET_ASIDE))]
 
     def sweep(self, now: datetime) -> int:  # noqa: ARG002 - nothing half-written can be left
-        """Nothing to do: an upload that was cut off leaves no object."""
+        """Do nothing: an interrupted upload leaves no object."""
         return 0
 
     def place(self, name: str) -> str:
@@ -95,12 +95,12 @@ class ObjectSegments:
         return f"{self._safe_url}/{name}"
 
     def _list_names(self, folder: str) -> list[str]:
-        """Names below a folder, fresh from the store: other machines write there."""
+        """List names below a folder, fresh from the store, because other machines write there."""
         with self._translate_errors(folder):
             self._files.invalidate_cache()
             try:
                 paths = cast("Sequence[str]", self._files.find(f"{self._root}/{folder}".rstrip("/")))
-            except FileNotFoundError as error:  # an empty folder is found and empty: this is a missing bucket
+            except FileNotFoundError as error:  # an empty folder is found and empty, so the bucket is missing
                 raise self._build_error(folder, error) from None
         return [path.removeprefix("/").removeprefix(self._root.removeprefix("/")).lstrip("/") for path in paths]
 

@@ -1,8 +1,10 @@
-"""A segment: an immutable file of JSON lines that says itself what it must hold.
+"""A segment: an immutable file of JSON lines with a header that describes its contents.
 
-The first line is the header, then comes one line ``{"table":"…","row":{…}}`` per row. A segment may hold rows of
-several tables, which so become durable together: a cursor with its rows, an exchange with its assessment. Segments
-lie in a local folder, where a segment is there as a whole or not at all.
+The first line is the header, followed by one line ``{"table":"…","row":{…}}`` per row. A segment may contain rows
+of
+several tables, which then become durable together: a cursor with its rows, an exchange with its assessment.
+Segments
+are in a local folder, in which a segment is either complete or absent.
 """
 
 from __future__ import annotations
@@ -26,16 +28,16 @@ from monitors.storage import build_unwritable_error, move, open_folder, open_wit
 from warehouse.journal.rows import ANY_ROW, JournalRow, OutboxRow, TableName
 
 FORMAT_VERSION = 1
-"""Raised when the meaning of a header or a line changes; readers refuse what they do not know."""
+"""Increase it if the meaning of a header or a line changes; readers refuse unknown versions."""
 
 SegmentId = NewType("SegmentId", str)
 """Sorts by the time of writing; unique across processes by 64 random bits."""
 
 Clock = Callable[[], datetime]
-"""Gives the present, with a zone."""
+"""Return the present, with a zone."""
 
 Entropy = Callable[[int], bytes]
-"""Gives that many unpredictable bytes, as ``secrets.token_bytes`` does."""
+"""Return this number of unpredictable bytes, like ``secrets.token_bytes``."""
 
 _LINE = re.compile(rb'\{"table":"([a-z_]+)","row":(\{.*\})\}', re.DOTALL)
 _TICK = timedelta(microseconds=1)
@@ -74,25 +76,25 @@ class SegmentLine:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment whose hash and counts were found right. ``size_bytes`` is the whole file's."""
+    """A segment with verified hash and counts. ``size_bytes`` is the whole file's."""
 
     header: SegmentHeader
     lines: tuple[SegmentLine, ...]
     size_bytes: int
 
     def rows(self) -> Iterator[JournalRow | OutboxRow]:
-        """Yield the rows as records, in the order in which they were written."""
+        """Yield the rows as records, in the order of writing."""
         for line in self.lines:
             yield ANY_ROW.validate_json(format_line(line))
 
 
 def format_line(line: SegmentLine) -> bytes:
-    """Format a line as in the file, without its line end."""
+    """Format a line in the file's form, without its line end."""
     return b'{"table":"' + line.table.encode() + b'","row":' + line.row_json + b"}"
 
 
 class SegmentNames:
-    """Gives out ids that sort in the order of asking within a process, even when the clock stands or steps back."""
+    """Give out ids that sort in the order of the calls within a process, even if the clock stops or steps back."""
 
     def __init__(self, clock: Clock, entropy: Entropy) -> None:
         self._clock = clock
@@ -100,7 +102,7 @@ class SegmentNames:
         self._last: datetime | None = None
 
     def next(self) -> SegmentId:
-        """A new id such as ``20260131T020000.123456Z-9f86d081884c7d65``. Not safe for two threads at once."""
+        """Return a new id such as ``20260131T020000.123456Z-9f86d081884c7d65``. Not safe for concurrent threads."""
         now = self._clock()
         if self._last is not None and now <= self._last:
             now = self._last + _TICK
@@ -110,7 +112,7 @@ class SegmentNames:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows as they stand in a segment, line by line, with how many there are of each table."""
+    """Rows in the form of a segment, line by line, with the number of rows of each table."""
 
     body: bytes = b""
     counts: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -142,8 +144,8 @@ def encode_segment(rows: EncodedRows, *, segment_id: SegmentId, run_id: str | No
 def decode_segment(data: bytes, *, where: str, segment_id: str, run_id: str | None) -> Segment:
     """Decode a segment and verify its format, id, run, hash and row counts.
 
-    ``where`` names the file in errors. Raises `WarehouseDamaged` when anything is off, and `SchemaTooNew` for a
-    whole segment of a newer Lookout.
+    ``where`` names the file in errors. Raises `WarehouseDamaged` for any mismatch, and `SchemaTooNew` for a
+    complete segment of a newer Lookout.
     """
     head, line_end, body = data.partition(b"\n")
     header = _parse_header(head, where)
@@ -185,7 +187,7 @@ def _build_damaged_error(where: str, reason: str) -> WarehouseDamaged:
 
 SUFFIX = ".jsonl"
 SET_ASIDE = "_damaged"
-"""The folder that damaged segments are moved to: stored for a person, never read again."""
+"""The folder for damaged segments: stored for a person, never read again."""
 
 STALE_AFTER = timedelta(hours=1)
 """A temporary file this old belongs to a writer that was killed: writing one takes milliseconds."""
@@ -195,11 +197,14 @@ class SegmentStore(Protocol):
     """A place for segments. A name is ``folder/segment-id.jsonl``."""
 
     def put(self, name: str, data: bytes) -> None:
-        """Store ``data`` under ``name``; durable and whole when this returns. Raises `WarehouseUnwritable`."""
+        """Store ``data`` under ``name``; it is durable and complete when this returns.
+
+        Raises `WarehouseUnwritable`.
+        """
         ...
 
     def get(self, name: str) -> bytes:
-        """The bytes of a segment. Raises `FileNotFoundError`."""
+        """Return the bytes of a segment. Raises `FileNotFoundError`."""
         ...
 
     def names(self, folder: str | None = None) -> Sequence[str]:
@@ -207,35 +212,38 @@ class SegmentStore(Protocol):
         ...
 
     def others(self, folder: str, suffix: str) -> Sequence[str]:
-        """Whole files of another kind in a folder, sorted: archives and their manifests."""
+        """List complete files of another kind in a folder, sorted: archives and their manifests."""
         ...
 
     def delete(self, name: str) -> None:
-        """Remove a file; one that is gone is no error. Raises `WarehouseUnwritable`."""
+        """Remove a file; a missing one is not an error. Raises `WarehouseUnwritable`."""
         ...
 
     def put_file(self, name: str, file: Path) -> None:
-        """Store a local file under ``name`` and remove it where it was. Raises `WarehouseUnwritable`."""
+        """Move a local file to ``name``. Raises `WarehouseUnwritable`."""
         ...
 
     def as_file(self, name: str, scratch: Path) -> Path:
-        """A local file with the content of ``name``, where needed copied to ``scratch``. `FileNotFoundError`."""
+        """Yield a local file with the content of ``name``, copied to ``scratch`` if needed.
+
+        Raises `FileNotFoundError`.
+        """
         ...
 
     def set_aside(self, name: str) -> str:
-        """Move a damaged segment out of the way and say where to."""
+        """Move a damaged segment aside and return its new place."""
         ...
 
     def set_aside_names(self) -> Sequence[str]:
-        """Where each damaged segment waits for a person."""
+        """Return the place of each damaged segment that a person must inspect."""
         ...
 
     def sweep(self, now: datetime) -> int:
-        """Remove what killed writers left behind; how many files."""
+        """Remove the files of killed writers; return their number."""
         ...
 
     def place(self, name: str) -> str:
-        """Where a segment lies, for a person."""
+        """Return the place of a segment, for a person."""
         ...
 
 
@@ -246,7 +254,7 @@ class LocalSegments:
         self._root = folder
 
     def put(self, name: str, data: bytes) -> None:
-        """Store a segment; when this returns it survives a power cut."""
+        """Store a segment; it survives a power failure when this returns."""
         write_atomically(self._root / name, data, within=self._root.parent)
 
     def get(self, name: str) -> bytes:
@@ -278,7 +286,7 @@ class LocalSegments:
         )
 
     def delete(self, name: str) -> None:
-        """Remove a file, and its folder with the last one of a run; one that is gone is no error."""
+        """Remove a file, and the folder of a run with its last file; a missing one is not an error."""
         path = self._root / name
         try:
             with self._hold_folder(path.parent) as folder:
@@ -290,7 +298,7 @@ class LocalSegments:
             raise build_unwritable_error(path, error) from error
 
     def put_file(self, name: str, file: Path) -> None:
-        """Move a local file to its place, whole and durable."""
+        """Move a local file to its place, complete and durable."""
         path = self._root / name
         try:
             sync_file(file)
@@ -306,7 +314,7 @@ class LocalSegments:
         return path
 
     def set_aside(self, name: str) -> str:
-        """Move a damaged segment to the folder of damaged ones, under a name that says where it was."""
+        """Move a damaged segment to the folder of damaged ones, under a name with its former place."""
         path, goal = self._root / name, self._root / SET_ASIDE / name.replace("/", "__")
         try:
             move(path, goal, within=self._root.parent)
@@ -315,7 +323,7 @@ class LocalSegments:
         return str(goal)
 
     def set_aside_names(self) -> Sequence[str]:
-        """Where each damaged segment waits for a person."""
+        """Return the place of each damaged segment that a person must inspect."""
         return sorted(str(self._root / SET_ASIDE / file) for file in self._list_files(SET_ASIDE))
 
     def sweep(self, now: datetime) -> int:
@@ -340,11 +348,11 @@ class LocalSegments:
             with self._hold_folder(folder) as handle, os.scandir(handle) as entries:
                 return [entry.name for entry in entries if entry.is_file(follow_symlinks=False) is files]
         except (FileNotFoundError, NotADirectoryError):
-            return []  # writing there says what is wrong
+            return []  # a write to the folder reports the fault
 
     def _sweep_folder(self, name: str, now: datetime) -> int:
         count = 0
-        # A folder that nobody wrote to has nothing to remove.
+        # A folder without any write has nothing to remove.
         with suppress(FileNotFoundError, NotADirectoryError), self._hold_folder(self._root / name) as folder:
             for file in self._list_files(name):
                 if file.startswith(".") and _compute_age(file, folder, now) > STALE_AFTER:

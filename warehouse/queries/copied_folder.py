@@ -1,4 +1,4 @@
-"""What a copied data folder leaves to the installation that it was copied from: its messages."""
+"""Leave the messages of a copied data folder to the original installation."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def find_last_drill(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Dri
 
 
 def has_drill_row(store: Store, drill_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> bool:
-    """Whether the warehouse knows a drill."""
+    """Whether the warehouse has a drill."""
     return bool(
         store.query("select 1 from drills where drill_id = $drill", {"drill": drill_id}, wait_s=wait_s).rows
     )

@@ -1,6 +1,6 @@
-"""Incidents and their messages, for a person: which there are, and everything that ever happened to one.
+"""Incidents and their messages, for a person: the list of incidents, and the complete history of one.
 
-Messages are as they stand in a channel: what is shown together, where, and what people did about it.
+Messages are in the form of a channel: the parts shown together, the place, and people's actions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from warehouse.queries.operator_actions import SHOWN_TOGETHER
 
 
 class IncidentMessage(Record):
-    """A message about an incident: why it was sent, and what became of it."""
+    """A message about an incident: the reason for sending, and the delivery result."""
 
     alert_id: str
     reason: NotifyReason
@@ -28,14 +28,14 @@ class IncidentMessage(Record):
 
 
 class IncidentAction(Record):
-    """What a person did about it, and what came of that."""
+    """A person's action about it, and the outcome."""
 
     action: OperatorAction
     outcome: ActionOutcome | None
 
 
 class RunEvidence(Record):
-    """Where one run stores what it saw: paths inside the run's folder."""
+    """The place of one run's evidence: paths inside the run's folder."""
 
     run_id: str
     screenshot: str | None
@@ -43,7 +43,7 @@ class RunEvidence(Record):
 
 
 class Story(Record):
-    """One incident from its first day: its states, its alerts, what people did, where the evidence is."""
+    """The history of one incident: its states, its alerts, people's actions, the place of the evidence."""
 
     incident: Incident
     versions: tuple[Incident, ...]
@@ -101,7 +101,7 @@ def load_story(store: Store, incident: Incident) -> Story:
         messages=messages,
         last_alert=_load_alert(store, messages[-1].alert_id) if messages else None,
         done=_list_actions(store, incident, messages),
-        # What a silence covers is asked at a time at which it is active.
+        # The cover of a silence is computed for a time at which the silence is active.
         silences=tuple(
             silence for silence in list_all_silences(store) if silence.is_silence_for(incident, silence.starts_at)
         ),
@@ -121,7 +121,7 @@ order by a.created_at, a.id
 
 
 def _list_messages(store: Store, incident: Incident) -> tuple[IncidentMessage, ...]:
-    """In one query, and without their texts: an incident that stays has a message for each reminder."""
+    """List messages in one query, without their texts, because a long incident has a message for each reminder."""
     table = store.query(_MESSAGES, {"target": incident.target, "key": incident.fingerprint})
     names = ("alert_id", "reason", "run_id", "created_at", "status", "detail")
     return tuple(IncidentMessage.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
@@ -135,7 +135,7 @@ def _load_alert(store: Store, alert_id: str) -> Alert:
 def _list_actions(
     store: Store, incident: Incident, messages: tuple[IncidentMessage, ...]
 ) -> tuple[IncidentAction, ...]:
-    """Read the outcome first: an action on a whole message is about the incidents of its outcome."""
+    """Read the outcome first: an action on a whole message applies to the incidents in its outcome."""
     table = store.query(
         "select a.record, o.action_id, o.carried_out_at, o.effect, o.fingerprints, o.text"
         " from actions a left join action_outcomes o on o.action_id = a.id"
@@ -260,7 +260,7 @@ order by a.created_at, a.id
 
 
 class FirstAlert(NamedTuple):
-    """When a run first sent an alert of a kind, and which run that was."""
+    """The first alert of a kind in a run, by time, and the run."""
 
     run_id: str
     created_at: datetime
@@ -288,7 +288,7 @@ def find_printed(store: Store, target: str) -> Mapping[str, Alert]:
 def find_refused(
     store: Store, target: str | None = None, *, since: datetime, tried_before: datetime
 ) -> Mapping[str, Mapping[str, Alert]]:
-    """Find the last message about each incident that a channel refused, by what it is about and by fingerprint.
+    """Find the last message about each incident that a channel refused, by subject and by fingerprint.
 
     The messages were created after ``since`` and tried before ``tried_before``; ``target`` limits them to one.
     """
@@ -302,7 +302,7 @@ def find_refused(
 
 
 class RunMessage(NamedTuple):
-    """A run's message, and how far it came: sent, printed, rejected, or waiting to be tried again."""
+    """A run's message, and its delivery status: sent, printed, rejected, or waiting for another try."""
 
     alert: Alert
     came_to: str
@@ -333,14 +333,14 @@ def count_alerts_to_send(store: Store, target: str) -> int:
 
 
 def list_targets_with_open_incidents(store: Store) -> tuple[str, ...]:
-    """Everything that has an open incident, in alphabetical order: targets, and what else messages are about."""
+    """List all subjects with an open incident, in alphabetical order: targets, and other subjects of messages."""
     return tuple(str(row[0]) for row in store.query("select distinct target from open_incidents order by 1").rows)
 
 
 def is_waiting(store: Store, not_tried_since: datetime, now: datetime) -> bool:
-    """Whether a message waits to be sent that nobody has tried since then, as when its run was killed.
+    """Whether a message waits to be sent without any try since then, for example because its run was killed.
 
-    A try after ``now`` is of a clock that was set back since, and bars none.
+    A try after ``now`` comes from a clock that was set back since, and has no effect.
     """
     table = store.query(
         "select 1 from unsent_alerts u where not exists (select 1 from receipts r where r.alert_id = u.id"

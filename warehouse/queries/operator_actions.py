@@ -74,7 +74,7 @@ def _read_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tup
 
 
 ResolveAction = Callable[[ActionContext], ActionChanges]
-"""Pure: an action with what it is about → what comes of it."""
+"""Pure: return the outcome of an action for its incidents."""
 
 
 def append_action(journal: Journal, action: OperatorAction) -> None:
@@ -88,10 +88,11 @@ def append_silence(journal: Journal, silence: Silence) -> None:
 
 
 class ActionResults(NamedTuple):
-    """What came of the actions that waited, and all silences there are, in force or over, newest first.
+    """The outcomes of the waiting actions, and all silences, active or expired, newest first.
 
-    ``failed`` names the actions that could not be carried out, with the error's name: they wait on. One of them
-    must not stop a run from reporting what it found.
+    ``failed`` names the actions that could not be carried out, with the error's name; they stay waiting. One of
+    them
+    must not stop a run from reporting its results.
     """
 
     done: tuple[ActionChanges, ...]
@@ -100,9 +101,10 @@ class ActionResults(NamedTuple):
 
 
 def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *, wait_s: float) -> ActionResults:
-    """Carry out every action that is still waiting, oldest first.
+    """Carry out every waiting action, oldest first.
 
-    Waits ``wait_s`` seconds at most for the lock, else raises `WarehouseBusy`: then they wait for the next one.
+    Waits ``wait_s`` seconds at most for the lock, else raises `WarehouseBusy`: the actions then wait for the next
+    call.
     """
     done: list[ActionChanges] = []
     failed: list[str] = []
@@ -140,7 +142,7 @@ where mine.id = $alert
   and mine.reason in ('first_seen', 'regressed') and other.reason in ('first_seen', 'regressed')
 order by other.created_at, other.id
 """
-"""A run's first alert grows: what the run reported later is shown in the same message."""
+"""Alerts shown in one message: a run's first alert grows by the run's later reports."""
 
 _LAST_ALERT = """
 select record from alerts
@@ -150,7 +152,7 @@ order by created_at desc, id limit 1
 
 
 def _read_silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]:
-    """List the silences; skip those of a newer Lookout, which mute nothing here."""
+    """List the silences; skip those of a newer Lookout, which have no effect here."""
     rows = connection.execute("select record from silences order by starts_at desc, id").fetchall()
     silences: list[Silence] = []
     for row in rows:
@@ -262,7 +264,7 @@ def append_outcomes(journal: Journal, outcomes: tuple[DraftOutcome, ...]) -> Non
 
 
 class GradedConversation(NamedTuple):
-    """What was said once, and what the run thought of it. ``severity`` is 0 where nothing graded it."""
+    """A stored conversation with the run's grade. ``severity`` is 0 without a grade."""
 
     conversation: StoredConversation
     target: str

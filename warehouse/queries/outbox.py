@@ -26,9 +26,9 @@ from warehouse.journal.segments import SUFFIX
 
 
 class SendLease(Record):
-    """Messages that are one worker's to send until ``expires_at``; then another worker may take them.
+    """Messages that one worker sends until ``expires_at``; afterwards another worker may take them.
 
-    ``tried`` are the ids of those that a worker has claimed before: such a message may have arrived already.
+    ``tried`` are the ids that a worker has claimed before: such a message may have arrived already.
     """
 
     owner: Identifier
@@ -38,26 +38,27 @@ class SendLease(Record):
 
 
 class IncidentBook:
-    """A target's incidents while a decision about them is made, and what it comes to."""
+    """A target's incidents during a decision about them, and the decision's result."""
 
     def __init__(self, incidents: Mapping[str, Incident]) -> None:
         self.incidents = incidents
-        """As they stood when the book was opened, by fingerprint."""
+        """The incidents at the opening of the book, by fingerprint."""
         self.changed: list[Incident] = []
         self.alerts: list[Alert] = []
 
     def record(self, incidents: Iterable[Incident], alerts: Iterable[Alert] = ()) -> None:
-        """Store incidents in their new state and alerts to send, together, when the book is closed."""
+        """Store incidents in their new state and alerts to send, together, at the closing of the book."""
         self.changed += incidents
         self.alerts += alerts
 
 
 @contextmanager
 def open_incident_book(store: Store, journal: Journal, target: str, *, wait_s: float) -> Generator[IncidentBook]:
-    """Let the caller decide on the target's incidents as they stand, once across all processes.
+    """Let the caller decide on the target's present incidents, once across all processes.
 
-    What is recorded is durable when the block is left. Waits ``wait_s`` seconds at most for the lock, else raises
-    `WarehouseBusy`: then nothing was decided. An error in the block passes through, and nothing was decided.
+    The recorded result is durable at the end of the block. Waits ``wait_s`` seconds at most for the lock, else
+    raises
+    `WarehouseBusy` without a decision. An error in the block passes through, and the decision is dropped.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_into(connection, OUTBOX)
@@ -85,13 +86,16 @@ def claim_alerts(
     printing: bool = False,
     except_ids: Collection[str] = (),
 ) -> SendLease:
-    """Take up to ``limit`` unsent messages for sending, worst first; nobody else gets them for ``lease_s`` seconds.
+    """Take up to ``limit`` unsent messages for sending, worst first, exclusively for ``lease_s`` seconds.
 
-    A receipt ends the lease, whatever the clock said. When a worker dies, its messages are free again once the
-    lease is over, or at once where ``is_gone`` knows of its end; a lease that ends later than any can is of a clock
-    that was set back since. A message may then be sent twice, with the same id, but is never lost. One who is only
-    ``printing`` skips messages that a sending worker has tried: printed, they would reach nobody. Messages with an
-    id in ``but`` are left out. Raises `WarehouseBusy` after ``wait_s`` seconds.
+    A receipt ends the lease, at any time of the clock. If a worker dies, its messages are free again at the end
+    of the
+    lease, or at once if ``is_gone`` confirms its end. A lease that ends later than possible comes from a clock
+    that was
+    set back since. A message may then be sent twice, with the same id, but is never lost. A worker that is only
+    ``printing`` skips messages that a sending worker has tried, because a printed message notifies no person.
+    Messages
+    with an id in ``but`` are left out. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_into(connection, OUTBOX)

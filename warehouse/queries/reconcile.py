@@ -26,7 +26,7 @@ from warehouse.database.store import DEFAULT_READ_WAIT_S, Parameter, Store
 from warehouse.queries.traffic import list_recent_nightly_reports
 
 StratumKey = tuple[str, str]
-"""A nightly run and the stratum: that of another run was sampled by itself."""
+"""A nightly run and the stratum, because each run's stratum was sampled separately."""
 
 
 class TrafficPeriod(NamedTuple):
@@ -39,13 +39,13 @@ class TrafficPeriod(NamedTuple):
 
     @property
     def values(self) -> dict[str, Parameter]:
-        """The values to bind. Ids of runs hold no space."""
+        """The values to bind. Ids of runs contain no space."""
         since, until = self.since.isoformat(), self.until.isoformat()
         return {"target": self.target, "since": since, "until": until, "runs": " ".join(self.runs)}
 
 
 class SampledReply(NamedTuple):
-    """A sampled reply, as it was stored, and what the run said of its facts: yes, no or ungraded."""
+    """A sampled reply in its stored form, and the run's result on its facts: yes, no or ungraded."""
 
     stratum: StratumKey
     conversation: tuple[str, str]
@@ -133,11 +133,13 @@ class GuardEntry(NamedTuple):
 def list_guard_entries(
     store: Store, target: str, since: datetime, until: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[GuardEntry, ...]:
-    """List the entries from ``since`` (included) to ``until`` of which people were notified, by time.
+    """List the entries from ``since`` (included) to ``until`` that people were notified of, by time.
 
-    An entry's time is its own account of it, unless that cannot be; then it is when it was read. A person's verdict
-    on it is a label under its incident's fingerprint, or a case drafted from it: who wants the bad reply in the
-    gold set calls it bad. An entry that people contradict each other about has no verdict.
+    An entry's time is the entry's own, unless it is impossible; then it is the time of reading. A person's
+    verdict
+    on it is a label under its incident's fingerprint, or a case drafted from it: a person who adds the bad reply
+    to the
+    gold set marks it as bad. An entry with contradicting verdicts has none.
     """
     table = store.query(
         """
@@ -171,8 +173,9 @@ def match_entries(
 ) -> Sequence[tuple[GuardEntry, int]]:
     """Match entries to the positions of their questions: the same words, at most two minutes apart.
 
-    Each has at most one; of several the nearest in time. Words are compared as they are stored, masked on both
-    sides, but for case and white space; entries without a text match none.
+    Each has at most one match; of several the nearest in time. Words are compared in their stored form, masked on
+    both
+    sides, without case and white space; entries without a text have no match.
     """
     places_by_text: dict[str, list[int]] = defaultdict(list)
     for place, (_, text) in enumerate(questions):
@@ -205,7 +208,7 @@ def _build_guard_entry(row: Sequence[object]) -> GuardEntry:
 
 
 MAX_NIGHTS: Final = 400
-"""A year of nightly runs and some more."""
+"""A little more than a year of nightly runs."""
 NO_NIGHT_TEXT: Final = "no night of live traffic was graded in this period"
 NO_JUDGE_TEXT: Final = "no judge graded these nights, and rules cannot detect invented replies"
 
@@ -254,7 +257,7 @@ def _count_nightly(
     sampled: Sequence[SampledReply],
     held_back: Mapping[int, GuardEntry],
 ) -> TrafficCounts:
-    """Count what the nightly runs found in served replies; replies that were held back do not count."""
+    """Count the nightly runs' findings in served replies; held-back replies do not count."""
     if not nightly_runs:
         return TrafficCounts(why_none=NO_NIGHT_TEXT)
     served: dict[tuple[StratumKey, tuple[str, str]], list[str]] = defaultdict(list)
@@ -292,5 +295,5 @@ def _count_overlap(
 
 
 def _is_same_reply(blocked: str | None, replied: str) -> bool:
-    """Whether the stored reply is the one that was held back, and not its replacement."""
+    """Whether the stored reply is the held-back one, and not its replacement."""
     return blocked is not None and blocked.split() == replied.split() != []

@@ -14,10 +14,10 @@ from monitors.records.targets import Environment
 from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, parse_record_text
 
 MAX_RUNS: Final = 60
-"""Runs whose cases are read: two months of one a night."""
+"""Limit of runs with their cases read: two months of one a night."""
 
 GRADING_SETTINGS: Final = ("graders", "domains", "judge")
-"""The parts of a configuration, as a run's snapshot names them, that bear on how an answer is graded."""
+"""The parts of a configuration, by their names in a run's snapshot, that affect the grades of an answer."""
 
 
 def hash_grading(graders: Mapping[str, str], settings: Mapping[str, str]) -> str:
@@ -27,7 +27,7 @@ def hash_grading(graders: Mapping[str, str], settings: Mapping[str, str]) -> str
 
 
 class RepeatScope(NamedTuple):
-    """Which repeats count: of this target, since then, of cases as this suite has them, by these graders."""
+    """The repeats that count: of this target, since this time, of the suite's present cases, by these graders."""
 
     target: str
     environment: Environment

@@ -80,7 +80,7 @@ class _AcceptedRun(NamedTuple):
 def _list_accepted(
     store: Store, target: str, environment: Environment, *, before: str | None, branch: str | None, wait_s: float
 ) -> list[_AcceptedRun]:
-    """Newest first; with ``branch`` of that branch and of unknown ones."""
+    """List them newest first; with ``branch``, those of that branch and of unknown ones."""
     table = store.query(
         "select run_id, commit, suite_sha256, json_extract_string(report, '$.judging.lineages'),"
         " json_extract_string(report, '$.change.branch') from runs"
@@ -140,7 +140,7 @@ class FailedSince(NamedTuple):
 
 
 def find_failed_since(store: Store, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> FailedSince | None:
-    """Find the newest failed run of ``target`` and what it failed since the last PASS; ``None`` without one."""
+    """Find the newest failed run of ``target`` and its failures since the last PASS; ``None`` without one."""
     failed = store.query(
         "select run_id, commit, finished_at from runs where target = $target and verdict = 'FAIL'"
         " and not interrupted and coalesce(json_extract_string(report, '$.pull_request'), 'null') = 'null'"
@@ -185,7 +185,7 @@ def _list_failed_cases(
 def find_deploy_time(
     store: Store, target: str, commit: str, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> datetime | None:
-    """Find when the deploy of ``commit`` was reported; ``None`` if it was not."""
+    """Find the time of the report of the deploy of ``commit``; ``None`` without a report."""
     table = store.query(
         "select occurred_at from deploys where target = $target and commit = $commit",
         {"target": target, "commit": commit},

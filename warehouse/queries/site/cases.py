@@ -1,6 +1,6 @@
-"""Cases across the newest runs of a target: what each came to in each, what flipped, what is flaky, its history.
+"""Cases across the newest runs of a target: their outcomes, flips, flakiness and history.
 
-A flip is a case that was right in one run and wrong in the next that graded it. Nothing here reads a grade.
+A flip is a case that was right in one run and wrong in the next run that graded it. This module reads no grades.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from warehouse.database.store import Store
 
 
 class CaseCourse(StrEnum):
-    """How a case went over the runs that are shown, in the order of what wants a look first."""
+    """The course of a case over the shown runs, most urgent first."""
 
     BROKE = "broke"
     """Right, then wrong ever since: the run of its one flip is the change point."""
@@ -33,7 +33,10 @@ class CaseCourse(StrEnum):
 
 
 class GridRun(Record):
-    """A run as a column; ``place`` counts from 1, the newest. ``new_suite``: the run before asked another suite."""
+    """A run as a column; ``place`` counts from 1, the newest.
+
+    ``new_suite``: the preceding run asked another suite.
+    """
 
     place: int
     run_id: str
@@ -44,7 +47,7 @@ class GridRun(Record):
 
 
 class GridCell(Record):
-    """What a case came to in the run of that ``place``. A run that did not ask it has no cell."""
+    """The outcome of a case in the run of that ``place``. A run that did not ask the case has no cell."""
 
     place: int
     outcome: CaseOutcome
@@ -65,7 +68,7 @@ class GridRow(Record):
 
 
 class GridFilter(Record):
-    """Which cases of which runs; ``None`` is any. ``runs`` is how many of the newest are looked at."""
+    """The cases and runs to show; ``None`` is any. ``runs`` is the number of newest runs."""
 
     target: str
     suite: str | None = None
@@ -78,16 +81,16 @@ class GridFilter(Record):
 
 
 class GridOptions(Record):
-    """What can be filtered for: the types and languages of the cases of a target's newest runs."""
+    """The filter options: the types and languages of the cases of a target's newest runs."""
 
     types: tuple[str, ...]
     languages: tuple[str, ...]
 
 
 class CaseAnswer(Record):
-    """One answer of a case's history: what it came to, what was said, or why nothing was.
+    """One answer of a case's history: its outcome and its text, or the reason for a missing answer.
 
-    ``flipped`` against the run before that graded it.
+    ``flipped`` compares with the preceding run that graded it.
     """
 
     run_id: str
@@ -108,7 +111,7 @@ class CaseAnswer(Record):
 
 
 class CaseText(Record):
-    """A case as its newest suite has it."""
+    """A case in the form of its newest suite."""
 
     turns: tuple[str, ...]
     gold: str
