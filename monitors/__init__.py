@@ -1,1 +1,1 @@
-"""The domain: ask the app, grade what it says, evaluate the run. No orchestrator, no database."""
+"""The domain: ask the app, grade its answers, evaluate the run. No orchestrator, no database."""

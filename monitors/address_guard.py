@@ -1,14 +1,18 @@
-"""Refuse connections of a target into networks that it is not configured for, after redirects and rebinding too.
+"""Refuse connections of a target into networks outside its configuration, after redirects and rebinding too.
 
-Without it, a public page that redirects to ``http://169.254.169.254/``, whose script asks 10.0.0.5, or whose name
-resolves to 10.0.0.5 the second time, would make Lookout send requests inside its own network. So each host and port
-is checked by the addresses that the name resolves to at that moment, where the connection is made: for pages in
-`probes/browser/proxy.py`, for everything else in `http_client.py`.
+Without the guard, three kinds of public page could make Lookout send requests inside its own network: a page that
+redirects to ``http://169.254.169.254/``, a page with a script that asks 10.0.0.5, and a page with a name that
+resolves
+to 10.0.0.5 the second time. Each host and port is therefore checked at the moment of connecting, by the addresses
+that
+the name then resolves to: for pages in `probes/browser/proxy.py`, for all other requests in `http_client.py`.
 
 Public addresses are always allowed. Other addresses are allowed only for the configured host and port: an IP
-address, a name that exists only in internal networks (``bot``, ``bot.internal``), and with `private_network = true`
-all private and loopback addresses that the configured name resolves to. Link-local addresses, where clouds serve
-machine credentials, are allowed only when they are configured as an IP address.
+address, a name that exists only in internal networks (``bot``, ``bot.internal``), and with `private_network =
+true`
+all private and loopback addresses that the configured name resolves to. Link-local addresses, at which clouds
+serve
+machine credentials, are allowed only if they are configured as an IP address.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ from monitors.errors import AccessDenied
 Place = tuple[str, int]
 """A host, in lower case and without a trailing dot, and a port."""
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
-"""Host name → its addresses; empty when it cannot be resolved."""
+"""Map a host name to its addresses; empty if it cannot be resolved."""
 
 _INTERNAL_SUFFIXES: Final = (".local", ".internal", ".lan", ".home.arpa", ".localhost")
 """Suffixes that no public registry assigns (RFC 6761, 6762, 8375, and ICANN's resolution on .internal)."""
@@ -49,7 +53,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 _LOCALHOST_NAMES: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names of this machine."""
 _WEB_PORTS: Final = frozenset({80, 443})
-"""A host that is configured with one of these ports is allowed on the other: sites redirect http to https."""
+"""A host configured with one of these ports is also allowed on the other, because sites redirect http to https."""
 
 
 class Network(StrEnum):
@@ -71,7 +75,7 @@ def classify_address(address: str) -> Network:
     ip = _extract_ipv4(parsed) if isinstance(parsed, ipaddress.IPv6Address) else parsed
     if ip.is_link_local or ip in _METADATA_ADDRESSES:
         return Network.LINK_LOCAL
-    if ip.is_loopback or ip.is_unspecified:  # 0.0.0.0 leads to this machine
+    if ip.is_loopback or ip.is_unspecified:  # 0.0.0.0 is this machine
         return Network.LOOPBACK
     if isinstance(ip, ipaddress.IPv6Address) and ip.is_site_local:  # fec0::/10, which Python calls global
         return Network.PRIVATE
@@ -91,9 +95,9 @@ def _extract_ipv4(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddres
 
 
 class AddressGuard:
-    """Check where one target's requests connect to. ``configured`` are the addresses that the configuration names.
+    """Check the addresses that one target's requests connect to. ``configured`` are the configured addresses.
 
-    ``refused`` are the places that were refused to pages so far: each is logged once.
+    ``refused`` are the places refused to pages until now: each is logged once.
     """
 
     def __init__(
@@ -113,7 +117,7 @@ class AddressGuard:
         return parse_place(url) in self._configured
 
     async def check(self, url: str) -> None:
-        """Check an address before a request. Raises `AccessDenied` when the target may not connect to it."""
+        """Check an address before a request. Raises `AccessDenied` if the target may not connect to it."""
         if not url.lower().startswith(("http://", "https://")):
             raise AccessDenied(
                 f"the target leads to an address that is not a web page: {url.partition(':')[0][:20]}:"
@@ -121,7 +125,7 @@ class AddressGuard:
         await self.resolve_allowed(*parse_place(url))
 
     async def resolve_allowed(self, host: str, port: int) -> tuple[str, ...]:
-        """Return a host's allowed addresses; empty when the name does not resolve. Raises as `check`."""
+        """Return a host's allowed addresses; empty if the name does not resolve. Raises the errors of `check`."""
         host = host.rstrip(".").lower()
         in_digits = _is_address(host)
         addresses = (host,) if in_digits else tuple(await self._resolve(host))
@@ -185,7 +189,7 @@ def _is_address(host: str) -> bool:
 
 async def _resolve_host(host: str) -> Sequence[str]:
     """Resolve with the system's resolver, also decimal and shortened addresses; empty on failure."""
-    if host == "localhost" or host.endswith(".localhost"):  # as browsers do (RFC 6761)
+    if host == "localhost" or host.endswith(".localhost"):  # like browsers (RFC 6761)
         return ("127.0.0.1", "::1")
     try:
         entries = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)

@@ -1,4 +1,4 @@
-"""Choose what of the environment a foreign program gets: its own settings and the machine's, no secret of ours."""
+"""Select the environment of a foreign program: its own settings and the machine's, without Lookout's secrets."""
 
 from __future__ import annotations
 

@@ -76,9 +76,9 @@ class AlreadyRuns(ConfigError):
 
 
 class ProbeError(MonitorError):
-    """A question got no gradable answer. ``partial_text`` is what was read until then.
+    """A question got no gradable answer. ``partial_text`` is the text that was read until then.
 
-    The driver sets ``evidence`` while it still has the page.
+    The driver sets ``evidence`` while the page is still open.
     """
 
     reason: ClassVar[NoAnswerReason] = NoAnswerReason.BROWSER_LOST
@@ -112,7 +112,7 @@ class DeployFailed(NotReady):
 
 
 class ReadinessUnknown(NotReady):
-    """The deployed commit could not be determined, or the Hub did not answer: it says nothing about the app."""
+    """The deployed commit could not be determined, or the Hub did not answer: no result about the app."""
 
     retryable = False
     blame = Blame.MONITOR
@@ -142,7 +142,7 @@ class EndNotFound(AnswerIncomplete):
 
 
 class AppErrorShown(ProbeError):
-    """The page itself said that something went wrong (a toast, an error box)."""
+    """The page itself reported a fault (a toast, an error box)."""
 
     retryable = True
     blame = Blame.APP
@@ -150,20 +150,23 @@ class AppErrorShown(ProbeError):
 
 
 class LeftTarget(ProbeError):
-    """The page went to an address that is not the app's: it is neither asked nor graded."""
+    """The page went to an address outside the app: it is neither asked nor graded."""
 
     blame = Blame.APP
     reason = NoAnswerReason.LEFT_TARGET
 
 
 class AccessDenied(ProbeError):
-    """A login or quota wall stands before the chat, or the target leads where it does not belong."""
+    """A login or quota wall blocks the chat, or the target leads to an address outside it."""
 
     reason = NoAnswerReason.ACCESS_DENIED
 
 
 class RateLimited(ProbeError):
-    """The application takes no more requests for now (HTTP 429). ``retry_after_s`` is the wait that it asks for."""
+    """The application accepts no more requests for now (HTTP 429).
+
+    ``retry_after_s`` is the wait that it asks for.
+    """
 
     retryable = True
     reason = NoAnswerReason.RATE_LIMITED
@@ -178,7 +181,7 @@ class LoginWall(AccessDenied):
 
 
 class LoginFailed(AccessDenied):
-    """Lookout is not signed in: the session has ended, or the login failed. Its text says what to do."""
+    """Lookout is not signed in: the session has ended, or the login failed. The text names the fix."""
 
     reason = NoAnswerReason.LOGIN_FAILED
 
@@ -216,7 +219,7 @@ class CaptureUnsure(ProbeError):
 
 
 class OldJob(ProbeError):
-    """The application answered the start of a job with an older job: nothing new was measured."""
+    """The application answered the start of a job with an older job: no new measurement."""
 
     reason = NoAnswerReason.OLD_JOB
 
@@ -229,7 +232,7 @@ class BrowserLost(ProbeError):
 
 
 class BrowserMissing(BrowserLost):
-    """No usable browser on this machine. The text says how to get one."""
+    """No usable browser on this machine. The text names the command to install one."""
 
     retryable = False
 

@@ -1,12 +1,13 @@
 """The HTTP client for every address that others serve: applications, logs, exports, version endpoints.
 
-It connects only where an `AddressGuard` permits, to the address that was checked; a proxy of the environment
-resolves names for itself. It follows at most `MAX_REDIRECTS` redirects, to http and https alone, and sends
-credentials to the configured origins alone. One deadline bounds a request from its start to the last byte of its
-body, redirects included, and one size bounds the body after decompression.
+The client connects only to addresses that an `AddressGuard` has checked and permits; a proxy of the environment
+resolves names itself. It follows at most `MAX_REDIRECTS` redirects, only to http and https, and sends credentials
+only to the configured origins. One deadline limits a request from its start to the last byte of its body,
+redirects
+included, and one size limits the body after decompression.
 
-Errors: `AccessDenied` where the guard refuses; else an `httpx.HTTPError`, among them `DeadlinePassed`,
-`BodyTooLarge` and `RedirectRefused`, whose texts are for people (`describe_http_error`).
+Errors: `AccessDenied` if the guard refuses; else an `httpx.HTTPError`, among them `DeadlinePassed`,
+`BodyTooLarge` and `RedirectRefused`, with texts for people (`describe_http_error`).
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ from monitors.request_headers import NO_HEADERS, RequestHeaders
 MAX_REDIRECTS: Final = 5
 MEGABYTE_BYTES: Final = 1_000_000
 MAX_CONNECT_S: Final = 5.0
-"""The wait for one address of a host that has another one to try."""
+"""The wait for one address of a host that has another address to try."""
 ACCEPTED_ENCODINGS: Final = "gzip, deflate"
-"""What `_decompress` reads piece by piece. Brotli and Zstandard of httpx decompress a piece as a whole."""
+"""Encodings that `_decompress` reads piece by piece.
+
+httpx decompresses a piece of Brotli and Zstandard as a whole.
+"""
 _PIECE_BYTES: Final = 1 << 16
 _ENDS_AT: Final = "lookout_ends_at"
-"""Holds the deadline in a request's extensions, which httpx hands on to redirected requests."""
+"""The key of the deadline in a request's extensions, which httpx passes on to redirected requests."""
 
 
 class DeadlinePassed(httpx.ReadTimeout):
@@ -47,7 +51,7 @@ class RedirectRefused(httpx.TransportError):
 
 
 def describe_http_error(error: Exception) -> str:
-    """Describe an error of a request in words that hold no address and no secret."""
+    """Describe an error of a request in words without an address or a secret."""
     match error:
         case DeadlinePassed() | BodyTooLarge() | RedirectRefused():
             return str(error)
@@ -62,8 +66,8 @@ def describe_http_error(error: Exception) -> str:
 class GuardedClient(httpx.AsyncClient):
     """An `httpx.AsyncClient` with the limits of this module.
 
-    ``headers`` go to the origins of ``addresses`` alone, ``plain_headers`` everywhere. ``max_redirects`` is 0 where
-    a redirect is an answer like any other. ``timeout`` bounds single steps, such as connecting.
+    ``headers`` are sent only to the origins of ``addresses``, ``plain_headers`` to all. ``max_redirects`` is 0 if
+    a redirect counts as an ordinary answer. ``timeout`` limits single steps, such as connecting.
     """
 
     def __init__(
@@ -104,7 +108,7 @@ class GuardedClient(httpx.AsyncClient):
         cast("Any", pool)._network_backend = _GuardedBackend(guard)  # noqa: SLF001 - as above; proxies keep their own
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
-        """Send a request, as `httpx.AsyncClient.send` does. Raises the errors of this module."""
+        """Send a request like `httpx.AsyncClient.send`. Raises the errors of this module."""
         ends_at = asyncio.get_running_loop().time() + self._deadline_s
         request.extensions = {**request.extensions, _ENDS_AT: ends_at}
         try:
@@ -117,7 +121,7 @@ class GuardedClient(httpx.AsyncClient):
         await self._guard.check(str(request.url))
 
     async def _limit_response(self, response: httpx.Response) -> None:
-        """Bound the body before anything reads it: that of a redirect too, which httpx reads to its end."""
+        """Limit the body before it is read, including that of a redirect, which httpx reads to its end."""
         response.stream = _BoundedStream(
             cast("httpx.AsyncByteStream", response.stream),
             encoding=response.headers.pop("content-encoding", "identity").strip().lower(),
@@ -143,7 +147,7 @@ class GuardedClient(httpx.AsyncClient):
 
 
 class _GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Connects to the addresses that the guard has checked, so that a name cannot change in between."""
+    """Connect to the addresses that the guard has checked, so that a name cannot change in between."""
 
     def __init__(self, guard: AddressGuard) -> None:
         self._guard = guard
@@ -169,7 +173,7 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
         return await self._backend.connect_tcp(addresses[-1], port, timeout, local_address, socket_options)
 
     async def sleep(self, seconds: float) -> None:
-        # Part of the interface; httpcore sleeps between tries, of which there are none.
+        # Part of the interface. httpcore only sleeps between tries, and this client has one try.
         await self._backend.sleep(seconds)
 
 
@@ -221,7 +225,7 @@ def _choose_unpacker(encoding: str) -> Any:
 
 
 class _Unpacker:
-    """Decompresses in pieces of at most `_PIECE_BYTES`: a megabyte may hold a gigabyte."""
+    """Decompress in pieces of at most `_PIECE_BYTES`, because a megabyte may decompress to a gigabyte."""
 
     def __init__(self, window_bits: int) -> None:
         self._unpacking = zlib.decompressobj(window_bits)

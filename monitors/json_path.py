@@ -22,9 +22,10 @@ _MAX_KEYS: Final = 64
 
 
 def collect_values(document: Any, path: str) -> list[Any]:
-    """Return all values at ``path`` in parsed JSON, in order; empty if there are none.
+    """Return all values at ``path`` in parsed JSON, in order; empty without any.
 
-    Steps are names and list positions (negative ones count from the end), ``*`` is every item: ``sources.*.title``.
+    Steps are names and list positions (negative ones count from the end), ``*`` is every item:
+    ``sources.*.title``.
     The empty path is the document itself.
     """
     values: list[Any] = [document]

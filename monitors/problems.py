@@ -1,4 +1,4 @@
-"""Explain errors in a settings file: the key, its value, and what is accepted."""
+"""Explain errors in a settings file: the key, its value, and the accepted values."""
 
 from __future__ import annotations
 

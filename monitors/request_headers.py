@@ -1,6 +1,7 @@
 """Headers of requests to an application's own API: lookout.toml names them, secrets come from the environment.
 
-The configuration has a `HeaderTable`; `build_request_headers` turns it into `RequestHeaders`, which alone hold the
+The configuration has a `HeaderTable`. `build_request_headers` turns it into `RequestHeaders`, the only class with
+the
 values of secrets. They are sent only to the configured hosts, and shown in no message.
 """
 
@@ -18,13 +19,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from monitors.errors import ConfigError
 
 API_TOKEN_VARIABLE: Final = "LOOKOUT_API_TOKEN"  # noqa: S105 - the variable's name
-"""Holds the bearer token of a target that is asked through an API."""
+"""The environment variable with the bearer token of a target that is asked through an API."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 """RFC 9110, section 5.6.2."""
 _SENT_BY_HTTP: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
-"""Headers that carry what authenticates and nothing else: RFC 9110, section 11; RFC 6265."""
+"""Headers that only authenticate: RFC 9110, section 11; RFC 6265."""
 _SECRET_WORDS: Final = frozenset({"key", "apikey", "token", "secret", "password"})
 """A header whose name ends in one of these words carries a secret: X-Api-Key, Api-Key, X-Auth-Token."""
 _MIN_HIDDEN_CHARACTERS: Final = 8
@@ -92,7 +93,7 @@ _REFUSED_VARIABLE: Final = re.compile(
 
 
 def find_refused_variables(text: str) -> tuple[str, ...]:
-    """Find the variables in a message of `RequestHeaders.explain_refusal`; none in any other text."""
+    """Find the variables in a message of `RequestHeaders.explain_refusal`; empty for other texts."""
     return (
         tuple(_REFUSED_VARIABLE.findall(text))
         if re.search(r"HTTP \d+: (it does not accept|no token was sent)", text)
@@ -104,7 +105,7 @@ def find_refused_variables(text: str) -> tuple[str, ...]:
 class RequestHeaders:
     """The headers of each request. Neither ``repr`` nor any method shows a value.
 
-    ``named`` says which secrets are sent and where each comes from; ``missing`` says why none is sent.
+    ``named`` lists the sent secrets with their origin; ``missing`` is the reason if none is sent.
     """
 
     key: str
@@ -131,9 +132,9 @@ class RequestHeaders:
         return text
 
     def build_hook(self, addresses: Iterable[str]) -> Callable[[httpx.Request], Awaitable[None]]:
-        """Return an httpx event hook for requests, which removes the headers where they are not for ``addresses``.
+        """Return an httpx event hook for requests that removes the headers unless the request is for ``addresses``.
 
-        When a request is redirected to another host, httpx itself removes only Authorization.
+        httpx itself removes only Authorization from a request that is redirected to another host.
         """
         origins = {_get_origin(httpx.URL(address)) for address in addresses}
 
@@ -158,8 +159,10 @@ def build_request_headers(
 ) -> RequestHeaders:
     """Build the headers with their values. Raises `ConfigError` with the key and the missing or unusable variable.
 
-    ``key`` is the key of the table. ``token_variable`` holds a bearer token, which is sent unless the table has its
-    own Authorization header; ``bearer_key`` is the key that names it, if there is one: then it must be set.
+    ``key`` is the key of the table. ``token_variable`` is the variable of a bearer token, which is sent unless
+    the table
+    has an Authorization header. ``bearer_key`` is the key that names the variable, if any; the variable must then
+    be set.
     """
     values: dict[str, str] = {}
     secrets: list[str] = []

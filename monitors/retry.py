@@ -1,6 +1,6 @@
-"""Retries: which HTTP answers may be retried, and when.
+"""Retries: the HTTP answers that may be retried, and the pauses.
 
-Requests are repeated if that can help, within our own limits, because SDKs repeat them without a limit.
+Requests are repeated if that can help, within Lookout's own limits, because SDKs repeat them without a limit.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ async def retry_with_pauses(
 ) -> T:
     """Return the result of the first successful attempt; raise the last `TryAgain.error` if all ``tries`` fail.
 
-    Between attempts it waits as long as `TryAgain` says, else ``first_pause_s``, doubled each time, at most
+    Between attempts it waits for the time in `TryAgain`, else ``first_pause_s``, doubled each time, at most
     ``max_pause_s``. Any other error is raised at once.
     """
     for number in range(tries - 1):

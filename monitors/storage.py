@@ -21,7 +21,7 @@ from monitors.errors import GoldSetError, WarehouseUnwritable
 OWNER_ONLY_MODE: Final = 0o600
 OWNER_ONLY_FOLDER_MODE: Final = 0o700
 DEFAULT_FILE_MODE: Final = 0o666
-"""The rights of a new file before the process's umask takes some away."""
+"""The permissions of a new file before the process's umask."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -43,10 +43,10 @@ _ADVICE = {
 
 
 def write_atomically(path: Path, content: Content, *, mode: int | None = None, within: Path | None = None) -> None:
-    """Write a file atomically: ``path`` is the old or the complete new file, even after a power cut.
+    """Write a file atomically: ``path`` is the old or the complete new file, even after a power failure.
 
     ``mode`` are its permissions; by default the umask decides. Missing folders are created for their owner only.
-    Raises `WarehouseUnwritable` with the path and what to do; no temporary file remains.
+    Raises `WarehouseUnwritable` with the path and the fix; no temporary file remains.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=True) as folder:
@@ -62,7 +62,7 @@ def write_once(path: Path, content: Content, *, within: Path | None = None) -> b
             open_folder(path.parent, within=within or path.parent, make=True) as folder,
             _write_beside(folder, path.name, content) as written,
         ):
-            try:  # unlike a rename, a link fails where there is a file
+            try:  # unlike a rename, a link fails if the file exists
                 os.link(written, path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
             except FileExistsError:
                 return False
@@ -188,7 +188,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def build_unwritable_error(path: Path, error: OSError) -> WarehouseUnwritable:
-    """Build the error for a person: which path, why, and what to do."""
+    """Build the error for a person: the path, the reason and the fix."""
     code = error.errno or 0
     advice = _ADVICE.get(code, "set data_folder in lookout.toml to a writable folder")
     if code == errno.ENOSPC and _has_no_inodes(path):
@@ -197,7 +197,7 @@ def build_unwritable_error(path: Path, error: OSError) -> WarehouseUnwritable:
 
 
 def _has_no_inodes(path: Path) -> bool:
-    """Whether the file system of ``path`` has bytes left and no inode. False where it does not count inodes."""
+    """Whether the file system of ``path`` has bytes left but no inode. False if it does not count inodes."""
     folder = next((parent for parent in (path, *path.absolute().parents) if parent.is_dir()), None)
     if folder is None:
         return False
@@ -209,7 +209,7 @@ def _has_no_inodes(path: Path) -> bool:
 def lock_folder(path: Path) -> Generator[None]:
     """Lock the folder of ``path`` against other processes that change its gold files; create it if missing.
 
-    The folder and not the file is locked, because a replaced file would leave its lock on the old one.
+    The folder is locked instead of the file, because a replaced file would leave its lock on the old one.
     """
     folder = path.parent
     try:

@@ -1,9 +1,10 @@
 """Find the first bad build by a probabilistic bisection, for cases that do not fail every time.
 
-Builds are ordered from one assumed good to one assumed bad. Every hypothesis names the
-first bad build; two more are that the good build is bad already, and that none is bad. The failure rates of a case
-before and from the first bad build on are unknown too: they are estimated with it, on a grid of rates (`KINDS`). A
-case may also fail at random on all builds, or have broken at another build.
+Builds are ordered from one assumed good to one assumed bad. Every hypothesis names the first bad build. Two more
+hypotheses are that the good build is already bad, and that no build is bad. The failure rates of a case before
+and
+from the first bad build on are unknown too: they are estimated with it, on a grid of rates (`KINDS`). A case may
+also fail at random on all builds, or have broken at another build.
 
 The next question is the one with the most expected information about the first bad build (D. V. Lindley, On a
 Measure of the Information Provided by an Experiment, 1956). With deterministic answers that is binary search.
@@ -26,9 +27,9 @@ OTHER_CAUSE: Final = 0.03
 RANDOM: Final = 0.08
 """The prior probability that a case fails as often before as after the first bad build."""
 MIN_INFORMATION_BITS: Final = 0.002
-"""In bits: the search ends when no question promises as much."""
+"""In bits. The search ends if no question promises as much."""
 STAY_SHARE: Final = 0.97
-"""Prefer a question at the last build if it promises at least this share: no other page needs to be opened."""
+"""Prefer a question at the last build if it promises at least this share, because no other page must be opened."""
 
 
 class FailureRates(NamedTuple):
@@ -97,10 +98,10 @@ class BuildQuestion(NamedTuple):
 
 
 class BuildSearch:
-    """The search over ``builds`` builds, the first held to be good and the last bad, by ``cases`` failing cases.
+    """The search over ``builds`` builds, the first assumed good and the last bad, by ``cases`` failing cases.
 
-    Hypothesis 0 is that the first build is bad already, hypothesis ``builds`` that none is, and hypothesis k
-    between them that build k is the first bad one. `ValueError` for fewer than two builds, or no case.
+    Hypothesis 0 is that the first build is already bad, hypothesis ``builds`` that none is, and hypothesis k
+    between them that build k is the first bad one. Raises `ValueError` for fewer than two builds, or no case.
     """
 
     def __init__(self, builds: int, cases: int) -> None:
@@ -160,12 +161,12 @@ class BuildSearch:
         return (*groups, (self.builds,))
 
     def is_settled(self, threshold: float = SETTLED_PROBABILITY) -> bool:
-        """Whether one group of hypotheses is as likely as ``threshold``."""
+        """Whether one group of hypotheses has the probability ``threshold``."""
         posterior = self.compute_posterior()
         return any(sum(posterior[index] for index in group) >= threshold for group in self.group_hypotheses())
 
     def choose_question(self) -> BuildQuestion | None:
-        """Return the question with the most expected information; ``None`` where all have too little."""
+        """Return the question with the most expected information; ``None`` if all have too little."""
         by_kind = self._by_kind
         questions = [
             BuildQuestion(build, case, _compute_information(by_kind, answers.compute_failure_chances(build)))

@@ -14,14 +14,14 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Build(Record):
-    """A build with its own address."""
+    """A build with a separate address."""
 
     commit: str = Field(min_length=1, max_length=200)
     address: str
 
 
 class BuildAnswer(Record):
-    """The outcome of a case on a build. ``case_sha256`` is the hash of the case as it was asked."""
+    """The outcome of a case on a build. ``case_sha256`` is the hash of the case at asking."""
 
     commit: str
     address: str
@@ -38,7 +38,7 @@ class BisectClaim(StrEnum):
 
     FIRST_BAD = "first_bad"
     GOOD_FAILS = "good_fails"
-    """The build given as good fails already."""
+    """The build given as good already fails."""
     BAD_PASSES = "bad_passes"
     """No build is bad, including the one given as bad."""
 
@@ -52,9 +52,9 @@ class BisectCandidate(Record):
 
 
 class BisectCase(Record):
-    """How often a case failed when it was asked before the likeliest first bad build, and from it on.
+    """The failures of a case in its askings before the likeliest first bad build, and from that build on.
 
-    ``elsewhere`` is how likely it is that the case does not break there: at random, or by another build.
+    ``elsewhere`` is the probability that the case breaks at another build or fails at random.
     """
 
     case_id: Identifier
@@ -69,7 +69,7 @@ class BisectReport(Record):
     """The result of a bisection. ``candidates`` are all hypotheses, likeliest first.
 
     ``asked`` questions were asked now, ``stored`` answers were used from before. ``left_out`` are unreachable
-    builds with the reason. ``why_open`` says why no hypothesis is likely enough; it is empty where one is.
+    builds with the reason. ``why_open`` is the reason if no hypothesis is likely enough, otherwise empty.
     """
 
     target: Identifier

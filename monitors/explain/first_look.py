@@ -24,25 +24,25 @@ from typing import Final, NamedTuple
 from monitors.records.explanations import Cause, FirstLook, Value
 
 MIN_CASES: Final = 3
-"""A group of two cases is an anecdote."""
+"""Minimal cases of a group: two cases prove nothing."""
 MIN_PAIR_CASES: Final = 4
 """There are thousands of pairs, most with three cases: trying those hides the larger groups."""
 MIN_FAILURES: Final = 3
-"""With fewer failures nothing in common can be shown."""
+"""Minimal failures. With fewer, no common cause can be shown."""
 ALPHA_FIRST: Final = 0.01
 """The false positive rate of a first cause: low, because an on-call engineer follows it."""
 ALPHA_NEXT: Final = 0.05
 """The false positive rate of each further cause."""
 MAX_CAUSES: Final = 3
 MAX_PAIRS: Final = 6_000
-"""Beyond that the smallest pairs are ignored, so that a search ends within a second."""
+"""Limit of pairs. Beyond it the smallest pairs are ignored, so that a search ends within a second."""
 PERMUTATIONS: Final = 999
 PERMUTATIONS_NEXT: Final = 399
 """Enough for `ALPHA_NEXT`."""
 MIN_NEW_CASES: Final = 2
 """Cases that a further cause must have outside of the others."""
 MAX_CANDIDATES: Final = 30
-"""The most surprising groups that are tried together."""
+"""Limit of the most surprising groups that are tried together."""
 MIN_PAIR_LOG_ODDS: Final = 3.0
 """Logarithm of the odds (20 to 1) by which two causes must explain better than a single one between them."""
 _SEED: Final = 1993
@@ -50,10 +50,10 @@ _MAX_ROUNDS: Final = 4
 
 
 class _CaseGroup(NamedTuple):
-    """Cases as a set of bits, and what they share.
+    """Cases as a set of bits, and their common values.
 
-    ``log_tried`` is the logarithm of twice how many such groups there are: half of what may be claimed by chance
-    goes to single values, half to pairs.
+    ``log_tried`` is the logarithm of twice the number of such groups: half of the error probability is for single
+    values, half for pairs.
     """
 
     members: int
@@ -64,7 +64,7 @@ class _CaseGroup(NamedTuple):
 def find_shared_causes(cases: Sequence[Mapping[str, Value]], failed: Sequence[bool]) -> FirstLook:
     """Return the causes that these cases support, the most surprising first; at most three.
 
-    ``failed`` says for each case whether it failed; omit ungraded cases. `ValueError` when the lengths differ. The
+    ``failed`` is true for each failed case; omit ungraded cases. Raises `ValueError` if the lengths differ. The
     result does not depend on the order of the attributes.
     """
     search = _CauseSearch(cases, failed)
@@ -133,7 +133,8 @@ class _CauseSearch:
     def _find_next(self, causes: Sequence[_CaseGroup]) -> _CaseGroup | None:
         """Return the most surprising group outside of the causes found, if it is beyond chance.
 
-        The search is outside of them: where a cause made most cases fail, another one hardly shows.
+        Cases of known causes are excluded: if a cause made most cases fail, another cause is hardly visible in
+        them.
         """
         uncovered = self._subtract_causes(causes)
         test = _ExactTest(uncovered, self.failed)
@@ -151,7 +152,7 @@ class _CauseSearch:
         if lowest >= 0:
             return None
         alpha, permutations = (ALPHA_NEXT, PERMUTATIONS_NEXT) if causes else (ALPHA_FIRST, PERMUTATIONS)
-        certain = 2 * exp(lowest) <= alpha  # Bonferroni's bound: no permutation can say otherwise
+        certain = 2 * exp(lowest) <= alpha  # Bonferroni's bound: permutations cannot contradict it
         return tried[index] if certain or self._is_beyond_chance(test, tried, lowest, alpha, permutations) else None
 
     def _is_beyond_chance(
@@ -208,7 +209,8 @@ class _CauseSearch:
     def _drop_weak(self, causes: list[_CaseGroup]) -> list[_CaseGroup]:
         """Drop the weakest cause that is not surprising beside the others, choose again, and repeat.
 
-        One at a time: two causes that share their failures each look weak beside the other.
+        Causes are dropped one at a time, because two causes that share their failures each look weak beside the
+        other.
         """
         while len(causes) > 1:
             surprise, index = max(
@@ -220,7 +222,7 @@ class _CauseSearch:
         return causes
 
     def _compute_remaining_surprise(self, cause: _CaseGroup, causes: Sequence[_CaseGroup]) -> float:
-        """Return how surprising a cause is outside of the others."""
+        """Return the surprise of a cause outside of the others."""
         inside = self._subtract_causes([other_cause for other_cause in causes if other_cause is not cause])
         return _ExactTest(inside, self.failed)(cause.members & inside) + cause.log_tried
 
@@ -247,12 +249,12 @@ class _ExactTest:
         return 0.0 if failures * self.cases <= size * self.failures else self._get_tail(size)[failures]
 
     def find_needed_failures(self, members: int, log_p: float) -> int | None:
-        """Return how many failures these members need to be as surprising; ``None`` when it is impossible."""
+        """Find the number of failures that makes these members as surprising; ``None`` if it is impossible."""
         tail = self._get_tail((members & self._inside).bit_count())
         return next((count for count, value in enumerate(tail) if value <= log_p), None)
 
     def permute_failures(self, random: Random) -> int:
-        """Return as many failures at random places among the same cases."""
+        """Return the same number of failures at random places among the same cases."""
         return sum(1 << index for index in random.sample(self._places, self.failures))
 
     @cached_property
@@ -381,7 +383,7 @@ def _compute_failure_rate(cell: _Cell, base: float, rates: Sequence[float]) -> f
 
 
 def _run_em_step(cells: Sequence[_Cell], base: float, rates: Sequence[float]) -> tuple[float, list[float]]:
-    """One step of expectation maximisation: failures are shared out to what may have made them."""
+    """Run one step of expectation maximisation: failures are distributed over their possible causes."""
     shares = [(cell, cell.failed / max(_compute_failure_rate(cell, base, rates), 1e-9)) for cell in cells]
     cases = sum(cell.cases for cell in cells)
     new_base = sum(share * base for _, share in shares) / cases

@@ -1,6 +1,6 @@
-"""Collect the attributes of a run's cases by which failures are compared: of the question and of the answer.
+"""Collect the attributes of a run's cases for comparing failures: those of the question and of the answer.
 
-Grades are not attributes: failed cases share them by definition.
+Grades are not attributes, because failed cases share them by definition.
 """
 
 from __future__ import annotations

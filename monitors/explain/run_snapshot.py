@@ -20,14 +20,14 @@ from monitors.records.snapshots import AnswerMark, RunSnapshot
 MAX_VALUE_CHARACTERS: Final = 120
 MAX_FIGURES: Final = 16
 MAX_SOURCES: Final = 8
-"""The limit of one answer; more are a list of everything and not informative."""
+"""Limit of sources of one answer; a longer list is not informative."""
 _NUMBER: Final = re.compile(r"\d[\d.,]*")
 _TOKEN: Final = re.compile(r"\w+")
 _CLAUSE: Final = re.compile(
     r"\s*(?:[,;(|#§]|\s[-–:]\s|(?<!\w)(?:clauses?|sections?|pages?|pp?\.|para(?:graph)?s?|art(?:icle|\.)?)\s*\d).*$",
     re.IGNORECASE | re.DOTALL,
 )
-"""The place in the document, which follows its name in a citation."""
+"""The place in the document, after its name in a citation."""
 
 
 def build_snapshot(
@@ -74,7 +74,7 @@ def build_snapshot(
 def build_answer_mark(
     result: CaseResult, exchange: Exchange, citation_patterns: Sequence[str], redact: Callable[[str], str]
 ) -> AnswerMark:
-    """Build the mark by which an answer is compared."""
+    """Build the mark for comparing an answer."""
     text = exchange.graded_text
     written = [citation.source for citation in find_citations(text, citation_patterns)]
     listed = [] if written else list(exchange.listed_citations)
@@ -143,11 +143,11 @@ class _ValueCounts:
             self._add("documents", document)
 
     def count(self, field: str) -> dict[str, int]:
-        """Return how often each value of a field occurred."""
+        """Return the number of occurrences of each value of a field."""
         return dict(self._plain.get(field, {}))
 
     def count_named(self, field: str) -> dict[str, dict[str, int]]:
-        """Return how often each value occurred, by name."""
+        """Return the number of occurrences of each value, by name."""
         return {name: dict(values) for name, values in self._named[field].items()}
 
     def _add(self, field: str, value: str | None) -> None:

@@ -24,7 +24,7 @@ from monitors.records.base import Record
 
 Turns = tuple[str, ...]
 Ask = Callable[[Turns], Awaitable[bool | None]]
-"""Asks a question once: whether it fails in the same way; ``None`` without a gradable answer."""
+"""Ask a question once; return whether it fails in the same way, or ``None`` without a gradable answer."""
 
 CHANCE_FAILURE_RATE: Final = 0.05
 """The assumed failure rate of a question without the cause."""
@@ -33,9 +33,9 @@ CONFIRMING_FAILURES: Final = 3
 """Failures of the smallest question that confirm it."""
 MIN_ASKS: Final = 3
 MAX_ASKS: Final = 5
-"""A question that is undecided after so many asks does not count as failing."""
+"""Limit of asks. A question that is still undecided does not count as failing."""
 MAX_UNANSWERED: Final = 3
-"""The search ends after so many questions in a row without a graded answer."""
+"""The search ends after this many questions in a row without a graded answer."""
 _FAILED_BEFORE, _ASKED_BEFORE = 3.8, 4.0
 """The prior of the case: it fails 95 % of the time, with the weight of four asks."""
 
@@ -86,19 +86,19 @@ class ShrinkEnd(StrEnum):
     """Why the search ended."""
 
     MINIMAL = "smallest"
-    """Nothing more can be left out without a pass."""
+    """Any shorter question passes."""
     BUDGET = "budget"
     """The budget of probes was used."""
     PASSES = "passes"
     """The whole case does not fail, or too seldom."""
     SILENT = "silent"
-    """There were no gradable answers."""
+    """No answer was gradable."""
 
 
 class ShrunkQuestion(Record):
-    """The smallest question that was found, and how often it failed when it was asked.
+    """The smallest failing question found, and its number of failures.
 
-    ``probes`` is how often anything was asked; the whole case failed ``first_failed`` of ``first_asked`` times.
+    ``probes`` is the number of all asks; the whole case failed ``first_failed`` of ``first_asked`` times.
     ``length`` is in words, ``length_before`` that of the whole case.
     """
 
@@ -134,7 +134,7 @@ class _Count:
 async def shrink_question(turns: Sequence[str], ask: Ask, *, budget: int) -> ShrunkQuestion:
     """Return the smallest question that fails like ``turns``, with at most ``budget`` asks.
 
-    The result is always a question that failed when it was asked, in the worst case the whole one.
+    The result is always a question that has failed, in the worst case the whole case.
     """
     search = _QuestionSearch(tuple(split_words(turns)), ask, budget)
     try:
@@ -153,7 +153,7 @@ class _QuestionSearch:
     probes: int = 0
     unanswered: int = 0
     needed: int = 1
-    """Failures that a question needs to count as failing; raised when that was too few."""
+    """Failures that a question needs to count as failing; increased if the number was too small."""
     counts: dict[Turns, _Count] = field(default_factory=dict[Turns, _Count])
     best: tuple[_Word, ...] = ()
     sure: tuple[_Word, ...] = ()
@@ -172,7 +172,7 @@ class _QuestionSearch:
                 return
 
     async def _check_case(self) -> None:
-        """Ask the whole case, more often where it passes. End the search if it fails at most half the time."""
+        """Ask the whole case, more often if it passes. End the search if it fails at most half the time."""
         count = self._get_count(self.tokens)
         while count.asked < MIN_ASKS or (count.passed and count.asked < MAX_ASKS):
             await self._probe(self.tokens)
@@ -182,7 +182,7 @@ class _QuestionSearch:
             raise _Stop(ShrinkEnd.PASSES)
 
     async def _shrink_level(self, level: int) -> None:
-        """Leave out what is not needed at one level, and confirm that the rest fails."""
+        """Leave out the parts that are not needed at one level, and confirm that the rest fails."""
         self.best = self.sure
         parts = [tuple(same) for _, same in groupby(self.sure, key=lambda word: word.places[level])]
         parts = await self._cut_side(parts, at_end=True)

@@ -1,8 +1,10 @@
-"""Find what differs between a run and the last accepted one, by recorded facts, most relevant first.
+"""Find the differences between a run and the last accepted one, by recorded facts, most relevant first.
 
 A fact that one of the two runs lacks is unknown: neither "the same" nor "changed". Behaviour (answers, refusals,
-latency) varies from run to run, so a shift is reported only beyond chance: by exact tests over the cases that both
-runs answered, and above a minimum size. Behaviour has a cause: if another change is recorded, the shift is shown as
+latency) varies from run to run, so a shift is reported only beyond chance: by exact tests over the cases that
+both
+runs answered, and above a minimum size. Behaviour has a cause: if another change is recorded, the shift is shown
+as
 its consequence.
 """
 
@@ -34,7 +36,7 @@ LATENCY_RATIO, LATENCY_MS = 1.5, 200
 LENGTH_RATIO, LENGTH_CHARACTERS = 1.3, 40
 CONCURRENCY_RATIO: Final = 1.5
 REPEATED_SHARE: Final = 0.5
-"""With so many identical answers the application is deterministic: then every changed word counts."""
+"""With this share of identical answers the application is deterministic: every changed word then counts."""
 MAX_NAMED: Final = 3
 _HASH_CHARACTERS: Final = 12
 _PAIRED_SETTINGS: Final = frozenset({"target", "probe", "graders"})
@@ -51,9 +53,9 @@ _COMPARED_PARTS: Final = ("deploy", "model", "document versions", "page")
 def find_run_changes(
     now: RunSnapshot, since: RunReport | None, comparison: Comparison | None = None
 ) -> WhatChanged:
-    """Return what differs from ``since``, the last accepted run, or why it is unknown without a snapshot.
+    """Return the differences from ``since``, the last accepted run, or why they are unknown without a snapshot.
 
-    ``comparison`` says which cases got worse since its baseline; it counts if that is ``since``.
+    ``comparison`` lists the cases that got worse since its baseline; it counts if that is ``since``.
     """
     if since is None:
         return WhatChanged(missing="no earlier PASS is recorded")
@@ -86,7 +88,7 @@ def _has_other(name: str, before: RunSnapshot, now: RunSnapshot) -> bool:
 
 
 def _find_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
-    """Yield in which way the same cases got worse since the baseline."""
+    """Yield the ways in which the same cases got worse since the baseline."""
     rated, failing = comparison.rubric, comparison.newly_failing
     if comparison.refused:
         return
@@ -107,7 +109,7 @@ def _find_worse_answers(comparison: Comparison) -> Iterator[RunChange]:
 def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]:
     """List the changed settings (`ADDRESS`, ``probe``) since run ``since``, if only settings changed.
 
-    Empty where the application changed too, or another version of Lookout ran, whose defaults may differ.
+    Empty if the application changed too, or another version of Lookout ran, which may have other defaults.
     """
     before = since.snapshot
     if before is None or before.lookout != now.lookout:
@@ -122,7 +124,7 @@ def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]
 
 
 def _find_monitor_changes(before: RunSnapshot, now: RunSnapshot) -> Iterator[RunChange]:
-    """Yield changes of what decides verdicts: the suite, graders, judges and settings."""
+    """Yield changes of the inputs of verdicts: the suite, graders, judges and settings."""
     if before.suite_sha256 != now.suite_sha256:
         was, is_now = (
             f"{snapshot.suite_sha256[:_HASH_CHARACTERS]} ({plural(snapshot.cases, 'case')})"
@@ -290,7 +292,7 @@ class _Pair(NamedTuple):
 
     @property
     def has_only_other_language(self) -> bool:
-        """Whether an answer came in another language, and else says the same as far as that can be compared."""
+        """Whether an answer came in another language, and is otherwise the same as far as that can be compared."""
         return self.has_other_language and self.before.refused == self.now.refused and not self.has_other_figures
 
     @property
@@ -342,7 +344,7 @@ def _build_document_change(cause: Cause, now: RunSnapshot) -> RunChange:
 
 
 def _list_changed_answers(pairs: Sequence[_Pair]) -> list[bool]:
-    """Return for each answer whether it changed: by its words where most are identical, else by its figures.
+    """Return for each answer whether it changed: by its words if most are identical, else by its figures.
 
     An added or missing figure may be a rewording; replaced figures, or none, are another answer.
     """
@@ -459,7 +461,7 @@ def _find_length_change(pairs: Sequence[_Pair]) -> Iterator[RunChange]:
 
 
 def _find_shift(was: Sequence[int], is_now: Sequence[int], *, ratio: float, min_difference: float) -> int | None:
-    """Return 1 where values rose, -1 where they fell, ``None`` without a relevant and significant shift."""
+    """Return 1 if values rose, -1 if they fell, ``None`` without a relevant and significant shift."""
     if len(was) < MIN_PAIRS:
         return None
     steps = list(zip(was, is_now, strict=True))
@@ -479,7 +481,7 @@ def _format_median_s(values: Sequence[int]) -> str:
 
 
 def _list_unknown_parts(before: RunSnapshot, now: RunSnapshot) -> Iterator[str]:
-    """Yield what could not be compared because a run has no record of it."""
+    """Yield the parts that could not be compared because a run has no record of them."""
     sides: Mapping[str, tuple[object, object]] = {
         "deploy": (before.commit, now.commit),
         "model": (before.models, now.models),

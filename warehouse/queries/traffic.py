@@ -1,7 +1,8 @@
-"""What is remembered of live traffic and of followed logs.
+"""The stored facts about live traffic and followed logs.
 
-Of traffic: which conversations were taken, and what the nightly runs came to. Of a log: where reading stands, and
-which entries nobody was notified of.
+Of traffic: the conversations taken, and the results of the nightly runs. Of a log: the read position, and the
+entries
+without a notification.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from warehouse.database.store import DEFAULT_READ_WAIT_S, Store, Table, parse_re
 def iterate_known_ids(
     store: Store, target: str, source: str, since: datetime, *, except_run: str, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Iterator[int]:
-    """The source's conversations that a nightly run has taken and that were completed at ``since`` or later.
+    """Return the source's conversations that a nightly run has taken and that were completed at ``since`` or later.
 
-    What the run ``but`` took is left out. Of each id there is a number of 64 bits (the first eight bytes of its
+    Conversations of the run ``but`` are left out. Each id becomes a number of 64 bits (the first eight bytes of
+    its
     MD5, the lowest first), in ascending order: millions of ids in few megabytes.
     """
     with store.database.open_for_reading(wait_s) as connection:
@@ -33,7 +35,7 @@ def iterate_known_ids(
 
 
 _ROWS_PER_FETCH = 10_000
-"""Read at one go."""
+"""Rows that are read at once."""
 
 
 def list_recent_nightly_reports(
@@ -88,10 +90,11 @@ def list_unnotified_entries(
 def list_entry_times(
     store: Store, log: str, since: datetime, *, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> Sequence[datetime]:
-    """When the entries of ``log`` that were read since a time had been written.
+    """Return the writing times of the entries of ``log`` that were read since a time.
 
-    By their own account, unless it cannot be: an entry that was read as it came was not written a week before, nor
-    after that. Then, and where it says nothing, it is when it was read.
+    An entry's own time counts unless it is impossible: an entry read on arrival was not written a week before,
+    nor
+    after reading. Otherwise, and for an entry without a time, the time of reading counts.
     """
     table: Table = store.query(
         """

@@ -20,7 +20,7 @@ class CaseCourse(StrEnum):
     """The course of a case over the shown runs, most urgent first."""
 
     BROKE = "broke"
-    """Right, then wrong ever since: the run of its one flip is the change point."""
+    """Right, then wrong ever since. The run of its one flip is the change point."""
     FAILING = "failing"
     UNSTEADY = "unsteady"
     """It flipped more than once, with another deploy or suite each time."""

@@ -1,7 +1,8 @@
-"""Two runs case by case: what was right in one and wrong in the other, and what they were run with.
+"""Two runs case by case: cases right in one and wrong in the other, and the runs' settings.
 
-A case counts as a pair where both runs graded it and it is the same case in both suites. Asked several times, it is
-right when it was right each time; an answer that is missing by the application's own fault is wrong.
+A case counts as a pair if both runs graded it and it is the same case in both suites. A case asked several times
+is
+right if it was right each time; an answer that is missing by the application's own fault is wrong.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from warehouse.queries.site.runs import RunHead
 
 
 class RunSide(RunHead):
-    """One of the two: what it was run with, and its scores (``None`` where nothing was graded)."""
+    """One of the two runs: its settings, and its scores (``None`` without grades)."""
 
     suite_name: str
     suite_sha256: str
@@ -32,7 +33,7 @@ class RunSide(RunHead):
 
 
 class CasePair(Record):
-    """A case that both runs graded. ``cluster`` is what related cases share."""
+    """A case that both runs graded. ``cluster`` is the group of related cases."""
 
     case_id: str
     severity: Severity
@@ -42,7 +43,7 @@ class CasePair(Record):
 
 
 class PairCounts(Record):
-    """Cases that are no pair: in one run alone, left ungraded by one, or another case in the other's suite."""
+    """Cases outside the pairs: in one run alone, left ungraded by one, or another case in the other's suite."""
 
     only_before: int
     only_now: int
@@ -51,7 +52,7 @@ class PairCounts(Record):
 
 
 class FlippedAnswer(Record):
-    """A case that came out differently, with both answers (``None`` where there was none) and why."""
+    """A case with different outcomes, with both answers (``None`` if missing) and the reasons."""
 
     case_id: str
     severity: Severity

@@ -1,4 +1,4 @@
-"""The application's own hallucination log as a page lists it."""
+"""The application's own hallucination log in the form for a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from warehouse.database.store import Store
 
 
 class LogEntryShown(Record):
-    """An entry of a hallucination log, with how its incident stands; ``None`` is what the log did not say."""
+    """An entry of a hallucination log, with the state of its incident; ``None`` is a value that the log lacks."""
 
     target: str
     fingerprint: str

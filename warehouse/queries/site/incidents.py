@@ -1,4 +1,4 @@
-"""Incidents as pages list them, and what a page about one of them links to."""
+"""Incidents in the form for pages, and the links of a page about one of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from warehouse.database.store import Store
 
 
 class IncidentRowShown(Record):
-    """An incident in a list, as it stands now."""
+    """An incident in a list, in its present state."""
 
     fingerprint: str
     kind: IncidentKind
@@ -28,7 +28,7 @@ class IncidentRowShown(Record):
 
 
 class IncidentFilter(Record):
-    """Which incidents; ``None`` is any. ``unresolved`` leaves out those that are over."""
+    """The incidents to show; ``None`` is any. ``unresolved`` leaves out resolved ones."""
 
     target: str | None = None
     state: str | None = None

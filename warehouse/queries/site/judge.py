@@ -1,4 +1,4 @@
-"""What judges did in the newest runs and nights, a bounded part of all grades: verdicts, agreement and cost."""
+"""The judges' work in the newest runs and nights, a bounded part of all grades: verdicts, agreement and cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RUNS_COUNTED = 30
 
 
 class JudgingRow(Record):
-    """The judging of a run, or of a night; ``None`` for one of before it was recorded."""
+    """The judging of a run, or of a night; ``None`` if it was not recorded yet."""
 
     run_id: str
     target: str
@@ -24,14 +24,14 @@ class JudgingRow(Record):
     judging: Judging | None
 
     def show(self, judging: Judging | None) -> Self:
-        """The row with the judging as a page may show it."""
+        """Return the row with the judging in the form for a page."""
         return self.model_copy(update={"judging": judging})
 
 
 class JudgeCounts(Record):
     """A judge's verdicts on one aspect of a target's answers.
 
-    In ``both_graded`` of them the graders without a model gave a verdict too: ``agreed`` alike, ``too_mild`` where
+    In ``both_graded`` of them the graders without a model gave a verdict too: ``agreed`` alike, ``too_mild`` if
     the judge passed what these failed, ``too_strict`` the other way.
     """
 
@@ -49,7 +49,7 @@ class JudgeCounts(Record):
 
     @property
     def verdicts(self) -> VerdictCount:
-        """The same as the calibration takes it."""
+        """The same in the form for the calibration."""
         return VerdictCount(
             target=self.target,
             grader=self.grader,

@@ -11,7 +11,7 @@ from warehouse.database.store import Store
 
 
 class NightlyFigures(Record):
-    """The share of a night's conversations with a failure of severity 3; ``None`` where too little was graded."""
+    """The share of a night's conversations with a failure of severity 3; ``None`` if too little was graded."""
 
     target: str
     run_id: str
@@ -24,7 +24,7 @@ class NightlyFigures(Record):
 
 
 class NightlyRow(NightlyFigures):
-    """A nightly run in a list. A rate is ``None`` where too little was graded, ``drift`` where it was untested."""
+    """A nightly run in a list. A rate is ``None`` if too little was graded, ``drift`` if it was untested."""
 
     conversations: int
     failed_rate: float | None
@@ -36,7 +36,7 @@ class NightlyRow(NightlyFigures):
 
 
 class FailureExample(Record):
-    """A sampled conversation that failed in this way: what was asked and answered, and why it is wrong."""
+    """A sampled conversation that failed in this way: question, answer and the reason for the failure."""
 
     kind: FailureKind
     case_id: str

@@ -1,4 +1,4 @@
-"""How far people and judges agree, as the review queue shows it, and whether there is anything new to sample."""
+"""The agreement of people and judges for the review queue, and whether new answers can be sampled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Agreement(Record):
 
 
 class PeopleVerdict(NamedTuple):
-    """What people say of an answer, where they are of one mind and sure."""
+    """People's verdict on an answer, if they agree and are sure."""
 
     answer_id: AnswerId
     target: str
@@ -31,7 +31,7 @@ class PeopleVerdict(NamedTuple):
 
 
 class JudgedAnswer(NamedTuple):
-    """What a judge said of the facts of an answer."""
+    """A judge's verdict on the facts of an answer."""
 
     answer_id: AnswerId
     lineage: JudgeLineage
@@ -87,6 +87,6 @@ def count_ratings(store: Store, target: str | None) -> tuple[int, int]:
 
 
 def count_finished_runs(store: Store) -> int:
-    """Count the finished runs and nightly runs; while the number is the same, the sample of them is too."""
+    """Count the finished runs and nightly runs. While the number is the same, so is their sample."""
     table = store.query("select (select count(*) from runs) + (select count(*) from nightly_runs)")
     return int(str(table.rows[0][0]))

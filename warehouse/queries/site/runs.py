@@ -1,4 +1,4 @@
-"""Runs as pages list them, and one run's cases, a page at a time."""
+"""Runs in the form for pages, and one run's cases, a page at a time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warehouse.database.store import Store
 
 
 class RunHead(Record):
-    """What a page says of a finished run first."""
+    """The head of a page about a finished run."""
 
     run_id: str
     target: str
@@ -24,7 +24,7 @@ class RunHead(Record):
 
 
 class ListedRun(RunHead):
-    """A finished run in a list. Scores are ``None`` where nothing was graded."""
+    """A finished run in a list. Scores are ``None`` without grades."""
 
     suite_name: str
     interrupted: bool
@@ -41,7 +41,7 @@ class ListedRun(RunHead):
 
 
 class RunFilter(Record):
-    """Which runs; ``None`` is any. ``commit`` is the beginning of one."""
+    """The runs to show; ``None`` is any. ``commit`` is the beginning of a commit."""
 
     target: str | None = None
     verdict: str | None = None
@@ -50,7 +50,7 @@ class RunFilter(Record):
 
 
 class ListedCase(Record):
-    """A case of a run in a list: what it came to, and why."""
+    """A case of a run in a list: its outcome, and the reason."""
 
     case_id: str
     repeat: int

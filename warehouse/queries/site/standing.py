@@ -13,7 +13,7 @@ from warehouse.queries.site.nightly import NightlyFigures
 from warehouse.queries.site.runs import RunHead
 
 DEFAULT_POINTS = 30
-"""Runs, or nights, of a trend."""
+"""Number of runs, or nights, of a trend."""
 
 
 class RunPoint(RunHead):
@@ -30,7 +30,7 @@ class RunPoint(RunHead):
 
 
 class NightlyPoint(NightlyFigures):
-    """A night's figures in a trend, and whether they drifted; ``None`` where that was untested."""
+    """A night's figures in a trend, and whether they drifted; ``None`` if untested."""
 
     drifted: bool | None
 
@@ -47,7 +47,7 @@ class OpenIncidents(Record):
 
 
 class LastEntry(Record):
-    """The newest entry of a target's hallucination log, and how many came since a given time."""
+    """The newest entry of a target's hallucination log, and the number of entries since a given time."""
 
     target: str
     logged_at: UtcTime
@@ -115,7 +115,7 @@ def list_last_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
 
 
 class UnsentAlerts(Record):
-    """Messages that nobody has seen yet: how many, how many of severity 3, and since when the oldest waits."""
+    """Unsent messages: their number, the number of severity 3, and the time since which the oldest waits."""
 
     count: int
     severe: int
@@ -129,7 +129,7 @@ def count_unsent(store: Store) -> UnsentAlerts:
 
 
 class WaitingSegments(Record):
-    """What the journal has and the warehouse has not loaded: how many segments, and when the oldest was written."""
+    """Segments of the journal that the warehouse has not loaded: their number, and the time of the oldest."""
 
     count: int
     oldest_at: UtcTime | None
@@ -138,7 +138,7 @@ class WaitingSegments(Record):
 def count_waiting_segments(store: Store, *, except_runs: Collection[str] = ()) -> WaitingSegments:
     """Count the segments that are not loaded, except those of the runs ``except_runs``.
 
-    Reads the names of all segments: not for a page. Raises `WarehouseUnwritable` where the journal is out of reach.
+    Reads the names of all segments: not for a page. Raises `WarehouseUnwritable` if the journal is out of reach.
     """
     names = [name for name in store.journal.segments.names() if name.partition("/")[0] not in except_runs]
     loaded = {str(row[0]) for row in store.query("select id from segments").rows}
