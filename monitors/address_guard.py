@@ -2,17 +2,14 @@
 
 Without the guard, three kinds of public page could make Lookout send requests inside its own network: a page that
 redirects to ``http://169.254.169.254/``, a page with a script that asks 10.0.0.5, and a page with a name that
-resolves
-to 10.0.0.5 the second time. Each host and port is therefore checked at the moment of connecting, by the addresses
-that
-the name then resolves to: for pages in `probes/browser/proxy.py`, for all other requests in `http_client.py`.
+resolves to 10.0.0.5 the second time. Each host and port is therefore checked at the moment of connecting, by the
+addresses that the name then resolves to: for pages in `probes/browser/proxy.py`, for all other requests in
+`http_client.py`.
 
 Public addresses are always allowed. Other addresses are allowed only for the configured host and port: an IP
 address, a name that exists only in internal networks (``bot``, ``bot.internal``), and with `private_network =
-true`
-all private and loopback addresses that the configured name resolves to. Link-local addresses, at which clouds
-serve
-machine credentials, are allowed only if they are configured as an IP address.
+true` all private and loopback addresses that the configured name resolves to. Link-local addresses, at which
+clouds serve machine credentials, are allowed only if they are configured as an IP address.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 The client connects only to addresses that an `AddressGuard` has checked and permits; a proxy of the environment
 resolves names itself. It follows at most `MAX_REDIRECTS` redirects, only to http and https, and sends credentials
 only to the configured origins. One deadline limits a request from its start to the last byte of its body,
-redirects
-included, and one size limits the body after decompression.
+redirects included, and one size limits the body after decompression.
 
 Errors: `AccessDenied` if the guard refuses; else an `httpx.HTTPError`, among them `DeadlinePassed`,
 `BodyTooLarge` and `RedirectRefused`, with texts for people (`describe_http_error`).

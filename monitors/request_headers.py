@@ -1,8 +1,7 @@
 """Headers of requests to an application's own API: lookout.toml names them, secrets come from the environment.
 
 The configuration has a `HeaderTable`. `build_request_headers` turns it into `RequestHeaders`, the only class with
-the
-values of secrets. They are sent only to the configured hosts, and shown in no message.
+the values of secrets. They are sent only to the configured hosts, and shown in no message.
 """
 
 from __future__ import annotations
@@ -160,9 +159,8 @@ def build_request_headers(
     """Build the headers with their values. Raises `ConfigError` with the key and the missing or unusable variable.
 
     ``key`` is the key of the table. ``token_variable`` is the variable of a bearer token, which is sent unless
-    the table
-    has an Authorization header. ``bearer_key`` is the key that names the variable, if any; the variable must then
-    be set.
+    the table has an Authorization header. ``bearer_key`` is the key that names the variable, if any; the variable
+    must then be set.
     """
     values: dict[str, str] = {}
     secrets: list[str] = []

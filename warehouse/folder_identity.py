@@ -40,8 +40,7 @@ class FolderIdentity(Record):
     ``inode`` and ``born_ns`` are those of its own file; host and path only inform.
 
     ``born_ns`` is ``None`` on a file system without creation times. ``copied_at`` is the time when a person
-    confirmed
-    that the folder is a copy: work that began earlier belongs to the original.
+    confirmed that the folder is a copy: work that began earlier belongs to the original.
     """
 
     id: str

@@ -9,17 +9,13 @@ observation that may send an alert sends it.
 
 An alert that was only printed to a terminal did not notify a person. Once Slack is reachable, an alert with the
 reason `open_before` is sent, even if the fault is not seen again. An incident that was only printed gets no
-recovery
-alert. Alerts that Slack refused are sent once Slack works: open incidents of severity 3 as `open_before`, all
-others,
-resolved ones included, in one summary with the reason `missed`. A decision counts as sent: the caller stores
-state
-and message in one transaction, and delivery starts from the stored message.
+recovery alert. Alerts that Slack refused are sent once Slack works: open incidents of severity 3 as
+`open_before`, all others, resolved ones included, in one summary with the reason `missed`. A decision counts as
+sent: the caller stores state and message in one transaction, and delivery starts from the stored message.
 
 A silence mutes an incident at a person's request. Inhibition mutes incidents that an outage explains, so that an
 outage is one alert instead of fifty. The reason for an alert is shown in the message and stored with it. A run
-that
-sends alerts before it ends opens one thread: later findings are replies to its first alert.
+that sends alerts before it ends opens one thread: later findings are replies to its first alert.
 """
 
 from __future__ import annotations
@@ -81,8 +77,7 @@ def decide(
     second decision after the result was stored changes and sends nothing, so a repeated task sends no alert
     twice.
     ``undelivered`` are the last alerts about open incidents that were only printed. ``refused`` are those about
-    any
-    incident that Slack refused. While a run is ``under_way``, both lists wait for its end, which may resolve
+    any incident that Slack refused. While a run is ``under_way``, both lists wait for its end, which may resolve
     them.
     """
     # Of several observations of one fault the worst counts, or the first of equally severe ones.
@@ -194,8 +189,7 @@ def find_notify_reason(
     """Return the reason to alert about ``after``, which was ``before``; ``None`` without a reason.
 
     Only reminders depend on the clock, by the distance to the last message in either direction. A clock that
-    jumps
-    by less than the interval repeats nothing, and a clock that was set back from far ahead does not mute.
+    jumps by less than the interval repeats nothing, and a clock that was set back from far ahead does not mute.
     """
     if after.is_resolved:
         return None
@@ -226,10 +220,8 @@ def _place_below_first_alert(incident: Incident, previous: Mapping[str, Incident
     """Put ``incident`` in the thread of its run's earlier alert of the same kind, if such a thread exists.
 
     Only threads that this run opened count, not the threads of reminders. A grave failure is a reply only to a
-    grave
-    first alert: a leak is not reported in a thread about a wrong number. Without threads (a webhook, a terminal)
-    the
-    incident is unchanged.
+    grave first alert: a leak is not reported in a thread about a wrong number. Without threads (a webhook, a
+    terminal) the incident is unchanged.
     """
     for first in previous.values():
         if (

@@ -25,8 +25,8 @@ class Digest(Record):
     """The result of one nightly run. ``incidents`` are open now; ``recovered`` were resolved since the last digest.
 
     ``note`` is a remark about the nightly run itself, such as that the budget was reached. ``unknown`` names in
-    two or
-    three words the parts that the run could not check: then an empty list of open incidents is not good news.
+    two or three words the parts that the run could not check: then an empty list of open incidents is not good
+    news.
     """
 
     id: Identifier

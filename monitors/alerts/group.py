@@ -42,15 +42,11 @@ def group_items(
     """Group ``items`` by kind and reason class (and thread, for replies in a thread), worst message first.
 
     First observations and regressions of one kind share a message. Worse faults, reminders and recoveries are
-    sent
-    to their thread. Incidents that were open before Slack was reachable become one message about the application
-    and
-    one about the monitor. Incidents that this run did not see are in separate messages, and so are the summaries
-    of
-    alerts that Slack refused. Recoveries in the same thread share a message.
-    The id is computed from run and content, so that two workers with the same items build the same message.
-    Within
-    a message the worst items come first, then the new ones, then by case.
+    sent to their thread. Incidents that were open before Slack was reachable become one message about the
+    application and one about the monitor. Incidents that this run did not see are in separate messages, and so
+    are the summaries of alerts that Slack refused. Recoveries in the same thread share a message. The id is
+    computed from run and content, so that two workers with the same items build the same message. Within a
+    message the worst items come first, then the new ones, then by case.
     """
     groups: dict[tuple[IncidentKind | None, NotifyReason, str, str, bool], list[AlertItem]] = {}
     for item in items:

@@ -2,17 +2,14 @@
 
 Lookout pings the address at the start of a run, after a run graded something, and after a failed run. Any service
 that accepts healthchecks pings works: ``URL/start``, ``URL``, ``URL/fail``, each with ``rid``, a UUID that joins
-the
-pings of one run. The watchdog alerts if pings stop, so a ping is sent only after something was graded. A broken
-watchdog never stops a run. The address is a secret: aiohttp sends the ping, because httpx writes addresses to its
-log.
+the pings of one run. The watchdog alerts if pings stop, so a ping is sent only after something was graded. A
+broken watchdog never stops a run. The address is a secret: aiohttp sends the ping, because httpx writes addresses
+to its log.
 
 If a log goes silent, the process that writes the log may be dead. The norm is the longest recent pause between
-two
-entries of the same log. No distribution is assumed, so nights and weekends are part of the norm after they have
-occurred: the next of n + 1 similar pauses is the longest with probability 1/(n + 1), and ``log_silence_factor``
-times
-longer much more rarely.
+two entries of the same log. No distribution is assumed, so nights and weekends are part of the norm after they
+have occurred: the next of n + 1 similar pauses is the longest with probability 1/(n + 1), and
+``log_silence_factor`` times longer much more rarely.
 """
 
 from __future__ import annotations
@@ -140,8 +137,7 @@ def find_log_silence(
     """Return the silence if the log has been silent for too long at ``now``; ``entries_at`` in any order.
 
     Times after ``now`` (a clock that was set back) count as now. ``None`` if the log has too few entries for a
-    norm,
-    or if the silence is within ``log_silence_factor`` times the longest pause, or within the floor.
+    norm, or if the silence is within ``log_silence_factor`` times the longest pause, or within the floor.
     """
     times = sorted(min(at, now) for at in entries_at)
     if len(times) < settings.log_silence_entries:

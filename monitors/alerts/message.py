@@ -1,8 +1,7 @@
 """The text of an alert before rendering: Slack, terminal and preview show the same words.
 
 The first line names the fault, its severity and its place, because a lock screen shows only one line. Further
-lines
-list the operators' actions and the remaining steps.
+lines list the operators' actions and the remaining steps.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Build observations: each fault that a run saw, with its fingerprint.
 
 Two observations with the same fingerprint are the same fault. Observations are: each severe failed case, the
-run's
-verdict, the app's state, the judge and the monitor.
+run's verdict, the app's state, the judge and the monitor.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class FailedCases(Record):
 def observe_failed_gate(
     report: RunReport, at: ObservationContext, failed: FailedCases | None = None
 ) -> Observation:
-    """Observe a run whose verdict is FAIL. Severity 3 with a veto (some severity-3 case failed), else 2.
+    """Observe a run with the verdict FAIL. Severity 3 with a veto (some severity-3 case failed), else 2.
 
     ``failed`` comes from `select_gate_examples`.
     """
@@ -315,9 +314,8 @@ def select_gate_examples(
     """Select the failed cases for a gate's message: examples in full, and the ids of the others.
 
     Examples are at most ``settings.group_limit`` cases without a separate alert. Cases that were not in an
-    earlier
-    message (``named_before``) come first, then the worst, then in the order of ``results``. A case that was asked
-    several times is named once. A gate that fails because of a wrong price must name the price.
+    earlier message (``named_before``) come first, then the worst, then in the order of ``results``. A case that
+    was asked several times is named once. A gate that fails because of a wrong price must name the price.
     """
     failures = [
         r for r in results if r.assessment.outcome is CaseOutcome.FAILED and r.assessment.blame is Blame.APP
@@ -390,8 +388,7 @@ def _build_excerpts(
     """Return question, expected answer and answer, redacted and cut; the answer is cut around its evidence.
 
     For a report on an issue: the issue's title and text (its address is meaningless to a reader), the reference,
-    and
-    the root cause in the report.
+    and the root cause in the report.
     """
     case, response = result.case, result.result
     answered = response.graded_text if isinstance(response, Exchange) else response.partial_text

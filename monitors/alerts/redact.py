@@ -1,8 +1,7 @@
 """Make text safe to send: mask personal data and secrets by type. Only this module creates `Redacted`.
 
 Foreign text becomes inert for Slack: Slack shows the text and does not interpret it. An excerpt is a short,
-redacted
-part of a text with marks at the cuts.
+redacted part of a text with marks at the cuts.
 """
 
 from __future__ import annotations
@@ -126,10 +125,8 @@ def redact_with_findings(
     """Mask all personal data and secrets, uncertain ones too, and return the masked values.
 
     Idempotent. ``account_patterns`` are regular expressions for the target's own numbers. A company's own
-    contacts
-    stay, unless ``strict``: for text that the public reads. Names and contacts in ``suite``, the texts of a
-    suite,
-    stay.
+    contacts stay, unless ``strict``: for text that the public reads. Names and contacts in ``suite``, the texts
+    of a suite, stay.
     """
     masked = mask(text, account_patterns=account_patterns, strict=strict, suite=suite)
     return Redaction(Redacted(masked.text), masked.found, masked.unread)

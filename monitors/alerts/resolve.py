@@ -30,13 +30,10 @@ class ResolutionScope(Record):
     """The checks of one finished run on one target.
 
     ``graded`` are the cases that were answered and graded every time they were asked; ``passed`` are those of
-    them
-    that were correct every time. ``cleared`` are the other kinds of fault that the run proved absent (the app
-    answered, so it is not down). A case that was not asked, not answered or not graded resolves no incident. A
-    fault
-    that another run saw after this run began stays open: this run may have asked before the fault. A fault seen
-    long
-    after this run's end has a time from a clock that was set back since.
+    them that were correct every time. ``cleared`` are the other kinds of fault that the run proved absent (the
+    app answered, so it is not down). A case that was not asked, not answered or not graded resolves no incident.
+    A fault that another run saw after this run began stays open: this run may have asked before the fault. A
+    fault seen long after this run's end has a time from a clock that was set back since.
     """
 
     target: Identifier

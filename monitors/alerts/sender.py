@@ -32,10 +32,8 @@ class AlertSender(Protocol):
         ``thread`` and ``channel`` are the place of the reply: an incident's first message, or this run's first
         alert.
         By default they come from the alert's incidents. ``again``: an earlier attempt may have arrived (it was
-        killed, or
-        got no reply), so the sender first searches for the earlier message if it can. It always searches for a
-        message
-        that is some seconds old.
+        killed, or got no reply), so the sender first searches for the earlier message if it can. It always
+        searches for a message that is some seconds old.
         """
         ...
 

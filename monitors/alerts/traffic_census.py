@@ -3,8 +3,7 @@
 A single disclosure, error shown as an answer, or message without an answer is a failure. Refusals and answers in
 another language occur in any application: only a large increase is an incident. An increase counts if the odds at
 least doubled and an exact test of the two nightly runs' counts rejects one common rate (R. A. Fisher,
-"Statistical
-Methods for Research Workers", 1934, § 21.02).
+"Statistical Methods for Research Workers", 1934, § 21.02).
 """
 
 from __future__ import annotations

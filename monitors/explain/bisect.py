@@ -2,9 +2,8 @@
 
 Builds are ordered from one assumed good to one assumed bad. Every hypothesis names the first bad build. Two more
 hypotheses are that the good build is already bad, and that no build is bad. The failure rates of a case before
-and
-from the first bad build on are unknown too: they are estimated with it, on a grid of rates (`KINDS`). A case may
-also fail at random on all builds, or have broken at another build.
+and from the first bad build on are unknown too: they are estimated with it, on a grid of rates (`KINDS`). A case
+may also fail at random on all builds, or have broken at another build.
 
 The next question is the one with the most expected information about the first bad build (D. V. Lindley, On a
 Measure of the Information Provided by an Experiment, 1956). With deterministic answers that is binary search.

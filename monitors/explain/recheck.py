@@ -115,8 +115,7 @@ def build_previous_address(template: str, commit: str | None, verified_commit: s
     """Return the address of the previous build with ``commit``. The ``ValueError`` names the reason if none exists.
 
     ``verified_commit`` is the commit that was verified. A commit comes from a deploy notice: only letters,
-    digits,
-    ``_`` and ``-`` become part of an address.
+    digits, ``_`` and ``-`` become part of an address.
     """
     if commit is not None and verified_commit is not None and is_same_build(commit, verified_commit):
         raise ValueError(

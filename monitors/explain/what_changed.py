@@ -2,10 +2,8 @@
 
 A fact that one of the two runs lacks is unknown: neither "the same" nor "changed". Behaviour (answers, refusals,
 latency) varies from run to run, so a shift is reported only beyond chance: by exact tests over the cases that
-both
-runs answered, and above a minimum size. Behaviour has a cause: if another change is recorded, the shift is shown
-as
-its consequence.
+both runs answered, and above a minimum size. Behaviour has a cause: if another change is recorded, the shift is
+shown as its consequence.
 """
 
 from __future__ import annotations

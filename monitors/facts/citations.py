@@ -55,10 +55,8 @@ def find_citations(text: str, patterns: Sequence[str] = DEFAULT_PATTERNS) -> tup
     """Return all citations in order; a mark inside another mark is part of the outer one.
 
     Each of ``patterns`` is the name of a form or a regular expression, without regard to case. The source is its
-    group
-    ``source``, else its first group, else the whole match. A mark without a source (``[Source: ]``) is not a
-    citation.
-    Raises ``re.error`` for an invalid pattern; the settings check for that first.
+    group ``source``, else its first group, else the whole match. A mark without a source (``[Source: ]``) is not
+    a citation. Raises ``re.error`` for an invalid pattern; the settings check for that first.
     """
     plain = to_caseless(text)
     marks = sorted(_find_marks(text, plain, patterns), key=lambda mark: (mark.start, -mark.end))
@@ -96,8 +94,7 @@ def is_citation_of(citation: str, expected: str) -> bool:
     """Whether a citation contains the expected source: literally, or its document and its clause apart.
 
     Letter case, spacing, invisible characters and the word for a clause do not count: ``§ 4.2`` is ``clause
-    4.2``, and
-    not ``clause 4.20``.
+    4.2``, and not ``clause 4.20``.
     """
     plain, wanted = _to_comparable(citation), _to_comparable(expected)
     if wanted in plain:

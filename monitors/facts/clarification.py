@@ -2,8 +2,7 @@
 
 A clarifying question is short, and ends with a request to the user: which plan, what policy number.
 A courtesy ("anything else?"), an offer ("shall I explain?"), a greeting ("how can I help?") and an instruction
-that
-is the answer ("please show your card at the counter") ask for no fact that the answer needs.
+that is the answer ("please show your card at the counter") ask for no fact that the answer needs.
 """
 
 from __future__ import annotations

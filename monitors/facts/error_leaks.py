@@ -2,17 +2,13 @@
 
 An error *replaces* an answer: the text has little else, has the shape of an error, and does not respond to the
 question. An answer *about* errors explains, in sentences, to a user who asked. Each piece of a text (a sentence,
-a
-line) is one of four: an error by its shape, an app that gives up, accompanying text (regret, advice, data), or
-prose.
-The balance decides.
+a line) is one of four: an error by its shape, an app that gives up, accompanying text (regret, advice, data), or
+prose. The balance decides.
 
 The shapes of errors are written by SDKs, servers, runtimes and proxies, not by people: status and reason,
-envelope,
-exception class, error code, request id, trace frame; and, weaker, a component with its failure ("model …
-overloaded"). They are in `error_leaks.toml`; reason phrases and errno names come from Python. Each pattern is
-bounded
-and is searched in pieces of bounded length: linear in the text.
+envelope, exception class, error code, request id, trace frame; and, weaker, a component with its failure ("model
+… overloaded"). They are in `error_leaks.toml`; reason phrases and errno names come from Python. Each pattern is
+bounded and is searched in pieces of bounded length: linear in the text.
 """
 
 from __future__ import annotations
@@ -162,8 +158,7 @@ def find_error_leak(text: str, question: str = "") -> ErrorLeak | None:
 
     ``question`` is the user's question. A question about errors gets an answer about them, so only a text that is
     nothing but an error then counts. An error may also cut an answer off as its last piece, or precede one. The
-    last few
-    texts are cached, because several callers ask about the same reply.
+    last few texts are cached, because several callers ask about the same reply.
     """
     hints = tuple(filter(to_caseless(text).__contains__, _HINTS))
     if not hints and _STATUS_HINT.search(text) is None:

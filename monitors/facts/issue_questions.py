@@ -3,10 +3,8 @@
 Pure.
 
 A question is classified by its subject: a version, an operating system, the error, the steps, the frequency. Then
-the
-issue is searched for the subject. Unknown subjects, partial matches and contrasts ("it works on Linux") are
-unsure: a
-wrong reproach costs more than a missed one. Only English is read.
+the issue is searched for the subject. Unknown subjects, partial matches and contrasts ("it works on Linux") are
+unsure: a wrong reproach costs more than a missed one. Only English is read.
 """
 
 from __future__ import annotations
@@ -59,8 +57,7 @@ def read_question(question: str, issue: str, *, scripted: str | None = None, pro
     """Return whether ``issue`` answers ``question``.
 
     ``scripted`` is the answer of the suite's author. If the issue contains it, the question was needless; if the
-    issue
-    contains no part of it, useful. ``project`` is the repository's name; "the version" means its version.
+    issue contains no part of it, useful. ``project`` is the repository's name; "the version" means its version.
     """
     folded, asked = normalise(issue).text, normalise(question).text
     given = _check_scripted_answer(scripted, folded) if scripted else UNSURE

@@ -1,12 +1,12 @@
-"""Which language a text is in: English, Hindi, Hinglish (Hindi in Latin letters, mixed with English), or another.
+"""Identify a text as English, Hindi, Hinglish (Hindi in Latin letters, mixed with English), or another language.
 
-By script first, then by small words. A library for a hundred languages knows no Hinglish; a table of function words
-does, and reads a thousand characters in a twentieth of a millisecond. The lists are our own: the commonest function
-words of each language, in their usual spellings.
+By script first, then by small words. A library for a hundred languages does not support Hinglish. A table of
+function words does, and reads a thousand characters in a twentieth of a millisecond. The lists are Lookout's own:
+the commonest function words of each language, in their usual spellings.
 
 Hindi in Latin letters has no fixed spelling; the variants are those of chat messages (``nahi``, ``nahin``,
-``nhi``). Words that are also English (``me``, ``is``, ``to``, ``par``, ``main``, ``do``) are left out of both lists
-or listed apart: alone they prove nothing.
+``nhi``). Words that are also English (``me``, ``is``, ``to``, ``par``, ``main``, ``do``) are left out of both
+lists or listed separately: alone they prove nothing.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Compare two texts by their share of common character n-grams.
 
 Near-duplicates are found without comparing all pairs. If two sets have a Jaccard index of at least ``t``, each
-has
-at least one common element among its rarest ``n - ceil(t * n) + 1``: the prefix filter of Chaudhuri, Ganti and
-Kaushik, "A primitive operator for similarity joins in data cleaning" (2006).
+has at least one common element among its rarest ``n - ceil(t * n) + 1``: the prefix filter of Chaudhuri, Ganti
+and Kaushik, "A primitive operator for similarity joins in data cleaning" (2006).
 
 The module has three stricter comparisons. Questions that differ only by typos are compared word by word, because
 common letters alone prove too little. A quote is found in its document up to spacing, hyphens and Unicode
-spellings,
-but with the same letters. Golds and clauses, and texts and their translations, must state the same quantities.
+spellings, but with the same letters. Golds and clauses, and texts and their translations, must state the same
+quantities.
 """
 
 from __future__ import annotations

@@ -2,13 +2,11 @@
 
 The folding is a careful NFKC: compatibility forms are folded character by character (full-width digits, ligatures
 such as ﬁ), but vulgar fractions and superscripts stay, because NFKC would turn ``1½`` into ``11⁄2`` and ``m²``
-into
-``m2``. Unicode spaces become a space, hyphens and the minus sign become ``-``, Devanagari and other digits become
-ASCII. Invisible and bidirectional characters are removed. Line ends stay.
+into ``m2``. Unicode spaces become a space, hyphens and the minus sign become ``-``, Devanagari and other digits
+become ASCII. Invisible and bidirectional characters are removed. Line ends stay.
 
 Tokens are the words, numerals and signs of a folded text, in order. In very long texts only both ends are read,
-with
-a note about the part between.
+with a note about the part between.
 """
 
 from __future__ import annotations
@@ -121,9 +119,9 @@ def to_caseless(text: str) -> str:
 
 
 class Hinted(NamedTuple):
-    """A pattern that is only searched for where one of its hints stands: a quick scan that spares most texts it.
+    """A pattern that is searched only in texts with one of its hints: a quick scan that spares most texts.
 
-    One of ``hints`` is in every match as `to_caseless` writes it; a hint that stands elsewhere costs a search.
+    Every match contains one of ``hints`` in the form of `to_caseless`. A hint elsewhere only costs a search.
     """
 
     pattern: re.Pattern[str]
@@ -154,8 +152,7 @@ LATIN = "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
 DEVANAGARI = "\u0900-\u0963\u0970-\u097f"
 
 # Four disjoint alternatives, each without nested quantifiers over the same characters: linear. Together they
-# cover
-# every character, so that a piece begins at the end of the piece before it.
+# cover every character, so that a piece begins at the end of the piece before it.
 _PIECE = re.compile(rf"[{LATIN}{DEVANAGARI}]+(?:'[{LATIN}]+)*|\s+|\d+(?:[.,]\d+)*|(?<![\w.{DEVANAGARI}])\.\d+|\S")
 _LETTER = re.compile(f"[{LATIN}{DEVANAGARI}]")
 

@@ -1,8 +1,7 @@
 """Read an agent's report on an issue: structured as JSON, or prose with its parts under headings.
 
 A part that is not there is missing, never guessed. Only files may occur anywhere, because a path is recognisable
-by
-itself.
+by itself.
 """
 
 from __future__ import annotations

@@ -4,11 +4,9 @@ A question is correct if ``factual_match AND (citation_present OR expected_refus
 or leaked. An error shown as an answer is a separate kind of failure: its facts do not count. An answer that the
 rules pass and the judge must confirm is correct only if the judge confirms it. If the judge fails it, or gives no
 verdict, the case is ungraded. An answer that the rules fail stays failed, with any verdict of the judge. A report
-on
-an issue is correct if it names the files or the cause and passes all graders of reports. The judge's rating of
-its
-usefulness is reported separately.
-The severity table maps failure kind and case severity to the failure's severity, with the row that decided.
+on an issue is correct if it names the files or the cause and passes all graders of reports. The judge's rating of
+its usefulness is reported separately. The severity table maps failure kind and case severity to the failure's
+severity, with the row that decided.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 The baseline is an accepted run: its verdict was PASS, over the same suite and graded by the same judge. Otherwise
 the comparison is refused and names the difference. If the other run is finished and comparable but was not
-accepted,
-the changed cases are still listed. A ``results.json`` can also be a baseline, without a warehouse.
+accepted, the changed cases are still listed. A ``results.json`` can also be a baseline, without a warehouse.
 
 Paired questions show whether a user who writes Hindi gets the right answer as often as a user who writes English.
 """

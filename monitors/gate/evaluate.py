@@ -1,10 +1,9 @@
 """Evaluate a run: turn its results into its report. This is the gate's entry point.
 
 A case asked several times counts as right only if it was right every time (pass^k). A case that was right
-sometimes
-and failed sometimes is **flaky**: it counts as failed, sends an alert and is named, but does not decide a verdict
-alone. A reason decides only if it still holds if any one flaky case counts as right. Two flaky cases may decide
-together. A case that was never right is not flaky.
+sometimes and failed sometimes is **flaky**: it counts as failed, sends an alert and is named, but does not decide
+a verdict alone. A reason decides only if it still holds with any one flaky case counted as right. Two flaky cases
+may decide together. A case that was never right is not flaky.
 
 The report also has the results by group (type, language, path and severity), and notes on the judge after the
 verdict's reasons.

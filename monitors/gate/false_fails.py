@@ -2,8 +2,7 @@
 
 A simulated run asks every case like a real run. Each asking fails with the noise of its case, which is sampled
 for each run from the recorded repeats (`monitors.stats.repeatability`). Cases with few repeats borrow the noise
-of
-the others. A simulated failure copies a recorded chance failure of the same case, else of another case, else a
+of the others. A simulated failure copies a recorded chance failure of the same case, else of another case, else a
 wrong answer. `monitors.gate.evaluate` gives the verdict.
 
 A case with a fault is simulated like a case without the fault, so that a correct FAIL does not count as false.
@@ -137,8 +136,7 @@ class GateSimulator:
         """Return the middle 95 % of a Beta distribution with the mean and variance of the simulated rates.
 
         Each of `NOISE_SAMPLES` rates is counted over a few runs of one noise. The variance from the small number
-        of runs
-        is subtracted.
+        of runs is subtracted.
         """
         counts: list[int] = []
         for _ in range(NOISE_SAMPLES):

@@ -4,10 +4,8 @@ The number of cases by severity, type, language and theme is compared with the s
 harmless questions and three severe ones hardly changes its score if an account number leaks.
 
 The detectable drop is computed by severity, with any result of the run: a PASS proves no more than this drop.
-Cases
-are grouped by the severity in their file. Grouping by the severity of a failure would be wrong, because those
-cases
-are in the group as a result of failing.
+Cases are grouped by the severity in their file. Grouping by the severity of a failure would be wrong, because
+those cases are in the group as a result of failing.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """The verdict, PASS, FAIL or INCONCLUSIVE, with its reasons in order of weight.
 
 Reasons to fail come from the run itself (the veto, the weighted score, missed targets, the reports' ratings),
-from
-the comparison with the baseline (a drop of the ratings, a significant regression), and from questions asked in
-several languages (Hindi may not be far behind English). Each reason decides only if it still holds if any one
-flaky case counts as right (`monitors.gate.evaluate`). Other reasons make the verdict INCONCLUSIVE, or are only
+from the comparison with the baseline (a drop of the ratings, a significant regression), and from questions asked
+in several languages (Hindi may not be far behind English). Each reason decides only if it still holds with any one
+flaky case counted as right (`monitors.gate.evaluate`). Other reasons make the verdict INCONCLUSIVE, or are only
 notes: outage, disputed answers, coverage, balance, ungraded cases, flaky cases, undetectable drops.
 """
 
@@ -55,12 +54,9 @@ class GateInputs:
     """A run before its verdict: one assessment for each case, and the figures computed from all of them.
 
     ``graded`` are the ids of the cases that are results about the application. ``outage`` is the reason why the
-    app
-    was down, ``None`` without an outage. ``disputed`` are the cases that rules pass and a judge fails.
-    ``compared``
-    is ``None`` without a baseline, ``rubric`` is ``None`` if no report was rated. ``unrated`` are the cases with
-    a
-    report that should have a rating and has none.
+    app was down, ``None`` without an outage. ``disputed`` are the cases that rules pass and a judge fails.
+    ``compared`` is ``None`` without a baseline, ``rubric`` is ``None`` if no report was rated. ``unrated`` are
+    the cases with a report that should have a rating and has none.
     """
 
     assessments: Sequence[Assessment]
@@ -387,8 +383,7 @@ def check_language(run: GateInputs) -> list[VerdictReason]:
     """Return a reason that names the replies in another language than the question's, with an example.
 
     The reason is decisive if most English questions got such a reply. Users mix Hindi and Hinglish with English,
-    so
-    a reply to them in English decides nothing.
+    so a reply to them in English decides nothing.
     """
     replies = [(a, grade) for a in run.assessments if (grade := find_language_grade(a)) is not None]
     wrong = [(a, grade) for a, grade in replies if not grade.passed]
@@ -536,9 +531,8 @@ def decide(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
     """Return the verdict over one assessment for each case, with its reasons.
 
     FAIL needs proof: a severity-3 failure, or a score or metric that is below its floor even if all ungraded
-    cases
-    count as right. Proof that depends on one flaky case does not count. Without proof and with too little graded,
-    the verdict is INCONCLUSIVE.
+    cases count as right. Proof that depends on one flaky case does not count. Without proof and with too little
+    graded, the verdict is INCONCLUSIVE.
     """
     failing = [
         *check_veto(run),

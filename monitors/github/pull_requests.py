@@ -2,14 +2,11 @@
 
 A pull request may require the commit status. Each name of a gate has one status and one comment: the comment is
 found by a hidden mark and updated in place. The address of a verdict's status ends with the id of its run, so
-that
-an older run that ends later does not replace a newer run's verdict.
+that an older run that ends later does not replace a newer run's verdict.
 
 A comment is Lookout's if it begins with the mark and its author is the token's login or, for a token that cannot
-read
-its login (a workflow's), a bot. A person who copies the mark is not a bot, and a bot that quotes a comment does
-not
-begin with the quotation. If two runs create a comment at the same time, the oldest stays.
+read its login (a workflow's), a bot. A person who copies the mark is not a bot, and a bot that quotes a comment
+does not begin with the quotation. If two runs create a comment at the same time, the oldest stays.
 """
 
 from __future__ import annotations
@@ -140,10 +137,8 @@ async def settle_status(api: GitHubApi, status: CommitStatus) -> None:
     """Set a status that ends a run, unless a newer run has given this commit its verdict.
 
     The verdict of the newest run stays; if an interim state covers it, it is set again. An interim state, for
-    example of
-    a stopped run, stays only if no run has given the commit a verdict. The statuses are read again after each
-    write,
-    because another gate may write at the same time. Raises `NotifyError`.
+    example of a stopped run, stays only if no run has given the commit a verdict. The statuses are read again
+    after each write, because another gate may write at the same time. Raises `NotifyError`.
     """
     purpose = build_status_purpose(status.repository, status.commit)
     path = f"/repos/{status.repository}/commits/{status.commit}/statuses"

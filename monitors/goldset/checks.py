@@ -1,8 +1,7 @@
 """Check a suite's file: each finding has a place, a fault and a fix.
 
 `load_suite` rejects a suite with one bad line. A person who fixes a suite needs all problems at once, so here a
-bad
-line is a value.
+bad line is a value.
 
 The checks find:
 
@@ -236,8 +235,7 @@ def check_disclosures(
     """Yield findings about likely or certain personal data, by kind and place, without the data.
 
     In a clause, and in a question that the app must decline, the data may be intended (a public address, an
-    invented
-    number). The finding then asks a person to check it. ``public_contacts`` are allowed.
+    invented number). The finding then asks a person to check it. ``public_contacts`` are allowed.
     """
     for numbered in cases:
         for label, text, weight in _list_texts_to_search(numbered.case):
@@ -330,8 +328,8 @@ def _get_document_key(document: str) -> str:
 MIN_NEAR_OVERLAP = 0.8
 """Overlap from which two questions of one policy, language and gold are near-duplicates. A typo in a question of
 sixty letters leaves 0.88. Overlap alone does not decide: two right questions of one policy
-("pre-hospitalization",
-"post-hospitalization") overlap by up to 0.86 in a real suite, so the differing words count too.
+("pre-hospitalization", "post-hospitalization") overlap by up to 0.86 in a real suite, so the differing words
+count too.
 """
 
 _MIN_WORD_LIKENESS = 0.9

@@ -1,8 +1,7 @@
 """Drafts made from incidents and traces, and the file that stores them until they join a suite.
 
 The file is JSON lines, one `GoldDraft` each. A decision replaces its line atomically. Pure functions find
-questions
-that a suite already has, and replace masks by invented values.
+questions that a suite already has, and replace masks by invented values.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@ A row of an array is a question with its answer, or an issue with its known fact
 their ids may repeat. A table (CSV, also with semicolons or tabs) has a suite's keys as its header.
 
 Severity is never guessed: the caller provides it for each row. A repeated id gets a suffix (``::2``, ``::3`` …)
-in
-the order of the file, and each renaming is returned for the report.
+in the order of the file, and each renaming is returned for the report.
 """
 
 from __future__ import annotations

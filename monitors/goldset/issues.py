@@ -1,8 +1,7 @@
 """Convert issues in other formats to the fields of a case.
 
 Two forms are read: an issue with its reference (``issue_url``, ``issue_title``, ``issue_body``, ``reference``),
-and
-a row of SWE-bench with a patch that shows the relevant files. Severity is never guessed.
+and a row of SWE-bench with a patch that shows the relevant files. Severity is never guessed.
 """
 
 from __future__ import annotations

@@ -26,8 +26,7 @@ def hash_cases(cases: Sequence[GoldCase]) -> str:
     """Return the SHA-256 of the canonical JSON of the cases.
 
     White space, the order of keys and of lines, ``question`` for one turn, and explicit or omitted defaults make
-    no
-    difference. Anything that could change a grade or a case's place in a report does.
+    no difference. Anything that could change a grade or a case's place in a report does.
     """
     fields = [
         case.model_dump(mode="json", exclude_defaults=True) for case in sorted(cases, key=lambda case: case.id)

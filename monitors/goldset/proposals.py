@@ -1,8 +1,7 @@
 """Model proposals: the prompts for drafting questions, and the checks of a model's reply.
 
 This module calls no model. A proposed question becomes a draft if the document contains its quote and the quote
-its
-gold. A translation becomes a draft if it states the same quantities in the requested language.
+its gold. A translation becomes a draft if it states the same quantities in the requested language.
 """
 
 from __future__ import annotations

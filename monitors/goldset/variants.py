@@ -1,18 +1,15 @@
 """Pipeline C: generate other wordings of a case with the same expectation, by rules and a seed, without a model.
 
 A proposal of a generator becomes a variant only if it states the same quantities, contains no personal data, and
-is
-in the labelled language. Otherwise the report records that the case has no variant.
+is in the labelled language. Otherwise the report records that the case has no variant.
 
 The three kinds are rewordings, mixes and typos. A rewording asks the same question in another order, with a
-synonym,
-or with a frame around it. A mix follows the way people mix their languages: English into Hinglish, English words
-into
-Hindi. A typo alters only words without a figure, unit or name, so that the question keeps its meaning.
+synonym, or with a frame around it. A mix follows the way people mix their languages: English into Hinglish,
+English words into Hindi. A typo alters only words without a figure, unit or name, so that the question keeps its
+meaning.
 
 The words come from a file of data: frames, synonyms, switches. A seed decides the choices, which are the same on
-every
-machine and in every version of Python.
+every machine and in every version of Python.
 """
 
 from __future__ import annotations

@@ -92,8 +92,7 @@ def edit_suite(path: Path, edit: SuiteEdit, *, known_sha256: Sha256) -> None:
     """Change, remove and append cases. Every other line stays byte for byte in its place.
 
     ``known_sha256`` is the hash of the cases before the edit (`hash_cases`). If the file has changed since,
-    raises
-    `GoldSetError` and writes nothing.
+    raises `GoldSetError` and writes nothing.
     """
     with lock_folder(path):
         text = read_text_or_empty(path)

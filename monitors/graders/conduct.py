@@ -32,12 +32,9 @@ class CitationGrader:
     """Require a citation in every answer; a refusal, expected or not, needs none.
 
     The grader searches the visible text, the wire payload's text and the citations in the payload, because pages
-    hide
-    parts of the payload. If a target need not cite (``required`` false), it checks nothing, even in an answer
-    that
-    cites. If the case names a source, one of the citations must contain one of its names, or the text must
-    contain its
-    document and clause.
+    hide parts of the payload. If a target need not cite (``required`` false), it checks nothing, even in an
+    answer that cites. If the case names a source, one of the citations must contain one of its names, or the text
+    must contain its document and clause.
     """
 
     name = "citations"
@@ -106,8 +103,7 @@ class LanguageGrader:
     """Compare the reply's language with the case's.
 
     Languages other than English, Hindi and Hinglish are not distinguished: the grader abstains on cases in them,
-    and if
-    the words of question and reply do not show their language.
+    and if the words of question and reply do not show their language.
     """
 
     name = "language"
@@ -203,13 +199,10 @@ class RefusalGrader:
     """Grade refusals; for an expected refusal this is also the factual match: a refusal is right.
 
     A reply that declines and then gives a value of the requested kind fails. A reply that continues without such
-    a value
-    stays open. If no refusal is expected, a reply that helps with a caveat counts as an answer. If the gold
-    itself
-    states that the documents are silent, a reply that states the same answers the question. In an unsupported
-    language,
-    only an expected refusal in words of English, German or Hindi is graded; a judge decides whether another reply
-    declines.
+    a value stays open. If no refusal is expected, a reply that helps with a caveat counts as an answer. If the
+    gold itself states that the documents are silent, a reply that states the same answers the question. In an
+    unsupported language, only an expected refusal in words of English, German or Hindi is graded; a judge decides
+    whether another reply declines.
     """
 
     name = "refusals"

@@ -784,8 +784,7 @@ def _decide_otherwise(
     wanted = claim.label | claim.subject
     loose = best.strange and len(best.key) * MIN_SHARE < len(wanted)
     # Three kinds of figure are about the subject, with any words near them: the gold's own number in another
-    # unit, an
-    # identifier of the same shape, and a new value beside the old one that the reply calls old.
+    # unit, an identifier of the same shape, and a new value beside the old one that the reply calls old.
     alone = best.likeness.is_turned or best.figure.kind is FigureKind.IDENTIFIER or replaced
     if len(values) == 1 and (alone or not loose):
         return ClaimDecision(False, f"expected {gold}, found {other}", claim.figure, best.figure)
@@ -1022,7 +1021,7 @@ def _is_across_list_items(reply: Passage, place: Phrase) -> bool:
 def _decide_list(
     items: Sequence[tuple[str, ...]], reply: Passage, question: Passage, asked: Words
 ) -> ClaimDecision | None:
-    """Decide a list: all items must be stated, none denied, none added, in order where the question asks for it."""
+    """Decide a list: all items are stated, none denied, none added, and in order if the question asks for it."""
     item_places = [read_phrase(reply, item, asked, question) for item in items]
     for item, places in zip(items, item_places, strict=True):
         if places and all(place.status is PhraseStatus.DENIED for place in places):

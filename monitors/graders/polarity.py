@@ -144,8 +144,7 @@ def find_polarity(tokens: Sequence[Token], question: YesNoQuestion, domain: Doma
     """Return the answer of a text to ``question``, with the tokens that express it.
 
     An opening yes or no decides, unless the rest contradicts it. Without an opening, the clause that shares most
-    words
-    with the question decides, unless another clause that shares as many contradicts it.
+    words with the question decides, unless another clause that shares as many contradicts it.
     """
     reply_opening = find_opening(tokens)
     if reply_opening is None:

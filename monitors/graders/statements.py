@@ -2,8 +2,7 @@
 
 "36 months prior to diagnosis" does not answer "waiting period 36 months". The words of a domain name roles. A
 quantity has the nearest role in its own clause, or none. Two quantities have different roles if both have roles
-and
-share none.
+and share none.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The graders of replies to real users: those that need no gold, because a real question has no written answer.
 
 The same rules work in two ways: as graders of a sampled conversation, and, without records of grades in between,
-as
-the census of every conversation of the nightly run. The graders find each finding of the census in the same
+as the census of every conversation of the nightly run. The graders find each finding of the census in the same
 conversation.
 """
 

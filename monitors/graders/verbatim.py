@@ -34,8 +34,7 @@ def find_word_for_word(golds: Sequence[str], reply: str, question: str) -> tuple
     """Return the places of a gold in a reply (code points), ignoring case, accent form and punctuation.
 
     Golds of fewer than three words, and golds that the question contains, do not count. A negation right before
-    or
-    after the gold in its sentence cancels it.
+    or after the gold in its sentence cancels it.
     """
     wanted = [tokens for gold in golds if len(tokens := _tokenize(gold)) and _count_words(tokens) >= MIN_TOKENS]
     asked = _tokenize(question)

@@ -4,8 +4,7 @@ It uses ``messages.create`` and not ``messages.parse``, which raises on a trunca
 record of the cost. The SDK's own retries are off, because the SDK honours any Retry-After without a limit.
 
 Replies are read without trusting the SDK's types: with status 200 a proxy's page or an error object may arrive,
-and
-the SDK builds a message from any body.
+and the SDK builds a message from any body.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Use batches for work that can wait until the morning: many prompts at once, in the same groups and with the same
 canaries. Prompts without a reply (an error, an expired item, a refused batch, a passed deadline) are sent one by
-one
-afterwards. A batch can therefore only save money and never lose a grade.
+one afterwards. A batch can therefore only save money and never lose a grade.
 """
 
 from __future__ import annotations
@@ -143,10 +142,8 @@ async def judge_by_batch(
     """Judge ``cases`` in groups of ``group_size``, each with canaries made from ``known``.
 
     First opinions come from a batch. Second and third opinions, and missing replies of the batch, are requested
-    one by
-    one. Groups are submitted in order, canaries first, so that a short budget leaves out the last groups with
-    their
-    canaries.
+    one by one. Groups are submitted in order, canaries first, so that a short budget leaves out the last groups
+    with their canaries.
     """
     groups = [cases[at : at + group_size] for at in range(0, len(cases), group_size)]
     canaries = [

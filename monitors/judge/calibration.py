@@ -66,11 +66,9 @@ class Calibration(Record):
     """The agreement of one judge with people, on one target.
 
     People and judge both graded ``both_graded`` answers, ``agreed`` of them alike. These two are plain counts;
-    all other
-    figures are weighted by the sampling probability of the answer. ``kappa`` is Cohen's. The rates are shares of
-    the
-    answers that people find wrong or right. ``pass_rate`` is the judge's own over all ``judged`` answers;
-    ``corrected_pass_rate`` estimates the rate of people. A figure that cannot be computed is absent.
+    all other figures are weighted by the sampling probability of the answer. ``kappa`` is Cohen's. The rates are
+    shares of the answers that people find wrong or right. ``pass_rate`` is the judge's own over all ``judged``
+    answers; ``corrected_pass_rate`` estimates the rate of people. A figure that cannot be computed is absent.
     """
 
     target: Identifier
@@ -136,8 +134,7 @@ class GraderCheck(Record):
     It gave ``verdicts`` and failed some of them.
 
     A false pass is a wrong answer that the grader passed, a false fail a right answer that it failed. Wrong and
-    right are
-    people's decisions about the question that this grader checks.
+    right are people's decisions about the question that this grader checks.
     """
 
     target: Identifier
@@ -228,14 +225,11 @@ class RatingCalibration(Record):
     """The agreement of one judge's ratings of reports, from 1 to 5, with people's ratings, on one target.
 
     ``ratings`` are people's, of ``reports`` reports. ``same`` counts ratings that equal the judge's: plain
-    counts. All
-    other figures are weighted by the sampling probability of a report; a report counts once, with any number of
-    raters.
-    ``kappa`` is Cohen's with quadratic weights. The differences are judge minus person: their average size, and
-    their
-    average, which is above 0 for a judge that rates higher. Their intervals are clustered by case, because a
-    case's
-    reports are alike from run to run. ``judged`` reports have a rating of this judge, ``average`` on average.
+    counts. All other figures are weighted by the sampling probability of a report; a report counts once, with any
+    number of raters. ``kappa`` is Cohen's with quadratic weights. The differences are judge minus person: their
+    average size, and their average, which is above 0 for a judge that rates higher. Their intervals are clustered
+    by case, because a case's reports are alike from run to run. ``judged`` reports have a rating of this judge,
+    ``average`` on average.
     """
 
     target: Identifier

@@ -1,17 +1,13 @@
 """Canaries: known answers in every batch. The grades of a batch are void if the judge misses a canary.
 
 Half are right, half are wrong, in random places and of the same form as all others, so that a judge cannot
-recognise
-them. Most wrong canaries are as hard as real mistakes: they contain the gold's own value in the wrong place,
-which
-catches a judge that only looks for the value. A run's first batch has one canary of each kind that its suite
-allows.
-Wrong canaries also carry sentences that steer judges: sentences found in the answers of the batch, else some of
-Lookout's own. A judge that obeys a steering sentence is therefore caught in the batch that contains the sentence.
-A
-judge that is fooled in a share ``f`` of answers passes ``w`` wrong canaries with probability ``(1 - f) ** w``:
-two
-canaries catch a half-fooled judge three times in four, and a judge that passes everything always.
+recognise them. Most wrong canaries are as hard as real mistakes: they contain the gold's own value in the wrong
+place, which catches a judge that only looks for the value. A run's first batch has one canary of each kind that
+its suite allows. Wrong canaries also carry sentences that steer judges: sentences found in the answers of the
+batch, else some of Lookout's own. A judge that obeys a steering sentence is therefore caught in the batch that
+contains the sentence. A judge that is fooled in a share ``f`` of answers passes ``w`` wrong canaries with
+probability ``(1 - f) ** w``: two canaries catch a half-fooled judge three times in four, and a judge that passes
+everything always.
 """
 
 from __future__ import annotations
@@ -48,8 +44,7 @@ class Canary(Record):
     """A case with an answer that is known to be right or wrong.
 
     ``id`` is the same for the same seed, case and answer. ``operator`` made a right answer wrong; ``None`` for a
-    right
-    answer. ``steered``: a sentence to the judge was added.
+    right answer. ``steered``: a sentence to the judge was added.
     """
 
     id: Identifier
@@ -129,8 +124,7 @@ def make_canaries(
     ``seed`` should be new for each batch (the run's id and the batch's number), so that a judge never sees a
     fixed set.
     ``steering`` are sentences that the batch's own answers address to judges (`PreCheck.steering`). Every second
-    wrong
-    canary is steered, the first always if ``steering`` has any. Raises `ValueError` without cases.
+    wrong canary is steered, the first always if ``steering`` has any. Raises `ValueError` without cases.
     """
     if not cases:
         raise ValueError("there are no cases to make canaries from")
@@ -161,10 +155,8 @@ def evaluate_canaries(
     """Decide whether a batch's grades count. ``passed`` has the judge's verdict on each canary by id.
 
     A canary that is absent or ungraded is unread. The batch is void if more than ``tolerated`` are missed, or if
-    nothing
-    is proved: no right or no wrong canary was read. A sound judge misses no canary; ``tolerated`` is for judges
-    that are
-    known to be weak and used nevertheless.
+    nothing is proved: no right or no wrong canary was read. A sound judge misses no canary; ``tolerated`` is for
+    judges that are known to be weak and used nevertheless.
     """
     read = [(canary, passed.get(canary.id, Finding.UNGRADED)) for canary in canaries]
     passed_wrong = tuple(c for c, finding in read if finding is Finding.YES and not c.right)

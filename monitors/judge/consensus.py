@@ -55,10 +55,8 @@ class JudgeDecision(Record):
     """The judges' decision. ``speaker`` is the opinion to be shown: of the winning side, the lowest score.
 
     ``score`` and ``rubric`` are the lowest of the winning side. ``failure_kinds`` are those of that side, the
-    most
-    frequent first. ``disagreement`` is empty if all agree. ``unconfirmed`` marks a failure from one judge alone
-    that
-    would send an alert at once, or for which a second opinion was requested and did not arrive.
+    most frequent first. ``disagreement`` is empty if all agree. ``unconfirmed`` marks a failure from one judge
+    alone that would send an alert at once, or for which a second opinion was requested and did not arrive.
     """
 
     passed: bool

@@ -1,24 +1,17 @@
 """Find the family of a model from its id, and refuse judges of the target's family.
 
 A model that grades its own family inflates scores, so families are compared before all else, and "unknown" is
-refused
-like "same". Families are sets: a distilled or fine-tuned model has the manners of its teacher and the weights of
-its
-base. ``DeepSeek-R1-Distill-Llama-70B`` writes like DeepSeek and was pre-trained as a Llama, so it belongs to
-both,
-and neither family may judge it.
+refused like "same". Families are sets: a distilled or fine-tuned model has the manners of its teacher and the
+weights of its base. ``DeepSeek-R1-Distill-Llama-70B`` writes like DeepSeek and was pre-trained as a Llama, so it
+belongs to both, and neither family may judge it.
 
 The table is data. A row is a family and its words. A word must match a complete part of the id (between the
-start,
-the end and non-letters); digits may follow: ``gpt`` matches ``gpt-5`` and ``gpt4o``, not ``gptq``; ``grok`` does
-not
-match the host ``groq``. A family may have several rows: models built on another family's weights without its name
-are
-rows of both.
+start, the end and non-letters); digits may follow: ``gpt`` matches ``gpt-5`` and ``gpt4o``, not ``gptq``;
+``grok`` does not match the host ``groq``. A family may have several rows: models built on another family's
+weights without its name are rows of both.
 
 Sources: the makers' own model lists and model cards, read in November 2026. A comment gives a model's base if its
-name
-lacks it.
+name lacks it.
 """
 
 from __future__ import annotations
@@ -118,8 +111,7 @@ Additions = Mapping[str, Sequence[str]]
 """Additional families, or models with custom names: family → patterns over the whole model id.
 
 A pattern is matched without regard to case, with ``*`` and ``?``; ``acme-*`` matches ``acme-large``. Additions
-extend
-the table and remove nothing, so that a configuration cannot rename a Claude.
+extend the table and remove nothing, so that a configuration cannot rename a Claude.
 """
 
 NO_ADDITIONS: Additions = {}
@@ -131,8 +123,7 @@ def find_families(model: str, additions: Additions = NO_ADDITIONS) -> frozenset[
     """Return all families that a model id names; empty if none is known.
 
     Prefixes of providers and regions, publishers, dates, versions, fine-tune and quantisation suffixes may
-    surround
-    the name: ``us.anthropic.claude-…-v1:0``, ``ft:gpt-…:org::id``, ``TheBloke/Llama-2-7B-GPTQ``.
+    surround the name: ``us.anthropic.claude-…-v1:0``, ``ft:gpt-…:org::id``, ``TheBloke/Llama-2-7B-GPTQ``.
     """
     name = NOT_MODELS.sub(" ", model.strip().lower())
     named = {family for family, pattern in FAMILIES for _ in pattern.finditer(name)}
@@ -165,10 +156,8 @@ def require_other_family(
     """Refuse a judge that is, or may be, of the target's family. `ConfigError` names the fix.
 
     ``target_family`` is the configured family, ``target_model`` a model id that was seen to answer. At least one
-    is
-    required, and each given one is checked. Check the judge's model twice: the configured model, and the model in
-    the
-    provider's reply.
+    is required, and each given one is checked. Check the judge's model twice: the configured model, and the model
+    in the provider's reply.
     """
     judge = find_families(judge_model, additions)
     accepted = ", ".join(list_families(additions))

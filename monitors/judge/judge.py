@@ -1,8 +1,7 @@
 """Run the judges: each case gets as many opinions as it needs, and a group of cases is valid or void as a whole.
 
 A group is judged together with canaries: known answers that a judge cannot distinguish from the others. If a
-canary is
-missed, every ruling of the group is void: neither pass nor fail, and the alert is about the judge.
+canary is missed, every ruling of the group is void: neither pass nor fail, and the alert is about the judge.
 
 A panel member turns a prompt into an opinion or a reason for its absence, and counts every token. The budget is
 checked before each call and charged after the call.
@@ -161,8 +160,7 @@ class PanelMember:
         """Ask this judge for an opinion. ``first`` is a reply that a batch already has.
 
         Raises `BudgetReached` before money beyond the budget is spent; passes on `JudgeUnavailable`,
-        `JudgeRefused`,
-        `JudgeMisconfigured` and `VerdictUnreadable`.
+        `JudgeRefused`, `JudgeMisconfigured` and `VerdictUnreadable`.
         """
         last: VerdictUnreadable | None = None
         for reading in range(READINGS):
@@ -268,8 +266,7 @@ class Judge:
         """Judge ``cases`` together with their canaries. Never raises for a judge that does not work.
 
         ``replies`` are a batch's replies for ``prompts``. Canaries are asked first, so that a spent budget leaves
-        cases open
-        instead of judged by an unchecked judge.
+        cases open instead of judged by an unchecked judge.
         """
         ready, brought = prompts or {}, replies or {}
 

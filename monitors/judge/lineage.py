@@ -1,11 +1,9 @@
 """Which judge gave the grades, and whether two sets of grades may be compared.
 
 A new model, a new word in the prompt or a new rubric is another judge with another pass rate: a "regression" may
-only
-be this change. A comparison across such a change is refused until both judges have graded the same anchors, which
-are
-stored answers that no deploy changes. The shift between the two judges is then known, and is reported with the
-comparison.
+only be this change. A comparison across such a change is refused until both judges have graded the same anchors,
+which are stored answers that no deploy changes. The shift between the two judges is then known, and is reported
+with the comparison.
 """
 
 from __future__ import annotations

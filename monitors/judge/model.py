@@ -31,8 +31,7 @@ class Usage(Record):
     """Tokens of one reply in the provider's count. ``input_tokens`` are those neither written nor read.
 
     ``batch`` is true if the provider charged its price for batches. ``estimated``: the provider reported no
-    plausible
-    count, so the tokens are estimated from the texts (`estimate_usage`).
+    plausible count, so the tokens are estimated from the texts (`estimate_usage`).
     """
 
     input_tokens: Tokens = 0

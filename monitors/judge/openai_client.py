@@ -1,8 +1,7 @@
 """Judges of other families through the OpenAI SDK, at any compatible API. The only module that imports ``openai``.
 
 The SDK is an optional extra: without it, `ConfigError` names the command to install it. OpenAI-compatible
-endpoints
-differ, so the reader of answers assumes nothing.
+endpoints differ, so the reader of answers assumes nothing.
 """
 
 from __future__ import annotations

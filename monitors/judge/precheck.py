@@ -2,17 +2,13 @@
 
 Empty answers can please a judge: a colon, "Solution", "Let's solve this step by step", the repeated question, a
 grading prompt. Such answers fail here, by rule. Other answers address the judge, set their own severity or send
-an
-alert: the precheck reports this as a claim, without acting on it. Judges then get only the answers that the
-graders
-without a model leave open, and none that fails by rule.
+an alert: the precheck reports this as a claim, without acting on it. Judges then get only the answers that the
+graders without a model leave open, and none that fails by rule.
 
 The patterns for texts that try to influence a judge are data, over plain text in lower case. They follow the
 published kinds of attack (prompt injection, "master keys", null models), in Lookout's own words, for English,
-Hindi
-and Hinglish. They match the effect of a text on its judge, not its subject: insurance answers often mention
-scores,
-notices and marks.
+Hindi and Hinglish. They match the effect of a text on its judge, not its subject: insurance answers often mention
+scores, notices and marks.
 """
 
 from __future__ import annotations
@@ -274,11 +270,11 @@ PRECHECK_VERSION: Final = "1"
 
 
 def is_open(assessment: Assessment) -> bool:
-    """Whether a judge is still needed: the plain graders left the facts ungraded and nothing else settled the case.
+    """Whether a judge is still needed: the plain graders left the facts ungraded and the case is still open.
 
-    A case that failed on safety, or whose citation is missing, has failed already: a judge would add money and no
-    news. One for which nothing came back has nothing to judge. A report is rated whatever its graders say, as long
-    as it is one. What a judge has graded is not judged again.
+    A case that failed on safety, or lacks its citation, has already failed: a judge would only cost money. A case
+    without an answer cannot be judged. A report is rated with any result of its graders, if it is a report. A
+    case that a judge has graded is not judged again.
     """
     if any(isinstance(g, Judged) and g.grader == JUDGE for g in assessment.grades):
         return False

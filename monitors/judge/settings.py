@@ -42,8 +42,7 @@ def sample_for_review(answers: Sequence[ReviewCandidate], share: float) -> tuple
     """Sample the answers to review, in an order that reveals no verdict.
 
     ``share`` is in [0, 1]; with 0 the sample is empty. A larger share contains the sample of a smaller one, in
-    any order
-    of the answers. An answer that occurs twice counts once.
+    any order of the answers. An answer that occurs twice counts once.
     """
     strata: dict[Stratum, set[AnswerId]] = defaultdict(set)
     for answer in answers if share > 0 else ():

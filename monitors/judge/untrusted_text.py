@@ -10,8 +10,7 @@ that resembles a fence or the markup of a conversation is defused and reported.
 Lookalikes are single characters of Unicode's confusables table (UTS 39) with a skeleton of one Latin letter, for
 Cyrillic, Greek and Armenian. Greek small letters for quantities (alpha, nu, mu …) are left out.
 Invisible characters are those of Unicode's property Default_Ignorable_Code_Point (UAX 44), and a few others
-without
-a visible form.
+without a visible form.
 """
 
 from __future__ import annotations
@@ -166,8 +165,7 @@ def _replace_lookalikes(text: str, flags: set[HostileFlag]) -> str:
     """Replace lookalikes by Latin letters.
 
     This applies to words that also have Latin letters, and to words of only lookalikes if their alphabet has no
-    other
-    letter in the text. A single Greek letter is a symbol.
+    other letter in the text. A single Greek letter is a symbol.
     """
     characters = set(text)
     if LOOKALIKES.keys().isdisjoint(characters):
@@ -216,8 +214,7 @@ class FencedText(NamedTuple):
     """A text between fences. ``inner`` is all text between them, in the form that the judge reads.
 
     Quotes must be found in ``inner``, not in the original. ``cut`` is the number of characters left out of the
-    middle: a
-    judge that did not see them may find a fault, but cannot exclude one.
+    middle: a judge that did not see them may find a fault, but cannot exclude one.
     """
 
     text: str
@@ -233,8 +230,7 @@ def fence_text(
 
     ``nonce`` is 16 to 64 random hexadecimal digits in lower case, new for each prompt (`ValueError` otherwise).
     ``inner`` contains the nonce only in the mark of a cut, so that of all lines of a prompt only those made here
-    are
-    fences. The longest ``inner`` has ``limit_characters`` and about a hundred more for that mark.
+    are fences. The longest ``inner`` has ``limit_characters`` and about a hundred more for that mark.
     """
     if not _NONCE.fullmatch(nonce):
         raise ValueError("internal error: a nonce must have 16 to 64 hexadecimal digits in lower case")

@@ -1,10 +1,8 @@
 """Mutants with the right value in the wrong place, as hard to detect as the mistakes of real applications.
 
 The value is given for another subject, in another row of a table, or as a past value. Or two values change
-places; a
-unit, a "per", or a condition changes; a refusal continues with an answer. A grader or judge that only looks for
-the
-gold's value passes them all.
+places; a unit, a "per", or a condition changes; a refusal continues with an answer. A grader or judge that only
+looks for the gold's value passes them all.
 """
 
 from __future__ import annotations

@@ -2,12 +2,10 @@
 
 Each operator changes one relevant part and leaves the rest like a right reply: a quantity, yes for no, a denied
 statement, or a sentence that makes a right reply wrong (refusals, inventions, personal data, errors, evasions,
-all
-invented).
+all invented).
 
 `is_still_right` drops mutants that could be one of the case's accepted answers, also in doubt: a missing mutant
-costs
-little, but a correct mutant makes good graders look bad.
+costs little, but a correct mutant makes good graders look bad.
 """
 
 from __future__ import annotations

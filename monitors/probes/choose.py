@@ -37,9 +37,8 @@ def build_driver(
     """Return the driver that ``probe.driver`` names, as an async context manager. Raises `ConfigError`.
 
     `headers` authenticate at an API. `clock` gives the start times of jobs. `search_path` is searched for a
-    system
-    Chromium. `login` signs in the browser's pages. `traces` reads the traces of an agent's jobs. `script` has the
-    suite's answers to questions of an agent.
+    system Chromium. `login` signs in the browser's pages. `traces` reads the traces of an agent's jobs. `script`
+    has the suite's answers to questions of an agent.
     """
     factories: dict[str, DriverFactory] = {
         "browser": lambda: BrowserDriver(

@@ -48,9 +48,8 @@ class ChatDriver(Protocol):
     """Send one conversation to the app per call; calls may overlap.
 
     `ask` sends each of `turns` in a new conversation and returns the last answer. `name` is the prefix of
-    evidence
-    files. `worth_storing` is called once, with the complete answer, before the page closes. The evidence that it
-    selects is returned with the answer. A driver without pages also calls it, but has no screenshot.
+    evidence files. `worth_storing` is called once, with the complete answer, before the page closes. The evidence
+    that it selects is returned with the answer. A driver without pages also calls it, but has no screenshot.
 
     Raises a `ProbeError` with the partial text and the evidence if no gradable answer arrived.
     """

@@ -1,8 +1,7 @@
 """Wait until the deployed commit is serving (V1). A Space may sleep, build, be broken or still run the old image.
 
 "Ready" is never a guess. RUNNING may be the old image, so the Hub's runtime or the app's own version endpoint
-must
-name the commit. `fetch_hub_account` checks a token by asking the Hub for its owner.
+must name the commit. `fetch_hub_account` checks a token by asking the Hub for its owner.
 
 If an app stops during a run, the run waits for the app, so that a restart by its orchestrator costs no verdict
 (V10).
@@ -45,8 +44,7 @@ async def fetch_hub_account(token: str, *, hub_url: str | None, deadline_s: floa
     """Ask the Hub, by default the public one, for the owner of a token.
 
     Raises `AccessDenied` if the Hub refuses the token, `ReadinessUnknown` if it does not answer. The Hub's client
-    is
-    synchronous, so it runs in a thread. Errors do not contain the token.
+    is synchronous, so it runs in a thread. Errors do not contain the token.
     """
     from httpx2 import HTTPError as HubHTTPError  # the Hub's own client library
     from huggingface_hub.errors import HfHubHTTPError  # 0.5 s
@@ -357,8 +355,7 @@ async def wait_until_back(
 
     ``has_answered``: the app has answered in this run and gets `outage_patience_s`; otherwise a few seconds. A
     Space gets its readiness deadline, because the Hub shows whether it is starting. If the running commit is
-    known,
-    it must be ``commit``: a rollback during a run is another deploy.
+    known, it must be ``commit``: a rollback during a run is another deploy.
     """
     patience_s = (
         settings.outage_patience_s if has_answered else min(FIRST_ANSWER_TIMEOUT_S, settings.outage_patience_s)

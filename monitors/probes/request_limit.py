@@ -1,8 +1,7 @@
 """Respect an application's limit of requests: wait as long as the app asks for, then send more slowly.
 
 A refusal (HTTP 429) does not count as a try of the question or as a fault. The pace that an application accepts
-is
-learned: the questions that it accepted since the last wait, over the time until it accepts the next one.
+is learned: the questions that it accepted since the last wait, over the time until it accepts the next one.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ class RequestLimit:
     """The pace of one run's questions. Belongs to one event loop.
 
     ``ends_at`` is the time when the run must end, in seconds of the loop's clock. A limit beyond this time opens
-    the
-    circuit.
+    the circuit.
     """
 
     def __init__(

@@ -1,10 +1,9 @@
 """Ask a suite's questions: bounded concurrency, recorded retries, a circuit breaker, and failures as values.
 
 An exception becomes a value (`NoAnswer`) here, in the graders' panel and in the judge only. The severest
-questions
-go first (V8), so that the time to the first alert does not grow with the suite. If the app is down, the circuit
-breaker (V10) stops the run early, with one alert instead of one per case. The result or error of a driver becomes
-the record that the later stages read.
+questions go first (V8), so that the time to the first alert does not grow with the suite. If the app is down, the
+circuit breaker (V10) stops the run early, with one alert instead of one per case. The result or error of a driver
+becomes the record that the later stages read.
 """
 
 from __future__ import annotations
@@ -241,13 +240,11 @@ async def probe_questions(
     """Ask in the given order and pass on each result as soon as it is final.
 
     `concurrency` is the number of concurrent questions; a `Pace` follows the machine. One question awaits
-    `recover`
-    for all questions before an unreachable app is asked again; this wait does not count as a try. If `recover`
-    fails, the circuit opens. Without `recover` the retry follows after a pause. Memory does not grow with the
-    number of questions: results are passed on, not stored. ``limit`` waits for an app that limits requests, by
-    default for an hour; if the app limits them for longer, the circuit opens. Errors of `on_result` or
-    `judge_now`
-    end the run, like a driver's `ConfigError`.
+    `recover` for all questions before an unreachable app is asked again; this wait does not count as a try. If
+    `recover` fails, the circuit opens. Without `recover` the retry follows after a pause. Memory does not grow
+    with the number of questions: results are passed on, not stored. ``limit`` waits for an app that limits
+    requests, by default for an hour; if the app limits them for longer, the circuit opens. Errors of `on_result`
+    or `judge_now` end the run, like a driver's `ConfigError`.
     """
     runner = Runner(
         driver=driver,

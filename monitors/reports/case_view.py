@@ -1,8 +1,7 @@
 """Build the view of one case: every text is masked, marked and cut, so that the template only prints it.
 
 All tables and pages have the same order of cases. A failing case shows the deploy of its first failure and the
-number
-of failures. Small screenshots without personal data are embedded; others are linked.
+number of failures. Small screenshots without personal data are embedded; others are linked.
 """
 
 from __future__ import annotations

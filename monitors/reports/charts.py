@@ -1,8 +1,7 @@
 """Charts over time as inline SVG: a line with its interval, and bars. They need no script and print well.
 
 A chart's title describes its content in words, for screen readers; colours come from the style sheet. A missing
-value
-is a gap, never a zero.
+value is a gap, never a zero.
 """
 
 from __future__ import annotations

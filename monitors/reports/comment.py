@@ -242,8 +242,7 @@ def build_pull_request_comment(
     """Build the whole text, ending in a newline, of at most 65,536 characters including its hidden marks.
 
     Texts of the application are redacted, shortened and escaped. ``name`` is the gate's, which distinguishes it
-    from
-    others on the same commit (the target's name if it is empty); ``log`` is the address of the job's log.
+    from others on the same commit (the target's name if it is empty); ``log`` is the address of the job's log.
     """
     return fit_blocks(
         list(_build_blocks(report, cases, redact, name or report.target.name)),

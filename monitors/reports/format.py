@@ -2,8 +2,7 @@
 
 Foreign text has no effect in Markdown. Text that an application or a user wrote is put into a code span, in which
 renderers ignore links, HTML, mentions, formulas and emoji. Lookout's own sentences, which may quote a foreign
-name,
-are escaped.
+name, are escaped.
 """
 
 from __future__ import annotations

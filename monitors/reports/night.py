@@ -1,8 +1,7 @@
 """Build the report of a nightly run on live traffic, as a page and as Markdown, from the parts of a run's report.
 
 The page shows the rates, the rules' findings in every conversation, and the sampled conversations that failed.
-The
-flow that grades a night writes its sentences, because the terminal prints them too.
+The flow that grades a night writes its sentences, because the terminal prints them too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Format the four dimensions of an agent's reports on issues, for every report, with their changes.
 
 A dimension without a figure shows the reason: no judge, no question, no steps seen. A change is shown only if
-both
-runs have the figure.
+both runs have the figure.
 """
 
 from __future__ import annotations

@@ -126,10 +126,8 @@ def protect_conversation(
     """Return the conversation in the form that may be stored (idempotent).
 
     A value that the disclosure rules find in one text is removed from all texts. ``key`` makes the pseudonyms: at
-    least
-    16 random bytes, else `ConfigError`. ``account_patterns`` are regular expressions for the target's own
-    numbers. Scores
-    are written back to the original conversation, so an id that identifies a person is replaced.
+    least 16 random bytes, else `ConfigError`. ``account_patterns`` are regular expressions for the target's own
+    numbers. Scores are written back to the original conversation, so an id that identifies a person is replaced.
     """
     pseudonyms = Pseudonyms(key)
     user = conversation.user_key

@@ -76,11 +76,9 @@ def compute_weighted_kappa(counts: Counts, *, confidence: float = 0.95) -> Estim
     """Return Cohen's kappa for ordered categories with quadratic weights; ``None`` if it is undefined.
 
     Ratings that are far apart count as more of a disagreement, by the square of their distance: J. Cohen,
-    "Weighted
-    kappa", Psychological Bulletin 70 (1968). With these weights it is an intraclass correlation (J. L. Fleiss, J.
-    Cohen, Educational and Psychological Measurement 33, 1973). The interval is that of `compute_cohen_kappa`. If
-    a cell
-    is empty, a total of two answers is added here too, spread over all cells.
+    "Weighted kappa", Psychological Bulletin 70 (1968). With these weights it is an intraclass correlation (J. L.
+    Fleiss, J. Cohen, Educational and Psychological Measurement 33, 1973). The interval is that of
+    `compute_cohen_kappa`. If a cell is empty, a total of two answers is added here too, spread over all cells.
     """
     size = len(counts)
     weights = [[1 - ((i - j) / (size - 1)) ** 2 for j in range(size)] for i in range(size)]

@@ -1,40 +1,42 @@
 """Estimate the bad replies that the application's guard and the nightly runs both missed. Pure.
 
-The two examine different replies: the guard all replies, of which it holds some back; the nightly run a sample of
-the served ones. So the total has two parts that do not overlap, each with its own estimate:
+The two examine different replies: the guard examines all replies and holds some back; the nightly run examines a
+sample of the served ones. The total therefore has two parts that do not overlap, each with a separate estimate:
 
 - Held back. People label some entries, which are assumed to be a random sample: precision has Wilson's interval,
   and the number rightly held back the exact hypergeometric one.
-- Served. The share of conversations with a bad reply is Horvitz and Thompson's over the strata of all nightly runs,
+- Served. The share of conversations with a bad reply is Horvitz and Thompson's over the strata of all nightly
+  runs,
   corrected for the judge's errors (`monitors.stats.stratified`, `monitors.stats.agreement`). The errors are those
   that people found in reviews: they are assumed to be the same on live traffic.
 
-Recall, rightly held back / (that + served bad), counts replies against conversations: a conversation with two bad
-replies counts once, so where that happens recall is somewhat too high (the report says how often it did). Its two
-parts come from different samples; their intervals are joined on the logarithm of their ratio as G. Y. Zou and A.
-Donner do, "Construction of confidence limits about effect measures: a general approach", Statistics in Medicine 27
-(2008).
+Recall, rightly held back / (rightly held back + served bad), counts replies against conversations. A conversation
+with two bad replies counts once, which makes recall somewhat too high (the report has the number of such cases).
+Its two parts come from different samples. Their intervals are joined on the logarithm of their ratio by the
+method of G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a general approach",
+Statistics in Medicine 27 (2008).
 
-Missed by both are the bad served replies less those that the judge found. Of the F that it flagged, none to all are
-truly bad; the value uses the likely number by the judge's errors, the limits use both extremes, so that they hold
-wherever the limits of the bad served replies do. ``judge_blind`` is the part that grading everything would not
-find.
+Missed by both are the bad served replies minus those that the judge found. Of the F replies that the judge
+flagged, none to all are truly bad. The value uses the likely number by the judge's errors. The limits use both
+extremes, so that they hold whenever the limits of the bad served replies hold. ``judge_blind`` is the part that
+grading everything would not find.
 
-``judge_blind`` and the total below combine two estimates from the same reviews or labels: they use the corners of
+``judge_blind`` and the total below combine two estimates from the same reviews or labels. They use the corners of
 both intervals, each at half of the error probability (C. E. Bonferroni, 1936), and so keep at least the stated
 confidence for any dependence.
 
-Where the nightly run judged the very replies that the guard held back (a guard that only marks, or a source that
-stores what was held back), two detectors saw one population. D. G. Chapman's estimate of its size (University of
-California Publications in Statistics 1, 1951) is without bias when both together are at least as many as there are,
-and nearly so from seven found by both (D. S. Robson, H. A. Regier, Transactions of the American Fisheries Society
-93, 1964). Interval: M. Sadinle, "Transformed logit confidence intervals for small populations in single
-capture-recapture estimation", Communications in Statistics - Simulation and Computation 38 (2009), which holds its
-level with small counts. Where neither found much alone its upper limit runs away; then the one by Clopper and
-Pearson's lower limit for the share of the second's finds that the first has too is taken, the smaller of both. Both
-assume detectors that miss independently of each other: where what is hard for one is hard for the other, as it is
-for two language models, the total is too low. It therefore stands beside the estimate by labels, never in its
-place. What the judge wrongly calls bad makes it larger.
+If the nightly run judged the very replies that the guard held back (a guard that only marks, or a source that
+stores held-back replies), two detectors saw one population. D. G. Chapman's estimate of its size (University of
+California Publications in Statistics 1, 1951) is unbiased if both together are at least as many as the
+population, and nearly so from seven found by both (D. S. Robson, H. A. Regier, Transactions of the American
+Fisheries Society 93, 1964). Interval: M. Sadinle, "Transformed logit confidence intervals for small populations
+in single capture-recapture estimation", Communications in Statistics - Simulation and Computation 38 (2009),
+which holds its level with small counts. If neither found much alone, its upper limit becomes very large. The
+upper limit is therefore the smaller of two: Sadinle's, and the one from Clopper and Pearson's lower limit for the
+share of the second's finds that the first also has. Both assume detectors that miss independently of each other.
+If replies that are hard for one are hard for the other, which is true for two language models, the total is too
+low. It is therefore shown beside the estimate by labels, never in its place. Replies that the judge wrongly calls
+bad make it larger.
 """
 
 from __future__ import annotations
@@ -158,8 +160,7 @@ def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: floa
     """Estimate all bad replies, held back or served, if both detectors found enough of the same ones.
 
     ``held`` is the number that the guard found. The nightly runs' finds are weighted by their sampling
-    probability, at
-    Kish's effective size. The limits include those of ``held``: each at the given ``confidence``.
+    probability, at Kish's effective size. The limits include those of ``held``: each at the given ``confidence``.
     """
     if overlap.both < MIN_FOUND_BY_BOTH:
         return Unknown(

@@ -86,11 +86,9 @@ def compute_min_detectable_drop(pairs: int, *, alpha: float = ALPHA, power: floa
     Best case: every pair was right before, breaks with this probability independently, and none is fixed
     meanwhile.
     The test then needs `compute_min_detectable_breaks` breaks, and the share at which a binomial count reaches
-    that
-    many is a quantile of a Beta distribution (S. W. Duffy, "Asymptotic and exact power for the McNemar test and
-    its
-    analogue with R controls per case", Biometrics 40, 1984, for the general case). ``None`` if even the loss of
-    all pairs would not be detected.
+    that many is a quantile of a Beta distribution (S. W. Duffy, "Asymptotic and exact power for the McNemar test
+    and its analogue with R controls per case", Biometrics 40, 1984, for the general case). ``None`` if even the
+    loss of all pairs would not be detected.
     """
     needed = compute_min_detectable_breaks(alpha=alpha)
     if pairs < needed:

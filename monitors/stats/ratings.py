@@ -4,11 +4,10 @@ Reports on issues of one repository tend to be good or bad together, so the prec
 clusters. The standard error is that of the delete-one-cluster jackknife, and its interval has Student's
 quantile with one degree of freedom less than the number of clusters: CV3 of J. G. MacKinnon, M. O. Nielsen, M. D.
 Webb, "Cluster-robust inference: a guide to empirical practice", Journal of Econometrics 232 (2023). If every case
-is
-a separate cluster, that is the ordinary t interval; clusters of equal size give the t interval of their averages.
-Three rules keep the error from being too small. It is at least the error of as many unrelated cases. If all cases
-are of one cluster, other clusters are unknown: the cases count one by one, and the figure is about that cluster.
-Ratings that are all the same have at least the spread of `MIN_SPREAD`.
+is a separate cluster, that is the ordinary t interval; clusters of equal size give the t interval of their
+averages. Three rules keep the error from being too small. It is at least the error of as many unrelated cases. If
+all cases are of one cluster, other clusters are unknown: the cases count one by one, and the figure is about that
+cluster. Ratings that are all the same have at least the spread of `MIN_SPREAD`.
 """
 
 from __future__ import annotations
@@ -106,8 +105,7 @@ def compute_mean_bound(
     """Return the value that the mean of all such values reaches with ``confidence``, one-sided.
 
     Among all values between ``lowest`` and ``highest`` with this mean, those at the two ends are spread most. The
-    mean
-    is then a share, and the bound is Clopper and Pearson's, exact for ``count`` unrelated values.
+    mean is then a share, and the bound is Clopper and Pearson's, exact for ``count`` unrelated values.
     """
     spread = highest - lowest
     share, _ = compute_binomial_limits(

@@ -1,27 +1,28 @@
 """Estimate a rate over a nightly run's whole traffic from its sample, with an exact interval. Pure.
 
-The estimate is Horvitz and Thompson's (JASA 47, 1952): each graded conversation stands for one over its probability
-of being sampled, which within a stratum is sampled / conversations, so that it is the sum of the strata's shares,
-each by its weight. What is hard is the interval when failures are rare and samples small: a normal interval on no
-failure among ten is a point, and intervals that learn their spread from the failures seen forget the stratum in
-which one failure stands for a hundred and none was seen.
+The estimate is Horvitz and Thompson's (JASA 47, 1952): each graded conversation has the weight one over its
+sampling probability, which within a stratum is sampled / conversations. The estimate is therefore the sum of the
+strata's shares, each by its weight. The interval is difficult for rare failures and small samples. A normal
+interval on no failure among ten is a point. Intervals that learn their spread from the observed failures ignore a
+stratum in which one failure represents a hundred and none was observed.
 
-Interval: M. P. Fay, E. J. Feuer, "Confidence intervals for directly standardized rates: a method based on the gamma
-distribution", Statistics in Medicine 16 (1997): the failures seen count as if they were fewer or more of equal
-weight (as in L. Kish, Survey Sampling, 1965), and the upper limit asks in addition what one more failure of the
-worst weight would have made of it. Theirs is for Poisson counts; here Beta takes the place of gamma, so that equal
-weights give Clopper and Pearson's limits (as E. L. Korn and B. I. Graubard do with an effective size, Survey
-Methodology 24, 1998), each term of the variance carries its stratum's finite population correction, and the same is
-done for the right answers, the wider counting: either may be the rare one. One stratum alone gets its exact
-hypergeometric limits. The tests count all samples of small populations: no population is covered less than said.
+Interval: M. P. Fay, E. J. Feuer, "Confidence intervals for directly standardized rates: a method based on the
+gamma distribution", Statistics in Medicine 16 (1997): the observed failures count like fewer or more failures of
+equal weight (see L. Kish, Survey Sampling, 1965), and the upper limit adds the effect of one more failure of the
+worst weight. Their method is for Poisson counts; here Beta replaces gamma, so that equal weights give Clopper and
+Pearson's limits (E. L. Korn and B. I. Graubard do the same with an effective size, Survey Methodology 24, 1998).
+Each term of the variance has its stratum's finite population correction. The same is done for the right answers,
+and the wider interval counts, because either may be the rare one. One stratum alone gets its exact hypergeometric
+limits. The tests count all samples of small populations: the coverage is at least the stated confidence in each
+of them.
 
-With a judge that errs the strata's shares are of what it said. Its errors do not vanish when everything is sampled,
-so no finite population correction is made, corrected or not; for a correction the design's interval is turned into
-the sample size that would have given each limit by Wilson's formula, and `monitors.stats.agreement` corrects with
-that.
+With a judge that errs, the strata's shares are shares of its verdicts. Its errors stay even if everything is
+sampled, so no finite population correction is made, with or without a correction for the judge. For that
+correction the design's interval is converted to the sample size that gives each limit by Wilson's formula, and
+`monitors.stats.agreement` corrects with this size.
 
-What rules found and what a judge found among the rest add up (`join_rates`): G. Y. Zou, A. Donner, "Construction of
-confidence limits about effect measures: a general approach", Statistics in Medicine 27 (2008).
+The rates from rules and from a judge among the rest are added (`join_rates`): G. Y. Zou, A. Donner, "Construction
+of confidence limits about effect measures: a general approach", Statistics in Medicine 27 (2008).
 """
 
 from __future__ import annotations
@@ -79,16 +80,12 @@ def estimate_rate(
     """Return the share of failures among all conversations of ``strata``, with its interval.
 
     With ``confusion``, the judge's counts against people, its errors are corrected if the counts allow it:
-    answers of
-    both kinds and a judge better than chance are required. Otherwise the estimate has ``corrected = False`` and
-    the
-    reason. An ungraded stratum may have failed completely or not at all, which widens the interval. Raises
-    `RateUnknown`
-    without any grade. The finite population is the nightly run's: with every conversation graded by rule, low,
-    rate and
-    high are the same. ``judged``: a judge decided (also implied by a ``confusion``). If ``finite`` is false or a
-    judge
-    decided, graders can err, and then no interval is a point, even if everything was sampled.
+    answers of both kinds and a judge better than chance are required. Otherwise the estimate has ``corrected =
+    False`` and the reason. An ungraded stratum may have failed completely or not at all, which widens the
+    interval. Raises `RateUnknown` without any grade. The finite population is the nightly run's: with every
+    conversation graded by rule, low, rate and high are the same. ``judged``: a judge decided (also implied by a
+    ``confusion``). If ``finite`` is false or a judge decided, graders can err, and then no interval is a point,
+    even if everything was sampled.
     """
     conversations, sampled, graded = (sum(getattr(stratum, field) for stratum in strata) for field in _COUNT_FIELDS)
     if not graded:
@@ -330,8 +327,7 @@ def _correct_estimate(judged: Estimate, confusion: Confusion, confidence: float)
     """Correct an estimate for the judge's errors; each limit at the design's effective sample size.
 
     Fewer failures than the judge's false ones (or more than it can find) count as that many for the limit, so
-    that
-    luck does not narrow the interval to a point.
+    that luck does not narrow the interval to a point.
     """
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     middle = _correct_rate(

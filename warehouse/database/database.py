@@ -100,8 +100,7 @@ def build_database(
 
     DuckDB reports no error if its last checkpoint fails, for example on a full disk, and leaves a file without
     the rows of its log. The checkpoint is therefore explicit, no log may be left, and every table must have the
-    same row
-    counts after reopening the file. Unfinished files are removed. The caller holds the lock. Raises
+    same row counts after reopening the file. Unfinished files are removed. The caller holds the lock. Raises
     `WarehouseUnwritable` and `OSError`.
     """
     beside = file.with_name(f"{file.name}.new")
@@ -331,12 +330,10 @@ class Database:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     def copy_to(self, goal: Path, wait_s: float) -> str:
-        """Copy the file as it stands to ``goal``, with its log where a killed writer left one.
+        """Copy the file in its present state to ``goal``, with a killed writer's log; return its `compute_version`.
 
-        Its `compute_version`.
-
-        Readers go on; writers wait for as long as copying takes, about a second for a gigabyte. Raises as
-        `open_for_reading` does.
+        Readers continue; writers wait until the copy is finished, about a second for a gigabyte. Raises the
+        errors of `open_for_reading`.
         """
         self.ensure(wait_s)
         with self._open_shared(Deadline(self.patience, wait_s)):

@@ -63,8 +63,7 @@ class LoadReport(Record):
     This happens after a crash of the machine damaged the file's log: the rows are back, and the operator is
     informed.
     ``missing`` counts segments that were loaded before and are missing from file and journal. ``swept`` counts
-    temporary
-    files of killed writers, ``too_new`` segments of a newer Lookout, which stay in place.
+    temporary files of killed writers, ``too_new`` segments of a newer Lookout, which stay in place.
     """
 
     segments: int = 0
@@ -114,9 +113,8 @@ def load_journal(
     """Load the pending segments: all archives, and the segments (of one folder).
 
     A damaged segment is set aside and reported; loading continues. ``scratch`` is a path beside the file for a
-    copy
-    of an archive in another place. The caller holds the lock and an open connection. Raises `duckdb.Error` if
-    the file itself fails.
+    copy of an archive in another place. The caller holds the lock and an open connection. Raises `duckdb.Error`
+    if the file itself fails.
     """
     rows: Counter[str] = Counter()
     left = _SkippedSegments()

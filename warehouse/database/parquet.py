@@ -1,8 +1,7 @@
 """Parquet: export the tables for other systems, and read rows of other systems' files as plain values.
 
 Tables are partitioned by day, in the layout that Spark, Trino, BigQuery or a DuckLake read. DuckDB reads rows
-that
-pandas, Spark and others wrote, in bounded memory.
+that pandas, Spark and others wrote, in bounded memory.
 """
 
 from __future__ import annotations
@@ -37,9 +36,8 @@ def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of a Parquet file as dictionaries, in order, in lists of up to `ROWS_PER_BATCH`.
 
     Structures are dicts, lists are lists, times are aware in UTC if the file has their zone. Columns of bytes
-    that are
-    UTF-8 are texts, because some writers do not mark them. Raises ``ValueError`` if the file is not Parquet, or
-    damaged.
+    that are UTF-8 are texts, because some writers do not mark them. Raises ``ValueError`` if the file is not
+    Parquet, or damaged.
     """
     if any(mark in str(file) for mark in "*?["):
         raise ValueError("DuckDB reads a name with *, ? or [ as a pattern; rename the file")

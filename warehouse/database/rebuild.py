@@ -46,8 +46,7 @@ class MissingSegment(Record):
     """A segment that was loaded once and is no longer readable in the journal.
 
     ``rows`` is its number of rows, ``restored_rows`` the number that the new file has from the old file. A row
-    that a
-    later segment had replaced is in neither.
+    that a later segment had replaced is in neither.
     """
 
     name: str
@@ -208,9 +207,8 @@ class RebuildReport(Record):
     """The result of a rebuild. ``stored_at`` is the place of the old file, or ``None`` without one.
 
     ``missing`` are the segments that the old file had loaded and the journal no longer has. ``unknown`` counts
-    segments
-    in the ledger that cannot be identified, because the old file could not be read (``unread`` is the reason).
-    ``set_aside`` names damaged segments that a person must inspect.
+    segments in the ledger that cannot be identified, because the old file could not be read (``unread`` is the
+    reason). ``set_aside`` names damaged segments that a person must inspect.
     """
 
     loaded: LoadReport
@@ -241,9 +239,8 @@ def rebuild_database(store: Store, *, wait_s: float, journal_only: bool = False)
     Readers see the old file until the new one is complete. Works with any old file: damaged, foreign, a folder,
     missing.
     The old file is saved beside under a name with the time, in place of the copy of an earlier rebuild. Rows of
-    segments
-    that only the old file has are copied, unless ``journal_only``; leases are not. Raises `WarehouseBusy` after
-    ``wait_s`` seconds and `WarehouseUnwritable`; the old file is then unchanged.
+    segments that only the old file has are copied, unless ``journal_only``; leases are not. Raises
+    `WarehouseBusy` after ``wait_s`` seconds and `WarehouseUnwritable`; the old file is then unchanged.
     """
     database = store.database
     with database.hold_lock(wait_s) as deadline:

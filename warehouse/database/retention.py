@@ -59,10 +59,8 @@ def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinishe
     """Move segments written before a time into Parquet archives.
 
     Segments of a run or nightly run without a finished report stay, unless ``unfinished``, because it may be
-    resumed from
-    them. Suites stay, because they are found by name. At any moment of a kill, every segment is in the journal,
-    in
-    an archive, or in both, which counts once. Raises `WarehouseBusy` after ``wait_s`` seconds,
+    resumed from them. Suites stay, because they are found by name. At any moment of a kill, every segment is in
+    the journal, in an archive, or in both, which counts once. Raises `WarehouseBusy` after ``wait_s`` seconds,
     `WarehouseUnwritable`, `WarehouseDamaged`.
     """
     scratch = store.database.scratch
@@ -137,8 +135,7 @@ def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces
     """Write the staged lines to Parquet, read them back and compare. Raises `WarehouseDamaged` if they differ.
 
     ``replaces``, the hash of the archive that this one replaces, is written into the file. Without it, an archive
-    without
-    changes would be the same file under the same name.
+    without changes would be the same file under the same name.
     """
     target = str(file).replace("'", "''")
     sql = (
@@ -206,16 +203,18 @@ class AgeReport(Record):
 def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeReport:
     """Remove personal data from everything written before a time.
 
-    Answers, questions, partial texts, attempts' details and paths of screenshots and traces go, texts of log
-    entries, and of sampled conversations all but what is counted: when it ended, its stratum, how likely it was to
-    be sampled. The id that it was taken under stays, so that it is not taken again. Ids of traffic in results and
-    what hangs on them become ``p-`` and 24 hexadecimal digits of SHA-256 over ``key`` and the id: the same id stays
-    the same, nobody without the key can find it. Keep ``key`` (16 random bytes or more) and use it every time.
+    These parts are removed: answers, questions, partial texts, attempts' details, paths of screenshots and
+    traces, and texts of log entries. Of sampled conversations only the counted facts stay: the end time, the
+    stratum, the sampling probability. The id stays too, so that the conversation is not taken again. Ids of
+    traffic in results and their dependent rows become ``p-`` and 24 hexadecimal digits of SHA-256 over ``key``
+    and the id: the same id stays the same, and cannot be found without the key. Keep ``key`` (16 random bytes or
+    more) and use it every time.
 
-    An archive is aged when its youngest segment is old enough. Killed at any moment, the next load finishes. Free
-    blocks of the database file may still hold old text, as do files that a rebuild saved: a rebuild makes a clean
-    file, the saved ones are a person's to delete. Copies that the site
-    reads are removed. Raises as `compact_segments` does, `ValueError` for a short key.
+    An archive is processed if its youngest segment is old enough. After a kill at any moment, the next load
+    finishes.
+    Free blocks of the database file, and files that a rebuild saved, may still hold old text: a rebuild makes a
+    clean file, and a person must delete the saved ones. Copies for the site are removed. Raises the errors of
+    `compact_segments`, and `ValueError` for a short key.
     """
     if len(key) < MIN_KEY_LENGTH:
         raise ValueError(f"the key for pseudonyms must have at least {MIN_KEY_LENGTH} bytes, got {len(key)}")

@@ -1,12 +1,9 @@
 """A copy of the warehouse for pages: always open, so that readers and writers do not wait for each other.
 
 DuckDB lets one process write, and blocks readers meanwhile. The pages therefore read a copy. The copy is made
-under
-the readers' lock, finished beside, renamed into place complete, and made again after the warehouse has changed.
-Every
-site over the folder shares the copy: the first site makes it, the others open it. A reader of an old copy
-finishes
-with it.
+under the readers' lock, finished beside, renamed into place complete, and made again after the warehouse has
+changed. Every site over the folder shares the copy: the first site makes it, the others open it. A reader of an
+old copy finishes with it.
 """
 
 from __future__ import annotations

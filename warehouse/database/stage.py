@@ -88,8 +88,7 @@ def insert_stage_lines(
     """Insert the staged lines into the tables, with the segments' entries.
 
     ``all_new``: rows of `MOSTLY_NEW_TABLES` are in no table yet, so that earlier rows are not searched for. If
-    one
-    exists, this raises `duckdb.ConstraintException`, and the transaction is lost.
+    one exists, this raises `duckdb.ConstraintException`, and the transaction is lost.
     """
     filled_tables = {table for entry in entries for table in entry.header.rows}
     for table in TABLES:
@@ -158,8 +157,7 @@ class ArchiveManifest(Record):
     """The contents of an archive. ``sha256`` is over the Parquet file.
 
     ``replaces`` names the archive with the same segments before personal data was removed. With this manifest,
-    the
-    other archive does not count any more.
+    the other archive does not count any more.
     """
 
     lookout_archive: Annotated[int, Field(ge=1)] = FORMAT_VERSION

@@ -84,8 +84,7 @@ class Store:
     """The warehouse of one data folder: ``warehouse.duckdb`` beside ``journal/``.
 
     ``clock`` gives the present with a zone, ``entropy(n)`` n random bytes, ``patience`` the waiting policy. No
-    file is
-    open between calls, so that any number of processes can take turns; safe for threads.
+    file is open between calls, so that any number of processes can take turns; safe for threads.
     """
 
     def __init__(
@@ -167,10 +166,8 @@ class Store:
         """Run one read-only query with bound ``parameters``.
 
         The query sees the loaded data and has no access to files and network. Raises `QueryInvalid` with DuckDB's
-        message,
-        for several or other statements, and for a result that does not fit into memory; `WarehouseBusy` if a
-        writer
-        held the lock for longer than ``wait_s`` seconds.
+        message, for several or other statements, and for a result that does not fit into memory; `WarehouseBusy`
+        if a writer held the lock for longer than ``wait_s`` seconds.
         """
         with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")

@@ -49,8 +49,7 @@ class Journal:
     """Append-only segments under a folder, one subfolder per run.
 
     ``clock`` gives the present with a zone, ``entropy(n)`` gives n random bytes. Safe for threads and processes,
-    without
-    any waiting.
+    without any waiting.
     """
 
     def __init__(self, folder: Path | SegmentStore, *, clock: Clock, entropy: Entropy) -> None:

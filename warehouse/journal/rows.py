@@ -1,4 +1,4 @@
-"""What the journal stores: one row type per table, distinguished by ``table``."""
+"""The rows of the journal: one row type per table, distinguished by ``table``."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
 """A segment: an immutable file of JSON lines with a header that describes its contents.
 
 The first line is the header, followed by one line ``{"table":"…","row":{…}}`` per row. A segment may contain rows
-of
-several tables, which then become durable together: a cursor with its rows, an exchange with its assessment.
-Segments
-are in a local folder, in which a segment is either complete or absent.
+of several tables, which then become durable together: a cursor with its rows, an exchange with its assessment.
+Segments are in a local folder, in which a segment is either complete or absent.
 """
 
 from __future__ import annotations

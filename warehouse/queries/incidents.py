@@ -212,7 +212,7 @@ having not coalesce(bool_or(e.sent), false)
   and bool_or(e.printed) and not bool_or(t.reason in ('open_before', 'missed'))
 """
 )
-"""The newest message about each open incident, where all since it was opened were only printed."""
+"""The newest message about each open incident if all messages since its opening were only printed."""
 
 _REFUSED = (
     _ABOUT_INCIDENTS  # noqa: S608 - a constant
@@ -231,8 +231,9 @@ where e.rejected and not e.sent and not e.printed and e.at < $tried_before::time
   and ($target is null or n.target = $target)
 """
 )
-"""The newest message about each incident, open or over, where a channel refused it for good. A refused reminder
-only repeats what was sent. What was tried since ``$tried_before`` is left out: the channel was not fixed since."""
+"""The newest message about each incident, open or over, that a channel refused permanently. A refused reminder
+only repeats a sent message. Messages tried since ``$tried_before`` are left out: the channel was not fixed since.
+"""
 
 
 _OF_RUN = """

@@ -91,8 +91,7 @@ class ActionResults(NamedTuple):
     """The outcomes of the waiting actions, and all silences, active or expired, newest first.
 
     ``failed`` names the actions that could not be carried out, with the error's name; they stay waiting. One of
-    them
-    must not stop a run from reporting its results.
+    them must not stop a run from reporting its results.
     """
 
     done: tuple[ActionChanges, ...]

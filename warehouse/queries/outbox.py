@@ -57,8 +57,7 @@ def open_incident_book(store: Store, journal: Journal, target: str, *, wait_s: f
     """Let the caller decide on the target's present incidents, once across all processes.
 
     The recorded result is durable at the end of the block. Waits ``wait_s`` seconds at most for the lock, else
-    raises
-    `WarehouseBusy` without a decision. An error in the block passes through, and the decision is dropped.
+    raises `WarehouseBusy` without a decision. An error in the block passes through, and the decision is dropped.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_into(connection, OUTBOX)
@@ -89,13 +88,10 @@ def claim_alerts(
     """Take up to ``limit`` unsent messages for sending, worst first, exclusively for ``lease_s`` seconds.
 
     A receipt ends the lease, at any time of the clock. If a worker dies, its messages are free again at the end
-    of the
-    lease, or at once if ``is_gone`` confirms its end. A lease that ends later than possible comes from a clock
-    that was
-    set back since. A message may then be sent twice, with the same id, but is never lost. A worker that is only
-    ``printing`` skips messages that a sending worker has tried, because a printed message notifies no person.
-    Messages
-    with an id in ``but`` are left out. Raises `WarehouseBusy` after ``wait_s`` seconds.
+    of the lease, or at once if ``is_gone`` confirms its end. A lease that ends later than possible comes from a
+    clock that was set back since. A message may then be sent twice, with the same id, but is never lost. A worker
+    that is only ``printing`` skips messages that a sending worker has tried, because a printed message notifies
+    no person. Messages with an id in ``but`` are left out. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_into(connection, OUTBOX)

@@ -1,8 +1,8 @@
 """Queries for comparing two detectors of one target in a period: the guard's entries and the nightly runs.
 
-The nightly runs give sampled replies of live traffic with what the run said of their facts, and the strata that
-they were sampled from. The guard gives replies that it held back, what people said of them, and which question of
-the traffic each was about.
+The nightly runs give sampled replies of live traffic with the run's results on their facts, and the strata of the
+sample. The guard gives replies that it held back, people's verdicts on them, and the question of each in the
+traffic.
 """
 
 from __future__ import annotations
@@ -136,10 +136,8 @@ def list_guard_entries(
     """List the entries from ``since`` (included) to ``until`` that people were notified of, by time.
 
     An entry's time is the entry's own, unless it is impossible; then it is the time of reading. A person's
-    verdict
-    on it is a label under its incident's fingerprint, or a case drafted from it: a person who adds the bad reply
-    to the
-    gold set marks it as bad. An entry with contradicting verdicts has none.
+    verdict on it is a label under its incident's fingerprint, or a case drafted from it: a person who adds the
+    bad reply to the gold set marks it as bad. An entry with contradicting verdicts has none.
     """
     table = store.query(
         """
@@ -174,8 +172,7 @@ def match_entries(
     """Match entries to the positions of their questions: the same words, at most two minutes apart.
 
     Each has at most one match; of several the nearest in time. Words are compared in their stored form, masked on
-    both
-    sides, without case and white space; entries without a text have no match.
+    both sides, without case and white space; entries without a text have no match.
     """
     places_by_text: dict[str, list[int]] = defaultdict(list)
     for place, (_, text) in enumerate(questions):

@@ -44,9 +44,9 @@ where g.passed is not null and g.aspect <> 'usefulness'
 group by s.run_id, s.case_id, s.repeat, t.target, s.asked_at
 order by s.asked_at desc, s.run_id, s.case_id, s.repeat
 """
-"""What the view `graded_answers` has since a time, asked from recent answers on: the view reads every text.
+"""The rows of the view `graded_answers` since a time, from recent answers on, because the view reads every text.
 
-Of grades and assessments only those of recent runs are joined: over ten million that is thirty times as quick.
+Only grades and assessments of recent runs are joined: over ten million rows this is thirty times as quick.
 """
 
 

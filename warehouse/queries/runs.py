@@ -14,7 +14,7 @@ from monitors.records.targets import Environment
 from warehouse.database.store import DEFAULT_READ_WAIT_S, Store
 
 MAX_RUNS_SEARCHED = 100
-"""Accepted runs that are searched for one that compares; older ones say little of today's application."""
+"""Limit of accepted runs that are searched; older ones do not represent today's application."""
 
 _LINEAGES: Final = TypeAdapter(tuple[JudgeLineage, ...])
 
@@ -31,13 +31,13 @@ def find_baseline_run(
     before: str | None = None,
     wait_s: float = DEFAULT_READ_WAIT_S,
 ) -> Baseline | None:
-    """Find the newest accepted run of ``target`` that a run over this suite and with these judges compares with.
+    """Find the newest accepted run of ``target`` that is comparable with a run over this suite by these judges.
 
-    Accepted is a finished run whose verdict was PASS, of a deploy that belongs to no pull request; with
-    ``commits``, of one of these (a base branch's). With ``branch``, of that branch; where it has none, of an
-    unknown branch, never of another one. Run ``before`` itself is left out. When none of them has the same suite
-    and judges, the newest accepted run is given all the same: the gate refuses it and says what differs.
-    ``None`` when there is no accepted run at all.
+    An accepted run is finished, has the verdict PASS, and is of a deploy outside pull requests; with ``commits``,
+    of one of these (a base branch's). With ``branch``, it is of that branch or, if that has none, of an unknown
+    branch, never of another one. Run ``before`` itself is left out. If no accepted run has the same suite and
+    judges, the newest accepted run is returned nevertheless: the gate refuses it and names the difference.
+    ``None`` without any accepted run.
     """
     accepted = _list_accepted(store, target, environment, before=before, branch=branch, wait_s=wait_s)
     runs = [run for run in accepted if commits is None or run.commit in commits]

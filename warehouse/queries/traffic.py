@@ -1,8 +1,7 @@
 """The stored facts about live traffic and followed logs.
 
 Of traffic: the conversations taken, and the results of the nightly runs. Of a log: the read position, and the
-entries
-without a notification.
+entries without a notification.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ def iterate_known_ids(
     """Return the source's conversations that a nightly run has taken and that were completed at ``since`` or later.
 
     Conversations of the run ``but`` are left out. Each id becomes a number of 64 bits (the first eight bytes of
-    its
-    MD5, the lowest first), in ascending order: millions of ids in few megabytes.
+    its MD5, the lowest first), in ascending order: millions of ids in few megabytes.
     """
     with store.database.open_for_reading(wait_s) as connection:
         result = connection.execute(
@@ -93,8 +91,7 @@ def list_entry_times(
     """Return the writing times of the entries of ``log`` that were read since a time.
 
     An entry's own time counts unless it is impossible: an entry read on arrival was not written a week before,
-    nor
-    after reading. Otherwise, and for an entry without a time, the time of reading counts.
+    nor after reading. Otherwise, and for an entry without a time, the time of reading counts.
     """
     table: Table = store.query(
         """

@@ -1,14 +1,12 @@
 """Deliver messages to Slack by bot token or incoming webhook. Only this module imports slack_sdk.
 
 By default the SDK repeats a request after a broken connection. If Slack had accepted the first request, the
-message
-is posted twice. This client repeats only requests that cannot have arrived (no connection, 429, 500 and 503). The
-SDK's default logger writes the webhook's address, so the SDK gets another logger.
+message is posted twice. This client repeats only requests that cannot have arrived (no connection, 429, 500 and
+503). The SDK's default logger writes the webhook's address, so the SDK gets another logger.
 
 Only a few fields of Slack's answers are read. Errors explain the effect of Slack's answer on a message, without
-any
-address or token. The reply to an action is sent to the address in Slack's request: it needs no token and is valid
-for half an hour.
+any address or token. The reply to an action is sent to the address in Slack's request: it needs no token and is
+valid for half an hour.
 """
 
 from __future__ import annotations
@@ -201,7 +199,7 @@ class SlackReply:
         return is_slack or origin == own_origin
 
     async def replace(self, url: str, alert: Alert) -> None:
-        """Replace the message whose button was pressed with ``alert``. Raises `NotifyError`."""
+        """Replace the message of the pressed button with ``alert``. Raises `NotifyError`."""
         content = render_alert(alert, self._settings)
         await self._post(url, {"replace_original": True, "text": content.text, "blocks": list(content.blocks)})
 

@@ -2,8 +2,7 @@
 
 A cell and an item have the path of their headings, row and column as words. A sentence is cut only between two
 figures of a kind, at the first comma, semicolon or bracket after the earlier one, else at "and". It is always cut
-at
-"but", "while" and a semicolon.
+at "but", "while" and a semicolon.
 """
 
 from __future__ import annotations

@@ -33,8 +33,7 @@ def compare_readings(
     """Compare two readings by kind and value.
 
     ``currency`` is the default currency of an amount without one. A number with an ambiguous decimal mark never
-    differs
-    from any of its possible values: it is vague.
+    differs from any of its possible values: it is vague.
     """
     match = _compare_by_kind(gold, reply, month_is_30_days=month_is_30_days, tolerance=tolerance, currency=currency)
     if match is not Match.DIFFERENT or (gold.other_value is None and reply.other_value is None):

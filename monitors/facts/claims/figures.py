@@ -41,8 +41,7 @@ class Figure:
     """A value with its place. ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` characters.
 
     ``low`` is the reading, ``high`` the other end of a range. ``code`` is an identifier's letters and digits, or
-    a
-    ratio. ``per`` are the stems of its rate ("per person and night"), ``noun`` the stems of the counted thing.
+    a ratio. ``per`` are the stems of its rate ("per person and night"), ``noun`` the stems of the counted thing.
     """
 
     kind: FigureKind

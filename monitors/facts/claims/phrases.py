@@ -297,8 +297,7 @@ def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked:
     """Whether another part of the reply, with another name, has a word of the question that this part lacks.
 
     "Dentures come from Pinnacle; Corvane makes aligners": for a question about dentures, Corvane is not the
-    answer. The
-    same holds if the phrase is under another heading than the question's.
+    answer. The same holds if the phrase is under another heading than the question's.
     """
     tokens, verb = passage.scan.reader.tokens, _find_verb(question)
     first, after = place

@@ -2,12 +2,10 @@
 
 The view has one spelling for digits, spaces and hyphens, and no invisible characters. People and models write one
 number in many ways: Devanagari or full-width digits, a zero-width space in the middle, a no-break hyphen, bold
-marks
-around half of it. The rules read the view. Every place in the view maps back to the original text.
+marks around half of it. The rules read the view. Every place in the view maps back to the original text.
 
 Context words before a number name its meaning, and the nearest word decides: "Mobile 98765 43210, order
-482910573829"
-holds a phone number and an order number although "mobile" precedes both.
+482910573829" holds a phone number and an order number although "mobile" precedes both.
 
 Most of a reply has no personal data. The rules for numbers read only **islands**, which are stretches around four
 or more digits close together, and only islands with enough digits for a match. The rules for words read only the

@@ -1,8 +1,7 @@
 """Find personal data and secrets in a text, with their place and strength.
 
 The rules read a view of the text (`candidates`). Each family of rules has a separate module. If two finds
-overlap,
-the surer form wins. Every rule is linear in the length of the text.
+overlap, the surer form wins. Every rule is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -74,8 +73,7 @@ def find_disclosures(
     """Return all personal data and secrets of a text, in order, not overlapping.
 
     ``account_patterns`` are regular expressions for the target's own numbers. ``hidden`` are stretches (sorted,
-    not
-    overlapping) that are already masked; each is read as one mark. Any text is accepted.
+    not overlapping) that are already masked; each is read as one mark. Any text is accepted.
     """
     return _find_cached(text, tuple(account_patterns), tuple(hidden))
 

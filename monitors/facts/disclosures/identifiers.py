@@ -1,9 +1,8 @@
 """Identity numbers, by their check digit, their form, or the words before them.
 
 Cards, Aadhaar, IBAN and the US social security number have a check digit or a fixed grouping. Indian tax,
-passport,
-voter, vehicle and licence numbers contain letters. The form of account, policy and customer numbers is not
-distinctive, so the words before them decide.
+passport, voter, vehicle and licence numbers contain letters. The form of account, policy and customer numbers is
+not distinctive, so the words before them decide.
 """
 
 from __future__ import annotations
@@ -100,10 +99,8 @@ def find_aadhaar(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find Aadhaar numbers: twelve digits, the first 2 to 9, Verhoeff's check digit.
 
     One in ten numbers passes that check by chance. The number of an order, an amount or a clause is therefore
-    never an
-    Aadhaar number, and a bare number without context is a weak find. After the word "Aadhaar" the check digit is
-    not
-    required: a mistyped identity is still personal data.
+    never an Aadhaar number, and a bare number without context is a weak find. After the word "Aadhaar" the check
+    digit is not required: a mistyped identity is still personal data.
     """
     for match in reading.find_near_digits(_AADHAAR, _AADHAAR_DIGITS):
         if candidate := _check_aadhaar(reading, match):
@@ -277,8 +274,7 @@ def find_codes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     """Find PAN, GSTIN, passport, voter id, driving licence and vehicle numbers by form and context.
 
     A form that is not distinctive (two letters and four digits) counts only after its word, or as the whole text.
-    The
-    number of an order, a part or a clause never counts.
+    The number of an order, a part or a clause never counts.
     """
     alone = reading.text.strip(" \t\r\n.,;:\"'")
     if not _LETTER.search(reading.text):

@@ -2,8 +2,7 @@
 
 A value counts after its label, at most a short sentence away: "the passport used for the crossing was 731048826".
 The nearest label decides, and a label of a thing ("order", "invoice") ends the search. Digits may be separate or
-in
-words. A value before its label counts if only a few words link the two: "40927 as one-time passcode".
+in words. A value before its label counts if only a few words link the two: "40927 as one-time passcode".
 """
 
 from __future__ import annotations
@@ -164,7 +163,7 @@ def _find_value_end(reading: DisclosureText, first: int, identifier: _Identifier
 
 
 def _read_characters(reading: DisclosureText, index: int) -> str | None:
-    """Return what a word adds to a value, in capitals; ``None`` where it cannot be a part of one."""
+    """Return the characters that a word adds to a value, in capitals; ``None`` if it is not a part of one."""
     words, starts, ends = reading.words_of_text
     word = words[index]
     if word in SPOKEN_TIMES:

@@ -87,18 +87,12 @@ def mask(
     """Replace all personal data and secrets of a text, weak ones too, and return the replaced values.
 
     ``instead`` makes the replacement of a find from its kind and its text. A masked text is read again until no
-    new find
-    appears, because a mask can expose its neighbour. A text that would need more than twelve rounds (an attack;
-    two are
-    usual) is completely `WITHHELD`. Labels that are already in the text stay unchanged, and so do ``safe``
-    stretches from
-    an earlier masking. ``also`` finds values that the text alone does not show, in the stretches between. In a
-    text
-    beyond `MAX_TEXT_LENGTH` the two ends are masked and the middle is withheld. A company's own contacts are
-    masked only
-    if ``strict``: for text that the public reads. A name or contact in ``suite``, the texts of a suite, stays; so
-    do ids
-    of runs.
+    new find appears, because a mask can expose its neighbour. A text that would need more than twelve rounds (an
+    attack; two are usual) is completely `WITHHELD`. Labels that are already in the text stay unchanged, and so do
+    ``safe`` stretches from an earlier masking. ``also`` finds values that the text alone does not show, in the
+    stretches between. In a text beyond `MAX_TEXT_LENGTH` the two ends are masked and the middle is withheld. A
+    company's own contacts are masked only if ``strict``: for text that the public reads. A name or contact in
+    ``suite``, the texts of a suite, stays; so do ids of runs.
     """
     min_strength = Strength.CONTACT if strict else Strength.WEAK
 

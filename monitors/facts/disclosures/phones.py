@@ -1,8 +1,7 @@
 """Telephone numbers, and dictated numbers of any kind.
 
 A distinctive form identifies a telephone number; otherwise the words before the number decide. Numbers may be
-spelled
-out digit by digit: "nine eight seven …", "nau aath saat …".
+spelled out digit by digit: "nine eight seven …", "nau aath saat …".
 """
 
 from __future__ import annotations

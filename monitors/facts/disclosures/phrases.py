@@ -1,8 +1,7 @@
 """The words of a text, and the places of phrases from a word list: one pass for all lists.
 
 A phrase of a list (`labels.toml`, `names.toml` …) is in small letters, with blanks between its words. It matches
-in
-any letter case, with signs of at most three characters between its words: "d o b" matches "D.O.B.".
+in any letter case, with signs of at most three characters between its words: "d o b" matches "D.O.B.".
 """
 
 from __future__ import annotations

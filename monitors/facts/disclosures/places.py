@@ -1,10 +1,8 @@
 """Street addresses, e-mail addresses in words, and the owner of a contact (`places.toml`).
 
 An address is found backwards from its postcode, over words with capitals, numbers and words for streets, up to
-the
-word that introduces it. A street without a postcode counts only after words for a person. The nearest word
-decides
-the owner of an address or a telephone. A company's own contact stays readable, except in public places.
+the word that introduces it. A street without a postcode counts only after words for a person. The nearest word
+decides the owner of an address or a telephone. A company's own contact stays readable, except in public places.
 """
 
 from __future__ import annotations

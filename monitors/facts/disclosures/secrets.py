@@ -48,8 +48,7 @@ _IPV6 = re.compile(
     r"(?<![\w:.])(?=[0-9A-Fa-f]{0,4}:[0-9A-Fa-f]{0,4}:?)([0-9A-Fa-f:.]{2,45})(/\d{1,3})?(?![\w:]|-[A-Za-z])"
 )
 # IANA's registries of IPv6: unicast of the regional registries, documentation, unique local, link-local,
-# multicast,
-# IPv4 within IPv6 and NAT64's prefix.
+# multicast, IPv4 within IPv6 and NAT64's prefix.
 _IPV6_ASSIGNED = tuple(
     ipaddress.IPv6Network(block)
     for block in (
@@ -159,10 +158,8 @@ def _is_address_of_host(address: ipaddress.IPv6Address) -> bool:
 
 # Prefixes from the documentation of their issuers: OpenAI and Anthropic sk-, Hugging Face hf_, GitHub gh?_ and
 # github_pat_, GitLab glpat-, AWS AKIA/ASIA, Google AIza and ya29., Slack xox?- and hook addresses, Stripe
-# sk_live_,
-# npm_, pypi-, SendGrid SG., Groq gsk_, Razorpay rzp_, Standard Webhooks whsec_, LangSmith lsv2_, Prefect
-# pnu_/pnb_,
-# Twilio SK.
+# sk_live_, npm_, pypi-, SendGrid SG., Groq gsk_, Razorpay rzp_, Standard Webhooks whsec_, LangSmith lsv2_,
+# Prefect pnu_/pnb_, Twilio SK.
 _TOKEN = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     r"sk-[A-Za-z0-9_\-]{16,}+|hf_[A-Za-z0-9]{16,}+|gh[pousr]_[A-Za-z0-9]{16,}+|github_pat_[A-Za-z0-9_]{20,}+"

@@ -2,11 +2,9 @@
 
 The rules take some hundred microseconds for a reply, which is too much for each entry of a log of a gigabyte. The
 sieve never rejects a text in which `find_disclosures` finds something: it contains each rule's own pattern,
-without
-the parts that only narrow it (the places around a match, check digits, strengths). A rule that depends on certain
-words needs its digits and one of these words anywhere. The rules read every text that passes. A new rule needs
-its
-form here; the tests compare the two.
+without the parts that only narrow it (the places around a match, check digits, strengths). A rule that depends on
+certain words needs its digits and one of these words anywhere. The rules read every text that passes. A new rule
+needs its form here; the tests compare the two.
 """
 
 from __future__ import annotations
@@ -43,8 +41,7 @@ def _build_matcher(*patterns: str) -> Callable[[str], bool]:
 
 
 # Characters that the view of a text folds or leaves out, by kind, and control characters, which the two engines
-# read
-# differently. A text with such characters is folded first.
+# read differently. A text with such characters is folded first.
 _FOLDED = (
     r"[\p{Nd}&&[^0-9]]|[\p{Zs}&&[^ ]]|[\p{Cf}\p{Pd}&&[^\-]]|[\u{ff01}-\u{ff5e}\u{2460}-\u{2468}\u{24ea}]"
     r"|[\u{34f}\u{2065}\u{20e3}\u{fe00}-\u{fe0f}\u{2043}\u{2212}\u{fe6b}\u{2024}\u{b7}\u{2044}\u{2215}]"

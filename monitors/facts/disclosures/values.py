@@ -1,8 +1,7 @@
 """Decide whether a found value is in other texts, in any format.
 
 The value is the same with or without a country code, with digits in words, as a dictated e-mail address, or with
-the
-month of a date as a word.
+the month of a date as a word.
 """
 
 from __future__ import annotations

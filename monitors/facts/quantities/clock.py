@@ -1,9 +1,8 @@
 """Times of day: ``9am``, ``9:30 p.m.``, ``18:00``, ``12 noon``, ``सुबह 9 बजे``, ``shaam 6 baje``.
 
 Bare hours are times if a range or a word shows it (``9 to 6pm``). A pair of figures with a colon may be a score,
-a
-ratio or a verse. It is a time on the full or half hour, with a leading zero, in a range, or after a word such as
-"at". An hour up to twelve without a half of the day stays ambiguous.
+a ratio or a verse. It is a time on the full or half hour, with a leading zero, in a range, or after a word such
+as "at". An hour up to twelve without a half of the day stays ambiguous.
 
 Spoken hours are read too: ``half past one``, ``quarter to six``, and the hour before them, as in ``9 to half past
 one``; ``halb fünf``, ``à quatre heures et demie``, ``a las cuatro y media de la tarde``.

@@ -67,11 +67,9 @@ class QuantityReading(NamedTuple):
     """One quantity in a folded text.
 
     ``first`` and ``last`` are its tokens (inclusive), ``start`` and ``end`` its characters. A duration has
-    separate
-    ``months`` and ``days``, since a month is not thirty days unless a case defines it so. ``date`` is ISO 8601:
-    ``2015-03-03``, or ``2015-03`` or ``--03-03`` without the year or the day; for a time ``18:00``, and ``value``
-    is in
-    minutes.
+    separate ``months`` and ``days``, since a month is not thirty days unless a case defines it so. ``date`` is
+    ISO 8601: ``2015-03-03``, or ``2015-03`` or ``--03-03`` without the year or the day; for a time ``18:00``, and
+    ``value`` is in minutes.
     """
 
     kind: FactKind

@@ -2,8 +2,7 @@
 
 A group is digits, words below a thousand, or their fractions. Groups with scale words make "five crore, twenty
 lakh, three hundred and two". A comma, an "and" or a line's end closes a number unless a smaller scale follows
-("two
-lakh, fifty thousand").
+("two lakh, fifty thousand").
 """
 
 from __future__ import annotations
@@ -217,8 +216,8 @@ class GroupReader(Lookup):
         """Whether a small number between tokens ``joint`` and ``after`` is counted separately.
 
         It is separate if it is "one of" something, if a unit or noun follows and the number before it has a
-        currency
-        ("Rs two hundred and three years"), and after a Hindi "and", which is never spoken inside a number.
+        currency ("Rs two hundred and three years"), and after a Hindi "and", which is never spoken inside a
+        number.
         """
         following = self.token(after)
         if following.key == "of":
@@ -364,8 +363,7 @@ class ScaleReader(GroupReader):
         """Whether a number without a scale ends the number before it: "one thousand and one".
 
         Digits and words do not mix ("2 lakh, two claims"). A number with a separate unit, or "one of" something,
-        counts
-        separately. After a lakh or more, so does a number before a noun ("two lakh and two claims").
+        counts separately. After a lakh or more, so does a number before a noun ("two lakh and two claims").
         """
         joined = self.part(at - 1) is NumberPart.AND
         joint = at - 1 if joined else at

@@ -1,10 +1,8 @@
 """Number and money formats of an application's place: its language, its decimal mark, its currency.
 
 A number's own format comes first ("1.234,56", "1,50,000", "12.50"). For one mark before three digits ("6.000")
-the
-place decides; without a known place both values stay possible. An open currency in a text ("$", "francs", "Rs")
-may
-be any of its family. A default currency applies only to open currencies.
+the place decides; without a known place both values stay possible. An open currency in a text ("$", "francs",
+"Rs") may be any of its family. A default currency applies only to open currencies.
 """
 
 from __future__ import annotations

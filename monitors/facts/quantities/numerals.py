@@ -159,10 +159,8 @@ class Lookup:
     """One text's tokens.
 
     ``units`` are the words that turn a preceding shy number word into a number. ``starts`` are words other than
-    numbers
-    that may begin a quantity, each with the words that must follow it (``None``: any). ``breaks`` are the tokens
-    after a
-    line's end or a tab.
+    numbers that may begin a quantity, each with the words that must follow it (``None``: any). ``breaks`` are the
+    tokens after a line's end or a tab.
     """
 
     token: Callable[[int], Token]

@@ -2,9 +2,8 @@
 
 Spanish "once" is eleven and German "an" is not an article: the words of English and Hindi would produce false
 figures. Only international notation is read: numerals with their own separators, "%", currencies by sign, ISO
-code
-or name, hours and minutes as ``h`` and ``min``, powers of ten. A word after a number may be its scale or unit
-("5 Millionen", "24 Monate"), so the number alone is not a quantity.
+code or name, hours and minutes as ``h`` and ``min``, powers of ten. A word after a number may be its scale or
+unit ("5 Millionen", "24 Monate"), so the number alone is not a quantity.
 """
 
 from __future__ import annotations

@@ -488,12 +488,10 @@ def read_facts(
     """Return the quantities of ``text`` in order, without overlaps.
 
     Spans are code points of the original ``text``. ``language`` may stay open for English and Hindi, which are
-    read
-    together. In any other language no word is read, and a number before such a word ("24 Monate") is left out.
-    ``locale`` (``de-DE``) and ``currency`` (ISO 4217) resolve open parts of the text. ``reference_date`` makes
-    "today" a
-    date; without it, relative dates are not read. In a text beyond a million characters the two ends are read:
-    `monitors.facts.text.find_unread` returns the part that is not read.
+    read together. In any other language no word is read, and a number before such a word ("24 Monate") is left
+    out. ``locale`` (``de-DE``) and ``currency`` (ISO 4217) resolve open parts of the text. ``reference_date``
+    makes "today" a date; without it, relative dates are not read. In a text beyond a million characters the two
+    ends are read: `monitors.facts.text.find_unread` returns the part that is not read.
     """
     written = build_locale(language, locale, currency)
     unread = find_unread(text)

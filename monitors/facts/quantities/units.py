@@ -1,8 +1,7 @@
 """Units of quantities: durations, percentages and money, and the words that form or begin a quantity.
 
 Durations are units of time in the forms that follow an amount. Percentages follow an amount. A currency precedes
-or
-follows an amount, with its hundredths.
+or follows an amount, with its hundredths.
 """
 
 from __future__ import annotations

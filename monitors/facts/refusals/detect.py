@@ -2,12 +2,10 @@
 
 A reply is read by its structure and not by phrases. Each word has roles (`words.toml`): the speaker, a denial, a
 word for telling, a thing that is closed, an offer, the way to another person, an instruction. A clause declines
-if
-roles that decline occur together: the speaker with a denial and a word for telling ("I'm not in a position to
+if roles that decline occur together: the speaker with a denial and a word for telling ("I'm not in a position to
 share"); a closed thing ("passwords are off limits"); a thing that is given to nobody ("only released to the
 police"). Another clause tells something if it states a figure, a name or a quote that the question lacks,
-instructs,
-or continues about a person. Offers, reasons and the way to another person tell nothing.
+instructs, or continues about a person. Offers, reasons and the way to another person tell nothing.
 
 Wording is endless: if a reply may decline and the rules cannot decide, its kind is ``None``.
 """
@@ -712,7 +710,7 @@ class _ReplyReading(NamedTuple):
         return any(clause.every & roles for clause in self.clauses)
 
     def gives_what_was_asked(self, *, elsewhere: bool) -> bool:
-        """Whether a value is of a kind asked for, in a clause that tells, or in one that leads elsewhere."""
+        """Whether a value is of a requested kind, in a clause that tells something or points elsewhere."""
         kinds = 0
         for clause, content in zip(self.clauses, self.contents, strict=True):
             if not elsewhere and content is _Content.VALUE:

@@ -1,8 +1,7 @@
 """Pipeline A: build cases from fact sheets and templates. Pure and reproducible.
 
 Several documents about one policy (a wording and a brochure) count as one policy. If they agree, the first gives
-the
-gold. If they state different values, no case is built, since any gold would be a guess. Silence counts if all
+the gold. If they state different values, no case is built, since any gold would be a guess. Silence counts if all
 documents are silent.
 
 Templates are data that turn each fact into a question, its gold, its type and its severity. One value and one
@@ -70,10 +69,8 @@ class Phrasing(Record):
     """The question and its answers in one language.
 
     ``gold`` phrases a value, ``yes`` and ``no`` an answer about cover, ``zero`` an amount of nothing ("0%",
-    "There
-    is no co-payment": the first is the gold, the others are alternatives), ``silent`` the reason to refuse. An
-    answer
-    without a phrase makes no case.
+    "There is no co-payment": the first is the gold, the others are alternatives), ``silent`` the reason to
+    refuse. An answer without a phrase makes no case.
     """
 
     question: Fillable

@@ -1,11 +1,11 @@
 """Fact sheets: the facts of one document about one policy, field by field, with clause and quote.
 
-The schema names the fields, their kinds and units, and other names under which sources give them. Extractors and
-spreadsheets give facts as rows, one JSON object a line, each naming its policy.
+The schema names the fields, their kinds and units, and their other names in sources. Extractors and spreadsheets
+give facts as rows, one JSON object a line, each naming its policy.
 
-A row has ``policy_id``, ``policy_name``, ``field`` and, as far as they are known, ``value``, ``unit``, ``quote``,
-``clause``, ``confidence``, ``insurer``, ``document``. Other keys are ignored. A row without value whose quote says
-that it is "not stated" is a document's silence.
+A row has ``policy_id``, ``policy_name``, ``field`` and, if known, ``value``, ``unit``, ``quote``, ``clause``,
+``confidence``, ``insurer``, ``document``. Other keys are ignored. A row without a value and with a quote such as
+"not stated" records a document's silence.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ class FactField(Record):
     ``bound`` is the limit that its number sets (``at_most``, ``at_least``) and becomes "up to", "at least" in
     words.
     ``aliases`` are its names in sources. ``currency`` (ISO 4217) is the currency of its amounts; without it, the
-    quote
-    must name one.
+    quote must name one.
     """
 
     kind: FieldKind
@@ -217,10 +216,8 @@ class GivenFact(Record):
     """One field in the form of its source.
 
     ``silent``: the document was searched and does not state it; an absent field is unknown. ``unit`` and
-    ``bound`` are
-    given if they differ from the field's own. ``clause`` is its number in the document, ``quote`` its words.
-    ``place``
-    is the line of the source.
+    ``bound`` are given if they differ from the field's own. ``clause`` is its number in the document, ``quote``
+    its words. ``place`` is the line of the source.
     """
 
     field: Text

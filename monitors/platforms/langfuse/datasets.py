@@ -1,14 +1,11 @@
 """The datasets of a Langfuse project.
 
 Langfuse has no splits and no tags of versions, but can return a dataset at a past moment. Splits are therefore
-stored
-with each item (see `items`), and a tag is a moment by Langfuse's own clock, stored in the dataset's metadata
-under
-``_lookout.tags``; ``GET /api/public/dataset-items?version=MOMENT`` gives the items of a tag.
+stored with each item (see `items`), and a tag is a moment by Langfuse's own clock, stored in the dataset's
+metadata under ``_lookout.tags``; ``GET /api/public/dataset-items?version=MOMENT`` gives the items of a tag.
 
 Removed examples are archived, because deleting an item would delete its results in past experiments. An archived
-item
-is not read; writing its id again restores it.
+item is not read; writing its id again restores it.
 """
 
 from __future__ import annotations

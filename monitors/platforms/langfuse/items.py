@@ -1,12 +1,9 @@
 """Convert examples to items of a Langfuse dataset and back, without loss.
 
 An item has input, expected output, metadata, a source trace and a status. All other parts of an example are
-stored in
-its metadata under ``_lookout``: its splits, the absence of outputs or a trace (null leaves the old value in
-Langfuse),
-and as JSON text the exact parts that Langfuse's databases would change: control characters, and integers beyond
-2^53.
-If a person has changed such a part since, the person's version counts.
+stored in its metadata under ``_lookout``: its splits, the absence of outputs or a trace (null leaves the old
+value in Langfuse), and as JSON text the exact parts that Langfuse's databases would change: control characters,
+and integers beyond 2^53. If a person has changed such a part since, the person's version counts.
 """
 
 from __future__ import annotations

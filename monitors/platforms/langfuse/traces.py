@@ -40,8 +40,7 @@ class LangfuseTraces:
         """Read a trace; ``None`` if two readings found none.
 
         The trace is complete if two readings agree and its root has ended, because Langfuse stores the parts of a
-        trace one
-        after the other. Raises `ConfigError` if the server is older than version 4.
+        trace one after the other. Raises `ConfigError` if the server is older than version 4.
         """
         await self._client.require_version_4("reading a trace")
         remaining_s, previous = self._patience_s, await self._read_observations(trace_id)

@@ -1,8 +1,7 @@
 """A client for one LangSmith project by its SDK, an optional extra: reads runs and traces, writes scores.
 
 The asynchronous client starts no thread and buffers nothing: a returned call means that its request has arrived.
-This
-module retries requests itself, so that every wait is bounded: the SDK's own retries honour any Retry-After.
+This module retries requests itself, so that every wait is bounded: the SDK's own retries honour any Retry-After.
 """
 
 from __future__ import annotations
@@ -186,7 +185,7 @@ class LangSmithClient:
                 comment=score.comment or None,
                 feedback_id=feedback_id,
                 session_id=project,
-                extend_trace_retention=False,  # else each score is billed and stores what users said for 400 days
+                extend_trace_retention=False,  # else each score is billed and stores users' words for 400 days
                 stop_after_attempt=1,
             )
 
@@ -231,8 +230,7 @@ class LangSmithClient:
         """Return the web address of a trace of this project.
 
         Raises `SourceUnavailable` if no project has that name, or the key has no access to it; `ConfigError` if
-        no project
-        is configured.
+        no project is configured.
         """
         project = await self._find_project()
         return f"{self.web_url}/o/{project.workspace}/projects/p/{project.id}/r/{trace_id}"

@@ -99,9 +99,8 @@ class Clients:
     """Lend HTTP clients and reuse them with their connections.
 
     One shared client scans all its connections at every request: with 32 concurrent conversations this scan took
-    a
-    third of the time. ``headers`` authenticate and are sent only to the host of ``address``. ``guard`` checks the
-    address of each request.
+    a third of the time. ``headers`` authenticate and are sent only to the host of ``address``. ``guard`` checks
+    the address of each request.
     """
 
     def __init__(self, settings: ProbeSettings, headers: RequestHeaders, address: str, guard: AddressGuard) -> None:

@@ -165,8 +165,7 @@ class Chromium:
         """``window``: show a visible window; a headless shell cannot.
 
         Temporary files are in a folder in ``run_folder`` and are removed with the browser. ``limits`` apply to
-        its
-        processes.
+        its processes.
         """
         self._run_folder = run_folder
         self._limits = limits or Limits()
@@ -228,8 +227,7 @@ class Chromium:
         """Open no more pages in the hanging `browser`; the next page gets a new browser.
 
         Its open pages may finish; `tidy` closes the browser after the last of them. A browser with a killed
-        helper
-        process appears to run but never opens a page again.
+        helper process appears to run but never opens a page again.
         """
         if browser is self._browser:
             self._browser = None

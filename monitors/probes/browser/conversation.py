@@ -45,8 +45,7 @@ ENDED_QUIET_S = 0.3
 # If the page does not react to Enter within this time, press its button.
 UNSENT_S = 1.5
 # If a page has emptied its box and shows nothing for this long, the question may be lost because the socket was
-# not
-# open.
+# not open.
 LOST_S = 4.0
 # The wait for an answer that may continue is this many times longer. Such an answer stops in mid-sentence, or the
 # page types it letter by letter long after the network delivered it. The typing sometimes stalls.
@@ -77,8 +76,7 @@ def build_watch_limits(
     """Build the limits of the in-page watch. ``patience``: the factor of the patience that counts as an end.
 
     ``unsent_s``: report a question that is still in its box after this time. ``lost_s``: report a question that
-    is
-    neither in the box nor on the page. 0: never report. ``quiet_s`` overrides the setting. ``settle_s`` is the
+    is neither in the box nor on the page. 0: never report. ``quiet_s`` overrides the setting. ``settle_s`` is the
     minimal duration of the watch.
     """
     patience_ms = settings.patience_s * 1000
@@ -135,8 +133,7 @@ async def _compute_next_watch_limits(
     """Return the limits for the next watch; ``None`` if the answer is complete.
 
     A control's end does not count while a response that began after the question is open, unless a profile
-    defines
-    the control. Nor does it count at the first words while a channel or polls may bring more.
+    defines the control. Nor does it count at the first words while a channel or polls may bring more.
     """
     slow_s = SLOW_QUIET_FACTOR * settings.quiet_s
     if reading.calm_ms >= OPEN_PATIENCE_FACTOR * settings.patience_s * 1000:

@@ -1,8 +1,7 @@
 """Open a page and find its chat: close its dialogs, find frame, message box and profile.
 
 A configured selector without a match is reported by its key. It is never the application's fault. Profiles
-describe
-known kinds of chat page. An unknown page needs no profile: its behaviour shows how to read it.
+describe known kinds of chat page. An unknown page needs no profile: its behaviour shows how to read it.
 
 A page has settled if it has nothing left to do, so that nothing new appears without user input: no timer is
 pending, no request is open, and no worker or channel can send a message.
@@ -231,10 +230,8 @@ GRACE_S = 2.5
 # The same for a box without any sign of a chat: some pages start a chat only after seconds.
 WEAK_GRACE_S = 8.0
 # A page without a box has settled if it was still for the first time span with nothing more to load, and after
-# the
-# second time span in any case. Some pages start their chat after the rest of the page, which takes seconds on a
-# busy
-# machine.
+# the second time span in any case. Some pages start their chat after the rest of the page, which takes seconds on
+# a busy machine.
 STILL_S = 4.0
 SETTLED_S = 15.0
 # If an inspection takes this many times its slice, the machine is too busy to render the page in time.
@@ -258,8 +255,7 @@ async def open_chat(
 
     Raises `Unreachable` (no answer, HTTP error), `AccessDenied` (login or quota wall, or an address outside the
     target), `LeftTarget`, `NotReady` (still loading at its deadline; `BrowserLost` if this machine is the cause)
-    or
-    `PageNotUnderstood`.
+    or `PageNotUnderstood`.
     """
     from playwright.async_api import Error  # already imported: a page is open
 
@@ -320,8 +316,7 @@ async def find_chat(page: Page, settings: ProbeSettings, deadline: float, way: C
     """Find the chat on a loaded page; `deadline` is in `time.monotonic` seconds.
 
     ``way`` is how earlier pages were opened; this page updates it. Raises the errors of `open_chat`. A page
-    without
-    a chat raises soon after it has settled.
+    without a chat raises soon after it has settled.
     """
     started = monotonic()
     inspections = 0

@@ -1,10 +1,8 @@
 """Ask through the page itself, like a user (V2): Chromium, driven by Playwright.
 
 If the text read from a page may not be the complete answer, the case is ungraded: "the app was wrong" and "we
-could
-not read the answer" are different results. The text is stored and compared with the answers to later questions.
-One
-line that answers different questions, without proof that the app sent it, belongs to the page.
+could not read the answer" are different results. The text is stored and compared with the answers to later
+questions. One line that answers different questions, without proof that the app sent it, belongs to the page.
 """
 
 from __future__ import annotations
@@ -114,8 +112,7 @@ class BrowserDriver:
 
     `address` is the page. `run_folder` stores the evidence. `search_path` is searched for a system Chromium
     (``None``: the process's PATH). ``login`` signs in the pages; its secrets are redacted from answers, errors
-    and
-    evidence.
+    and evidence.
     """
 
     def __init__(

@@ -1,9 +1,8 @@
 """Sign in to one target: with a stored session, a form, headers, cookies or HTTP authentication.
 
 The form renews an ended session. If a person signed in, `LoginFailed` names the command to run. A failed form is
-not
-tried again in the same run, because some apps lock an account after a few tries. A working session is stored in a
-file that only its owner can read, together with the secrets that must be redacted.
+not tried again in the same run, because some apps lock an account after a few tries. A working session is stored
+in a file that only its owner can read, together with the secrets that must be redacted.
 """
 
 from __future__ import annotations

@@ -44,8 +44,7 @@ SIZES_DEADLINE_S = 5.0
 MAX_COMPRESSION = 6  # prose compresses to a third, so a body smaller than a sixth of the answer did not carry it
 MIN_POLLS = 3  # this many requests to one address after one question: the page polls
 # A page has its answer if it has not polled for this many times its longest pause between two polls, and at least
-# for
-# this long: its own scripts detected the end.
+# for this long: its own scripts detected the end.
 REST_PAUSES, REST_S = 4, 3.2
 MAX_FRAMES = 200
 """Limit of frames stored for one question from the page's sockets, the newest."""
@@ -107,10 +106,9 @@ class Traffic:
     """A page's requests. Web sockets are tracked from the start, requests from `begin` on.
 
     `on_break` is called for each broken request, with true if its response had begun, which also sets `cut`. For
-    a
-    closed socket it also gets the address. `on_end` is called when the last open request ends. Requests that the
-    address guard refused (`was_refused`, by address) do not count as broken.
-    `ended_at` is the time of the last request's end, by `time.monotonic`.
+    a closed socket it also gets the address. `on_end` is called when the last open request ends. Requests that
+    the address guard refused (`was_refused`, by address) do not count as broken. `ended_at` is the time of the
+    last request's end, by `time.monotonic`.
     """
 
     def __init__(
@@ -182,8 +180,7 @@ class Traffic:
         """Seconds until a polling page counts as having stopped; 0 if it does not poll or has stopped.
 
         Telemetry does not count as polling. If one address is polled, wait for every address that was requested
-        twice,
-        since any of them may bring the answer.
+        twice, since any of them may bring the answer.
         """
         first = [group for group in self._groups.values() if await self._may_be_first_poll(group, characters)]
         again = [group for group in self._groups.values() if len(group.requests) > 1]

@@ -1,8 +1,7 @@
 """Read a page's build from the HTML of its response: title, framework, scripts, styles, a hash.
 
 The hash excludes parts that differ from load to load (numbers, tokens, nonces), and a bundle's query if the query
-is
-a time.
+is a time.
 """
 
 from __future__ import annotations

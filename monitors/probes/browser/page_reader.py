@@ -29,8 +29,7 @@ class PageReader:
     """One browser with one context. Use as an async context manager, within one event loop.
 
     ``deadline_s`` is for loading a page, and again for its script. ``search_path`` is searched for a system
-    Chromium
-    (``None``: the process's PATH). ``guard`` decides which addresses its pages may connect to.
+    Chromium (``None``: the process's PATH). ``guard`` decides which addresses its pages may connect to.
     """
 
     def __init__(

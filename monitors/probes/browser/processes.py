@@ -2,8 +2,7 @@
 
 A browser and its driver share one temporary folder, which is removed with them. The limits work on Linux only,
 through ``/proc``. A page's process that exceeds them is ended; only the page's case is affected, by a crash. If
-the
-browser itself or its driver grows, for example by a flood of messages, the browser is ended and a new one
+the browser itself or its driver grows, for example by a flood of messages, the browser is ended and a new one
 started.
 """
 

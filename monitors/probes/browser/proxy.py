@@ -4,12 +4,11 @@ Frames, workers, sockets, redirects, prefetches and later navigations each open 
 port.
 The name is resolved, checked and connected to in one step, so that it cannot change in between. (Playwright's
 `route` sees neither workers' sockets nor preconnects, knows no IP addresses, and sends each request through
-Python.)
-Each browser context has a separate proxy, so that a case's evidence lists only the places that its page tried.
+Python.) Each browser context has a separate proxy, so that a case's evidence lists only the places that its page
+tried.
 
 If the local network has a proxy (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`), connections go through
-it,
-by `CONNECT`. The network's proxy then resolves the names that this machine cannot resolve.
+it, by `CONNECT`. The network's proxy then resolves the names that this machine cannot resolve.
 """
 
 from __future__ import annotations
@@ -68,8 +67,7 @@ class GuardedProxy:
     """The proxy of one page. Belongs to one event loop; use as an async context manager, or `start` and `close`.
 
     ``refused`` lists each place that the guard did not allow once, with the reason. ``last_failure`` is the
-    reason
-    of the newest failed connection.
+    reason of the newest failed connection.
     """
 
     def __init__(self, guard: AddressGuard) -> None:

@@ -33,10 +33,8 @@ async def sign_in(
     """Check that the session finds a chat on the target's page, then store the session.
 
     ``state`` is an existing storage state and ``by`` its origin; without it the form is filled in. If only
-    headers,
-    cookies or HTTP authentication are configured, they are checked and nothing is stored. Raises `LoginFailed`
-    and
-    the other errors of a page that cannot be asked.
+    headers, cookies or HTTP authentication are configured, they are checked and nothing is stored. Raises
+    `LoginFailed` and the other errors of a page that cannot be asked.
     """
     async with Chromium(browser_path=settings.browser_path) as chromium:
         await chromium.browser()

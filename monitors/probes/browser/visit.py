@@ -1,11 +1,9 @@
 """Check that a page stays at its target while it is asked, and record refused connections.
 
 The guarded proxy decides which places can be reached. This module decides which pages belong to the app. A
-question
-is typed and an answer read only while the page is at one of three addresses: the target's own, one that an HTTP
-redirect led to during opening, or one of `probe.allowed_origins`. Other frames of the page may show anything, if
-the
-frame with the chat keeps its address.
+question is typed and an answer read only while the page is at one of three addresses: the target's own, one that
+an HTTP redirect led to during opening, or one of `probe.allowed_origins`. Other frames of the page may show
+anything, if the frame with the chat keeps its address.
 """
 
 from __future__ import annotations

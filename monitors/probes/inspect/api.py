@@ -1,8 +1,7 @@
 """Find out whether an address is a chat API, and how to ask it: request, path of the answer, end of the stream.
 
 `inspect_api` sends no question. `discover_api` sends `HARMLESS` in the usual request bodies until one is
-answered. It
-then sends it once more like a run, so that the result is known to work.
+answered. It then sends it once more like a run, so that the result is known to work.
 """
 
 from __future__ import annotations
@@ -101,8 +100,7 @@ class ApiDiscovery(Record):
     """How to ask an API. Without ``probe`` discovery failed, and ``problem`` gives the reason.
 
     ``tried`` are the request bodies with their results. ``refused`` is a 401 or 403, and ``header`` the header
-    that
-    the API then named. ``answer`` is its last answer.
+    that the API then named. ``answer`` is its last answer.
     """
 
     probe: ProbeSettings | None = None

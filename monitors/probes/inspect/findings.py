@@ -1,8 +1,7 @@
 """The results of `lookout doctor` on a chat page, and the search for the message that carried the answer.
 
 A `Listener` records each message that a page receives while one question is answered. The messages that carried
-the
-answer, and the paths to it, become proposals for ``[…probe.wire]``.
+the answer, and the paths to it, become proposals for ``[…probe.wire]``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Inspect a chat page like a run, and report where to type, how to send and where answers appear.
 
 The inspection opens only the given address, and asks at most one harmless question. If a page cannot be asked,
-the
-result contains what to do. A trial asks three questions like a run, to check whether the answers are plausible
-and
-which rule reads hidden text. If the page has a "new chat" button, the trial checks whether the bot then forgets
-earlier turns.
+the result contains what to do. A trial asks three questions like a run, to check whether the answers are
+plausible and which rule reads hidden text. If the page has a "new chat" button, the trial checks whether the bot
+then forgets earlier turns.
 """
 
 from __future__ import annotations

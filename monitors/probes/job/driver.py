@@ -68,10 +68,8 @@ class JobDriver:
 
     `headers` authenticate. They are in no record and no error, and are not sent to hosts that the app names.
     Running jobs are noted in `run_folder`. `script` has the suite's answers to the agent's questions. The time of
-    a
-    resumed job counts from its start, unless the app reports its own latency. If the agent's `traces` can be
-    read,
-    the first job runs alone until it shows the project of its trace.
+    a resumed job counts from its start, unless the app reports its own latency. If the agent's `traces` can be
+    read, the first job runs alone until it shows the project of its trace.
     """
 
     def __init__(

@@ -78,8 +78,7 @@ class AgentQuestions:
         """Return the question with its answer: an earlier one that may not have arrived, else the scripted one.
 
         Raises `PageNotUnderstood` if no address for answers is configured, `AnswerIncomplete` if the agent asks
-        too many
-        questions.
+        too many questions.
         """
         settings = self._settings
         if settings.answer_url is None:

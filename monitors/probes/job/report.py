@@ -50,8 +50,7 @@ def raise_on_graphql_errors(text: str) -> str:
     """Return a reply's text. Raise an error if it has GraphQL ``errors``, with any HTTP status.
 
     `PageNotUnderstood`: the query is invalid and must be fixed, because the reply has no ``data``.
-    `AccessDenied`: a
-    key is missing. `TryAgain`: any other error; the application failed, perhaps temporarily.
+    `AccessDenied`: a key is missing. `TryAgain`: any other error; the application failed, perhaps temporarily.
     """
     errors = parse_graphql_errors(text)
     if not errors:

@@ -1,8 +1,7 @@
 """Read every line of a log once, through appends, rotation, truncation and restarts.
 
 Lines of a growing file are read in bounded memory, each with its place. Marks recognise a file by the part that
-was
-read. The stretches to read next are computed from the cursor and the files; reading is the only side effect.
+was read. The stretches to read next are computed from the cursor and the files; reading is the only side effect.
 
 The rules, in the order in which a poll of the files applies them:
 

@@ -3,11 +3,9 @@
 The plan gives the average place of the interval. The width at the expected number of failures is not the expected
 width: with a rate of 1 % and ten sampled, nine runs of ten see no failure and the tenth sees one. The limits are
 therefore averaged over the possible results: for each stratum the failures among those graded, with a rate that
-is
-itself uncertain (beta-binomial). All strata together are evaluated on points of a Kronecker sequence (multiples
-of
-square roots of primes, H. Weyl, Mathematische Annalen 77, 1916), which fill the cube evenly without any
-randomness.
+is itself uncertain (beta-binomial). All strata together are evaluated on points of a Kronecker sequence
+(multiples of square roots of primes, H. Weyl, Mathematische Annalen 77, 1916), which fill the cube evenly without
+any randomness.
 """
 
 from __future__ import annotations
@@ -49,8 +47,7 @@ def compute_expected_interval(
     """Return the expected rate with the averages of both limits, and whether judge errors will be corrected.
 
     ``value`` is the expected true rate. Ungraded strata widen the interval by their whole share. Raises
-    ``ValueError`` if
-    no conversation will be graded.
+    ``ValueError`` if no conversation will be graded.
     """
     corrects = confusion is not None and compute_corrected_pass_rate(1, 1, confusion) is not None
     distributions = [_compute_count_distribution(stratum, confusion if corrects else None) for stratum in strata]
@@ -140,8 +137,8 @@ class Grading(NamedTuple):
     """The cost of grading one conversation, and the reliability of the grade.
 
     ``calls_per_conversation`` counts the judge's calls for a conversation, with its panel members, turns and
-    canaries; 0
-    without a judge. ``confusion`` is the judge's record against people, for the correction in the run's estimate.
+    canaries; 0 without a judge. ``confusion`` is the judge's record against people, for the correction in the
+    run's estimate.
     """
 
     calls_per_conversation: float
@@ -154,8 +151,7 @@ class PlannedRate(NamedTuple):
     """A rate that the run will report: the expected rate of each stratum, the share of the sample that counts.
 
     Strata missing in ``expected`` have the prior. ``learnt``: earlier runs support the rates. ``graded_share`` of
-    the
-    sampled conversations will be graded for the rate. Without an interval, ``why_none`` is the reason.
+    the sampled conversations will be graded for the rate. Without an interval, ``why_none`` is the reason.
     """
 
     name: str

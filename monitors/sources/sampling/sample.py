@@ -6,18 +6,18 @@ probability, sampled / conversations. A sample by rate takes the places below th
 conversation does not depend on the others, unless its stratum has fewer than the minimum. A sample of a larger
 number or rate contains the sample of a smaller one.
 
-The expected failure rate of a stratum comes from a prior and from earlier runs. A number is allocated to the strata
-one by one, in turns: to the stratum with the fewest, by size, by claim, and by size again. So every stratum gets
-some, however large the claim of another one is; and half of the number goes to strata that are behind their share
-of all conversations, so that a sampled conversation represents at most about twice as many as in a simple sample.
-Conversations that represent many others widen the interval (`monitors.stats.stratified`).
+The expected failure rate of a stratum comes from a prior and from earlier runs. A number is allocated to the
+strata one by one, in turns: to the stratum with the fewest, by size, by claim, and by size again. Every stratum
+therefore gets some, even if another stratum has a large claim. Half of the number goes to strata that are behind
+their share of all conversations, so that a sampled conversation represents at most about twice as many as in a
+simple sample. Conversations that represent many others widen the interval (`monitors.stats.stratified`).
 
-By size and by claim the next one goes to the largest value over the square root of k (k + 1), where k is the
+By size and by claim the next one goes to the largest value over the square root of k (k + 1), with k as the
 stratum's present number: T. Wright, "The equivalence of Neyman optimum allocation for sampling and equal
 proportions for apportioning the U.S. House of Representatives", The American Statistician 66 (2012). With size
-times spread as claim that is the allocation of least variance in whole numbers. Each turn depends only on the turns
-before it: a larger number only adds, so that it contains the smaller one's sample, which rounding of shares would
-break.
+times spread as the claim, this is the allocation of least variance in whole numbers. Each turn depends only on
+the turns before it: a larger number only adds, so that its sample contains the smaller one's. Rounded shares
+would not have this property.
 """
 
 from __future__ import annotations
@@ -73,8 +73,7 @@ def compute_judged_rate(expected: ExpectedRate, confusion: Confusion) -> Expecte
     """Return the rate at which a judge with the errors of ``confusion`` will fail conversations.
 
     Its weight is that of the Beta distribution with the converted rate's mean and variance. Both kinds of answers
-    must
-    have been reviewed.
+    must have been reviewed.
     """
     false_fails = confusion.failed_right / (confusion.failed_right + confusion.passed_right)
     true_fails = confusion.failed_wrong / (confusion.failed_wrong + confusion.passed_wrong)
@@ -113,8 +112,7 @@ def allocate(
     """Return the number to sample of each stratum: first the ``minimum`` of each, then in ``turns``.
 
     A stratum gets at most its size. The sum is ``budget``, or the sum of the minimums if larger, or all
-    conversations if
-    fewer. ``minimum`` is at least 1.
+    conversations if fewer. ``minimum`` is at least 1.
     """
     if budget >= sum(claim.conversations for claim in claims):
         return tuple(claim.conversations for claim in claims)
@@ -280,8 +278,7 @@ def sample_strata(
 
     ``expected`` are the rates for Neyman's allocation; missing strata get the rate 0.5. For a sample by rate, the
     inclusion probability is the one before sampling, including the minimum. Estimates use the counts, which are
-    exact for
-    the number that was sampled.
+    exact for the number that was sampled.
     """
     ranked = {name: _rank_members(conversations, seed) for name, conversations in members.items()}
     return _sample_members(

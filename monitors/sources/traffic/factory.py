@@ -34,10 +34,8 @@ def build_traffic_source(
     """Return the configured source; raise `ConfigError`, which names a missing environment variable.
 
     ``open_browser`` is called for ``kind = "page"`` only, once for each reading; ``parquet`` for each file of
-    that
-    format. ``allowed_origins`` and ``private_network`` are those of the target's probe: internal places that
-    files and
-    exports may be at.
+    that format. ``allowed_origins`` and ``private_network`` are those of the target's probe: internal places that
+    files and exports may be at.
     """
 
     def build_guard(*addresses: str) -> AddressGuard:

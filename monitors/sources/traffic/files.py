@@ -198,8 +198,7 @@ class FileTrafficSource:
     """A `TrafficSource` over files. ``headers`` open http addresses; buckets and the Hub read the environment.
 
     A file that cannot be read is reported after the others have been read. ``guard`` checks redirects of
-    addresses; by
-    default it allows their own hosts and the public network.
+    addresses; by default it allows their own hosts and the public network.
     """
 
     def __init__(

@@ -1,8 +1,7 @@
 """Read traffic from a paged JSON export over HTTP.
 
 Pages are requested with bounded retries, time and size, and from their own host only. The function that finds the
-next
-page (by number, cursor or link) is pure.
+next page (by number, cursor or link) is pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Parse items of stored traffic into conversations, or warnings with the reason.
 
 Byte order marks, zero bytes, NaN and lone surrogates are tolerated, and no value raises. Rows with one message
-each
-are joined to conversations by the id of their session.
+each are joined to conversations by the id of their session.
 """
 
 from __future__ import annotations

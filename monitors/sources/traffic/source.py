@@ -24,8 +24,7 @@ class TrafficSource(Protocol):
         The same conversation may come twice. A bad item becomes a warning that does not quote it, and reading
         continues.
         `SourceUnavailable` means that the source, or a part of it, could not be read: the yielded conversations
-        are valid but
-        incomplete, so the watermark must not move. `ConfigError` names an unsuitable setting.
+        are valid but incomplete, so the watermark must not move. `ConfigError` names an unsuitable setting.
         """
         ...
 

@@ -1,8 +1,7 @@
 """Two runs case by case: cases right in one and wrong in the other, and the runs' settings.
 
 A case counts as a pair if both runs graded it and it is the same case in both suites. A case asked several times
-is
-right if it was right each time; an answer that is missing by the application's own fault is wrong.
+is right if it was right each time; an answer that is missing by the application's own fault is wrong.
 """
 
 from __future__ import annotations
