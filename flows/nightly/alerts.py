@@ -191,7 +191,7 @@ def has_low_ratings(report: NightlyReport, floor: float) -> bool:
 
 
 def _find_example(kinds: Sequence[FailureKind], results: Sequence[CaseResult]) -> Exchange | None:
-    """Find a sampled conversation of the first kind that has one."""
+    """Return a sampled conversation of the first kind for which one exists."""
     for kind in kinds:
         for result in results:
             if kind in result.assessment.failure_kinds and isinstance(result.result, Exchange):
@@ -208,7 +208,7 @@ def observe_census_kinds(
     settings: AlertSettings,
     severity: Severity,
 ) -> Iterator[Observation]:
-    """Build one observation for each kind that alerts, of what rules found in all conversations."""
+    """Build one observation for each kind of failure that alerts, from the census of all conversations."""
     grades = {kind: _decide_census_severity(kind, severity) for kind in CensusKind}
     nightly_runs = _list_earlier_censuses(report, earlier)
     return observe_census(
@@ -251,7 +251,7 @@ def format_drift_end(report: NightlyReport) -> str:
 
 
 def observe_judge_void(text: str, context: ObservationContext) -> Iterator[Observation]:
-    """Observe a judge that missed its canaries, described by ``text``; nothing if it is empty."""
+    """Observe a judge that missed its canaries, described by ``text``; return nothing if ``text`` is empty."""
     if text:
         yield observe_void_judge(context, detail=text)
 
@@ -263,7 +263,7 @@ def find_cleared_kinds(report: NightlyReport) -> frozenset[IncidentKind]:
 
 
 def find_judge_faults(judging: Judging) -> Iterator[Fault]:
-    """Yield a fault for a judge that was asked and gave no verdicts or too few."""
+    """Yield a fault if the judge was asked and gave too few verdicts or none."""
     if judging.is_short:
         reasons = "; ".join(judging.ungraded_because[:2]) or "the judge gave no reason"
         asked = judging.reached_judge - judging.void_grades

@@ -42,11 +42,11 @@ CHUNK_SIZE: Final = 500
 MIN_CHUNKS_FOR_WORKERS: Final = 8
 """Chunks before workers start: starting takes a second, and most nightly runs are over by then."""
 MAX_WORKERS: Final = 8
-"""Each takes some 60 MB."""
+"""Each worker takes about 60 MB."""
 MIN_CITING_SHARE: Final = 0.1
 """In a log without sources up to this share of the replies may still seem to name one, as "(see page 4)" does."""
 _LINE_LIMIT: Final = 1 << 26
-"""Bytes of an answer, which holds no texts: far more than any answer has."""
+"""Maximum bytes of an answer; an answer holds no texts and is far smaller."""
 
 ConversationsJson = Sequence[bytes]
 """Conversations, each as JSON."""
@@ -95,12 +95,10 @@ class CensusPool:
 
     async def _ask(self, chunk: ConversationsJson, number: int) -> list[CensusResult]:
         """Have a worker classify the chunk; the first chunks, and one whose worker is gone, are classified here."""
-        if (
-            self._max_workers > 1 and number > MIN_CHUNKS_FOR_WORKERS
-        ):  # one worker beside this process gains nothing
+        if self._max_workers > 1 and number > MIN_CHUNKS_FOR_WORKERS:  # a single worker would not be faster
             if not self._workers:
                 self._workers = [_Worker(self._settings) for _ in range(self._max_workers)]
-            # It may be killed: for want of memory, say.
+            # The worker may be killed, for example if memory runs out.
             with suppress(OSError, asyncio.IncompleteReadError, ValueError):
                 return await self._workers[number % len(self._workers)].ask(chunk)
         return await asyncio.to_thread(self._classify_here, chunk)
@@ -128,7 +126,7 @@ class _Worker:
                 await process.stdin.drain()
                 return parse_results(await process.stdout.readuntil(b"\n"))
             except asyncio.CancelledError:
-                await self.stop()  # its answer would come, and the next chunk would take it for its own
+                await self.stop()  # else the late answer would be read as the answer to the next chunk
                 raise
 
     async def stop(self) -> None:
@@ -193,7 +191,7 @@ class SourceCensus:
         self._strata, self._graded, self._found, self._cites = (array("B") for _ in range(4))
         self._chunk_count = tuple(array("I") for _ in QuestionTally._fields)
         self.examples: dict[CensusKind, list[_CensusHit]] = {kind: [] for kind in CensusKind}
-        """The first conversations with each kind."""
+        """The first conversations with each kind of failure."""
 
     def record(self, conversation: Conversation, offer: Offer, verdict: CensusResult) -> None:
         """Record the result of a conversation that was taken, in the order in which ``intake`` took them."""

@@ -46,7 +46,7 @@ class CensusResult(NamedTuple):
     asked: QuestionTally
     """The application's clarifying questions."""
     cites: bool
-    """Whether it shows the sources of its answers; false where nothing depends on it."""
+    """Whether the conversation shows the sources of its answers; false if citations are not graded."""
 
 
 class CensusScanner:
@@ -95,7 +95,7 @@ def parse_results(line: bytes) -> list[CensusResult]:
 
 def run_worker(source: BinaryIO, answers: BinaryIO) -> None:
     """Classify conversations from ``source`` and write the results to ``answers`` until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides what an interrupt means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
     census = CensusScanner(CensusSettings.model_validate_json(source.readline()))
     while count := int(source.readline() or 0):
         results = [census.scan(source.readline()) for _ in range(count)]

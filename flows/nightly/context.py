@@ -90,7 +90,7 @@ def build_nightly_context(
 ) -> NightlyContext:
     """Build the context of the nightly run due at ``now``, or of ``due_at``.
 
-    Raises `ConfigError`. Reads the suite, and nothing of the sources.
+    Raises `ConfigError`. Reads the suite, but not the sources.
     """
     configured = config.target(target)
     settings = configured.traffic

@@ -51,7 +51,7 @@ from monitors.stats.ratings import Rated, compute_rating_mean
 from monitors.stats.stratified import compute_counted_rate, compute_sequential_counts, estimate_rate, join_rates
 
 RULES: Final = "rules"
-"""The name of the grader where there was no judge."""
+"""The name of the grader if the run had no judge."""
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
 """This long after a drift alert the new rate becomes the reference of the next nightly runs."""
 NEW_REFERENCE_REASON: Final = "the changed rate has lasted for a week, so Lookout now compares with it"
@@ -71,7 +71,7 @@ class FailureBasis(StrEnum):
     """What determines whether a conversation that rules passed has failed."""
 
     NOTHING_OPEN = "nothing open"
-    """No fact can make it fail in this way."""
+    """A wrong fact cannot cause this kind of failure."""
     GOLD = "gold"
     """Rules compared a reply with its gold."""
     JUDGE = "judge"
@@ -382,7 +382,7 @@ def _find_basis(
         assessment
         for assessment in assessments
         if (open_facts(assessment) or assessment in failing)
-        and FailureKind.ERROR_LEAK not in assessment.failure_kinds  # an error states no fact
+        and FailureKind.ERROR_LEAK not in assessment.failure_kinds  # an error message does not state a fact
     ]
     if not relevant:
         return FailureBasis.NOTHING_OPEN
@@ -453,7 +453,7 @@ def update_drift(
 VERDICT_TOKENS: Final = 300
 """An upper estimate for a verdict with two quotes and a reason."""
 MIN_CALLS: Final = 20
-"""From this many calls of earlier nightly runs on, their average cost is used instead of an estimate."""
+"""Minimum calls in earlier nightly runs to use their average cost instead of an estimate."""
 
 
 def estimate_grading(plan: JudgePlan, sampled: Sequence[Conversation], earlier: Sequence[NightlyReport]) -> Grading:

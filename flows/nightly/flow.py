@@ -61,7 +61,7 @@ async def grade_traffic(
             reports.append(await grade_target(config, name, ended, now))
             log_line(format_nightly_briefly(reports[-1]))
         except AlreadyRuns as error:
-            failures.append(error)  # the other process reports the night
+            failures.append(error)  # the other process reports this night
         except ConfigError:
             raise
         except Exception as error:  # noqa: BLE001 - one target's fault, of any type, does not end another's night

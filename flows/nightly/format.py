@@ -25,27 +25,27 @@ class IntakeSummary(Protocol):
 
     @property
     def issues(self) -> Sequence[SourceWarning]:
-        """The first few, those about a whole source before those about an item."""
+        """The first warnings; those about a whole source come before those about an item."""
         ...
 
     @property
     def issue_count(self) -> int:
-        """All of them."""
+        """The number of all warnings."""
         ...
 
     @property
     def unusable(self) -> Mapping[UnusableReason, int]:
-        """How many could not be used, by reason."""
+        """The number of items that could not be used, by reason."""
         ...
 
     @property
     def interrupted(self) -> Sequence[str]:
-        """Sources that were not read to their end, and why."""
+        """The sources that were not read completely, with the reason."""
         ...
 
     @property
     def repeated(self) -> int:
-        """Items that appeared again."""
+        """The number of repeated items."""
         ...
 
 

@@ -65,12 +65,12 @@ class GradedTurn(Record):
 
     @property
     def is_report(self) -> bool:
-        """Whether it is an agent's report on an issue, which a judge rates without knowing what is right."""
+        """Whether the reply is an agent's report on an issue, which a judge rates without a reference."""
         return self.result.case.triage is not None
 
     @property
     def exchange(self) -> Exchange:
-        """The question and its reply."""
+        """The question and the reply."""
         assert isinstance(self.result.result, Exchange)
         return self.result.result
 
@@ -343,7 +343,7 @@ async def _judge_by_task(
             continue
         gold = [case for case in gold_cases if (case.triage is not None) is reports] or gold_cases
         group_seed = f"{seed}:reports" if reports else seed
-        if settings.nightly_batches:  # at half the price
+        if settings.nightly_batches:  # batches cost half the price
             policy = BatchPollPolicy(deadline_s=settings.batch_deadline_s, poll_s=settings.batch_poll_s)
             outcome = await judge_by_batch(
                 judge, cases, gold, seed=group_seed, group_size=size, patience=policy, monotonic=time.monotonic

@@ -33,7 +33,7 @@ class NightlyRead:
     known: int = 0
     repeated: int = 0
     issues: list[SourceWarning] = field(default_factory=list[SourceWarning])
-    """The first of all, those about a whole source before those about an item."""
+    """The first warnings; those about a whole source come before those about an item."""
     issue_count: int = 0
     unusable: Counter[UnusableReason] = field(default_factory=Counter[UnusableReason])
     watermarks: list[Watermark] = field(default_factory=list[Watermark])
@@ -41,7 +41,7 @@ class NightlyRead:
 
     @property
     def count(self) -> int:
-        """How many conversations are new."""
+        """The number of new conversations."""
         return sum(len(tally.intake) for tally in self.tallies.values())
 
     def add_source(self, name: str, read: SourceRead) -> None:

@@ -1,4 +1,4 @@
-"""Compares the guard's log, the nightly runs and people's labels, and estimates what none of them found."""
+"""Compares the guard's log, the nightly runs and people's labels, and estimates the failures that all missed."""
 
 from __future__ import annotations
 

@@ -428,7 +428,7 @@ class NightlyRun:
         if not has_low_ratings(report, self._context.min_rubric):
             await self._end_drift(report, scope, summary)
         open_names = {SCORES_UNWRITTEN, *(fault.name for fault in faults)}
-        if not (report.judging.judged or report.judging.void_grades):  # what is void was an answer too
+        if not (report.judging.judged or report.judging.void_grades):  # a void verdict is also an answer
             open_names.add(JUDGE_SILENT)
         resolved_texts = {name: text for name, text in NIGHT_FAULTS.items() if name not in open_names}
         await resolve_faults(notifier, resolved_texts, began_at=report.until)
