@@ -185,7 +185,7 @@ def _find_notified_cases(run: LiveRun) -> frozenset[str]:
     try:
         open_incidents = run.context.store.open_incidents(run.context.target.name)
     except WarehouseError:
-        return frozenset()  # then the worst are shown first
+        return frozenset()  # without them, the worst cases are shown first
     return frozenset(case for incident in open_incidents for case in incident.notified_cases)
 
 
@@ -252,7 +252,7 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
         may_be_settings = reason is NoAnswerReason.NO_SUCH_PATH or reason in NOT_READ
         if is_settings_change or may_be_settings:
             detail_text = _format_with_cause(run, cause, detail_text)
-        if may_be_settings and cause and not is_settings_change:  # users get nothing either
+        if may_be_settings and cause and not is_settings_change:  # users do not get an answer either
             return [*observations, observe_app_down(at, detail=detail_text, title=NO_ANSWERS_THOUGH)]
         title = CANNOT_READ if reason in NOT_READ else CANNOT_ASK if reason in NOT_LET_IN else ""
         observations.append(observe_monitor_fault(at, fault_name=reason.value, detail=detail_text, title=title))
@@ -376,7 +376,7 @@ REASON_WORDS: Final[dict[NotifyReason, str]] = {
     NotifyReason.RECOVERED: "recovered",
     NotifyReason.CLOSED: "closed",
 }
-"""Short words, in the order in which they are printed."""
+"""Short labels, in the order in which they are printed."""
 
 DELIVERY_WORDS: Final = {
     "rejected": "refused by Slack and only printed here, so no person was notified",

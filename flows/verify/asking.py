@@ -166,7 +166,7 @@ async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None], ends
         if (
             result.case.id,
             result.result.repeat,
-        ) not in answered:  # otherwise it was counted as a stored answer and is judged now
+        ) not in answered:  # otherwise the answer was already counted as stored and is judged now
             context.listener.on_result(result)
             run.done += 1
             await run.on_step(run.done, len(planned))

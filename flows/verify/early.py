@@ -42,7 +42,7 @@ async def verify(request: VerifyRequest, listener: ProgressListener) -> RunRepor
             await _run_in_daemon_thread(lambda: connect_to_prefect(config))
             await _run_in_daemon_thread(
                 lambda: import_module("flows.verify.flow")
-            )  # 3 s, in which answers must be heard
+            )  # the import takes 3 s, during which answers must still be received
         from flows.verify.flow import build_flow_for_run  # Prefect reads its server's address at import
 
         # A flow that returns a state hands out the state's data.
@@ -60,7 +60,7 @@ async def _ask_early(run: LiveRun) -> AsyncGenerator[asyncio.Task[None]]:
         run.asking = asking = asyncio.create_task(ask_in_time(run))
         try:
             yield asking
-        except Exception as error:  # Prefect raises several kinds; all are raised again
+        except Exception as error:  # Prefect raises several types; all are raised again
             asking_error = asking.exception() if asking.done() and not asking.cancelled() else None
             await _end_asking(asking)
             if not is_run_complete(run.context.folder) and (
@@ -117,9 +117,9 @@ async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
         result, problem = None, None
         try:
             result = work()
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is raised where it is waited for
+        except BaseException as error:  # noqa: BLE001 - every error is raised again in the task that waits for it
             problem = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, so the result is not needed any more
             loop.call_soon_threadsafe(finish, result, problem)
 
     threading.Thread(target=run, name="server-start", daemon=True).start()

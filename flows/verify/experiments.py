@@ -62,7 +62,7 @@ class ExperimentWriter:
             async with asyncio.timeout(WRITE_TIMEOUT_S):
                 opened = await asyncio.shield(self._opening)
                 await self._write(opened, report)
-        except Exception as error:  # noqa: BLE001 - whatever a platform does, the run is over and stands
+        except Exception as error:  # noqa: BLE001 - an error of the platform does not change a finished run
             experiment = self.describe()
             return self._build_failure(error, experiment.url if experiment else None)
         return opened.described
@@ -102,7 +102,7 @@ async def open_experiment(run: LiveRun) -> AsyncGenerator[ExperimentWriter | Non
             yield ExperimentWriter(run, address, opening)
         finally:
             opening.cancel()
-            # The cancellation is ours, and a failed opening is the writer's to report.
+            # This block cancelled the task; the writer reports a failed opening.
             with suppress(asyncio.CancelledError, Exception):
                 await opening
 

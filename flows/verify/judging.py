@@ -132,7 +132,7 @@ class JudgeQueue:
 
 
 JUDGE_UNAVAILABLE = "JudgeUnavailable"
-"""The fault's name when there is a judge and not one of its grades."""
+"""The fault's name if a judge is configured and did not give any grade."""
 
 MAX_REASONS = 5
 
@@ -159,7 +159,7 @@ class JudgeStage:
         )
 
     async def __aenter__(self) -> Self:
-        # What the grades of a stopped process have cost counts too.
+        # The cost of grades from a stopped process counts too.
         grades = (grade for result in self._run.results for grade in result.assessment.grades)
         spent = [grade.cost_usd for grade in grades if isinstance(grade, Judged) and grade.grader == JUDGE]
         self._account.total = Cost(calls=len(spent), usd=sum(spent, Decimal(0)))
@@ -187,7 +187,7 @@ class JudgeStage:
                 await self.resolve_answer(opened.case, opened.result, opened.assessment.grades)
 
     def is_needed(self, assessment: Assessment) -> bool:
-        """Whether `resolve_answer` must settle the answer before it counts."""
+        """Whether `resolve_answer` must grade the answer before it counts."""
         settings = self._plan.settings
         return needs_judge(assessment, settings.scope if settings and self._queue else JudgeScope.OPEN)
 

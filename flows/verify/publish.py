@@ -1,6 +1,6 @@
 """Publishes a run in Prefect's UI: a summary, a table of failures, links.
 
-A run does not depend on this: without the server it goes on.
+A run does not depend on Prefect's UI: it continues without the server.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STEP_PERCENT: Final = 5.0
 async def publish_artifacts(
     report: RunReport, results: Sequence[CaseResult], paths: ReportPaths, link: str | None
 ) -> None:
-    """Publish the Markdown summary, its page's link and the table of what was not right. Needs a flow run."""
+    """Publish the Markdown summary, its page's link and the table of wrong or open answers. Needs a flow run."""
     name = f"verify-{report.target.name}"
     await publish_report(name, paths, link=link, description=f"{report.verdict}: {paths.html}")
     rows = [_build_row(r) for r in results if r.assessment.outcome is not CaseOutcome.CORRECT]
@@ -66,7 +66,7 @@ class ProgressPage:
         artifact = self._artifact
         due = percent - self._shown >= STEP_PERCENT or (done == cases and percent > self._shown)
         if artifact is not None and due:
-            self._shown, self._artifact = percent, None  # where this one fails, no other is tried
+            self._shown, self._artifact = percent, None  # if this update fails, do not try another one
             async with ignore_lost_server():
                 await aupdate_progress_artifact(artifact, percent)
                 self._artifact = artifact

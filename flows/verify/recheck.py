@@ -45,7 +45,7 @@ from monitors.records.targets import Target
 from warehouse.journal.rows import RecheckRow
 
 RECOVERY_DEADLINE_S: Final = 5.0
-"""For an application that has just been asked a whole suite to answer once more."""
+"""Time for an application to answer again after it was asked a whole suite."""
 POLL_S: Final = 1.0
 RECHECK_FOLDER: Final = "recheck"
 """Inside the run's folder: files that a driver writes while it asks again."""
@@ -146,7 +146,7 @@ class Rechecker:
         """Ask at the target, then at the ``address`` of the previous build."""
         try:
             self.problem = await self._ask_target()
-        except Exception as error:  # noqa: BLE001 - the verdict stands, whatever asking again meets
+        except Exception as error:  # noqa: BLE001 - an error of asking again does not change the verdict
             self.problem = _format_error(error)
         if address is not None and self._previous is not None:
             self._previous = await self._ask_previous(address, self._previous)
@@ -173,10 +173,10 @@ class Rechecker:
                     instead = f", not {previous.commit}" if previous.commit else ""
                     return proven.add_problem(f"its address serves {proven.names}{instead}")
                 problem = await self._ask(asker, RecheckPlace.PREVIOUS)
-        except Exception as error:  # noqa: BLE001 - what was learnt of the target stands
+        except Exception as error:  # noqa: BLE001 - the results of the target remain valid
             problem = _format_error(error)
         finally:
-            self._previous = self._prove_build(serving)  # the time may be up
+            self._previous = self._prove_build(serving)  # the time limit may be reached
         return self._previous.add_problem(problem)
 
     def _prove_build(self, serving: str | None) -> PreviousBuild:
@@ -229,7 +229,7 @@ class Rechecker:
                     questions, on_asked=lambda result: self._save_or_hold(place, result, is_judged)
                 )
         finally:
-            for result in self._unjudged.values():  # nobody judged them in time
+            for result in self._unjudged.values():  # they were not judged in time
                 self._save(place, result, result.assessment)
             self._unjudged.clear()
         return (tally.circuit_opened or "").removeprefix("not asked: ")

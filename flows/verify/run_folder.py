@@ -157,7 +157,7 @@ def _write_start(folder: Path, start: RunStart) -> None:
 
 
 def is_run_complete(folder: Path) -> bool:
-    """Whether the run in ``folder`` is done."""
+    """Whether the run in ``folder`` is complete."""
     return (folder / DONE_FILE).exists()
 
 
@@ -193,7 +193,7 @@ def find_run_to_resume(
         lock = _lock_folder(start_file.parent, runs.parent)
         if lock is None:
             continue
-        if not is_run_complete(start_file.parent):  # checked under the lock: it may have ended just now
+        if not is_run_complete(start_file.parent):  # checked under the lock, since the run may have just ended
             alive = _lock_alive_file(start_file.parent, runs.parent)
             return RunFolder(start, start_file.parent, resumed=True, lock=lock, alive=alive)
         lock.close()

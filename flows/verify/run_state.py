@@ -1,4 +1,4 @@
-"""The state of a run while it goes: what is planned, what has come back, what is still to ask.
+"""The state of a run in progress: planned results, results so far, questions still to ask.
 
 Results are stored compressed, so that the process does not grow with the suite. This module also finds the run's
 baseline: a named run, or the last accepted one. Runs with different judges are not compared.
@@ -66,12 +66,12 @@ class PackedResults(Sequence[CaseResult]):
 
     @property
     def keys(self) -> Sequence[Key]:
-        """Case and repeat of each."""
+        """Return the case and repeat of each result."""
         return tuple(self._packed)
 
     @property
     def has_answers(self) -> bool:
-        """Whether anything was answered."""
+        """Whether any question was answered."""
         return any(packed.is_answer for packed in tuple(self._packed.values()))
 
     def __len__(self) -> int:
@@ -183,7 +183,7 @@ class LiveRun:
         return self.context.start.commit or self.serving or self.context.start.serving
 
     def describe_limit(self) -> str:
-        """Say how the application's limit of requests was kept to; empty if there was none."""
+        """Describe how the run kept to the application's request limit; empty if the application has no limit."""
         return self.limit.describe() if self.limit else ""
 
     def load_earlier_results(self) -> None:

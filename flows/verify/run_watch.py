@@ -33,12 +33,12 @@ _TIME_PREFIX: Final = "%Y%m%dT%H%M%SZ"
 
 
 class RunState(StrEnum):
-    """How a run without a report stands."""
+    """The state of a run without a report."""
 
     GOING_ON = "going on"
     STOPPED = "stopped"
     DONE = "done"
-    """Its report is written, and the warehouse has not loaded it yet."""
+    """The report is written, but not yet loaded into the warehouse."""
 
 
 class SevereFailure(Record):
@@ -197,9 +197,9 @@ class RunWatch:
         try:
             segment = self._journal.read(name)
         except FileNotFoundError:
-            return  # compacted since it was listed
+            return  # the segment was compacted after it was listed
         except (WarehouseDamaged, SchemaTooNew):
-            results.segments.add(name)  # the loader reports it
+            results.segments.add(name)  # the loader reports this error
             return
         results.segments.add(name)
         results.add(name, segment)

@@ -73,7 +73,7 @@ def _hash(part: BaseModel | str) -> str:
 
 
 def is_report_of_changes_useful(report: RunReport) -> bool:
-    """Whether the report should say what changed: not if it passed."""
+    """Whether the report should list changes; false if the run passed."""
     return report.verdict is not Verdict.PASS
 
 
