@@ -35,7 +35,7 @@ REFUSAL_RETRY_AFTER: Final = timedelta(seconds=10)
 REFUSAL_VISIT_INTERVAL: Final = timedelta(hours=1)
 """How often jobs that run every minute try a refused message again: each try is one more message in the store."""
 MAX_REFUSED_AGE: Final = timedelta(days=30)
-"""What was refused earlier is not sent any more: nobody looks for it."""
+"""A message that was refused earlier than this is not sent any more, since readers no longer look for it."""
 RETRY_AFTER: Final = timedelta(seconds=60)
 
 WAREHOUSE: Final = "warehouse"
@@ -64,7 +64,7 @@ async def notify(
 
 
 async def _deliver(notifier: Notifier) -> None:
-    """Send what waits in the outbox. A refusal is a fault of the monitor; the next message sent resolves it."""
+    """Send the alerts in the outbox. A refusal becomes a fault; the next message sent resolves the fault."""
     report = await send_outbox(notifier)
     if report.refusals:
         context = ObservationContext(
@@ -96,7 +96,7 @@ async def report_load_errors(notifier: Notifier) -> None:
     more = f" (and {len(errors) - 1:,} more)" if len(errors) > 1 else ""
     fault = observe_monitor_fault(context, fault_name=type(errors[0]).__name__, detail=f"{errors[0]}{more}")
     await asyncio.to_thread(record_alerts, owners, [fault], NO_SUMMARY, None)
-    owners.store.take_load_errors()  # deciding has loaded again, and met the same damaged archive
+    owners.store.take_load_errors()  # the decision loaded the data again and found the same damaged archive
     await send_outbox(owners)
 
 
@@ -208,7 +208,7 @@ async def send_waiting_alerts(notifier: Notifier) -> None:
     if notifier.sender.notifies:
         since, tried_before = now - MAX_REFUSED_AGE, now - REFUSAL_VISIT_INTERVAL
         refused = await asyncio.to_thread(find_refused, notifier.store, since=since, tried_before=tried_before)
-        run_id = f"{notifier.run_id}-{now:%Y%m%dT%H%M}"  # a second try by this process is another message
+        run_id = f"{notifier.run_id}-{now:%Y%m%dT%H%M}"  # a second try by this process would be another message
         for target in refused:
             await send_alerts_again(replace(notifier, target=target, run_id=run_id))
 
@@ -223,7 +223,7 @@ def _read_printed(notifier: Notifier) -> Mapping[str, Alert]:
     try:
         return find_printed(notifier.store, notifier.target)
     except WarehouseError:
-        return {}  # the next notification finds them
+        return {}  # the next notification sends them
 
 
 def _read_refused(notifier: Notifier) -> Mapping[str, Alert]:

@@ -26,7 +26,7 @@ def build_run_summary(
     """Build what messages show of a finished run: both scores, issue reports, and common causes of failures."""
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
     lines = MAX_EXPLAINING_LINES - bool(format_recheck_briefly(report.recheck))
-    # That failed cases have nothing in common is no news at night.
+    # On-call readers do not need to read that failed cases have nothing in common.
     causes = format_causes(report.first_look) if report.first_look and report.first_look.causes else ()
     in_common = causes[: lines - 1]
     changed = [*format_changes_briefly(report.what_changed, limit=lines - len(in_common))]

@@ -95,4 +95,4 @@ def _store_thread(notifier: Notifier, alert: Alert, receipt: Receipt) -> None:
                 if key in book.incidents
             )
     except WarehouseBusy:
-        return  # the next message about them begins a new thread: a nuisance, not a loss
+        return  # the next message about them begins a new thread; no message is lost

@@ -42,7 +42,7 @@ def redact_errors(step: Callable[Parameters, Awaitable[Result]]) -> Callable[Par
     async def run_redacted(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
         try:
             return await step(*args, **kwargs)
-        except Exception as error:  # Prefect stores whatever is raised: all of it is redacted
+        except Exception as error:  # Prefect stores every exception, so all of its text is redacted
             if all(redact(text) == text for text in _collect_error_texts(error)):
                 raise
             safe = _redact_error(error)

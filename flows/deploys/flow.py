@@ -156,10 +156,10 @@ async def poll_all(poller: DeployPoller) -> tuple[PollResult, ...]:
 
 
 async def _poll_target(name: str, poll: Awaitable[PollResult]) -> PollResult:
-    """Await ``poll``; an error of any type is one of this target alone, and the next poll tries again."""
+    """Await ``poll``; an error of any type affects only this target, and the next poll tries again."""
     try:
         return await poll
-    except Exception as error:  # noqa: BLE001 - a server's answer can bring about any type
+    except Exception as error:  # noqa: BLE001 - a server's answer can cause an error of any type
         return PollResult(target=name, error=build_fault_from_error(error).detail)
 
 
@@ -176,7 +176,7 @@ async def _poll_hub(poller: DeployPoller, name: str, configured: TargetConfig) -
 async def _poll_github(poller: DeployPoller, name: str, trigger: TriggerSettings) -> PollResult:
     reported = await find_deployment(poller.config, trigger, poller.variables, poller.now)
     if reported is None:
-        await asyncio.to_thread(poller.deploys.note_poll, name)  # the first deployment of all is one to verify
+        await asyncio.to_thread(poller.deploys.note_poll, name)  # the very first deployment is verified
         return PollResult(target=name)
     commit = reported.commit if _COMMIT.fullmatch(reported.commit) else None
     return PollResult(target=name, commit=commit, deployment=str(reported.id))
@@ -232,7 +232,7 @@ async def _resolve_outage(poller: DeployPoller, target: str) -> None:
         try:
             await resolve_faults(poller.notifier(), {_build_hub_outage_name(target): text}, began_at=poller.now())
         except WarehouseError:
-            return  # the next poll reports it
+            return  # the next poll resolves the fault
     if outage.failures:
         await asyncio.to_thread(store.clear)
 

@@ -17,7 +17,7 @@ from monitors.github.api import GitHubRetryPolicy, open_github_api
 from monitors.github.deployments import Deployment, find_newest_success
 
 GITHUB_TIMEOUT_S: Final = 20.0
-"""For one poll: the next poll comes a minute later."""
+"""Timeout of one poll; the next poll starts a minute later."""
 
 
 def select_polled_triggers(config: Config) -> dict[str, TriggerSettings]:

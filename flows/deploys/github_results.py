@@ -33,7 +33,7 @@ from monitors.reports.format import shorten
 from monitors.reports.marked_text import Redact
 
 POST_TIMEOUT_S: Final = 180.0
-"""For all posts of one run, including waits for rate limits."""
+"""Timeout of all posts of one run, including waits for rate limits."""
 MAX_DESCRIPTION_LENGTH: Final = 140
 STATES: Final = {Verdict.PASS: State.SUCCESS, Verdict.FAIL: State.FAILURE, Verdict.INCONCLUSIVE: State.ERROR}
 """INCONCLUSIVE is an error and not a failure, because nothing could be decided. Neither is green."""

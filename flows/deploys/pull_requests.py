@@ -42,7 +42,7 @@ async def report_status_to_pull_requests(run: LiveRun) -> AsyncGenerator[None]:
     await _post_state(run, State.PENDING, "asking the gold questions")
     try:
         yield
-    except Exception:  # GitHub shows a pending check until it gets an end, whatever broke; raised again
+    except Exception:  # GitHub shows a pending check until it gets a final status; raised again
         await _post_state(run, State.ERROR, "the monitor itself failed; Lookout notified its owners")
         raise
 

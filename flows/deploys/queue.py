@@ -42,7 +42,7 @@ _OPEN: Final = ".open"
 _FIRST_POLL: Final = "first-poll"
 _RUNNING: Final = "running"
 _ID: Final = "~"
-"""Between commit and deployment; no identifier holds one."""
+"""Separates commit and deployment; identifiers do not contain this character."""
 SAME_DEPLOYMENT: Final = timedelta(days=1)
 NOT_FOR_US_PREFIX: Final = "not for us"
 """The beginning of the receiver's answer to a verified delivery that starts nothing; drills recognise it."""
@@ -151,11 +151,11 @@ class DeployQueue:
         self._write(self._path(deploy, _OPEN), attempt.model_dump_json())
 
     def end_attempt(self, deploy: ReportedDeploy) -> None:
-        """Store that the run has ended, or that nobody waits for it any more."""
+        """Store that the run has ended, or that Lookout does not wait for the run any more."""
         self._path(deploy, _OPEN).unlink(missing_ok=True)
 
     def has_attempts(self) -> bool:
-        """Whether `list_attempts` has any; reads names only."""
+        """Whether `list_attempts` would return a deploy; reads file names only."""
         return next(self._root.glob(f"*/*{_OPEN}"), None) is not None
 
     def list_attempts(self) -> tuple[tuple[QueuedDeploy, DeployAttempt], ...]:
@@ -215,7 +215,7 @@ class DeployQueue:
         )
 
     def has_open_deploys(self) -> bool:
-        """Whether `list_open_deploys` has any; reads names only."""
+        """Whether `list_open_deploys` would return a deploy; reads file names only."""
         return next(self._list_waiting_paths(), None) is not None
 
     def has_polled(self, target: str) -> bool:

@@ -31,10 +31,10 @@ from warehouse.journal.journal import Journal
 from warehouse.journal.rows import DeployRow
 
 RUN_CREATION_TIMEOUT_S: Final = 30.0
-"""For creating one run, including the client's own retries; it takes 0.05 s on an idle machine."""
+"""Timeout of creating one run, including the client's retries; creation takes 0.05 s on an idle machine."""
 SHOWN_COMMIT_LENGTH: Final = 12
 MAX_ATTEMPTS: Final = 3
-"""A run that was killed three times is killed by what it does."""
+"""A run that was killed three times probably causes the kill itself."""
 RUN_LOST: Final = "RunLost"
 """The name of the fault of a deploy that is not verified; the next run of the target that works resolves it."""
 
@@ -56,7 +56,7 @@ class RunPlan(Record):
         try:
             text = self.config_path.read_bytes()
         except OSError:
-            text = b""  # the run itself will say so
+            text = b""  # the run itself reports the error
         return hashlib.sha256(version("lookout-monitor").encode() + b"\0" + text).hexdigest()
 
 

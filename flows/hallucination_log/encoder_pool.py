@@ -28,7 +28,7 @@ MODULE: Final = "flows.hallucination_log.encoder_pool"
 MIN_BATCHES_FOR_WORKERS: Final = 8
 """Batches before workers start, some 30 MB: starting takes a second, and most polls are over by then."""
 MAX_WORKERS: Final = 8
-"""Each takes some 80 MB."""
+"""Each worker takes about 80 MB."""
 
 
 class EncoderPool:
@@ -72,7 +72,11 @@ class EncoderPool:
             worker = free.get()
             try:
                 return worker.encode(batch, read_at)
-            except (OSError, EOFError, pickle.UnpicklingError):  # it was killed: for want of memory, say
+            except (
+                OSError,
+                EOFError,
+                pickle.UnpicklingError,
+            ):  # the worker was killed, e.g. out of memory
                 return self._local_encoder.encode(batch.lines, batch.cursor, read_at)
             finally:
                 free.put(worker)
@@ -102,8 +106,8 @@ class _EncoderProcess:
             pickle.dump((batch.lines, batch.cursor, read_at), process.stdin)
             process.stdin.flush()
             return cast("EncodedLines", pickle.load(process.stdout))  # noqa: S301 - from a process of our own
-        except BaseException:  # a cancellation, too, leaves an answer in the pipe
-            self.stop()  # its answer could come late, and be taken for that of the next batch
+        except BaseException:  # a cancellation also leaves an answer in the pipe
+            self.stop()  # else its late answer could be read as the answer to the next batch
             raise
 
     def stop(self) -> None:
@@ -123,9 +127,9 @@ class _EncoderProcess:
 
 def run_worker(source: BinaryIO, answers: BinaryIO) -> None:
     """Encode batches from ``source`` and write the results to ``answers`` until the input ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started it decides what an interrupt means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles interrupts
     encoder = LineEncoder(LineSettings.model_validate_json(source.readline()))
-    gc.freeze()  # what was imported stays: it need not be looked through again and again
+    gc.freeze()  # imported objects stay, so the garbage collector need not scan them again
     while True:
         try:
             lines, cursor, read_at = pickle.load(source)  # noqa: S301 - from the process that started this one

@@ -163,7 +163,9 @@ class LogFollower:
     new_run: Callable[[], str]
 
     async def poll(self) -> LogPoll:
-        """Send what waits, read what is new, send alerts about it. Raises `WarehouseError`: then a later poll does.
+        """Send waiting alerts, read new entries, send alerts about them.
+
+        Raises `WarehouseError`; then a later poll does all of that.
 
         A log that cannot be read is tried three times, then it is a fault of the monitor; so is one that is
         missing, lacks lines, holds lines that are no entries, or is silent for too long.
@@ -178,7 +180,7 @@ class LogFollower:
         """
         try:
             return await self.poll()
-        except Exception as error:  # noqa: BLE001 - a server or a file can bring about any type
+        except Exception as error:  # noqa: BLE001 - a server or a file can cause an error of any type
             fault = build_fault_from_error(error)
             await notify_fault(self.notifier, fault)
             return LogPoll(target=self.notifier.target, unreadable=fault.detail, broken=True)
@@ -201,7 +203,7 @@ class LogFollower:
             try:
                 return await asyncio.to_thread(self.reader.poll)
             except SourceUnavailable:
-                # A source that is away for a moment is no fault yet.
+                # A source that is unavailable for a moment is not a fault yet.
                 await asyncio.sleep(RETRY_AFTER_S)
         return await asyncio.to_thread(self.reader.poll)
 
@@ -263,7 +265,7 @@ class LogFollower:
             await notify_fault(self.notifier, fault)
         resolved_texts = {name: text for name, text in _RESOLVED_TEXTS.items() if name not in faults_by_name}
         if not log_read.entries:
-            resolved_texts.pop(LOG_LINES_UNREADABLE, None)  # nothing was read that could show it
+            resolved_texts.pop(LOG_LINES_UNREADABLE, None)  # the data that could show this fault were not read
         await resolve_faults(self.notifier, resolved_texts, began_at=began_at)
         await resolve_other_faults(
             self.notifier, except_names=LOG_FAULTS, ending=FOLLOWED_AGAIN_TEXT, began_at=began_at
@@ -338,7 +340,7 @@ def register_logs(config: Config) -> None:
     """Store for each target's log that it is followed from now on; one that cannot be read is left to its poll."""
     for name, configured in config.targets.items():
         if configured.hallucination_log is not None:
-            with suppress(SourceUnavailable, WarehouseError):  # the first poll meets it again, and reports it
+            with suppress(SourceUnavailable, WarehouseError):  # the first poll gets the same error and reports it
                 build_follower(config, name).reader.register()
 
 

@@ -26,7 +26,7 @@ from monitors.errors import MonitorError
 
 POLL_S: Final = 2.0
 MAX_SILENT_POLLS: Final = 3
-"""Polls in a row without an answer; each waits `prefect_server.HEALTH_TIMEOUT_S` where a server only hangs."""
+"""Polls in a row without an answer; each waits `prefect_server.HEALTH_TIMEOUT_S` if the server hangs."""
 BROKEN_EXIT_CODE: Final = 4
 
 
@@ -71,7 +71,7 @@ def _wait_until_gone(home: Path, server: LocalServer) -> None:
         threading.Event().wait(POLL_S)
         silent = 0 if prefect_server.find_running_server(home) else silent + 1
     _write_server_note(f"Prefect's server at {server.api_url} does not answer any more")
-    # It ended meanwhile, or its number belongs to another process.
+    # The server ended meanwhile, or its pid belongs to another process.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(server.pid, signal.SIGKILL)
 

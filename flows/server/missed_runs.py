@@ -52,7 +52,7 @@ QUIET_WAIT_S: Final = 5.0
 async def skip_missed_run(policy: MissedRuns, now: datetime) -> State[None] | None:
     """Cancel the missed runs of this run's deployment; return the state of this run if it is one of them.
 
-    ``None`` outside of a deployment.
+    Return ``None`` outside of a deployment.
     """
     if not deployment.id:
         return None

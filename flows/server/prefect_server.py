@@ -64,12 +64,12 @@ class LocalServer(Record):
 
     @property
     def api_url(self) -> str:
-        """The URL of its API."""
+        """The URL of the server's API."""
         return f"http://127.0.0.1:{self.port}/api"
 
     @property
     def ui_url(self) -> str:
-        """The URL of its UI."""
+        """The URL of the server's UI."""
         return f"http://127.0.0.1:{self.port}"
 
 
@@ -83,7 +83,7 @@ def build_client_settings(api_url: str, home: Path) -> dict[str, str]:
         "PREFECT_HOME": str(home),
         "PREFECT_SERVER_ALLOW_EPHEMERAL_MODE": "false",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # by default runs stay for ever
+        "PREFECT_SERVER_SERVICES_DB_VACUUM_ENABLED": "events,flow_runs",  # by default Prefect stores runs for ever
         "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30",
         "PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL": "CRITICAL",
         "DO_NOT_TRACK": "1",
@@ -122,7 +122,7 @@ def connect(
             environment[name] = value
         else:
             environment.setdefault(name, value)
-    environment.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")  # a server that is gone is ours to report
+    environment.setdefault("PREFECT_LOGGING_INTERNAL_LEVEL", "CRITICAL")  # Lookout reports a lost server itself
     return local
 
 
@@ -161,7 +161,7 @@ def list_servers_on_machine() -> tuple[ServerOnMachine, ...]:
     for process in Path("/proc").glob("[0-9]*"):
         try:
             variables = (process / "environ").read_bytes().split(b"\0")
-        except OSError:  # ended since, or another user's
+        except OSError:  # the process has ended, or belongs to another user
             continue
         home = next(
             (Path(os.fsdecode(variable[13:])) for variable in variables if variable.startswith(b"PREFECT_HOME=")),
@@ -443,7 +443,7 @@ def _choose_port(port_before: int | None) -> int:
 
 def _is_free(port: int) -> bool:
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that was killed leaves remains
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a killed server leaves connections behind
         return _try_bind(probe, port)
 
 

@@ -1,4 +1,4 @@
-"""What Prefect's server has of our deployments: what a person paused, and what left the configuration."""
+"""Reads paused deployments from Prefect's server, and removes deployments that left the configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_DEPLOYMENTS: Final = 200
 
 
 async def read_pauses(client: PrefectClient) -> Mapping[str, Pause]:
-    """Read what a person paused, by the deployment's name.
+    """Read the pauses that a person set, by the deployment's name.
 
     Schedules without our slug are of an earlier version, which paused all of them when it ended: these count as
     active.

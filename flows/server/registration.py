@@ -95,7 +95,7 @@ class Expectation(Record):
 
 
 class Change(StrEnum):
-    """What was done with an automation."""
+    """The change that was made to an automation."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -322,7 +322,7 @@ async def build_runner_deployment(planned: PlannedDeployment, pause: Pause = NOT
         paused=pause.is_paused,
         concurrency_limit=1
         if isinstance(planned.when, Cron)
-        else None,  # of late runs one starts, and skips the rest
+        else None,  # one late run starts, and skips the other late runs
         schedules=None if planned.when else [],
         parameters=dict(planned.parameters),
         tags=[TAG, *planned.tags, *pause.tags],
@@ -392,7 +392,7 @@ async def _format_next_run(planned: PlannedDeployment, at: datetime, pause: Paus
         return f"paused at Prefect since {pause.since:%Y-%m-%d %H:%M} UTC"
     match planned.when:
         case Cron() as when:
-            schedule = CronSchedule(cron=when.line, timezone=when.time_zone)  # as the server reckons it
+            schedule = CronSchedule(cron=when.line, timezone=when.time_zone)  # as the server computes it
             dates = await schedule.get_dates(n=1, start=at)
             return f"next {format_zoned_moment(dates[0], when.time_zone)}"
         case Every(seconds=seconds):

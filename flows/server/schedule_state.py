@@ -105,7 +105,7 @@ def _build_state(
 
 
 def _find_pause_time(deployment: Mapping[str, Any], inactive: Sequence[Mapping[str, Any]]) -> UtcTime:
-    """Return when a person paused it: the time that `registered.Pause` noted, or else of its last change."""
+    """Return when a person paused the deployment: as `registered.Pause` noted, else at its last change."""
     noted = [tag.removeprefix(PAUSED_TAG) for tag in deployment["tags"] if tag.startswith(PAUSED_TAG)]
     return _TIME.validate_python(noted[0] if noted else max(row["updated"] for row in (deployment, *inactive)))
 

@@ -42,20 +42,20 @@ DRILL: Final = "fire-drill"
 TAG: Final = "lookout"
 """The tag of our deployments, since a shared server has others."""
 SCHEDULE_SLUG: Final = "lookout"
-"""The name of a deployment's one schedule at Prefect: by it Prefect and Lookout know it again."""
+"""The name of a deployment's only schedule at Prefect, by which Prefect and Lookout identify the schedule."""
 PAUSED_TAG: Final = "paused-since:"
 UTC_ZONE: Final = "UTC"
 
 
 class Cron(Record):
-    """At the times of a cron line, in a time zone."""
+    """Run at the times of a cron line, in a time zone."""
 
     line: str
     time_zone: str
 
 
 class Every(Record):
-    """Repeatedly, every ``seconds`` seconds."""
+    """Run every ``seconds`` seconds."""
 
     seconds: float
 
@@ -134,12 +134,12 @@ class PlannedDeployment(Record):
 
     @property
     def limit(self) -> int | None:
-        """How many of its runs may be under way: of late runs about a target one starts, and skips the rest."""
+        """Maximum concurrent runs: one late run about a target starts, and skips the other late runs."""
         is_of_target = any(tag.startswith("target:") for tag in self.tags)
         return 1 if is_of_target and isinstance(self.when, Cron) else None
 
     def is_about(self, target: str) -> bool:
-        """Whether it works for ``target``, alone or with all others."""
+        """Whether the deployment works for ``target``, alone or with all others."""
         return is_about(self.tags, target)
 
     @property

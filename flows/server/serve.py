@@ -37,7 +37,7 @@ ONLY_DEPLOYS: Final = "--deploys"
 
 
 def main() -> int:
-    """Serve the deployments; return exit code 0 after SIGTERM, 4 when it could not begin."""
+    """Serve the deployments; return exit code 0 after SIGTERM, 4 if serving could not begin."""
     try:
         _serve(Path(sys.argv[1]).resolve(), only_deploys=ONLY_DEPLOYS in sys.argv[2:])
     except MonitorError as error:
