@@ -1,4 +1,4 @@
-"""Shows reports in Prefect's UI. A flow does not depend on this: without the server it goes on."""
+"""Shows reports in Prefect's UI. A flow does not depend on the UI: it continues without the server."""
 
 from __future__ import annotations
 

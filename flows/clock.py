@@ -1,4 +1,4 @@
-"""The real clock, for what builds a context."""
+"""The real clock, for the functions that build a context."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def utc_now() -> datetime:
 
 
 def read_scheduled_time() -> datetime:
-    """Return when this run was due, by the clock of Prefect's server; the time now if it is of no deployment."""
+    """Return when this run was due, by the clock of Prefect's server; the current time outside of a deployment."""
     from prefect.runtime import deployment, flow_run  # reads its settings at import: the server must be known
 
     if not deployment.id:

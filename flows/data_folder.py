@@ -43,7 +43,7 @@ def open_store_in(data_folder: Path, journal_at: str | None = None) -> Store:
     refuse_links(data_folder)
     journal = None
     if journal_at is not None:
-        from warehouse.journal.object_store import ObjectSegments  # imports fsspec, which is optional
+        from warehouse.journal.object_store import ObjectSegments  # this import needs fsspec, which is optional
 
         journal = Journal(ObjectSegments(journal_at), clock=utc_now, entropy=os.urandom)
     patience = WaitPolicy(monotonic=time.monotonic, sleep=time.sleep)

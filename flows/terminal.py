@@ -48,7 +48,7 @@ def prepare_output() -> None:
 
 
 def finish_output() -> bool:
-    """Flush standard output at the end; false where it could not be written, which standard error then says."""
+    """Flush standard output at the end; return false, with a note on standard error, if it could not be written."""
     stream = _unwrap_stream(sys.stdout)
     _write(stream, "", flush=True)
     return stream not in _unwritable
@@ -59,9 +59,9 @@ _unwritable: set[TextIO] = set()
 
 
 def _write(stream: TextIO, text: str, *, flush: bool = False) -> None:
-    """Write to a stream. A reader that is gone, as with `| head`, is no fault: nothing more is written then."""
+    """Write to a stream. If the reader is gone, as with `| head`, further writes are skipped without an error."""
     try:
-        if text:  # nothing is an error, too, on a full device
+        if text:  # on a full device, writing an empty text also fails
             stream.write(text)
         if flush:
             stream.flush()

@@ -28,7 +28,7 @@ class TerminalConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        """The stream it writes to: the unguarded one, since the guard would show its colours as text."""
+        """The unguarded stream to write to, since the guard would show colours as text."""
         stream = self._file or (sys.stderr if self.stderr else sys.stdout)
         stream = getattr(stream, "unguarded", stream)
         return cast("IO[str]", FailSafeStream(cast("TextIO", getattr(stream, "rich_proxied_file", stream))))

@@ -117,7 +117,7 @@ def clear_waiting_line(text: str = "\n") -> None:
 
 
 def _can_erase() -> bool:
-    from rich.console import Console  # knows which terminals are dumb
+    from rich.console import Console  # rich detects terminals that cannot erase a line
 
     return _get_standard_error().isatty() and not Console(stderr=True).is_dumb_terminal
 

@@ -113,7 +113,7 @@ def build_digest(
     all_incidents = tuple(store.incidents(target).values())
     incidents = tuple(incident for incident in all_incidents if incident.kind not in MONITOR_INCIDENT_KINDS)
     expected = bool(setup.schedules.verify_cron) and is_daily(setup.schedules.verify_cron)
-    if not runs_of_day and setup.traffic is not None:  # a target with traffic only may have no runs at all
+    if not runs_of_day and setup.traffic is not None:  # a target that has only traffic may not have any runs
         expected = expected and has_run(store, target)
     newest = next(iter(list_recent_nightly_reports(store, target, 1)), None) if setup.traffic is not None else None
     graded = str(newest.run_id) if newest is not None else run_id
@@ -173,7 +173,7 @@ def _build_run_figures(runs: Sequence[RunFigures], *, expected: bool) -> tuple[D
 
 
 def _build_skipped_figures(skipped_runs: Sequence[tuple[str, datetime]]) -> Iterator[DigestFigure]:
-    """Yield what was not run after an outage because a newer run stands for it."""
+    """Yield the runs that were skipped after an outage because a newer run replaces them."""
     due_times: dict[str, list[datetime]] = {}
     for name, due_at in skipped_runs:
         due_times.setdefault(name, []).append(due_at.astimezone(UTC))
@@ -304,7 +304,7 @@ def _build_links(
         file = build_report_paths(runs / run_id).html
         if site_url is not None:
             yield Link(label=label, href=f"{site_url.rstrip('/')}{build_report_page(run_id)}")
-        elif file.is_file() or label != "Night":  # nights of earlier versions have no report
+        elif file.is_file() or label != "Night":  # nightly runs of earlier versions do not have a report
             yield Link(label=label, href=str(file))
 
 

@@ -37,7 +37,7 @@ from monitors.storage import write_atomically
 from warehouse.journal.rows import DrillRow
 
 STATION_TIMEOUT_S: Final = 300.0
-"""For one station, which may wait for a slow judge or half a minute for the warehouse."""
+"""Timeout of one station, which may wait for a slow judge or half a minute for the warehouse."""
 REPORT_FILE: Final = "drill.json"
 """In the data folder: the report of the newest drill, readable without the warehouse."""
 PASSED_TEXT: Final = "Drill: passed, no action needed."
@@ -164,7 +164,7 @@ async def _run_station(station: Station) -> tuple[StationState, str, str]:
             f"it did not end within {STATION_TIMEOUT_S:g} s",
             ("run `lookout doctor` for details"),
         )
-    except Exception as error:  # noqa: BLE001 - whatever breaks there, the drill says where
+    except Exception as error:  # noqa: BLE001 - the drill reports where any error occurred
         text = str(error) if isinstance(error, MonitorError) else f"{type(error).__name__}: {error}"
         return StationState.FAILED, text, "run `lookout doctor` for details"
 

@@ -18,7 +18,7 @@ from flows.drill.stations import REQUEST_TIMEOUT_S
 from monitors.config.sections import DeploySender
 
 RECEIVER_VARIABLE: Final = "LOOKOUT_RECEIVER_URL"
-"""Set by ``lookout up`` for its parts."""
+"""Set by ``lookout up`` for the processes that it starts."""
 DEFAULT_RECEIVER_URL: Final = "http://127.0.0.1:8066"
 SECRETS: Final[Mapping[DeploySender, str]] = {
     DeploySender.GITHUB: "LOOKOUT_GITHUB_WEBHOOK_SECRET",

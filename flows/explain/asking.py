@@ -1,6 +1,6 @@
 """Asks cases again at any address of a target, each time in a new session, graded by the target's graders.
 
-Nothing here belongs to a run's verdict: what comes back is counted apart, and stores no picture. `open_case_asker`
+The results do not count for a run's verdict, and no screenshots are stored. `open_case_asker`
 is for callers that know a target and an address of it, such as an earlier build.
 """
 
@@ -96,7 +96,7 @@ async def open_case_asker(
     """Open an asker of ``target`` at ``address``, which may be its own or that of another build of it.
 
     ``cases`` hold what an agent that stops to ask is answered. ``folder`` is for what a driver leaves behind; it
-    must not be the run's own. `ConfigError` where the target cannot be asked there.
+    must not be the run's own. Raises `ConfigError` if the target cannot be asked at ``address``.
     """
     configured = config.target(target)
     own_address = build_target_record(target, configured).address
@@ -170,9 +170,9 @@ def move_settings(settings: ProbeSettings, own_address: str, address: str) -> Pr
 
 
 def move_url(url: str, own_address: str, address: str) -> str | None:
-    """``url`` as it is where ``own`` became ``address``; ``None`` where it is not beside ``own``.
+    """Return ``url`` with ``own_address`` replaced by ``address``; ``None`` if ``url`` is not beside ``own_address``.
 
-    Both may end in the same path (``/chat``): what stands before it is what moved.
+    Both addresses may end in the same path (``/chat``); then only the part before it is replaced.
     """
     here, there = own_address.rstrip("/"), address.rstrip("/")
     while _has_path(here) and _has_path(there) and here.rpartition("/")[2] == there.rpartition("/")[2]:

@@ -137,7 +137,7 @@ def build_shrunk_draft(
 ) -> CaseDraft:
     """Build the draft of a case that asks the smallest question, for `lookout gold grow`.
 
-    Its id is the question's.
+    The id of the draft is the id of the question.
     """
     case, result = shrinker.case, shrinker.failing[shrunk.turns]
     key = "\0".join((target, case.id, *shrunk.turns))

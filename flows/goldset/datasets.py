@@ -64,7 +64,7 @@ class PushPlan(NamedTuple):
     """What a push writes. ``blocked`` are cases that people edited in the dataset: only --overwrite writes them."""
 
     cases: Sequence[tuple[GoldCase, Example | None]]
-    """With the entry that is there."""
+    """Each case with its existing entry."""
     deleted: Sequence[str]
     blocked: int
 
@@ -177,7 +177,7 @@ async def _read_reply(entry: Example, traces: Traces) -> str | None:
     """Read the application's reply from the trace of an entry; ``None`` if it cannot be read."""
     if entry.source_trace is None:
         return None
-    with suppress(SourceUnavailable, ConfigError):  # of a project that this key or this configuration does not see
+    with suppress(SourceUnavailable, ConfigError):  # this key or configuration cannot read the project
         trace = await traces.read(entry.source_trace)
         return _find_reply(trace) if trace is not None else None
     return None
@@ -189,7 +189,7 @@ def build_draft_from_entry(entry: Example, source: DraftSource, replied: str | N
     The platform proposes the application's own reply as reference. If the person has written another one, that is
     the gold, and the reply is the bad reply.
     """
-    # An entry needs no answer: it always has a place for one.
+    # An entry does not need an answer, but always has a field for one.
     turns = parse_turns({"inputs": entry.inputs, "outputs": entry.outputs or {}}, Fields())
     questions = tuple(turn.user_text for turn in turns if turn.user_text.strip())
     if not questions:

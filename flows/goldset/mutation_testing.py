@@ -46,7 +46,7 @@ from monitors.records.runs import MutantCount, MutationScores
 from monitors.stats.intervals import compute_wilson_interval
 
 _FIXED_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""No grader reads the time of a reply."""
+"""Graders do not read the time of a reply."""
 
 
 class GradedMutant(Record):
@@ -103,7 +103,7 @@ _WORD_FOR_WORD: Final = frozenset({STATEMENT, SENTENCE, format_unread_reason(UNR
 """Why graders that pass a gold word for word leave it open in other words."""
 
 _UNRELATED_REPLY: Final = "Gladly."
-"""A reply that has no word of a gold."""
+"""A reply that does not share a word with a gold."""
 
 _OPENER: Final = re.compile(r"(?i)\s*(yes|no|haan|nahi|नहीं|हाँ|हां)\s*[,.:;!।–—-]\s*")
 """The yes or no that a gold opens with, and the sign behind it: "No cover is given" opens with none."""
@@ -294,7 +294,7 @@ class MutationVerdict(StrEnum):
 
     DETECTED = "detected"
     GOLD_FAILS = "gold_fails"
-    """Its own gold would be called wrong."""
+    """The graders would fail the case's own gold."""
     MISSED = "missed"
     """The bad reply would pass."""
     UNDECIDABLE = "undecidable"

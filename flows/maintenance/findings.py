@@ -54,16 +54,16 @@ class WarehouseHealth(StrEnum):
 
     SOUND = "Sound"
     RESTORED = "Restored"
-    """Something was missing or damaged, and is back from the journal."""
+    """Missing or damaged data was restored from the journal."""
 
     BUSY = "Busy"
     """Another process had the file locked; nothing is missing, and the next maintenance tries again."""
 
     INCOMPLETE = "Incomplete"
-    """A stage could not do its work."""
+    """A stage failed."""
 
     DAMAGED = "Damaged"
-    """Something is wrong that only a person can repair."""
+    """A problem was found that only a person can repair."""
 
 
 @dataclass(slots=True)

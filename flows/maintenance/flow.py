@@ -210,4 +210,4 @@ async def _notify_recovery(notifier: Notifier, *, began_at: datetime) -> None:
     try:
         await notify(notifier, [], scope=scope)
     except WarehouseError:
-        return  # the next nightly run does
+        return  # the next maintenance resolves them

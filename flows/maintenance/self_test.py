@@ -182,7 +182,7 @@ KNOWN_CASE: Final = GoldCase(
         reviewed_at=datetime(2026, 11, 22, tzinfo=UTC),
     ),
 )
-"""A case about no application, so that every judge can compare the sentences."""
+"""A case that is independent of any application, so that every judge can compare the sentences."""
 
 
 class JudgeOutcome(Record):

@@ -1,4 +1,4 @@
-"""Builds what asks the target from the settings of a probe: a driver, its headers and its login."""
+"""Builds the driver that asks the target, its headers and its login from the settings of a probe."""
 
 from __future__ import annotations
 

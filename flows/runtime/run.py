@@ -81,17 +81,17 @@ class RunContext(TargetContext):
 
     @property
     def start(self) -> RunStart:
-        """What the run set out to do."""
+        """The start record of the run."""
         return self.run_folder.start
 
     @property
     def folder(self) -> Path:
-        """Where its evidence and reports go."""
+        """The folder of the run's evidence and reports."""
         return self.run_folder.folder
 
     @property
     def run_id(self) -> str:
-        """The run that is going on."""
+        """The id of the current run."""
         return self.start.run_id
 
     @property
@@ -146,7 +146,7 @@ def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LI
     sender = build_alert_sender(config, os.environ)
     store = open_store(config)
     panel = build_default_panel(configured.graders, configured.domain)
-    run_folder = _claim_run_folder(request, config, target, suite)  # last: what is refused claims nothing
+    run_folder = _claim_run_folder(request, config, target, suite)  # last, so that an error leaves no lock
     return RunContext(
         config=config,
         target=target,

@@ -31,7 +31,7 @@ from warehouse.folder_identity import claim_folder, read_identity
 
 
 class SlackEndpoint(Record):
-    """Where Prefect's server posts: a URL with headers, both secret, and the channel if one is needed."""
+    """The address where Prefect's server posts: secret URL, secret headers, and the channel if needed."""
 
     url: SecretStr
     headers: Mapping[str, SecretStr] = {}
@@ -94,7 +94,7 @@ HEARTBEAT_VARIABLE = "LOOKOUT_HEARTBEAT_URL"
 
 
 console = make_terminal_console(stderr=True)
-"""Where messages are printed without credentials."""
+"""The console on which messages are printed without credentials."""
 
 
 def log_line(line: str) -> None:
@@ -130,7 +130,7 @@ def build_notifier(
     Raises `ConfigError` for a copied data folder: the original sends its alerts.
     """
     if read_identity(config.data_folder) is None:
-        with suppress(WarehouseError):  # what is wrong with the disk is reported by what is stored next
+        with suppress(WarehouseError):  # the next write reports the fault of the disk
             claim_folder(config.data_folder, new_id=generate_nonce(), at=utc_now())
     configured = config.targets.get(target)
     return Notifier(
@@ -165,7 +165,7 @@ def build_recorded_heartbeat(config: Config, target: str) -> Heartbeat:
 
     def note(beat: Beat, arrived: bool | None) -> None:
         ping = LastPing(at=utc_now(), beat=beat, arrived=arrived)
-        with suppress(OSError, WarehouseError):  # a run goes on without the note
+        with suppress(OSError, WarehouseError):  # a run continues without the note
             write_atomically(file, ping.model_dump_json(), within=config.data_folder)
 
     return build_heartbeat(os.environ.get(HEARTBEAT_VARIABLE), target, note)
