@@ -170,7 +170,7 @@ def move_settings(settings: ProbeSettings, own_address: str, address: str) -> Pr
 
 
 def move_url(url: str, own_address: str, address: str) -> str | None:
-    """Return ``url`` with ``own_address`` replaced by ``address``; ``None`` if ``url`` is not beside ``own_address``.
+    """Return ``url`` with ``own_address`` replaced by ``address``; ``None`` if it is not beside ``own_address``.
 
     Both addresses may end in the same path (``/chat``); then only the part before it is replaced.
     """
