@@ -108,7 +108,7 @@ class BoundedProtocol(H11Protocol):
         return None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Start the deadline of its first head."""
+        """Start the deadline of the first head."""
         super().connection_made(transport)
         self._await_head()
 
@@ -126,7 +126,7 @@ class BoundedProtocol(H11Protocol):
             self._stop_awaiting_body()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """Stop waiting for the rest of the request."""
         self._stop_awaiting_head()
         self._stop_awaiting_body()
         super().connection_lost(exc)
@@ -170,7 +170,7 @@ class RepeatFilter(logging.Filter):
         self._repeats: Counter[str] = Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether to write the record. Its traceback is left out: accepting a connection has nothing to show."""
+        """Whether to write the record. The traceback is left out, since it does not help if accepting fails."""
         if not any(text in record.getMessage() for text in NOISY_MESSAGES):
             return True
         text, now_s = record.getMessage().splitlines()[0], self._monotonic()
@@ -193,6 +193,6 @@ def raise_file_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = OPEN_FILES_LIMIT if hard == resource.RLIM_INFINITY else min(OPEN_FILES_LIMIT, hard)
     if soft < limit:
-        # A container may refuse it; the limit stays then.
+        # A container may refuse the change; then the limit stays.
         with suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))

@@ -185,12 +185,12 @@ class RunStarter(Worker):
         self._logged_reasons: tuple[str, ...] = ()
 
     async def work(self) -> bool:
-        """Start the runs of waiting deploys; return whether none is left."""
+        """Start the runs of waiting deploys; return whether all were started."""
         try:
             started = await self._start_waiting_runs()
         except MonitorError as error:
             started = StartReport((), (RunNotMade(str(error)),))
-        except Exception as error:  # noqa: BLE001 - the text of an error that nobody foresaw may hold a secret
+        except Exception as error:  # noqa: BLE001 - the text of an unexpected error may hold a secret
             started = StartReport((), (RunNotMade(f"internal error of Lookout: {type(error).__name__}"),))
         self._metrics.count_run_starts(started)
         self._log(tuple(dict.fromkeys(str(failure) for failure in started.failed)))
@@ -253,8 +253,8 @@ class Receiver:
                 return await self._answer_delivery(parser, request)
             except DeliveryRejected as refusal:
                 return self._build_refusal(parser, refusal)
-            except Exception as error:  # noqa: BLE001 - its text may hold what was sent, so its kind is all that is logged
-                log.error("this is a fault of Lookout itself: %s", type(error).__name__)  # noqa: TRY400 - no trace, as above
+            except Exception as error:  # noqa: BLE001 - its text may hold parts of the request, so only its type is logged
+                log.error("this is a fault of Lookout itself: %s", type(error).__name__)  # noqa: TRY400 - without a traceback, as above
                 return self._build_refusal(
                     parser,
                     DeliveryRejected(
@@ -269,7 +269,7 @@ class Receiver:
         try:
             answer = await asyncio.to_thread(self._take, parser, delivery)
         except MonitorError as error:
-            log.error("a deploy could not be stored: %s", error)  # noqa: TRY400 - says it all
+            log.error("a deploy could not be stored: %s", error)  # noqa: TRY400 - the text suffices
             raise DeliveryRejected(
                 RejectionReason.NOT_STORED, "Lookout could not store this delivery; send it again later"
             ) from None

@@ -136,7 +136,7 @@ def _build_slack_action(
     """Build the action. Its id depends only on the button: pressed or delivered twice, it is one action."""
     canonical = f"{button.action_id}\n{_get_value(button)}".encode()
     action = OperatorAction(
-        # Stored ids begin so: with another beginning an action that Slack delivers again would be a second one.
+        # Stored ids have this prefix: with another prefix, an action that Slack delivers again would count twice.
         id=f"click-{hashlib.sha256(canonical).hexdigest()[:ID_CHARACTERS]}",
         kind=named.kind,
         at=at,
@@ -200,7 +200,7 @@ class ActionWorker(Worker):
         await super().run()
 
     async def work(self) -> bool:
-        """Apply the waiting actions; return whether none is left."""
+        """Apply the waiting actions; return whether all were applied."""
         return await self._run_safely(self._apply_actions_and_show_outcomes)
 
     async def _run_safely(self, work: Work) -> bool:
@@ -210,7 +210,7 @@ class ActionWorker(Worker):
         except MonitorError as error:
             log.warning("an action waits: %s", error)
             return False
-        except Exception:  # logged; the receiver goes on and tries what is stored again
+        except Exception:  # logged; the receiver continues and tries the stored actions again
             log.exception("an action waits: this is a fault of Lookout itself")
             return False
         return True

@@ -26,7 +26,7 @@ class Worker(ABC):
 
     @abstractmethod
     async def work(self) -> bool:
-        """Process the waiting work; return whether none is left. Must not raise: an error would end the task."""
+        """Process the waiting work; return whether all is done. Must not raise: an error would end the task."""
 
     def wake(self) -> None:
         """Wake the task: new work is waiting."""

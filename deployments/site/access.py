@@ -59,7 +59,7 @@ _PROXY_HEADERS: Final = (
 )
 """Headers that only a proxy sends."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
-"""Characters that stand in no address of a page, and that no file or id can hold."""
+"""Characters that addresses of pages, files and ids cannot contain."""
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 _Value = TypeVar("_Value", list[datetime], None)
 _IPV6_SITE_BITS: Final = 64
@@ -401,7 +401,7 @@ def _check_host_name(host: str, known_names: Sequence[str]) -> None:
 
 
 def is_public_path(path: str) -> bool:
-    """Whether an address never needs a token."""
+    """Whether an address is open without a token."""
     return path in OPEN_ADDRESSES or path.startswith(LOGIN_ASSETS)
 
 

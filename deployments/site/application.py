@@ -158,7 +158,7 @@ def build_pages_application(site: Site, renderer: Renderer, refresher: Refresher
     handled = (HTTPException, PageRefused, MonitorError, Exception)
     pages = Starlette(routes=routes, exception_handlers=dict.fromkeys(handled, answer_error), lifespan=lifespan)
     pages.router.redirect_slashes = (
-        False  # its redirects would use this server's own name and scheme, without the prefix
+        False  # such redirects would use this server's name and scheme, without the prefix
     )
     return pages
 

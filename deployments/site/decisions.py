@@ -1,4 +1,4 @@
-"""Apply what a person decides on a page, in the same way as Slack's buttons and `lookout alerts`.
+"""Apply a person's decision on a page, in the same way as Slack's buttons and `lookout alerts`.
 
 A decision is stored first. It is applied by the next process that has the warehouse (usually this one, at once).
 Then the copy that the pages read is renewed, so that the next page shows it.

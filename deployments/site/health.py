@@ -1,7 +1,7 @@
 """Check the monitor itself: schedules, heartbeat, undelivered alerts, unloaded segments, disk space.
 
 Slow checks (Prefect's server, the names of all segments) run in a background thread, and pages show their last
-results. What is not known is shown as unknown: neither good nor bad.
+results. A result that is not available is shown as unknown: neither good nor bad.
 """
 
 from __future__ import annotations

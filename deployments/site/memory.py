@@ -1,6 +1,6 @@
 """Caches between requests: values of one warehouse copy, and judges' verdicts on reviewed answers.
 
-Both are only for speed: clearing them changes no page.
+Both caches are only for speed: clearing them does not change a page.
 """
 
 from __future__ import annotations

@@ -110,12 +110,12 @@ class Paging(Record):
 
     @property
     def offset(self) -> int:
-        """Rows before this page, for SQL's ``offset``."""
+        """The number of rows before this page, for SQL's ``offset``."""
         return (self.number - 1) * self.rows
 
     @property
     def pages(self) -> int:
-        """How many pages there are, at least 1."""
+        """The number of pages, at least 1."""
         return max(1, math.ceil(self.total / self.rows))
 
     @property
