@@ -88,7 +88,7 @@ async def _try_browser(candidate: FoundBrowser) -> WorkingBrowser:
 
 
 def report_browser(*, as_json: bool) -> ExitCode:
-    """Print which browser is used and that it works; exit code 2, with what to do, where none does."""
+    """Print which browser is used and that it works; exit code 2, with what to do, if none works."""
     from flows.runtime.secrets import get_environment  # duckdb, slack_sdk
 
     try:

@@ -17,7 +17,7 @@ OWN_ENVIRONMENT = "Give Lookout an environment of its own: uv tool install, pipx
 
 
 def main():
-    """Run ``lookout``; exit code 2 and a line where it cannot even be imported."""
+    """Run ``lookout``; exit with code 2 and a line of text if it cannot be imported."""
     refuse_old_python("Install it with another one, as with uv tool install --python 3.11.")
     try:
         from deployments.cli.app import main as run
@@ -29,7 +29,7 @@ def main():
 
 
 def refuse_old_python(advice):
-    """End with exit code 2 where Python is older than Lookout needs, and say ``to_do``."""
+    """Exit with code 2 if Python is older than Lookout needs, and print ``advice``."""
     if sys.version_info[:2] < MIN_PYTHON:
         version = ".".join(str(part) for part in sys.version_info[:3])
         message = "Lookout needs Python {}.{} or newer, and {} is {}. {}\n"
@@ -38,7 +38,7 @@ def refuse_old_python(advice):
 
 
 def explain_import_error(error):
-    """Return what to do about an `ImportError`; ``None`` where it is a fault of Lookout itself."""
+    """Return what to do about an `ImportError`; ``None`` if it is a fault of Lookout itself."""
     module = (error.name or "").split(".")[0]
     return _explain_foreign_package() or (
         _explain_unfit_library(module, error) if module and module not in OWN_PACKAGES else None

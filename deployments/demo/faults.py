@@ -24,37 +24,37 @@ class NoFaults:
     """A healthy bot: every hook changes nothing."""
 
     def distort_fact(self, policy: Policy, fact: PolicyFact) -> PolicyFact:
-        """The fact as the index gives it."""
+        """Return the fact as the index gives it."""
         del policy
         return fact
 
     def change_citation(self, written: str, fact: PolicyFact) -> str:
-        """The citation that goes out."""
+        """Return the citation to send."""
         del fact
         return written
 
     def find_overreach(self, question: ParsedQuestion) -> str | None:
-        """An answer to what should be refused."""
+        """Return an answer to a request that should be refused."""
         del question
         return None
 
     def find_echoed_draft(self, question: ParsedQuestion) -> str | None:
-        """A draft that says what the asker would like to hear."""
+        """Return a draft that confirms the asker's claim."""
         del question
         return None
 
     def find_appendix(self, question: ParsedQuestion) -> str:
-        """What is added behind the reply."""
+        """Return the text to add after the reply."""
         del question
         return ""
 
     def find_provider_error(self, question: ParsedQuestion) -> str | None:
-        """An error of the model's provider, shown as if it were the reply."""
+        """Return an error of the model's provider, shown as if it were the reply."""
         del question
         return None
 
     def compute_pause_s(self, question: ParsedQuestion) -> float:
-        """Seconds of silence before the reply begins."""
+        """Return the seconds of silence before the reply begins."""
         del question
         return 0.0
 
@@ -105,7 +105,7 @@ class PlantedFaults(NoFaults):
         return "" if fact.clause.endswith(")") else written
 
     def find_overreach(self, question: ParsedQuestion) -> str | None:
-        """Motor cover out of thin air (fault 4)."""
+        """Return invented motor cover (fault 4)."""
         if "motor" not in question.topics or not question.policies:
             return None
         name = question.policies[0].name

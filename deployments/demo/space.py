@@ -77,13 +77,13 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as error:
         print_text(f"error: {error}", err=True)
         return EXIT_USAGE
-    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when gradio is imported
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # gradio reads it at import
     from deployments.demo.page import PageOptions, serve  # gradio takes seconds: only after the checks
 
     options = PageOptions(
         faults=arguments.faults, log_folder=folder, delay_s=arguments.delay_s, commit=arguments.commit
     )
-    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how a person ends it
+    with contextlib.suppress(KeyboardInterrupt):  # a person ends the Space with Ctrl-C
         serve(listener, options, now=lambda: datetime.now(UTC), monotonic=time.monotonic)
     return 0
 

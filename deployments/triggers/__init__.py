@@ -1,1 +1,1 @@
-"""Triggers: what reports that something was deployed. One parser for each kind of sender."""
+"""Triggers: parse reports of deploys, with one parser for each kind of sender."""

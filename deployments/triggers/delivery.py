@@ -71,7 +71,7 @@ def _refuse_repeated_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 Headers = Mapping[str, tuple[str, ...]]
-"""Values by lower-case name, every one that was sent: a header that comes twice shows."""
+"""All values by lower-case name, so that a header that was sent twice is detected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +156,15 @@ class TriggerParser(Protocol):
 
     @property
     def provider(self) -> DeploySender:
-        """Whose deliveries these are."""
+        """The sender of the deliveries."""
         ...
 
     def check_headers(self, headers: Headers) -> None:
-        """Raises `DeliveryRejected` for what is wrong before the body is read."""
+        """Raise `DeliveryRejected` for invalid headers, before the body is read."""
         ...
 
     def parse(self, delivery: Delivery) -> ParsedDelivery:
-        """The meaning of the delivery. Its signature is checked before anything in it is read.
+        """Return the meaning of a delivery. The signature is checked before the content is read.
 
         Raises `DeliveryRejected`, and nothing else, whatever the body holds.
         """
@@ -172,7 +172,7 @@ class TriggerParser(Protocol):
 
 
 _GIT_COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
-"""SHA-1 or SHA-256, whole."""
+"""A complete SHA-1 or SHA-256."""
 _HEXADECIMAL: Final = re.compile(r"[0-9a-fA-F]{7,64}", re.ASCII)
 _HEADS: Final = "refs/heads/"
 _PULL: Final = re.compile(r"(?:refs/)?pull/([1-9][0-9]{0,8})/(?:head|merge)", re.ASCII)
@@ -199,7 +199,7 @@ def read_header(headers: Headers, name: str, *, max_characters: int = 1_000) -> 
 
 
 def check_content_type(headers: Headers) -> None:
-    """Raises `DeliveryRejected` for anything but JSON."""
+    """Raise `DeliveryRejected` for any content type except JSON."""
     kinds = headers.get("content-type", ())
     if len(kinds) != 1 or kinds[0].partition(";")[0].strip().lower() != "application/json":
         raise DeliveryRejected(RejectionReason.MEDIA_TYPE, "set the content type to application/json")

@@ -41,7 +41,7 @@ Text = Annotated[str, Field(max_length=1_000)]
 
 
 class Repository(Payload):
-    """Where it happened."""
+    """The repository of the event."""
 
     full_name: Text
 

@@ -52,7 +52,7 @@ class HealthyAgent:
         return bool(_UPGRADE.search(issue)) and not _VERSION.search(issue)
 
     def should_search_again(self, issue: str) -> bool:
-        """Whether it repeats the same search."""
+        """Whether the agent repeats the same search."""
         del issue
         return False
 

@@ -255,7 +255,7 @@ def main(argv: list[str] | None = None) -> int:
     agent = TriageAgent(load_repository(), FaultyAgent() if arguments.faults else HealthyAgent())
     service = TriageService(agent, arguments.pause_s, lambda: datetime.now(UTC))
     config = uvicorn.Config(build_app(service, arguments.commit), log_level="warning", timeout_graceful_shutdown=2)
-    with contextlib.suppress(KeyboardInterrupt):  # Ctrl-C is how a person ends it
+    with contextlib.suppress(KeyboardInterrupt):  # a person ends the service with Ctrl-C
         uvicorn.Server(config).run(sockets=[listener])
     return 0
 
