@@ -90,6 +90,7 @@ SEVERAL: Final = "the reply gives {gold} and {other}, and does not say which one
 NEAR: Final = "{other} may or may not be {gold}"
 ONLY_AS: Final = "the reply contains {gold} only as {status}"
 TURNED: Final = "the reply contains {gold} next to “{word}”, which is not in the gold"
+NOT_EVERY: Final = "the reply contains {gold}, but does not say that it is how often"
 OPPOSITE: Final = "the reply contains {gold} with “{word}”, the opposite of “{known}”"
 STRANGE: Final = "the reply contains {gold} with words that may mean something else: {word}"
 BETTER: Final = "the reply contains {gold}, but another sentence has more words of the question"
@@ -556,7 +557,9 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
         and bool(claim.subject - best.key)
         and any(mention.clause.sentence == best.clause.sentence for mention in competing)
     )
-    unsure = of_another_event or any(not mention.key < best.key for mention in competing)
+    # "Children's tickets are ₹150, adults' ₹300": the question named neither of them.
+    is_contrast = any(find_opposite(best.strange, mention.strange) for mention in competing)
+    unsure = of_another_event or is_contrast or any(not mention.key < best.key for mention in competing)
     of_anything = not (best.key or is_update or not claim.subject or best.figure.kind in _UNMISTAKABLE)
     if not labelled and (
         (best.strange and unsure) or (of_anything and _is_about_something_else(best, asked, reply))
@@ -658,7 +661,7 @@ def _select_nearest(mentions: Sequence[Mention]) -> Sequence[Mention]:
     return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
 
-def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901 - one row for each turn
+def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901, PLR0912 - a row a turn
     """Return why words near a correct figure may make it wrong; empty without such words."""
     gold = describe_figure(claim.figure)
     first, after = find_core(best.figure, best.clause, reply)
@@ -677,6 +680,8 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
     stems = collect_all_stems(reply, best.clause.first, best.clause.after)
     # "Is it early or late?" has both words; then the gold's own word counts.
     opposite = find_opposite(asked.known_stems, stems) or find_opposite(collect_all_stems(asked.gold), stems)
+    if opposite is None and asked.gold.scan.reader.token(claim.figure.first - 1).text == "+":
+        opposite = find_opposite({STEMS["increase"]}, stems)
     if opposite is not None and not best.figure.said_free:
         return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
     if claim.figure.kind in _MOMENTS and _is_start_for_end(asked, stems):
@@ -685,6 +690,10 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
         return STRANGE.format(gold=gold, word=word)
     if claim.figure.kind in _MOMENTS and (shift := _SHIFT.search(reply.scan.normalised.text)):
         return TURNED.format(gold=gold, word=shift[0])
+    if _is_every(asked.gold, claim.figure) and not _is_every(reply, best.figure):
+        return NOT_EVERY.format(gold=gold)
+    if best.figure.noun and not claim.figure.noun and _counts_other_things(best.figure, asked):
+        return STRANGE.format(gold=gold, word=", ".join(sorted(best.figure.noun)))
     missing = claim.subject - best.key - list_period_stems(best.figure)
     if best.strange and missing:
         better = any(
@@ -702,6 +711,23 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
     return ""
 
 
+_EVERY: Final = parse_keys("every each a alle jede jeder jeden toutes tous cada har हर")
+
+
+def _is_every(passage: Passage, figure: Figure) -> bool:
+    """Whether a duration says how often: "every 40 minutes"."""
+    key = passage.scan.reader.token(figure.first - 1).key
+    return figure.kind is FigureKind.DURATION and key in _EVERY
+
+
+def _counts_other_things(figure: Figure, asked: Asked) -> bool:
+    """Whether the question asks how many of something, and the figure counts something else."""
+    tokens = asked.question.scan.reader.tokens
+    counted = {STEMS[tokens[at + 1].key] for at, token in enumerate(tokens[:-1]) if token.key in _HOW_MANY and at}
+    return figure.kind is FigureKind.NUMBER and bool(counted) and not figure.noun & asked.known_stems
+
+
+_HOW_MANY: Final = parse_keys("many viele cuántos cuántas combien कितने कितनी kitne kitni")
 _MOMENTS: Final = frozenset({FigureKind.DATE, FigureKind.TIME})
 _UNTIL: Final = frozenset(STEMS[key] for key in parse_keys("until till तक tak"))
 _STARTS: Final = SIDES[STEMS["start"]] | SIDES[STEMS["शुरू"]]

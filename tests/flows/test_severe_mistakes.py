@@ -109,7 +109,7 @@ def test_severe_mistakes_never_pass_with_any_judge(tmp_path, lookout):
         judge.judge = truthful(judge)
         code, verdict, outcomes = verified(lookout, tmp_path, ANTHROPIC_API_KEY=KEY)
         assert (code, verdict) == (1, Verdict.FAIL)
-        assert set(outcomes.values()) == {CaseOutcome.FAILED}, outcomes
+        assert {case_id for case_id, outcome in outcomes.items() if outcome is not CaseOutcome.FAILED} == set()
 
 
 def truthful(server: AnthropicServer) -> RuleJudge:
