@@ -125,6 +125,8 @@ def test_a_log_that_is_created_after_lookout_up_began_alerts_once_for_all_its_en
     target = text.split("[alerts]")[0]
     late = target.replace("targets.demo", "targets.late").replace("hallucinations.jsonl", "late.jsonl")
     config.write_text(text + late + "may_be_missing = true\n", encoding="utf-8")
+    case = {"id": "wait", "question": "How long is the wait?", "gold": "2 days", "severity": 2}
+    (config.parent / "suite.jsonl").write_text(f"{json.dumps(case)}\n", encoding="utf-8")
     log = config.parent / "late.jsonl"
     with up(config, SLACK_BOT_TOKEN=TOKEN) as monitor:
         monitor.until(lambda: "lookout.toml: " in monitor.said(), "the parts are named")
