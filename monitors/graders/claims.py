@@ -271,7 +271,7 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
                 likeness = Likeness.NEAR if several else Likeness.OTHER_PER if whole else likeness
             if likeness is Likeness.SAME and _has_opposite_bound(claim.figure, clause, reply):
                 likeness = Likeness.OTHER_BOUND
-            if likeness is Likeness.OTHER_BOUND and asked.before:
+            if likeness is Likeness.OTHER_BOUND and asked.before and figure.kind is FigureKind.DURATION:
                 likeness = Likeness.NEAR  # up to 48 hours before is no later than two days before
             if likeness is Likeness.SAME and _is_after_not_within(claim.figure, figure, reply):
                 likeness = Likeness.NEAR
