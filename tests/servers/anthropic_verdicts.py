@@ -268,7 +268,7 @@ def _words(text: str) -> set[str]:
 def _closest(case: Case) -> str:
     """The sentence of the answer that is most like what was wanted."""
     wanted = _words(" ".join((*case.golds, *case.documents)))
-    sentences = [piece for piece in re.split(r"(?<=[.!?।])\s+|\n+", case.answer) if piece.strip()]
+    sentences = [piece for piece in re.split(r"(?<=[.!?।])\s+|\n+", case.answer) if re.search(r"\w", piece)]
     return max(sentences, key=lambda piece: len(_words(piece) & wanted), default=case.answer)[:300]
 
 
