@@ -10,7 +10,6 @@ browser's driver are in `tests.soak.soak_probe`, those of the site and of Slack'
 
 from __future__ import annotations
 
-import argparse
 import random
 import shutil
 import subprocess
@@ -26,6 +25,7 @@ from tests.soak.writing_commands import (
     COMMANDS,
     ENVIRONMENT,
     build_arguments,
+    parse_options,
     prepare_folder,
     read_proof,
     run_command,
@@ -58,11 +58,7 @@ def find_faults(name: str, folder: Path, wanted: object) -> Iterator[str]:
 
 def main() -> int:
     """Kill until the time is over, and print the counts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
-    parser.add_argument("--command", choices=COMMANDS, default=None)
-    options = parser.parse_args()
+    options = parse_options(__doc__)
     chance, end = random.Random(options.seed), time.monotonic() + options.minutes * 60
     names = [options.command] if options.command else list(COMMANDS)
     kills: Counter[str] = Counter()

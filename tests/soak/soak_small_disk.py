@@ -9,7 +9,6 @@ result is lost. A disk that fills under a verification and a night is in `tests/
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -26,7 +25,14 @@ from typing import Any
 from deployments.cli.exit_codes import ExitCode
 from tests.conftest import ROOT
 from tests.soak.soak_files import RESULTS
-from tests.soak.writing_commands import COMMANDS, ENVIRONMENT, WAITING_RESULTS, build_arguments, prepare_folder
+from tests.soak.writing_commands import (
+    COMMANDS,
+    ENVIRONMENT,
+    WAITING_RESULTS,
+    build_arguments,
+    parse_options,
+    prepare_folder,
+)
 
 MAX_SPARE_KB = 6_000
 """A rebuild needs about that much."""
@@ -66,11 +72,7 @@ def find_faults(answers: list[dict[str, Any]]) -> Iterator[str]:
 
 def main() -> int:
     """Fill disks until the time is over, and print the counts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--minutes", type=float, default=10)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
-    parser.add_argument("--command", choices=COMMANDS, default=None)
-    options = parser.parse_args()
+    options = parse_options(__doc__)
     chance, end = random.Random(options.seed), time.monotonic() + options.minutes * 60
     names = [options.command] if options.command else [name for name in COMMANDS if name != "freeze"]
     done: Counter[str] = Counter()

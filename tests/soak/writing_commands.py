@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import random
 import subprocess
 from collections.abc import Sequence
 from datetime import timedelta
@@ -49,6 +51,15 @@ COMMANDS: Final[dict[str, WritingCommand]] = {
     "export": WritingCommand(("warehouse", "export", "parquet", *_DAYS), "select count(*) from results"),
     "freeze": WritingCommand(("gold", "freeze", "suite.jsonl"), "select 1"),
 }
+
+
+def parse_options(description: str | None) -> argparse.Namespace:
+    """Read the options of a soak: ``minutes``, ``seed`` and one ``command``, or ``None`` for all."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10_000))
+    parser.add_argument("--command", choices=COMMANDS, default=None)
+    return parser.parse_args()
 
 
 def prepare_folder(folder: Path) -> None:
