@@ -90,7 +90,7 @@ SEVERAL: Final = "the reply gives {gold} and {other}, and does not say which one
 NEAR: Final = "{other} may or may not be {gold}"
 ONLY_AS: Final = "the reply contains {gold} only as {status}"
 TURNED: Final = "the reply contains {gold} next to “{word}”, which is not in the gold"
-NOT_EVERY: Final = "the reply contains {gold}, but does not say that it is how often"
+NOT_AN_INTERVAL: Final = "the reply contains {gold}, but not as the time between two events"
 OPPOSITE: Final = "the reply contains {gold} with “{word}”, the opposite of “{known}”"
 STRANGE: Final = "the reply contains {gold} with words that may mean something else: {word}"
 BETTER: Final = "the reply contains {gold}, but another sentence has more words of the question"
@@ -502,7 +502,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     is_unlabelled = claim.label or (has_several and _has_hyphenated_word(asked.gold))
     if is_unlabelled and not labelled and not (claim.label and _is_in_order(asked, reply)):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
-    if has_several and not claim.label and _stands_by_other_small_word(claim, best, asked, reply):
+    if has_several and not claim.label and _has_label_of_another_figure(claim, best, asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
     same_kind = len({other.figure.kind for other in asked.claims}) == 1
     if has_several and same_kind and not claim.others and not _is_in_order(asked, reply):
@@ -607,8 +607,8 @@ def _has_hyphenated_word(gold: Passage) -> bool:
     return re.search(r"[a-z]-[a-z]", gold.scan.normalised.text.lower()) is not None
 
 
-def _stands_by_other_small_word(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether a figure stands by the small word of another figure of the gold: "week: 60 km" for a day's 60 km."""
+def _has_label_of_another_figure(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
+    """Whether a figure is next to the light word that labels another figure: "week: 60 km" for a day's 60 km."""
     beside = {
         other.figure.first: collect_all_stems(asked.gold, clause.first, clause.after)
         for other in asked.claims
@@ -661,7 +661,7 @@ def _select_nearest(mentions: Sequence[Mention]) -> Sequence[Mention]:
     return [fullest] if all(mention is fullest or mention.key < fullest.key for mention in mentions) else mentions
 
 
-def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901, PLR0912 - a row a turn
+def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:  # noqa: C901, PLR0912 - a row per turn
     """Return why words near a correct figure may make it wrong; empty without such words."""
     gold = describe_figure(claim.figure)
     first, after = find_core(best.figure, best.clause, reply)
@@ -684,14 +684,14 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
         opposite = find_opposite({STEMS["increase"]}, stems)
     if opposite is not None and not best.figure.said_free:
         return OPPOSITE.format(gold=gold, known=opposite[0], word=opposite[1])
-    if claim.figure.kind in _MOMENTS and _is_start_for_end(asked, stems):
+    if claim.figure.kind in _MOMENTS and _states_start_for_end(asked, stems):
         return OPPOSITE.format(gold=gold, known="until", word="start")
-    if claim.figure.kind is FigureKind.IDENTIFIER and (word := _find_other_end_of_code(claim, best, asked, reply)):
+    if claim.figure.kind is FigureKind.IDENTIFIER and (word := _find_different_code_end(claim, best, asked, reply)):
         return STRANGE.format(gold=gold, word=word)
     if claim.figure.kind in _MOMENTS and (shift := _SHIFT.search(reply.scan.normalised.text)):
         return TURNED.format(gold=gold, word=shift[0])
-    if _is_every(asked.gold, claim.figure) and not _is_every(reply, best.figure):
-        return NOT_EVERY.format(gold=gold)
+    if _is_interval(asked.gold, claim.figure) and not _is_interval(reply, best.figure):
+        return NOT_AN_INTERVAL.format(gold=gold)
     if best.figure.noun and not claim.figure.noun and _counts_other_things(best.figure, asked):
         return STRANGE.format(gold=gold, word=", ".join(sorted(best.figure.noun)))
     missing = claim.subject - best.key - list_period_stems(best.figure)
@@ -711,13 +711,13 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
     return ""
 
 
-_EVERY: Final = parse_keys("every each a alle jede jeder jeden toutes tous cada har हर")
+_INTERVAL_WORDS: Final = parse_keys("every each a alle jede jeder jeden toutes tous cada har हर")
 
 
-def _is_every(passage: Passage, figure: Figure) -> bool:
+def _is_interval(passage: Passage, figure: Figure) -> bool:
     """Whether a duration says how often: "every 40 minutes"."""
     key = passage.scan.reader.token(figure.first - 1).key
-    return figure.kind is FigureKind.DURATION and key in _EVERY
+    return figure.kind is FigureKind.DURATION and key in _INTERVAL_WORDS
 
 
 def _counts_other_things(figure: Figure, asked: Asked) -> bool:
@@ -734,14 +734,14 @@ _STARTS: Final = SIDES[STEMS["start"]] | SIDES[STEMS["शुरू"]]
 _ENDS: Final = SIDES[STEMS["end"]] | SIDES[STEMS["खत्म"]] | SIDES[STEMS["close"]]
 
 
-def _is_start_for_end(asked: Asked, stems: Words) -> bool:
+def _states_start_for_end(asked: Asked, stems: Words) -> bool:
     """Whether the question asks until when, and the clause says when it starts."""
     wanted = collect_all_stems(asked.question)
     return bool(wanted & _UNTIL and stems & _STARTS and not wanted & _STARTS and not stems & (_UNTIL | _ENDS))
 
 
-def _find_other_end_of_code(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
-    """Return what the reply has where the gold's code goes on in capitals, as a number plate; empty if the same."""
+def _find_different_code_end(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str:
+    """Return the word after a code of the reply if the gold has other capital letters there; empty if the same."""
     end = asked.gold.scan.reader.token(claim.figure.last + 1)
     stated = reply.scan.reader.token(best.figure.last + 1)
     is_part = end.kind == WORD and end.text.isupper() and 1 < len(end.text) <= _MAX_CODE_END
