@@ -9,7 +9,7 @@ from monitors.facts.quantities.lexicon import WEEKDAYS
 
 _DAY: Final = rf"({'|'.join(sorted(WEEKDAYS, key=len, reverse=True))})s?\.?"
 _STRETCH: Final = re.compile(
-    rf"(?<!\w){_DAY}\s*(?:-|–|—|\b(?:to|till|until|through|thru)\b|से)\s*{_DAY}(?!\w)", re.IGNORECASE
+    rf"(?<!\w){_DAY}\s*(?:-|–|—|\b(?:to|till|until|through(?:\s+to)?|thru)\b|से)\s*{_DAY}(?!\w)", re.IGNORECASE
 )
 _EVERY: Final = re.compile(r"\b(?:daily|every ?day|all week|(?:7|seven) days a week)\b", re.IGNORECASE)
 _WEEK: Final = 7

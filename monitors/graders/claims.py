@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
 from itertools import pairwise
@@ -29,6 +30,7 @@ from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.locales import Locale
 from monitors.facts.quantities.number_reader import NumberReader
+from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.units import TIME_UNITS
 from monitors.facts.text import NUMERAL, SIGN, WORD, parse_keys
 from monitors.graders.golds import scan_gold, scan_reply
@@ -275,7 +277,11 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
                 likeness = Likeness.NEAR  # up to 48 hours before is no later than two days before
             if likeness is Likeness.SAME and _is_after_not_within(claim.figure, figure, reply):
                 likeness = Likeness.NEAR
-            if likeness is Likeness.OTHER:
+            if likeness is Likeness.DIFFERENT and _is_next_birthday(claim.figure, figure, reply):
+                likeness = Likeness.NEAR
+            if likeness is Likeness.DIFFERENT and figure.said_often and _is_counted_on(figure, clause, reply):
+                likeness = Likeness.NEAR
+            if likeness is Likeness.OTHER or (figure.kind is FigureKind.MONEY and _is_least_coin(figure, reply)):
                 continue
             if likeness is not Likeness.SAME and _is_in_question(figure, asked, leeway):
                 continue
@@ -300,6 +306,43 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
     return mentions
 
 
+_BIRTHDAYS: Final = parse_keys("turn turns birthday geburtstag geburtstags anniversaire cumpleaños janamdin जन्मदिन")
+
+
+def _is_next_birthday(wanted: Figure, stated: Figure, reply: Passage) -> bool:
+    """Whether an age is a limit that ends on a birthday: "until they turn seven" is up to 6."""
+    reader = reply.scan.reader
+    beside = {reader.token(stated.first - 1).key, *(reader.token(stated.last + step).key for step in (1, 2))}
+    ends = {(end.original_value or end.value) for end in (wanted.low, wanted.high) if end is not None}
+    value = stated.low.original_value or stated.low.value
+    keys = {remove_unread_mark(key) for key in beside}
+    return bool(keys & _BIRTHDAYS) and any(abs(value - end) == 1 for end in ends)
+
+
+def _is_counted_on(figure: Figure, clause: Clause, reply: Passage) -> bool:
+    """Whether the sentence goes on counting: "once, and then a second time"."""
+    return any(
+        other.low.ordinal and other.first > figure.first
+        for later in reply.clauses
+        if later.sentence == clause.sentence
+        for other in later.figures
+    ) or any(
+        token.key in _AGAIN
+        for token in reply.scan.reader.tokens[figure.last + 1 : figure.last + 1 + _AGAIN_REACH]
+    )
+
+
+_AGAIN: Final = parse_keys("again second another")
+_AGAIN_REACH: Final = 8
+
+
+def _is_least_coin(figure: Figure, reply: Passage) -> bool:
+    """Whether an amount is the smallest coin in words, which only denies a price: "not a penny"."""
+    coin = figure.low.worded and figure.low.value <= _LEAST_COIN
+    return coin and reply.scan.reader.token(figure.last + 1).key in {"भी", "bhi"}
+
+
+_LEAST_COIN: Final = Decimal("0.01")
 _FOR_ALL: Final = re.compile(
     r"\b(?:for (?:the lot|all|both|everything)|altogether|in total|all together|insgesamt|zusammen"
     r"|en tout|en total)\b"
@@ -335,7 +378,7 @@ def _has_unit_before_it(figure: Figure, clause: Clause, claim: Claim, reply: Pas
     return any(other.low.unit == wanted.low.unit for other in before)
 
 
-_ENDS: Final = frozenset({".", ",", ";", "!", ""})
+_ENDS: Final = frozenset({".", ",", ";", "!", "", "।", "का", "की", "के", "ka", "ki", "ke"})
 
 
 def _is_for_several(claim: Claim, clause: Clause) -> bool:
@@ -560,9 +603,19 @@ def _is_for_another_value(figure: Figure, clause: Clause, asked: Asked) -> bool:
         likenesses = {
             compare_figures(wanted, other, plain) for other in beside if not _is_within_bound(wanted.low, other)
         }
-        if Likeness.DIFFERENT in likenesses and Likeness.SAME not in likenesses:
+        is_other = any(_is_beyond_bound(wanted, other) for other in beside)
+        if (Likeness.DIFFERENT in likenesses and Likeness.SAME not in likenesses) or is_other:
             return wanted.kind is not figure.kind
     return False
+
+
+def _is_beyond_bound(wanted: Figure, other: Figure) -> bool:
+    """Whether a range begins where the question's limit ends: 10 to 15, asked about children under 10."""
+    if other.high is None or (wanted.low.kind, wanted.low.unit) != (other.low.kind, other.low.unit):
+        return False
+    if wanted.bound is Bound.AT_MOST:
+        return other.low.value >= wanted.low.value
+    return wanted.bound is Bound.AT_LEAST and other.high.value <= wanted.low.value
 
 
 def _is_within_bound(value: QuantityReading, limit: Figure) -> bool:

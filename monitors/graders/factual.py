@@ -301,6 +301,8 @@ class FactualGrader:
         place = find_word_for_word((case.gold, *case.alternatives), exchange.graded_text, case.question)
         if place is None or not _is_said_of_now(place[0], read_reply_passage(exchange.graded_text, PLAIN)):
             return None
+        if _has_addition(case, exchange.graded_text):
+            return None
         span = Span(where=exchange.graded_channel, start=place[0], end=place[1], label="gold word for word")
         return give_verdict(self, None, "the reply contains the gold word for word", (span,))
 
@@ -308,12 +310,27 @@ class FactualGrader:
 _WITHOUT: Final = re.compile(r"\b(?:without|ohne|sans|sin|bina)\b|बिना", re.IGNORECASE)
 _WAIVES: Final = re.compile(
     r"\b(?:even (?:if|when|though)|whether or not|regardless|auch wenn|selbst wenn|egal ob|même si|aunque"
-    r"|chahe|bhale hi)\b|चाहे|भले ही",
+    r"|chahe|bhale hi|(?:wet or dry|dry or wet|rain or shine|member or not|with or without|mit oder ohne|avec ou sans"
+    r"|con o sin))\b|चाहे|भले ही",
     re.IGNORECASE,
 )
 """Words by which a condition does not matter."""
 _MAX_BARE_WORDS: Final = 2
 """Limit of words of a gold that is hardly more than a yes or no: it has no condition that can be waived."""
+
+
+_ADDS: Final = re.compile(
+    r"\b(?:as well as|along with|together with|in addition|additionally|plus|on top|außerdem|zusätzlich|ainsi que"
+    r"|en plus|de plus|además|también|ke saath|ke sath|ke alawa)\b|के साथ|के अलावा",
+    re.IGNORECASE,
+)
+"""Words by which another item joins a list."""
+
+
+def _has_addition(case: GoldCase, text: str) -> bool:
+    """Whether the reply adds to a gold that is a list: "entry, train and aquarium, plus a boat ride"."""
+    known_text = "\n".join((*case.turns, case.gold))
+    return bool(split_items(case.gold) and _ADDS.search(text) and not _ADDS.search(known_text))
 
 
 def _has_extra_exception(case: GoldCase, text: str) -> bool:
@@ -395,18 +412,25 @@ def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what e
     gold = describe_figure(claim.figure)
     same = [mention for mention in mentions if mention.likeness is Likeness.SAME]
     live = [mention for mention in same if mention.is_live]
-    competing = [mention for mention in mentions if mention.is_live and mention.likeness is not Likeness.SAME]
-    others = [figure for figure in accepted if all(figure is not gold_claim.figure for gold_claim in asked.claims)]
+    subjects = frozenset[str]().union(*(mention.key for mention in live))
+    competing = [
+        mention
+        for mention in mentions
+        if mention.likeness is not Likeness.SAME
+        and (mention.is_live or (mention.status is Status.OTHER_COMPANY and live and mention.key - subjects))
+    ]
+    other_golds = [figure for figure in accepted if all(figure is not claim.figure for claim in asked.claims)]
     competing = [
         mention
         for mention in competing
         if not _is_for_another_claim(mention, claim, asked, leeway)
         and not _is_example(mention, reply)
-        and all(compare_figures(other, mention.figure, leeway) is not Likeness.SAME for other in others)
+        and all(compare_figures(other, mention.figure, leeway) is not Likeness.SAME for other in other_golds)
     ]
     if live:
-        if competing and any(mention.status is Status.TAKEN_BACK for mention in same):
-            other = describe_figure(competing[0].figure)
+        others = [mention for mention in mentions if mention.likeness.is_different]
+        if others and any(mention.status is Status.TAKEN_BACK for mention in same):
+            other = describe_figure(others[-1].figure)
             return ClaimDecision(None, SEVERAL.format(gold=gold, other=other), claim.figure)
         sentences = {mention.clause.sentence for mention in live}
         competing = [
@@ -417,7 +441,13 @@ def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what e
         elsewhere = [mention for mention in competing if _is_right_elsewhere(mention, claim, asked, reply, leeway)]
         is_update = any(mention.status in _REPLACED and mention.likeness.is_different for mention in mentions)
         return _decide_stated(claim, live, competing, elsewhere, asked, reply, is_update=is_update)
-    different = [mention for mention in competing if mention.likeness.is_different]
+    different = [
+        mention
+        for mention in competing
+        if mention.likeness.is_different and not _has_opposite_words(mention, asked, reply)
+    ]
+    if _is_interval(asked.gold, claim.figure):
+        different = [mention for mention in different if _is_interval(reply, mention.figure, _OTHER_INTERVAL_WORDS)]
     if _is_difference(claim.figure, asked.gold):
         different = [mention for mention in different if _is_difference(mention.figure, reply)]
     if not different:
@@ -437,7 +467,7 @@ def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what e
     if any(mention.status is Status.QUESTION for mention in same):
         return ClaimDecision(None, ONLY_AS.format(gold=gold, status=Status.QUESTION), claim.figure)
     replaced = any(mention.status in _REPLACED for mention in same)
-    return _decide_otherwise(claim, different, competing, replaced=replaced)
+    return _decide_otherwise(claim, different, competing, asked, replaced=replaced)
 
 
 _REPLACED: Final = frozenset({Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED})
@@ -504,8 +534,14 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
     if has_several and not claim.label and _has_label_of_another_figure(claim, best, asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
-    same_kind = len({other.figure.kind for other in asked.claims}) == 1
-    if has_several and same_kind and not claim.others and not _is_in_order(asked, reply):
+    kinds = {
+        other.figure.kind
+        for other in asked.claims
+        if other.figure.kind is not FigureKind.NUMBER or other.figure.noun
+    }
+    same_kind = len(kinds) <= 1
+    own_words = {word for word in claim.others - asked.question_terms if not word.startswith("#")}
+    if has_several and same_kind and not claim.label and not own_words and not _is_in_order(asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)  # "2 to 3" written as "3 to 2"
     behind = next(
         (mention for mention in competing if _is_all_of_clause(mention) and _is_next_clause(best, mention, reply)),
@@ -513,6 +549,10 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     )
     if behind is not None:  # "in A it is 1.40 m and in B, 1.30 m"
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(behind.figure)), claim.figure)
+    if any(_list_weekdays(mention) != _list_weekdays(best) for mention in live) and any(
+        word.startswith("weekday") for word in claim.others
+    ):
+        return ClaimDecision(None, OTHER_DAYS, claim.figure)
     if labelled:
         competing = [mention for mention in competing if mention.key & claim.label]
     nearer = [
@@ -527,6 +567,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
             for mention in _select_nearest(nearer)
             if mention.likeness.is_different
             and mention not in elsewhere
+            and not _has_opposite_words(mention, asked, reply)
             and (
                 (best.key < mention.key and (best.strange or not mention.strange))
                 or (best.strange and not mention.strange)
@@ -540,11 +581,12 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
         return ClaimDecision(
             None, FOR_ANOTHER.format(gold=gold, other=describe_figure(nearer[0].figure)), claim.figure
         )
+    is_event_open = claim.figure.kind is FigureKind.TIME and bool(claim.subject - best.key)
     tied = [
         mention
         for mention in competing
         if (mention.key & claim.label == own if labelled else mention.key == best.key)
-        and not (mention.strange and not best.strange)
+        and (is_event_open or not (mention.strange and not best.strange))
     ]
     if tied:
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(tied[0].figure)), claim.figure)
@@ -572,6 +614,16 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     if reason:
         return ClaimDecision(None, reason, claim.figure)
     return ClaimDecision(True, f"states {gold}", claim.figure, best.figure, strange=best.strange)
+
+
+def _has_opposite_words(mention: Mention, asked: Asked, reply: Passage) -> bool:
+    """Whether the clause of a figure has the opposite of a word of the question: the early shift, not the late one."""
+    stems = collect_all_stems(reply, mention.clause.first, mention.clause.after)
+    return find_opposite(asked.question_terms, stems) is not None
+
+
+def _list_weekdays(mention: Mention) -> Words:
+    return frozenset(word for word in mention.clause.words if word.startswith("weekday"))
 
 
 def _find_rival_moment(claim: Claim, best: Mention, competing: Sequence[Mention]) -> Mention | None:
@@ -690,7 +742,7 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
         return STRANGE.format(gold=gold, word=word)
     if claim.figure.kind in _MOMENTS and (shift := _SHIFT.search(reply.scan.normalised.text)):
         return TURNED.format(gold=gold, word=shift[0])
-    if _is_interval(asked.gold, claim.figure) and not _is_interval(reply, best.figure):
+    if _is_interval(asked.gold, claim.figure) and not _is_interval(reply, best.figure, _OTHER_INTERVAL_WORDS):
         return NOT_AN_INTERVAL.format(gold=gold)
     if best.figure.noun and not claim.figure.noun and _counts_other_things(best.figure, asked):
         return STRANGE.format(gold=gold, word=", ".join(sorted(best.figure.noun)))
@@ -711,13 +763,14 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
     return ""
 
 
-_INTERVAL_WORDS: Final = parse_keys("every each a alle jede jeder jeden toutes tous cada har हर")
+_INTERVAL_WORDS: Final = parse_keys("every each alle jede jeder jeden toutes tous cada har हर")
+_OTHER_INTERVAL_WORDS: Final = _INTERVAL_WORDS | parse_keys("a per")
 
 
-def _is_interval(passage: Passage, figure: Figure) -> bool:
+def _is_interval(passage: Passage, figure: Figure, words: Words = _INTERVAL_WORDS) -> bool:
     """Whether a duration says how often: "every 40 minutes"."""
     key = passage.scan.reader.token(figure.first - 1).key
-    return figure.kind is FigureKind.DURATION and key in _INTERVAL_WORDS
+    return figure.kind is FigureKind.DURATION and key in words
 
 
 def _counts_other_things(figure: Figure, asked: Asked) -> bool:
@@ -794,7 +847,7 @@ MIN_SHARE: Final = 3
 
 
 def _decide_otherwise(
-    claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], *, replaced: bool
+    claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], asked: Asked, *, replaced: bool
 ) -> ClaimDecision:
     """Decide a claim without its figure in the reply: the figure nearest to the subject contradicts it."""
     gold = describe_figure(claim.figure)
@@ -809,10 +862,13 @@ def _decide_otherwise(
         return ClaimDecision(None, NEAR.format(gold=gold, other=describe_figure(near[0].figure)))
     wanted = claim.label | claim.subject
     loose = best.strange and len(best.key) * MIN_SHARE < len(wanted)
+    is_ambiguous = bool(claim.label) and any(
+        other.label & best.clause.words for other in asked.claims if other is not claim
+    )
     # Three kinds of figure are about the subject, with any words near them: the gold's own number in another
     # unit, an identifier of the same shape, and a new value beside the old one that the reply calls old.
     alone = best.likeness.is_turned or best.figure.kind is FigureKind.IDENTIFIER or replaced
-    if len(values) == 1 and (alone or not loose):
+    if len(values) == 1 and (alone or not loose) and not is_ambiguous:
         return ClaimDecision(False, f"expected {gold}, found {other}", claim.figure, best.figure)
     return ClaimDecision(None, UNSURE.format(other=other), claim.figure)
 
@@ -862,7 +918,10 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     turns = [stem for stem in outside - collect_all_stems(asked.question) if stem in OPPOSITES]
     if any(not SIDES[stem] & words for stem in turns if stem not in _GENERAL_TURNS):
         return SAYS_MORE
-    if len(items := split_items(gold_text)) >= MIN_LIST and _has_absent_item(items, reply):
+    items = split_items(gold_text)
+    if len(items) >= MIN_LIST and (_has_absent_item(items, reply) or _costs_extra(known_text, text)):
+        return SAYS_MORE
+    if _WAIVES.search(text) and not _WAIVES.search(known_text) and len(gold_text.split()) > _MAX_BARE_WORDS:
         return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
     keys = {token.key for token in asked.gold.scan.reader.tokens}
@@ -886,6 +945,18 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     ):
         return SAYS_MORE
     return ""
+
+
+_EXTRA_COST: Final = re.compile(
+    r"\b(?:extra (?:cost|charge|fee)|at extra|additional (?:cost|charge|fee)|surcharge|separately|gegen aufpreis|zuschlag"
+    r"|extra (?:bezahl|berechn)|en supplément|en sus|aparte|alag se)\b|अलग से",
+    re.IGNORECASE,
+)
+
+
+def _costs_extra(known_text: str, text: str) -> bool:
+    """Whether the reply charges extra for something, which neither gold nor question does."""
+    return bool(_EXTRA_COST.search(text)) and not _EXTRA_COST.search(known_text)
 
 
 def _is_about_other_day(asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision]) -> bool:
@@ -994,6 +1065,9 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
         if decision is not None:
             return decision
     live = next((place for place in places if place.status is PhraseStatus.LIVE), None)
+    if live is not None and (opposite := _find_opposite_beside(live, reply, question, text)):
+        known, word = opposite
+        return ClaimDecision(None, OPPOSITE.format(gold="the gold", known=known, word=word), turned=True)
     if live is not None and _is_under_other_label(live, reply, asked):
         return ClaimDecision(None, "the gold stands in the reply under another label", turned=True)
     if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
@@ -1013,6 +1087,15 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
     return ClaimDecision(
         False, "the reply names another thing, and no word of the gold", kind=FailureKind.MISSING_FACT
     )
+
+
+def _find_opposite_beside(place: Phrase, reply: Passage, question: Passage, gold: str) -> tuple[str, str] | None:
+    """Return a word of the question, and its opposite in the clause of the phrase: "Mondays we are open"."""
+    clause = next((part for part in reply.clauses if part.first <= place.first < part.after), None)
+    if clause is None:
+        return None
+    known = collect_all_stems(question) | {STEMS[key] for key in extract_phrase_keys(gold)}
+    return find_opposite(known, collect_all_stems(reply, clause.first, clause.after))
 
 
 _LABEL: Final = re.compile(r"^[^\n:]{1,60}:", re.MULTILINE)
@@ -1058,6 +1141,8 @@ def _decide_list(
         return ClaimDecision(None, "the reply does not have all items of the gold", turned=True)
     firsts = [next(place.first for place in places if place.status in _STANDS) for places in item_places]
     if is_order_question(question) and firsts != sorted(firsts):
+        if _SEQUENCE.search(reply.scan.normalised.text):
+            return ClaimDecision(None, "the reply says in words which item comes first", turned=True)
         return ClaimDecision(False, "the reply has the items in a different order")
     tokens = reply.scan.reader.tokens
     low, high = min(firsts), max(next(p.after for p in places if p.status in _STANDS) for places in item_places)
@@ -1098,6 +1183,12 @@ def _decide_list(
     return ClaimDecision(True, "the reply has all items of the gold", span=_find_span(reply, low, high))
 
 
+_SEQUENCE: Final = re.compile(
+    r"\b(?:before|after(?!wards)|last|finally|first of all|vor(?:her)?|davor|zuletzt|nach(?!einander)|avant|après|dernier"
+    r"|antes|después|último|pehle|baad|aakhir)\b|पहले|बाद|आख़?िर",
+    re.IGNORECASE,
+)
+"""Words that give an order of their own; "then" and "next" follow the order of the text."""
 _STOPS: Final = frozenset(".,;:!?…()[]\"'“”‘’«»")
 """Signs that are not a bullet."""
 _STANDS: Final = frozenset({PhraseStatus.LIVE, PhraseStatus.OUTDONE})

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from monitors.facts.claims.figures import Figure, FigureKind, find_figures
 from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark, find_marks
 from monitors.facts.claims.wording import describe_figure
+from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.currencies import SIGNS
 from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
@@ -137,7 +138,8 @@ _MAX_CACHE: Final = 50_000
 
 def _find_content_stem(tokens: Sequence[Token], at: int, token: Token) -> str:
     stem = _CONTENT[token.key]
-    if len(token.text) == 1 and token.text.isupper() and token.text.isascii() and token.text != "I":
+    letter = remove_unread_mark(token.text)
+    if len(letter) == 1 and letter.isupper() and letter.isascii() and letter != "I":
         figure_behind = at + 1 < len(tokens) and tokens[at + 1].kind == NUMERAL
         return (
             STEMS[token.key] if figure_behind or (at and tokens[at - 1].kind == WORD) else ""

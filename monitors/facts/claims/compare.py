@@ -62,6 +62,8 @@ _PER_YEAR: Final = {"year": 1, "quarter": 4, "month": 12, "week": 52}
 _PER_HOUR: Final = {"hour": 1, "minute": 60}
 _RATE_PERIODS: Final = frozenset({"month", "week", "day", "hour", "minute"})
 """Periods that an amount without a "per" hardly has: "€1,400" of a course is not "€1,400 a month"."""
+_GROUPS: Final = frozenset({"set", "pack", "box", "bag", "pair", "dozen", "bundl", "roll", "group"})
+"""Stems of several things that have one price: "£2.20 a set" is not "£2.20 each"."""
 _MIN_CODE: Final = 8
 """Minimal digits of a phone number that is the same with and without its country code."""
 
@@ -304,6 +306,8 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
             return Likeness.OTHER_PER if comparable and not nested else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
+    elif reply.per & _GROUPS and not (reply.per & leeway.asked or reply.per & gold.noun):
+        likeness = Likeness.NEAR
     elif reply.per & _RATE_PERIODS and not (reply.per <= leeway.asked or reply.per & gold.noun):
         likeness = Likeness.NEAR
     if value_same:

@@ -204,15 +204,15 @@ def _add_units_beside(reader: NumberReader, readings: list[QuantityReading]) -> 
     return result
 
 
+_CHILDREN: Final = parse_keys("child children kids kid guests visitors people anyone adults kinder enfants niños bachche बच्चे")
+_AGE_LIMITS: Final = parse_keys("under over below above")
 _AGES: Final = frozenset({"age", "ages", "aged", "umar", "उम्र", "आयु"})
 
 
 def is_age(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether a bare number is an age in years: ``from the age of 7``, ``aged 7``."""
-    before = reader.token(reading.first - 1).key
-    if before == "of":
-        before = reader.token(reading.first - 2).key
-    return before in _AGES
+    before, earlier = reader.token(reading.first - 1).key, reader.token(reading.first - 2).key
+    return (earlier if before == "of" else before) in _AGES or (before in _AGE_LIMITS and earlier in _CHILDREN)
 
 
 def _find_unit_behind_nouns(reader: NumberReader, reading: QuantityReading) -> tuple[TimeUnit | None, int]:
@@ -232,6 +232,8 @@ def _has_unit_of_neighbour(reader: NumberReader, earlier: QuantityReading, readi
     between = [reader.token(at).text for at in range(earlier.last + 1, reading.first)]
     within = len(between) <= _MAX_BETWEEN and not _SENTENCE_ENDS.intersection(between)
     before = reader.token(reading.first - 1).key
+    if earlier.kind is FactKind.DURATION and between in (["to"], ["-"], ["–"]) and is_age(reader, earlier):
+        return True
     return within and before in _BEFORE_UNITLESS and (following.text in {".", ",", ";", ")", "", "!", "*"})
 
 
@@ -428,6 +430,7 @@ _DATES: Final = frozenset(STEMS[word] for word in ("तारीख", "tareekh",
 _PER: Final = frozenset({"per", "प्रति", "prati", "/"})
 _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
+_TIMES: Final = frozenset({"times", "time", "baar", "bar", "बार", "mal\0", "fois\0", "veces\0"})
 _GERMAN_PER: Final = frozenset({"im", "am"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
 _MAX_PER: Final = 7
@@ -446,6 +449,8 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
 ) -> tuple[frozenset[str], int]:
     """Return the "per" after a figure: ``per person and night``, ``a month``, ``/kWh``, ``monthly``."""
     stems = list[str]()
+    if reader.token(at).key in _TIMES:
+        at += 1
     if reader.token(end.last).text == "." or reader.token(end.last + 1).text == ".":
         return frozenset(), end.last + 1
     if reader.token(at).text == "(":

@@ -158,6 +158,8 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.COMPARED
     if any(mark is Mark.TURN and at < first <= end + 1 for at, end, mark in passage.marks):
         return PhraseStatus.QUALIFIED  # "all but mango"
+    if any(mark is Mark.NOT_FREE and at <= first < end for at, end, mark in passage.marks):
+        return PhraseStatus.QUALIFIED  # "next to nothing"
     if _EXCEPTIONS & set(before):  # the exception's base may be the asked value: closed, not open
         return PhraseStatus.QUALIFIED
     if _is_denied(tokens, start, first, after):

@@ -95,7 +95,7 @@ _HOURS_ABROAD: Final = {"une": 1, "una": 1} | {
 _HOUR_ABROAD: Final = rf"\d{{1,2}}|{'|'.join(_HOURS_ABROAD)}"
 _SPOKEN_ABROAD: Final = re.compile(
     rf"""\b(?: (?P<shift_de>halb|(?:viertel|fünf|zehn|zwanzig)\s(?:nach|vor))\s(?P<hour_de>{_HOUR_ABROAD})\b
-      | (?P<at>(?:à|dès|vers|avant|jusqu'à)\s)?(?P<hour_fr>{_HOUR_ABROAD})\sheures?\b
+      | (?P<at>(?:à|dès|vers|avant|jusqu'à)\s)?(?P<hour_fr>{_HOUR_ABROAD})\s?h(?:eures?)?\b
         (?:\s(?P<shift_fr>et\sdemie|et\squart|moins\sle\squart))?
       | las?\s(?P<hour_es>{_HOUR_ABROAD})\b (?:\s(?P<shift_es>y\smedia|y\scuarto|menos\scuarto))? )
     (?: \s(?:(?P<a>du\smatin|morgens|früh|vormittags|de\sla\smañana)
@@ -107,6 +107,7 @@ _SPOKEN_ABROAD_HINTS: Final = (
     "halb",
     *(f"{word} {side}" for word in ("viertel", "fünf", "zehn", "zwanzig") for side in ("vor", "nach")),
     "heure",
+    " h",
     "la ",
     "las ",
 )

@@ -257,7 +257,7 @@ class GroupReader(Lookup):
             values = parse_numeral(inner.text)
             if len(values) == 1:
                 return Group(values[0][0] + word.value, at + 2)
-        number = self.word(at + 1)
+        number = self.find_raw_word(at + 1)
         if number is not None and number.part is NumberPart.SMALL:
             return Group(number.value + word.value, at + 2)
         alone = word.value if word.value == Decimal("0.5") else 1 + word.value

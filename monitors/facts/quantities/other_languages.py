@@ -16,7 +16,7 @@ from monitors.facts.language import OTHER
 from monitors.facts.quantities.currencies import DOLLARS, NAMES, SIGNS
 from monitors.facts.quantities.fact import FactKind, QuantityReading
 from monitors.facts.quantities.numerals import Lookup
-from monitors.facts.quantities.translations import load_terms, translate_token
+from monitors.facts.quantities.translations import join_phrases, load_terms, translate_token
 from monitors.facts.quantities.units import MILLION_CODES
 from monitors.facts.text import END, NUMERAL, SIGN, WORD, Token, parse_keys, to_word_key
 
@@ -44,15 +44,15 @@ _FIRST_GROUP, _NEXT_GROUP = re.compile(r"[1-9]\d{0,2}"), re.compile(r"\d{3}(?:[.
 def hide_unread_words(tokens: Sequence[Token], text: str, language: str = "") -> list[Token]:
     """Mark all words that are not international, and join thousands: ``12 500`` is one numeral. Linear.
 
-    Words of ``language`` with a row in `languages.toml` are read by that row.
+    Words and phrases of ``language`` with a row in `languages.toml` are read by that row.
     """
-    tokens, words = _join_thousands(tokens, text), load_terms(language)
+    tokens, words = join_phrases(_join_thousands(tokens, text), text, language), load_terms(language)
     if not words:
         tokens = _remove_ambiguous_dates(tokens, text)
     return [
         token
         if token.kind != WORD
-        else translate_token(token, words)
+        else (token if " " in token.text else translate_token(token, words))
         or _hide_unread_word(token, tokens[at - 1] if at else END, _find_token_after(tokens, at))
         for at, token in enumerate(tokens)
     ]

@@ -67,7 +67,9 @@ def _find_bound_behind(reader: NumberReader, at: int) -> Bound:
     key, following = reader.token(at).key, reader.token(at + 1).key
     if key in {"तक", "tak"} or (key, following) in _AT_MOST_BEHIND:
         return Bound.AT_MOST
-    if key in {"onwards", "onward", "plus", "+", "upwards"} or (key, following) in _AT_LEAST_BEHIND:
+    if key in {"maximum", "max", "maximal", "अधिकतम"}:
+        return Bound.AT_MOST
+    if key in {"onwards", "onward", "plus", "+", "upwards", "minimum", "न्यूनतम"} or (key, following) in _AT_LEAST_BEHIND:
         return Bound.AT_LEAST
     if following == "at" and reader.token(at).kind == WORD and key not in _JOINTS_OR:
         return {"most": Bound.AT_MOST, "least": Bound.AT_LEAST}.get(reader.token(at + 2).key, Bound.EXACT)
@@ -84,7 +86,8 @@ _AT_MOST_BEHIND = frozenset(
     {
         ("से", "कम"), ("se", "kam"), ("से", "छोटे"), ("se", "chhote"), ("or", "less"), ("or", "below"),
         ("and", "below"), ("or", "fewer"), ("or", "younger"), ("or", "lighter"), ("or", "shorter"),
-        ("or", "smaller"), ("at", "most"), ("and", "under"), ("or", "under"), ("and", "younger"),
+        ("or", "smaller"), ("या", "कम"), ("ya", "kam"), ("at", "most"),
+        ("के", "अंदर"), ("के", "भीतर"), ("ke", "andar"), ("ke", "bheetar"), ("ke", "bhitar"), ("and", "under"), ("or", "under"), ("and", "younger"),
     }
 )  # fmt: skip
 _AT_LEAST_BEHIND = frozenset(
@@ -92,7 +95,8 @@ _AT_LEAST_BEHIND = frozenset(
         ("से", "अधिक"), ("से", "ज्यादा"), ("से", "ऊपर"), ("se", "zyada"), ("se", "jyada"), ("se", "adhik"),
         ("se", "upar"), ("or", "more"), ("and", "above"), ("or", "above"), ("and", "over"), ("or", "over"),
         ("at", "least"), ("से", "बडे"), ("se", "bade"), ("or", "older"), ("and", "older"), ("and", "up"),
-        ("or", "higher"), ("or", "longer"), ("or", "heavier"),
+        ("or", "higher"), ("or", "longer"), ("or", "heavier"), ("या", "ज्यादा"), ("या", "अधिक"), ("या", "ऊपर"),
+        ("ya", "zyada"), ("ya", "jyada"), ("ya", "adhik"), ("ya", "upar"), ("या", "बडे"),
     }
 )  # fmt: skip
 

@@ -7,7 +7,7 @@ word without a row has no meaning here: "once" is eleven in Spanish and "an" is 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -33,10 +33,40 @@ def load_terms(language: str) -> Mapping[str, str]:
     if language not in _TABLES:
         return {}
     listed_words = _TABLES[language]["words"].items()
-    words = {_to_key(word): english for english, listed in listed_words for word in listed.split()}
+    words = {_to_key(word): english for english, listed in listed_words for word in listed.split() if "_" not in word}
     numbers = load_listed_numbers(language)
     compounds = _build_german_compounds(numbers) if language == "de" else {}
     return {**words, **numbers, **compounds}
+
+
+@lru_cache(maxsize=8)
+def _load_phrases(language: str) -> Mapping[str, list[tuple[tuple[str, ...], str]]]:
+    """Return the rows of several words (``más_de``) by their first word, the longest first."""
+    phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    for english, listed in _TABLES.get(language, {"words": {}})["words"].items():
+        for phrase in listed.split():
+            if "_" in phrase:
+                keys = tuple(map(_to_key, phrase.split("_")))
+                phrases.setdefault(keys[0], []).append((keys, english))
+    return {first: sorted(listed, key=lambda row: -len(row[0])) for first, listed in phrases.items()}
+
+
+def join_phrases(tokens: Sequence[Token], text: str, language: str) -> list[Token]:
+    """Join the words of each phrase that has a row: ``a partir de`` is one token with the English word's key."""
+    phrases = _load_phrases(language)
+    joined: list[Token] = []
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        for keys, english in phrases.get(token.key, ()):
+            last = tokens[min(at + len(keys), len(tokens)) - 1]
+            if tuple(other.key for other in tokens[at : at + len(keys)]) == keys:
+                token = token._replace(key=english, text=text[token.start : last.end], end=last.end)
+                at += len(keys) - 1
+                break
+        joined.append(token)
+        at += 1
+    return joined
 
 
 def load_listed_numbers(language: str) -> Mapping[str, str]:

@@ -36,6 +36,13 @@ ONES = {1: "ein", 2: "zwei", 3: "drei", 4: "vier", 5: "fünf", 6: "sechs", 7: "s
         ("fr", "un an et demi", "a year and a half"),
         ("fr", "3 € par heure", "€3 per hour"),
         ("es", "hasta 50 minutos", "up to 50 minutes"),
+        ("es", "más de 20 kg", "over 20 kg"),
+        ("es", "no más de 3 días", "up to 3 days"),
+        ("es", "como mínimo 6 meses", "at least 6 months"),
+        ("fr", "moins de 5 kg", "below 5 kg"),
+        ("fr", "15 kg au maximum", "15 kg maximum"),
+        ("fr", "fermé à 18 h", "closed at 18:00"),
+        ("de", "nicht mehr als 5 Tage", "up to 5 days"),
         ("es", "el 5 de marzo de 2024", "5 March 2024"),
     ],
 )
