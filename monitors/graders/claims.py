@@ -258,6 +258,8 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
                 figure = _apply_lower_bound(figure, reply)  # noqa: PLW2901 - "from 80" beside "up to 80"
             if claim.figure.per and not figure.per and claim.figure.per <= _list_clause_periods(clause, reply):
                 figure = replace(figure, per=claim.figure.per)  # noqa: PLW2901 - "the monthly charge is £58"
+            if clause.is_cell and figure.kind is FigureKind.NUMBER and not figure.low.counts:
+                figure = replace(figure, low=figure.low._replace(counts=claim.figure.low.counts))  # noqa: PLW2901 - a cell has no "room" before its 6
             likeness = compare_figures(claim.figure, figure, leeway)
             if likeness is Likeness.OTHER and claim.in_asked_unit is not None:
                 other = compare_figures(claim.in_asked_unit, figure, leeway)
@@ -281,7 +283,7 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
                 likeness = Likeness.NEAR
             if likeness is Likeness.DIFFERENT and figure.said_often and _is_counted_on(figure, clause, reply):
                 likeness = Likeness.NEAR
-            if likeness is Likeness.OTHER or (figure.kind is FigureKind.MONEY and _is_least_coin(figure, reply)):
+            if likeness is Likeness.OTHER or (figure.kind is FigureKind.MONEY and _is_coin_in_words(figure, reply)):
                 continue
             if likeness is not Likeness.SAME and _is_in_question(figure, asked, leeway):
                 continue
@@ -327,8 +329,7 @@ def _is_counted_on(figure: Figure, clause: Clause, reply: Passage) -> bool:
         if later.sentence == clause.sentence
         for other in later.figures
     ) or any(
-        token.key in _AGAIN
-        for token in reply.scan.reader.tokens[figure.last + 1 : figure.last + 1 + _AGAIN_REACH]
+        token.key in _AGAIN for token in reply.scan.reader.tokens[figure.last + 1 : figure.last + 1 + _AGAIN_REACH]
     )
 
 
@@ -336,13 +337,13 @@ _AGAIN: Final = parse_keys("again second another")
 _AGAIN_REACH: Final = 8
 
 
-def _is_least_coin(figure: Figure, reply: Passage) -> bool:
+def _is_coin_in_words(figure: Figure, reply: Passage) -> bool:
     """Whether an amount is the smallest coin in words, which only denies a price: "not a penny"."""
-    coin = figure.low.worded and figure.low.value <= _LEAST_COIN
+    coin = figure.low.worded and figure.low.value <= _MAX_COIN_VALUE
     return coin and reply.scan.reader.token(figure.last + 1).key in {"भी", "bhi"}
 
 
-_LEAST_COIN: Final = Decimal("0.01")
+_MAX_COIN_VALUE: Final = Decimal("0.01")
 _FOR_ALL: Final = re.compile(
     r"\b(?:for (?:the lot|all|both|everything)|altogether|in total|all together|insgesamt|zusammen"
     r"|en tout|en total)\b"

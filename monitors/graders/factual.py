@@ -34,9 +34,10 @@ from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound
 from monitors.facts.quantities.lexicon import WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, build_locale
+from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.translations import LANGUAGES
 from monitors.facts.refusals.detect import read_refusal
-from monitors.facts.text import SIGN, WORD, Token, parse_keys
+from monitors.facts.text import SIGN, WORD, Token, normalise, parse_keys
 from monitors.facts.weekdays import find_day_stretches
 from monitors.graders.base import (
     SAYS_MORE,
@@ -128,7 +129,7 @@ class FactualGrader:
     """Grade whether the reply states the facts of the gold; see the module."""
 
     name = "factual"
-    version = "14"
+    version = "15"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
@@ -310,8 +311,8 @@ class FactualGrader:
 _WITHOUT: Final = re.compile(r"\b(?:without|ohne|sans|sin|bina)\b|बिना", re.IGNORECASE)
 _WAIVES: Final = re.compile(
     r"\b(?:even (?:if|when|though)|whether or not|regardless|auch wenn|selbst wenn|egal ob|même si|aunque"
-    r"|chahe|bhale hi|(?:wet or dry|dry or wet|rain or shine|member or not|with or without|mit oder ohne|avec ou sans"
-    r"|con o sin))\b|चाहे|भले ही",
+    r"|chahe|bhale hi|wet or dry|dry or wet|rain or shine|member or not|with or without|mit oder ohne"
+    r"|avec ou sans|con o sin)\b|चाहे|भले ही",
     re.IGNORECASE,
 )
 """Words by which a condition does not matter."""
@@ -528,21 +529,8 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     best = max(live, key=lambda mention: (len(mention.key & claim.label), len(mention.key), -len(mention.strange)))
     own = best.key & claim.label
     labelled = bool(own)
-    has_several = len(asked.claims) > 1
-    is_unlabelled = claim.label or (has_several and _has_hyphenated_word(asked.gold))
-    if is_unlabelled and not labelled and not (claim.label and _is_in_order(asked, reply)):
+    if len(asked.claims) > 1 and not labelled and _may_be_for_another_claim(claim, best, asked, reply):
         return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
-    if has_several and not claim.label and _has_label_of_another_figure(claim, best, asked, reply):
-        return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)
-    kinds = {
-        other.figure.kind
-        for other in asked.claims
-        if other.figure.kind is not FigureKind.NUMBER or other.figure.noun
-    }
-    same_kind = len(kinds) <= 1
-    own_words = {word for word in claim.others - asked.question_terms if not word.startswith("#")}
-    if has_several and same_kind and not claim.label and not own_words and not _is_in_order(asked, reply):
-        return ClaimDecision(None, UNLABELLED.format(gold=gold), claim.figure)  # "2 to 3" written as "3 to 2"
     behind = next(
         (mention for mention in competing if _is_all_of_clause(mention) and _is_next_clause(best, mention, reply)),
         None,
@@ -590,7 +578,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
     ]
     if tied:
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(tied[0].figure)), claim.figure)
-    rival = _find_rival_moment(claim, best, competing)
+    rival = _find_rival_moment(claim, best, competing, reply)
     if rival is not None:
         return ClaimDecision(None, SEVERAL.format(gold=gold, other=describe_figure(rival.figure)), claim.figure)
     # A time belongs to an event: "we close at 4:15, so the last visitors come in at 3:30".
@@ -617,7 +605,7 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
 
 
 def _has_opposite_words(mention: Mention, asked: Asked, reply: Passage) -> bool:
-    """Whether the clause of a figure has the opposite of a word of the question: the early shift, not the late one."""
+    """Whether the clause of a figure has the opposite of a word of the question: the early shift."""
     stems = collect_all_stems(reply, mention.clause.first, mention.clause.after)
     return find_opposite(asked.question_terms, stems) is not None
 
@@ -626,11 +614,15 @@ def _list_weekdays(mention: Mention) -> Words:
     return frozenset(word for word in mention.clause.words if word.startswith("weekday"))
 
 
-def _find_rival_moment(claim: Claim, best: Mention, competing: Sequence[Mention]) -> Mention | None:
+def _find_rival_moment(claim: Claim, best: Mention, competing: Sequence[Mention], reply: Passage) -> Mention | None:
     """Find another time in the same clause, or another date beside a deadline.
 
     Example: "register until 9 July; the truck comes on 16 July" against a gold with a day and no deadline.
     """
+    if claim.figure.kind in _MOMENTS:
+        later = next((mention for mention in competing if _is_about_same_subject(mention, best, reply)), None)
+        if later is not None:
+            return later
     if claim.figure.kind is FigureKind.DATE:
         is_deadline = best.figure.bound is Bound.AT_MOST and claim.figure.bound is Bound.EXACT
         return competing[0] if is_deadline and competing else None
@@ -640,6 +632,17 @@ def _find_rival_moment(claim: Claim, best: Mention, competing: Sequence[Mention]
     return next(rivals, None)
 
 
+def _is_about_same_subject(mention: Mention, best: Mention, reply: Passage) -> bool:
+    """Whether a later clause nearby has a pronoun for its subject: "order from 3 May; it arrives on 9 May"."""
+    clause = mention.clause
+    if clause.first <= best.clause.first or clause.sentence > best.clause.sentence + 1:
+        return False
+    tokens = reply.scan.reader.tokens[clause.first : min(mention.figure.first, clause.first + _SUBJECT_REACH)]
+    return any(remove_unread_mark(normalise(token.text).text.lower()) in _PRONOUNS for token in tokens)
+
+
+_SUBJECT_REACH: Final = 5
+"""Tokens at the start of a clause in which its subject stands."""
 _UNMISTAKABLE: Final = frozenset({FigureKind.IDENTIFIER, FigureKind.UNLIMITED})
 
 
@@ -652,6 +655,19 @@ def _is_about_something_else(mention: Mention, asked: Asked, reply: Passage) -> 
         return False  # "It lasts 24 months" is about the subject of the question
     is_latin = all(word.isascii() for word in asked.question_terms)
     return sum(word.isascii() == is_latin for word in mention.strange) > 1 and mention.figure.low.date != ALWAYS
+
+
+def _may_be_for_another_claim(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> bool:
+    """Whether no label, light word or order shows which of the gold's figures a figure of the reply is."""
+    in_order = _is_in_order(asked, reply)
+    if claim.label or _has_hyphenated_word(asked.gold):
+        return not (claim.label and in_order)
+    if _has_label_of_another_figure(claim, best, asked, reply):
+        return True
+    figures = (other.figure for other in asked.claims)
+    kinds = {figure.kind for figure in figures if figure.kind is not FigureKind.NUMBER or figure.noun}
+    own_words = {word for word in claim.others - asked.question_terms if not word.startswith("#")}
+    return len(kinds) <= 1 and not own_words and not in_order  # "2 to 3" written as "3 to 2"
 
 
 def _has_hyphenated_word(gold: Passage) -> bool:
@@ -763,8 +779,8 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
     return ""
 
 
-_INTERVAL_WORDS: Final = parse_keys("every each alle jede jeder jeden toutes tous cada har हर")
-_OTHER_INTERVAL_WORDS: Final = _INTERVAL_WORDS | parse_keys("a per")
+_INTERVAL_WORDS: Final = parse_keys("every each per alle jede jeder jeden toutes tous cada har हर")
+_OTHER_INTERVAL_WORDS: Final = _INTERVAL_WORDS | parse_keys("a")
 
 
 def _is_interval(passage: Passage, figure: Figure, words: Words = _INTERVAL_WORDS) -> bool:
@@ -948,8 +964,8 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
 
 
 _EXTRA_COST: Final = re.compile(
-    r"\b(?:extra (?:cost|charge|fee)|at extra|additional (?:cost|charge|fee)|surcharge|separately|gegen aufpreis|zuschlag"
-    r"|extra (?:bezahl|berechn)|en supplément|en sus|aparte|alag se)\b|अलग से",
+    r"\b(?:extra (?:cost|charge|fee)|at extra|additional (?:cost|charge|fee)|surcharge|separately"
+    r"|gegen aufpreis|zuschlag|extra (?:bezahl|berechn)|en supplément|en sus|aparte|alag se)\b|अलग से",
     re.IGNORECASE,
 )
 
@@ -1066,8 +1082,8 @@ def _decide_phrase(  # noqa: C901, PLR0917 - what a phrase is decided by, one ro
             return decision
     live = next((place for place in places if place.status is PhraseStatus.LIVE), None)
     if live is not None and (opposite := _find_opposite_beside(live, reply, question, text)):
-        known, word = opposite
-        return ClaimDecision(None, OPPOSITE.format(gold="the gold", known=known, word=word), turned=True)
+        expected, word = opposite
+        return ClaimDecision(None, OPPOSITE.format(gold="the gold", known=expected, word=word), turned=True)
     if live is not None and _is_under_other_label(live, reply, asked):
         return ClaimDecision(None, "the gold stands in the reply under another label", turned=True)
     if live is not None and all(place.status is not PhraseStatus.TAKEN_BACK for place in places):
@@ -1094,8 +1110,8 @@ def _find_opposite_beside(place: Phrase, reply: Passage, question: Passage, gold
     clause = next((part for part in reply.clauses if part.first <= place.first < part.after), None)
     if clause is None:
         return None
-    known = collect_all_stems(question) | {STEMS[key] for key in extract_phrase_keys(gold)}
-    return find_opposite(known, collect_all_stems(reply, clause.first, clause.after))
+    expected = collect_all_stems(question) | {STEMS[key] for key in extract_phrase_keys(gold)}
+    return find_opposite(expected, collect_all_stems(reply, clause.first, clause.after))
 
 
 _LABEL: Final = re.compile(r"^[^\n:]{1,60}:", re.MULTILINE)
@@ -1184,8 +1200,8 @@ def _decide_list(
 
 
 _SEQUENCE: Final = re.compile(
-    r"\b(?:before|after(?!wards)|last|finally|first of all|vor(?:her)?|davor|zuletzt|nach(?!einander)|avant|après|dernier"
-    r"|antes|después|último|pehle|baad|aakhir)\b|पहले|बाद|आख़?िर",
+    r"\b(?:before|after(?!wards)|last|finally|first of all|vor(?:her)?|davor|zuletzt|nach(?!einander)|avant|après"
+    r"|dernier|antes|después|último|pehle|baad|aakhir)\b|पहले|बाद|आख़?िर",
     re.IGNORECASE,
 )
 """Words that give an order of their own; "then" and "next" follow the order of the text."""

@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 from monitors.facts.claims.figures import Figure, FigureKind, find_figures
 from monitors.facts.claims.vocabulary import LIGHT, STEMS, Mark, find_marks
 from monitors.facts.claims.wording import describe_figure
-from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.currencies import SIGNS
 from monitors.facts.quantities.fact import FactKind
 from monitors.facts.quantities.lexicon import WEEKDAYS
+from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.scan import Scan
 from monitors.facts.text import NUMERAL, WORD, Token, parse_keys
 

@@ -306,9 +306,7 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
             return Likeness.OTHER_PER if comparable and not nested else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
-    elif reply.per & _GROUPS and not (reply.per & leeway.asked or reply.per & gold.noun):
-        likeness = Likeness.NEAR
-    elif reply.per & _RATE_PERIODS and not (reply.per <= leeway.asked or reply.per & gold.noun):
+    elif reply.per & (_GROUPS | _RATE_PERIODS) and not (reply.per <= leeway.asked or reply.per & gold.noun):
         likeness = Likeness.NEAR
     if value_same:
         return likeness

@@ -204,7 +204,9 @@ def _add_units_beside(reader: NumberReader, readings: list[QuantityReading]) -> 
     return result
 
 
-_CHILDREN: Final = parse_keys("child children kids kid guests visitors people anyone adults kinder enfants niños bachche बच्चे")
+_CHILDREN: Final = parse_keys(
+    "child children kids kid guests visitors people anyone adults kinder enfants niños bachche बच्चे"
+)
 _AGE_LIMITS: Final = parse_keys("under over below above")
 _AGES: Final = frozenset({"age", "ages", "aged", "umar", "उम्र", "आयु"})
 
@@ -560,14 +562,15 @@ def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[F
             and match.start() < reading.end
             for reading in readings
         )
+        grouped = _GROUPED_CODE.fullmatch(match[0]) is not None
         alone = len(match[0]) == len(text.strip(" .")) and " " in match[0] and not _THOUSANDS.fullmatch(match[0])
-        if first is None or typed or not (alone or _is_identifier(match[0], reader, first)):
+        if first is None or typed or not (alone or grouped or _is_identifier(match[0], reader, first)):
             continue
         last = first
         while last + 1 < reader.size and reader.token(last + 1).end <= match.end():
             last += 1
         code = normalise_code(match[0])
-        is_number = _SPELLED_DIGITS.fullmatch(match[0]) is not None
+        is_number = grouped or _SPELLED_DIGITS.fullmatch(match[0]) is not None
         value = Decimal(code) if is_number else Decimal(0)
         low = QuantityReading(FactKind.NUMBER, value, first, last, match.start(), match.end())
         kind = FigureKind.NUMBER if is_number else FigureKind.IDENTIFIER
@@ -577,6 +580,8 @@ def _find_identifiers(scan: Scan, readings: Sequence[QuantityReading]) -> list[F
 
 _SPELLED_DIGITS: Final = re.compile(r"[1-9](?:-\d){2,5}")
 """A number dictated digit by digit. A longer one, or one with a leading zero, is an identifier."""
+_GROUPED_CODE: Final = re.compile(r"[1-9]\d{0,2}(?: \d{3})* 0\d\d(?: \d{3})*")
+"""Digits in groups of three, one of which begins with 0: "560 037" is one number in any language."""
 _THOUSANDS: Final = re.compile(r"\d{1,3}(?: \d{3})+")
 _MAX_PLAIN_LETTERS: Final = 3
 _VERSIONS: Final = frozenset({"version", "firmware", "release", "app", "v", "build"})

@@ -201,6 +201,8 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.OUTDONE
     if _has_other_role(passage, question, start, first):
         return PhraseStatus.ROLES
+    if _is_asked_of_another_person(passage, clause, (first, after), asked, question):
+        return PhraseStatus.ROLES
     if _is_of_another_thing(passage, clause, (first, after), asked):
         return PhraseStatus.OUTDONE
     return PhraseStatus.LIVE
@@ -438,6 +440,24 @@ def _has_other_role(passage: Passage, question: Passage, start: int, first: int)
         return False
     named = any(_is_name([token], 0, -1) and token.text[0].isupper() for token in before[:-1])
     return named and not any(token.key in _BY for token in before)
+
+
+def _is_asked_of_another_person(
+    passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage
+) -> bool:
+    """Whether a clause says by another verb what a person does, and the reply names another person.
+
+    "It is conducted by Wilma Strand, with Petr Amadi as the soloist", asked who plays the solo.
+    """
+    tokens, (first, after) = passage.scan.reader.tokens, place
+    if not question.scan.reader.tokens or question.scan.reader.tokens[0].key not in _WHO:
+        return False
+    strange = clause.words - asked - extract_content_terms(tokens[first:after])
+    by = any(token.key in _BY for token in tokens[max(clause.first, first - 2) : first])
+    others = [range(first), range(after, len(tokens))]
+    return bool(by and strange and asked - clause.words) and any(
+        _has_full_name(tokens, part.start, part.stop, asked) for part in others
+    )
 
 
 def _is_of_another_thing(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words) -> bool:

@@ -69,7 +69,10 @@ def _find_bound_behind(reader: NumberReader, at: int) -> Bound:
         return Bound.AT_MOST
     if key in {"maximum", "max", "maximal", "अधिकतम"}:
         return Bound.AT_MOST
-    if key in {"onwards", "onward", "plus", "+", "upwards", "minimum", "न्यूनतम"} or (key, following) in _AT_LEAST_BEHIND:
+    if (
+        key in {"onwards", "onward", "plus", "+", "upwards", "minimum", "न्यूनतम"}
+        or (key, following) in _AT_LEAST_BEHIND
+    ):
         return Bound.AT_LEAST
     if following == "at" and reader.token(at).kind == WORD and key not in _JOINTS_OR:
         return {"most": Bound.AT_MOST, "least": Bound.AT_LEAST}.get(reader.token(at + 2).key, Bound.EXACT)
@@ -87,7 +90,8 @@ _AT_MOST_BEHIND = frozenset(
         ("से", "कम"), ("se", "kam"), ("से", "छोटे"), ("se", "chhote"), ("or", "less"), ("or", "below"),
         ("and", "below"), ("or", "fewer"), ("or", "younger"), ("or", "lighter"), ("or", "shorter"),
         ("or", "smaller"), ("या", "कम"), ("ya", "kam"), ("at", "most"),
-        ("के", "अंदर"), ("के", "भीतर"), ("ke", "andar"), ("ke", "bheetar"), ("ke", "bhitar"), ("and", "under"), ("or", "under"), ("and", "younger"),
+        ("के", "अंदर"), ("के", "भीतर"), ("ke", "andar"), ("ke", "bheetar"), ("ke", "bhitar"),
+        ("and", "under"), ("or", "under"), ("and", "younger"),
     }
 )  # fmt: skip
 _AT_LEAST_BEHIND = frozenset(

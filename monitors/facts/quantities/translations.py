@@ -33,7 +33,9 @@ def load_terms(language: str) -> Mapping[str, str]:
     if language not in _TABLES:
         return {}
     listed_words = _TABLES[language]["words"].items()
-    words = {_to_key(word): english for english, listed in listed_words for word in listed.split() if "_" not in word}
+    words = {
+        _to_key(word): english for english, listed in listed_words for word in listed.split() if "_" not in word
+    }
     numbers = load_listed_numbers(language)
     compounds = _build_german_compounds(numbers) if language == "de" else {}
     return {**words, **numbers, **compounds}
