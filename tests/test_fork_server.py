@@ -81,6 +81,7 @@ def test_output_and_exit_code_equal_those_of_a_process(tmp_path, arguments, give
     assert forked(*arguments, cwd=tmp_path, given=given) == started(*arguments, cwd=tmp_path, given=given)
 
 
+@pytest.mark.whole_only
 def test_a_fault_of_the_command_is_a_fault_here_too(tmp_path):
     """A folder where the configuration file should be is a mistake with a traceback, when that is asked for."""
     (tmp_path / "lookout.toml").mkdir()

@@ -30,6 +30,7 @@ def block(kind: str, section: str) -> str:
     return found[1]
 
 
+@pytest.mark.whole_only
 def test_the_commands_about_datasets_work_in_their_order(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     with LangSmithDatasetServer(key=KEY) as server:
         config = block("toml", "# LangSmith").replace("[langsmith]", f'[langsmith]\napi_url = "{server.url}"')

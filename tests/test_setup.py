@@ -45,6 +45,7 @@ def test_the_demo_and_test_applications_are_no_run_time_dependency():
     assert not re.search(r"^(gradio|streamlit|pytest|moto)==", runtime, re.MULTILINE)
 
 
+@pytest.mark.whole_only
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_prefects_server_builds_with_the_fastapi_that_is_pinned():
     """The pin of FastAPI can go when this still holds with a newer one."""
@@ -75,6 +76,7 @@ def test_an_old_python_is_refused_in_plain_words(version, program, to_do, snapsh
     assert replace_volatile(done.stderr, python=sys.executable, version=version) == snapshot
 
 
+@pytest.mark.whole_only
 def test_the_check_of_python_runs_on_any_python():
     """Its syntax is that of the oldest: no annotation, no f-string, no walrus; nothing imported but what all have."""
     tree = ast.parse(START.read_text(encoding="utf-8"))

@@ -67,6 +67,7 @@ def test_the_doctor_names_the_variable_of_every_api_that_refuses(tmp_path, state
     assert "page of json" not in found
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.parametrize("state", STATES)
 def test_a_verification_says_which_variable_to_look_at_and_blames_the_monitor(tmp_path, lookout, state):
@@ -84,6 +85,7 @@ def test_a_verification_says_which_variable_to_look_at_and_blames_the_monitor(tm
     assert_nowhere(tmp_path, done, "an-old-token")
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_configured_headers_open_the_api_and_are_seen_nowhere(tmp_path, lookout, driver):

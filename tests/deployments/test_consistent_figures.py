@@ -38,6 +38,7 @@ def run(tmp_path_factory, lookout):
     return folder, done.stdout
 
 
+@pytest.mark.whole_only
 def test_the_terminal_counts_the_leak_as_severity_3_in_every_figure(run, snapshot):
     folder, shown = run
     (results,) = (folder / "data").glob("**/results.json")

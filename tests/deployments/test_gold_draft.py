@@ -141,6 +141,7 @@ def test_a_budget_that_is_too_small_ends_it_before_money_is_spent(tmp_path, snap
     assert without_cost(done.stderr) == snapshot
 
 
+@pytest.mark.whole_only
 def test_a_provider_that_is_busy_is_asked_again_and_the_model_that_answered_is_stored(tmp_path):
     with AnthropicServer(judge=RuleDrafter()) as server:
         configured(tmp_path, server.url)

@@ -53,6 +53,7 @@ def gate(lookout, folder, said):
     return done, {int(each["case"]["id"].removeprefix("waiting-")): each for each in cases}
 
 
+@pytest.mark.whole_only
 def test_an_api_that_names_no_source_fails_however_it_says_so(tmp_path, lookout):
     """An empty list is not a source."""
     done, cases = gate(lookout, tmp_path, NO_SOURCE.values())

@@ -114,6 +114,7 @@ def test_the_wheel_brings_its_packages_and_nothing_else(installed: Environment):
     assert PathDistribution(info).version == VERSION
 
 
+@pytest.mark.whole_only
 def test_every_module_can_be_imported(installed: Environment, tmp_path: Path):
     done = installed.run("python", "-c", IMPORT_ALL, installed.site, *PACKAGES, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -212,6 +213,7 @@ def test_another_package_with_one_of_our_names_is_named(installed: Environment, 
     assert replace_volatile(done.stderr, installed.folder, tmp_path) == snapshot
 
 
+@pytest.mark.whole_only
 @pytest.mark.browser
 def test_the_wheel_names_the_browser_it_drives(installed: Environment, elsewhere: Path, snapshot):
     """`lookout browser` starts it, and `lookout browser install` fetches none where one works."""

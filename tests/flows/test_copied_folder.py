@@ -104,6 +104,7 @@ def copy_of(original: AlertingTestbed, folder: Path, **answer: bool) -> Alerting
 ALL = [NotifyReason.FIRST_SEEN, NotifyReason.REMINDER, NotifyReason.RECOVERED, NotifyReason.RECOVERED]
 
 
+@pytest.mark.whole_only
 def test_a_separated_copy_sends_nothing_that_its_original_sends(tmp_path, slack, original):
     """The waiting message, the reminder and the recovery are the original's. What is new is the copy's own."""
     copy = copy_of(original, tmp_path / "copy", copied=True)
@@ -131,6 +132,7 @@ def test_a_moved_folder_sends_what_was_waiting(tmp_path, slack, original):
     assert live_on(moved) == ALL
 
 
+@pytest.mark.whole_only
 def test_copy_changes_nothing_in_a_folder_that_is_none(tmp_path, slack, original):
     """A service may start with --copy each time."""
     settle_identity(tmp_path / "data", None, new_id="copy", at=original.now, copied=True)

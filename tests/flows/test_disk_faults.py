@@ -162,6 +162,7 @@ def counted(begin: Callable[..., fork_server.Process], table: str) -> list[dict[
         return [json.loads(line) for line in asked.communicate()[0].splitlines()]
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("how", REASONS)
 def test_f22_a_nightly_run_stops_with_the_folder_named_and_is_gone_on_with(tmp_path, disk, slack, begin, how):
     """While its judge is asked: what was sampled stays sampled, and each conversation is in one report."""

@@ -114,6 +114,7 @@ def pieces(attack: str) -> list[str]:
     return [line for line in lines if len(line) >= SHOWN_AT_LEAST]
 
 
+@pytest.mark.whole_only
 async def test_a_judge_that_falls_for_what_an_answer_says_to_judges_is_void(attacks):
     """Whatever is recognised as talk to a judge rides on a canary of the same group."""
     steering = [a for a in attacks if check_answer(f"{TEETH_WRONG} {a}", "What about dental work?").steering]

@@ -69,6 +69,7 @@ def shown_by_prefect(address: str, run_id: str) -> str:
     return json.dumps(parts, ensure_ascii=False)
 
 
+@pytest.mark.whole_only
 def test_f87_f89_what_leaked_and_what_is_secret_is_in_nothing_that_people_read(
     tmp_path, lookout, prefect_environment
 ):

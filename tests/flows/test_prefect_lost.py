@@ -165,6 +165,7 @@ def verify_twice(folder: Path, server: Victim, slack: SlackServer, *, to_the_end
     assert counted(folder, environment, rows) == {"n": 2 * CASES, "d": 2 * CASES}
 
 
+@pytest.mark.whole_only
 def test_f91_a_hung_server_holds_up_no_severe_failure(tmp_path, server, slack):
     """The server hangs before the flow begins; the first failure was sent at once, the others came after it."""
     with Chat(WRONG) as chat:

@@ -56,6 +56,7 @@ def test_a_pace_that_is_configured_meets_no_limit(tmp_path, lookout):
     assert report["coverage"]["graded"] == CASES
 
 
+@pytest.mark.whole_only
 def test_a_limit_that_outlasts_the_run_ends_it_with_that_reason(tmp_path, lookout):
     with Chat() as chat:
         chat.limit = (4, 3600.0)

@@ -103,6 +103,7 @@ def test_f20_a_process_that_does_not_react_is_ended_by_its_guard(tmp_path, slack
     assert dog.kinds == ["/start", "/fail"]
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_f21_a_run_that_graded_nothing_alerts_and_earns_no_heartbeat(tmp_path, lookout, slack, dog, snapshot):
     """Every question is answered, no grader has anything to go on: green or not, nobody is watching."""

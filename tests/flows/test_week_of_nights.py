@@ -37,6 +37,7 @@ def places(happened):
     return [(sent.channel, sent.kind) for sent in happened.sent]
 
 
+@pytest.mark.whole_only
 def test_each_night_ends_as_what_it_was(week):
     """Partial where the judge did not speak or was not believed; Empty, not Graded, where nothing came."""
     nights, digests, _ = week

@@ -23,6 +23,7 @@ def write_checkout(root: Path, source: str, *failed: str) -> Path:
     return root
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(("source", "code"), [(STEADY, 0), (BROKEN, 1)])
 def test_a_test_that_passes_alone_is_named_and_one_that_fails_again_fails(tmp_path, source, code, capfd):
     root = write_checkout(tmp_path, source, "test_count.py::test_counts")

@@ -45,6 +45,7 @@ def test_without_arguments_it_prints_the_help(tmp_path):
     assert all(command in done.stdout for command in COMMANDS["lookout"])
 
 
+@pytest.mark.whole_only
 def test_the_help_of_a_command_shows_brackets_as_they_are_written(tmp_path):
     """Every command has help; what looks like markup in it is text."""
     with_brackets = 0

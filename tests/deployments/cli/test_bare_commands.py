@@ -233,6 +233,7 @@ ON_THEIR_OWN = {
 """In the same environment: test_login.py, test_up_command.py, site/test_site_command.py."""
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.parametrize("command", ONCE)
 @pytest.mark.a_slice(12)
@@ -252,6 +253,7 @@ def test_a_pipe_does_its_work(tmp_path, command):
     assert said in done.stdout
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_people_decide_about_what_is_broken(installation):
     """Every decision about an incident and a silence, one after the other."""

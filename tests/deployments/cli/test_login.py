@@ -111,6 +111,7 @@ def test_a_session_from_another_machine_is_proved_before_it_is_stored(tmp_path: 
     assert "`lookout login bot`" in done.stdout
 
 
+@pytest.mark.whole_only
 def test_after_signing_in_in_the_window_no_key_is_needed(tmp_path: Path, site: LoginSite) -> None:
     """The site's single sign-on takes the person's part; the browser here draws its window nowhere."""
     installation = configured(tmp_path, site, BY_PERSON, form="/sso")

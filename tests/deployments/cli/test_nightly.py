@@ -44,6 +44,7 @@ def plan(folder: Path, *options: str, until: str = UNTIL[1]):
     return run_in_process(*arguments, cwd=folder, env=fork_server.bare(COLUMNS="300"))
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_the_plan_is_shown_before_anything_is_spent_then_the_night_is_graded(space, lookout):
     planned = plan(space, "--json")
@@ -175,6 +176,7 @@ def test_one_kind_of_risk_does_not_take_the_whole_sample(logged, snapshot):
     assert plan(logged).stdout.replace(str(logged), "FOLDER") == snapshot
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_the_plan_shows_the_interval_that_the_sample_buys_for_each_rate(space, lookout, snapshot):
     """What the gold set asks is checked by rule: there both rates have one, first assumed, then as nights found."""

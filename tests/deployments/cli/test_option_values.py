@@ -118,6 +118,7 @@ def test_f104_an_output_that_is_not_there_is_quiet(store):
     assert (done.returncode, NOT_A_FAULT in done.stderr.decode()) == (0, False)
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("arguments", [QUERY, ("sql", "select 1"), ("--version",)], ids=str)
 def test_f104_a_full_output_is_a_failure_of_the_monitor_and_is_said(store, arguments):
     with Path("/dev/full").open("wb") as full:
@@ -128,6 +129,7 @@ def test_f104_a_full_output_is_a_failure_of_the_monitor_and_is_said(store, argum
     assert (done.returncode, stderr.count("cannot be written"), NOT_A_FAULT in stderr) == (4, 1, False)
 
 
+@pytest.mark.whole_only
 def test_f104_an_output_that_cannot_encode_escapes_and_keeps_the_code(store):
     variables = {**VARIABLES, "PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
     done = subprocess.run([*COMMAND, *QUERY], cwd=store, env=variables, capture_output=True, check=False)

@@ -282,6 +282,7 @@ def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without
     assert len(drafts) == 2, "the wrong one that passed, and the right one that failed"
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_the_share_is_a_setting_of_its_own_table(without_judge):
     """Of 10 passes and 6 failures one each; ``[review]`` sets another share, and the old key names the new one."""

@@ -115,6 +115,7 @@ def _is_copied(row: str, columns: int) -> bool:
     return any(len(word) > columns // 2 for word in COPIED.findall(row))
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_colour_stands_on_a_terminal_alone_and_not_where_it_is_unwanted(installation):
     """NO_COLOR and a pipe have none; a terminal has."""

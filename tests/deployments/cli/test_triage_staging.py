@@ -88,6 +88,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
         yield Service(tmp_path, agent, langsmith)
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_steps_come_out_of_the_trace(
     service: Service, tmp_path: Path, lookout: Any, snapshot: SnapshotAssertion

@@ -26,6 +26,7 @@ def configure(folder, chat, judge, budget=""):
     path.write_text(text, encoding="utf-8")
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_without_a_budget_the_run_goes_on_and_says_which_price_is_missing(tmp_path, lookout):
     with Chat() as chat, AnthropicServer() as judge:

@@ -86,6 +86,7 @@ def test_alone_it_verifies_what_it_acknowledges_and_is_ready_only_once_it_can(tm
         wait_until_gone(*family)
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_a_server_without_the_deployment_is_refused_with_the_commands_that_register_it(
     tmp_path, prefect_environment

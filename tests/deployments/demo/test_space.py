@@ -88,6 +88,7 @@ def test_its_own_check_logs_a_blocked_reply(space: Running):
     assert "300000" in json.loads(line)["reasons"][0]
 
 
+@pytest.mark.whole_only
 def test_the_space_names_its_commit_and_start_time(space: Running):
     version = httpx.get(f"{space.url}/version").json()
     assert set(version) == {"sha", "started_at"}

@@ -67,6 +67,7 @@ async def test_three_hundred_connections_that_say_nothing_stop_nobody(door, sent
         assert (await door.by_github(deployed())).status_code == 202
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(
     "sent", [b"", HALF, request_of("a" * 40)[:-20] + b"", b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\nGET"]
 )

@@ -70,6 +70,7 @@ async def test_f28_the_same_commit_again_by_whomever_is_200_and_one_run(tmp_path
     assert await prefect.commits() == [COMMIT]
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 async def test_f34_a_thousand_deliveries_make_one_run_for_each_commit(tmp_path, prefect, api):
     chance = random.Random(34)
@@ -88,6 +89,7 @@ async def test_f34_a_thousand_deliveries_make_one_run_for_each_commit(tmp_path, 
     assert await prefect.commits() == commits(COMMITS)
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 async def test_prefect_away_is_waited_for_and_nobody_who_sends_notices(tmp_path, prefect, api):
     away = True
@@ -128,6 +130,7 @@ async def test_one_repository_feeds_two_targets_a_run_each(tmp_path, prefect, ap
     assert {run.parameters["request"]["target"] for run in await prefect.runs()} == {"bot", "staging"}
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 async def test_the_receiver_is_ready_only_with_a_runner_for_the_deployment(tmp_path, prefect, api):
     """Three servers that answer: without the deployment, with it, and with it and a runner that asks for runs."""

@@ -208,6 +208,7 @@ def now_page(folder, monkeypatch, known, **schedules) -> str:
         return httpx.get(f"{site.address}/", timeout=60, trust_env=False).text
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
     """A real server's deployment of ours, with a run that ended and one to come; a stranger's is left out."""

@@ -64,6 +64,7 @@ def guarded(program: str):
             guard.kill()
 
 
+@pytest.mark.whole_only
 def test_when_the_line_closes_the_whole_family_ends():
     with guarded(STAYS) as (guard, pids):
         assert find_descendants(guard.pid) == set(pids)
@@ -72,12 +73,14 @@ def test_when_the_line_closes_the_whole_family_ends():
         wait_until_gone(*pids)
 
 
+@pytest.mark.whole_only
 def test_leftover_processes_end_before_their_guard():
     with guarded(LEAVES) as (guard, pids):
         assert guard.wait(WAIT_S) == 7
         assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.whole_only
 def test_leftover_processes_of_a_killed_command_are_ended():
     with guarded(STAYS) as (guard, pids):
         os.kill(pids[0], signal.SIGKILL)
@@ -85,6 +88,7 @@ def test_leftover_processes_of_a_killed_command_are_ended():
         assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.whole_only
 def test_signals_do_not_reach_past_the_line():
     """A service manager that tells every process of a group must not get ahead of the order of stopping."""
     with guarded(STAYS) as (guard, pids):

@@ -114,6 +114,7 @@ def archive_and_damage(testbed: AlertingTestbed, damage: Callable[[Path], None])
     damage(get_data_folder(testbed) / "journal" / "_archive")
 
 
+@pytest.mark.whole_only
 @DAMAGES
 async def test_f93_without_its_archive_nothing_is_called_calm(testbed, slack, damage):
     await notify(testbed.notifier(), [observation()])

@@ -136,6 +136,7 @@ async def test_f92_an_alert_that_slack_refused_is_in_a_summary_when_its_incident
     assert testbed.store.open_incidents("demo") == ()
 
 
+@pytest.mark.whole_only
 async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(testbed, slack):
     """Nothing else is to be sent: a job that runs every minute tries again after an hour, and not every minute."""
     await notify(testbed.notifier(), [outage()], summary=QUIET)
@@ -194,6 +195,7 @@ async def test_f92_what_a_person_acknowledged_is_not_sent(testbed, slack):
     assert IncidentKind.MONITOR_FAULT not in {incident.kind for incident in testbed.store.open_incidents("demo")}
 
 
+@pytest.mark.whole_only
 async def test_f03_a_refused_message_goes_to_the_fallback_once(testbed, slack):
     slack.refusing["C0ALERTS"] = "is_archived"
     ways = [testbed.bot(slack_monitor_channel="C0MONITOR"), testbed.bot(slack_channel="C0SECOND")]

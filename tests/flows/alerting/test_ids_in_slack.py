@@ -21,6 +21,7 @@ def slack():
         yield server
 
 
+@pytest.mark.whole_only
 def test_an_id_with_colons_can_be_copied_from_slack_into_a_command(tmp_path, lookout, slack):
     """Also one that an earlier version had altered."""
     case_id = "cedar::ped-waiting::en"
@@ -38,6 +39,7 @@ def test_an_id_with_colons_can_be_copied_from_slack_into_a_command(tmp_path, loo
             assert shrunk.returncode == 0, shrunk.stderr
 
 
+@pytest.mark.whole_only
 def test_a_list_of_ids_is_cut_between_them_with_the_number_of_the_others(tmp_path, lookout, slack):
     """Thirty cases fail; the line for a lock screen names some of them, whole."""
     count, name = 30, "waiting-period-of-plan"

@@ -64,6 +64,7 @@ def test_printed_alerts_are_sent_once_by_the_first_run_with_slack(tmp_path, look
     assert ["2 already known" in end for end in ends] == [False, True, False, True]
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.a_slice(1)  # always in the quick tier, whatever slice of the file it takes
 def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_got(
@@ -91,6 +92,7 @@ def test_a_failed_gate_names_the_wrong_price_in_slack_with_asked_expected_and_go
     assert format_stable_messages([message], tmp_path, run_id=alert.run_id) == snapshot
 
 
+@pytest.mark.whole_only
 async def test_of_several_kinds_there_is_one_message_and_another_about_the_monitor(testbed, slack):
     gate = outage(IncidentKind.GATE_FAIL, run_id="by-hand")
     fault = outage(IncidentKind.MONITOR_FAULT, run_id="by-hand")
@@ -125,6 +127,7 @@ async def test_a_fault_fixed_before_the_first_run_with_slack_is_not_sent(testbed
     assert slack.messages[1].thread_ts == slack.messages[0].ts, "what was sent ends where it was sent"
 
 
+@pytest.mark.whole_only
 async def test_a_refused_message_is_sent_once_the_channel_works(testbed, slack):
     slack.refusing = {"C0ALERTS": "is_archived"}
     await notify(testbed.notifier("refused"), [observation()], summary=QUIET)

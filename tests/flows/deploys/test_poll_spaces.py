@@ -152,6 +152,7 @@ async def test_an_abbreviated_commit_starts_nothing(tmp_path, testbed, sha):
     assert waiting(tmp_path) == []
 
 
+@pytest.mark.whole_only
 async def test_the_hub_away_alerts_once_after_several_polls_and_recovers(tmp_path, testbed, slack, snapshot):
     with hub_says(*[503] * 13, stage(OLD)) as hub:
         watch = watch_of(hub, tmp_path, testbed, failures_before_alert=5)
@@ -237,6 +238,7 @@ def configure(folder, target):
     (folder / "lookout.toml").write_text(f'data_folder = "."\n[targets.bot]\nsuite = "s.jsonl"\n{target}', "utf-8")
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 async def test_f36_poll_and_webhook_together_make_one_run(tmp_path, prefect_environment):
     """The webhook is lost, the poll's own flow finds the commit, and the delivery that comes late changes nothing."""

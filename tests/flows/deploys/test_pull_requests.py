@@ -94,6 +94,7 @@ def test_the_comment_says_whether_it_is_still_so(tmp_path, prefect_environment, 
     assert set(github.states[1:]) == {FAILURE}
 
 
+@pytest.mark.whole_only
 def test_production_and_runs_of_no_pull_request_post_nothing(tmp_path, prefect_environment, github):
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1, more=TRIGGER)
@@ -143,6 +144,7 @@ def test_only_repositories_that_a_trigger_of_the_target_names_get_results():
     assert list_repositories(config, "demo") == {"acme/helpdesk"}
 
 
+@pytest.mark.whole_only
 def test_the_token_may_come_from_a_prefect_block(tmp_path, prefect_environment, github):
     _save_block("github-comments", WORKFLOW_TOKEN, prefect_environment)
     more = TRIGGER + '[github]\ntoken_block = "github-comments"\n'

@@ -142,6 +142,7 @@ async def crash_and_check(prefect, run_id, deploys, wanted, testbed):
     return await restart_crashed_runs(prefect.client, deploys, wanted, build_notifier=testbed.notifier)
 
 
+@pytest.mark.whole_only
 async def test_f98_a_crashed_run_is_started_again_twice_and_then_alerted_with_the_command(
     prefect, tmp_path, slack, snapshot
 ):
@@ -160,6 +161,7 @@ async def test_f98_a_crashed_run_is_started_again_twice_and_then_alerted_with_th
     assert not deploys.has_attempts()
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("change", ["another configuration", "a newer deploy"])
 async def test_f98_a_crashed_run_is_not_started_again_when_it_would_ask_something_else(
     prefect, tmp_path, slack, change

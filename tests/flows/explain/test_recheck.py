@@ -228,6 +228,7 @@ ENDINGS = [
 ]
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(("answers", "more", "count", "remark"), ENDINGS)
 @pytest.mark.a_slice(1)
 def test_no_more_is_said_than_came_back(tmp_path, lookout, slack, answers, more, count, remark):  # noqa: PLR0917 - a table's columns
@@ -341,6 +342,7 @@ BUILDS = [
 ]
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(("answers", "counted", "proof"), BUILDS)
 @pytest.mark.a_slice(1)
 def test_which_build_answered_is_stated_only_as_far_as_it_is_proved(  # noqa: PLR0917 - a table's columns

@@ -170,6 +170,7 @@ def test_lines_without_a_text_are_put_aside_and_end_with_code_4(lookout, config,
     assert "that Lookout could not read" in str(slack.messages)
 
 
+@pytest.mark.whole_only
 @pytest.mark.a_slice(1)  # always in the quick tier, whatever slice of the file it takes
 def test_f95_a_log_that_redirects_to_data_does_not_end_the_other(lookout, config, slack, tmp_path):
     with RangeServer(tmp_path) as server:

@@ -361,6 +361,7 @@ async def test_a_log_that_cannot_be_read_is_a_fault_of_the_monitor_and_recovers(
     assert shown(about_the_monitor(slack), tmp_path) == snapshot
 
 
+@pytest.mark.whole_only
 async def test_a_locked_warehouse_loses_nothing(followed, slack, monkeypatch):
     await followed.look()
     followed.append(entry(1))

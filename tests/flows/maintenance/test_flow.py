@@ -107,6 +107,7 @@ def test_a_usual_night_does_everything_it_is_asked_to_and_says_nothing(night, tm
     }
 
 
+@pytest.mark.whole_only
 def test_a_damaged_file_is_rebuilt_alerted_once_and_resolved_the_next_night(night, tmp_path):
     (tmp_path / "data" / "warehouse.duckdb").write_bytes(b"garbage" * 1000)
     kind, name, words, said = night()

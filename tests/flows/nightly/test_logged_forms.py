@@ -22,6 +22,7 @@ def slack():
         yield server
 
 
+@pytest.mark.whole_only
 async def test_a_night_reads_every_form_and_counts_what_it_cannot_use(tmp_path, slack, snapshot):
     (tmp_path / "data").mkdir()
     nights = Nights(

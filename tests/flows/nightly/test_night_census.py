@@ -110,6 +110,7 @@ async def test_a_burst_of_errors_is_no_second_drift(nights, slack):
     assert not [message for message in about_the_app(slack) if "drift" in shown(message).lower()]
 
 
+@pytest.mark.whole_only
 async def test_a_rate_that_multiplies_is_worse(nights, slack, snapshot):
     """0.2 % → 2.5 % is worse, once, even for those who acknowledged; a similar rate is not."""
     for number, errors in enumerate((1, 2, 14, 15, 13)):
@@ -133,6 +134,7 @@ async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights,
     assert " 640 " in shown(about_the_app(slack)[-1])
 
 
+@pytest.mark.whole_only
 async def test_a_night_that_cannot_be_read_resolves_nothing(nights, slack, tmp_path):
     """The half of a night that was read had no error; nobody knows of the other."""
     nights.append(*day(0, 552, 140))
@@ -143,6 +145,7 @@ async def test_a_night_that_cannot_be_read_resolves_nothing(nights, slack, tmp_p
     assert [one.case_id for one in nights.testbed.store.open_incidents("demo")][:1] == ["live-traffic:error_leak"]
 
 
+@pytest.mark.whole_only
 async def test_refusals_alert_when_there_are_many_more_than_usual_and_recover(nights, slack, snapshot):
     """A rate of its own, and no failure: 3 % of refusals are no incident, 20 % are, and 3 % are the end of it."""
     refused = "I'm sorry, I can't help with that request."

@@ -187,6 +187,7 @@ def test_quality_that_drifts_is_one_alert(course):
     assert reasons(course[: LAST_BEFORE_FAULTS + 1], IncidentKind.DRIFT)[0] is NotifyReason.FIRST_SEEN
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("fault", [HTTP_500, RESET], ids=["500", "reset"])
 def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(course, fault):
     """The judge's API fails while 45 % is wrong: nothing is better, and its owners are notified once."""

@@ -130,6 +130,7 @@ async def test_reports_are_rated_and_the_night_says_how_useful_they_are(
     assert set(kinds.values()) == {()}
 
 
+@pytest.mark.whole_only
 async def test_an_issue_of_the_suite_is_graded_as_its_case(nights: Nights, provider: AnthropicServer):
     nights.judge = judged_at(provider)
     calls = [{"name": "search", "arguments": {"q": "lock"}, "duration_ms": 1200}] * 4
@@ -238,6 +239,7 @@ def production_run(number: int, report: object) -> dict[str, Any]:
     }
 
 
+@pytest.mark.whole_only
 async def test_ratings_of_production_jobs_are_written_back_and_a_low_average_alerts(
     nights: Nights, provider: AnthropicServer, slack: SlackServer
 ):

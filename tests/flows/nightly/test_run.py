@@ -120,6 +120,7 @@ async def test_graded_again_when_the_journal_was_packed_it_is_the_stored_report(
     assert await nights.grade() == first
 
 
+@pytest.mark.whole_only
 async def test_a_source_that_cannot_be_read_stays_at_its_watermark_and_alerts(nights, slack, tmp_path, snapshot):
     other = tmp_path / "other.jsonl"
     nights.sources["other"] = file_source(other)
@@ -138,6 +139,7 @@ async def test_a_source_that_cannot_be_read_stays_at_its_watermark_and_alerts(ni
     assert (await nights.grade(2)).read == 0
 
 
+@pytest.mark.whole_only
 async def test_a_source_that_is_away_for_nights_is_read_from_where_it_stood(nights):
     nights.append(talk(1))
     await nights.grade()
@@ -233,6 +235,7 @@ async def test_a_week_without_it_a_kind_of_failure_is_over(nights, slack, snapsh
     assert nights.testbed.store.open_incidents("demo") == ()
 
 
+@pytest.mark.whole_only
 async def test_an_empty_night_alerts_and_recovers_with_the_next(nights, slack, snapshot):
     nights.append(talk(1, hours=-5))
     await nights.grade()

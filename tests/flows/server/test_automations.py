@@ -65,6 +65,7 @@ async def test_disabled_automations_stay_off_and_unexpected_ones_are_removed(cli
     assert not crashes.enabled
 
 
+@pytest.mark.whole_only
 async def test_without_credentials_lost_runs_are_still_marked(client):
     (name,) = await ensure_automations(client, None, expected=[NIGHTLY])
     (automation,) = await client.read_automations_by_name(name)

@@ -133,6 +133,7 @@ WRONG_PROBES = {
 }
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("what", WRONG_PROBES)
 @pytest.mark.a_slice(1)
 def test_answers_that_cannot_be_read_are_lookouts_and_the_setting_is_named(installation, what, snapshot):

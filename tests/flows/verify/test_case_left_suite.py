@@ -13,6 +13,7 @@ from tests.flows.messages import load_alerts_in
 WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_an_incident_ends_when_its_case_leaves_the_suite(tmp_path, lookout):
     """Three runs of one target: the case fails, another suite is asked, the case is gone."""

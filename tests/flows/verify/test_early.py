@@ -86,6 +86,7 @@ def test_without_a_server_the_answers_are_stored_for_the_same_command(tmp_path, 
     goes_on(tmp_path, chat, slack, lookout)
 
 
+@pytest.mark.whole_only
 def test_f91_without_a_server_severe_failures_and_the_missing_server_are_reported(tmp_path, slack):
     """The first failure was sent at once, the others were collected when the start failed."""
     with Chat(WRONG) as chat:
@@ -120,6 +121,7 @@ def test_a_person_stops_a_run_that_waits_for_its_server(tmp_path, chat, slack, l
     goes_on(tmp_path, chat, slack, lookout)
 
 
+@pytest.mark.whole_only
 def test_the_flow_takes_the_run_over_with_all_that_it_has(tmp_path, chat, lookout, prefect_environment):
     """Prefect shows one run of the whole suite, its progress counted from what was answered before."""
     watched(tmp_path, chat, cases=CASES)

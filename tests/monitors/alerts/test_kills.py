@@ -34,6 +34,7 @@ def finished(folder: Path, slack: SlackServer) -> None:
     subprocess.run(worker(folder, slack), cwd=ROOT, check=True, timeout=120)
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("fault", ["hang", "slow"], ids=["f07", "f08"])
 def test_f07_f08_a_kill_before_or_after_slack_took_it_leaves_one_message(tmp_path, fault):
     """Before: the message is sent after the restart. After: it is found, and not sent again."""

@@ -40,6 +40,7 @@ def original(variant: GoldCase) -> GoldCase:
     return BY_ID[variant.id.partition("+")[0]]
 
 
+@pytest.mark.whole_only
 @given(st.integers(0, 10_000))
 @WHOLE_SUITE
 def test_variants_have_the_same_expectation(seed):
@@ -82,6 +83,7 @@ def test_a_typo_touches_no_digit_no_capital_no_name(seed):
         assert ratio <= 2, (said, typed)
 
 
+@pytest.mark.whole_only
 def test_the_same_seed_gives_the_same_and_another_gives_others():
     first = make_variants(CASES, KINDS, seed=4)
     assert make_variants(CASES, KINDS, seed=4) == first

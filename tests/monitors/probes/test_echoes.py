@@ -23,6 +23,7 @@ MARKDOWN = (
 )
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(("page", "questions"), [("as_html.html", HTML), ("as_markdown.html", MARKDOWN)])
 @pytest.mark.a_slice(1)
 async def test_markup_of_the_user_that_the_page_carries_out_is_no_answer(

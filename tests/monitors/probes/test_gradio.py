@@ -77,6 +77,7 @@ async def test_an_exception_of_the_bot_is_its_toast_with_the_partial_text(
     assert whole("boom eye").startswith(raised.value.partial_text)
 
 
+@pytest.mark.whole_only
 async def test_f62_a_connection_lost_in_mid_answer_is_never_an_answer(gradio: str, driver_for: MakeDriver) -> None:
     proxy = Cutter(int(gradio.rsplit(":", 1)[1]))
     async with driver_for(proxy.address) as driver:

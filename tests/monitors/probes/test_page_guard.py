@@ -41,6 +41,7 @@ async def test_f38_a_page_leads_nowhere_inside(inside: Inside, driver_for: MakeD
         assert address in str(failure.value)
 
 
+@pytest.mark.whole_only
 async def test_f38_a_page_asks_nobody_inside(inside: Inside, driver_for: MakeDriver) -> None:
     """By no request, socket, worker or packet. What it tried is evidence, and its own answer is the answer."""
     with hostile(asking_in_every_way(), inside) as address:

@@ -27,6 +27,7 @@ async def test_an_answer_that_pauses_is_whole(zoo: str, driver_for: MakeDriver, 
     assert reading.outcome is Reading.RIGHT, reading.detail
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("transport", [Transport.FETCH, Transport.EVENTS, Transport.POLLING])
 async def test_a_control_that_goes_at_the_first_words_says_nothing_while_the_response_is_open(
     zoo: str, driver_for: MakeDriver, transport: Transport

@@ -166,6 +166,7 @@ async def test_an_answer_still_coming_at_its_deadline_is_incomplete(zoo: str, dr
     assert reply(question).startswith(failure.partial_text)
 
 
+@pytest.mark.whole_only
 async def test_a_stop_button_that_was_forgotten_keeps_no_whole_answer_back(
     zoo: str, driver_for: MakeDriver
 ) -> None:

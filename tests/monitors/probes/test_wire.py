@@ -43,6 +43,7 @@ def test_a_path_that_leads_nowhere_is_no_empty_answer() -> None:
     assert read_payload(WireRule(url="/chat", text="answer"), "http://x/chat", '{"t": "24 months"}') is None
 
 
+@pytest.mark.whole_only
 @given(st.text())
 def test_no_body_is_too_strange(body: str) -> None:
     assert isinstance(parse_documents(body), list)

@@ -105,6 +105,7 @@ def test_of_a_log_entry_place_incident_and_figures_stay(store):
     assert found == (("bot", "0-1-abc", "a" * 64, "", "", ["citation_missing"], [], 0.5),)
 
 
+@pytest.mark.whole_only
 def test_a_rebuild_brings_nothing_back(store):
     aged(store)
     before = [rows_of(store, table) for table in ("conversations", "nightly_runs", "hallucinations")]
@@ -143,6 +144,7 @@ def test_recent_data_stays_unchanged(store):
     assert all_text(store) == before
 
 
+@pytest.mark.whole_only
 def test_a_conversation_that_a_younger_segment_has_too_stays_as_it_aged(store, clock):
     """Two nights took it at once: the first one's row stands without texts, until the second one's has aged too."""
     clock.skip(days=30)
@@ -160,6 +162,7 @@ def test_a_conversation_that_a_younger_segment_has_too_stays_as_it_aged(store, c
     assert rows == (("night-1",),)
 
 
+@pytest.mark.whole_only
 def test_killed_between_journal_and_tables_the_next_load_finishes(store):
     """The aged archive is there, the tables have the old rows: as after a kill in the middle."""
     folder = store.database.file.parent

@@ -79,6 +79,7 @@ def test_runs_on_one_machine_are_loaded_on_another(segments, tmp_path):
     assert loader.load_pending(5).segments == 3, "listings are never taken from a cache"
 
 
+@pytest.mark.whole_only
 def test_compaction_and_rebuild_work_in_a_bucket(segments, tmp_path):
     store = store_on(segments, tmp_path)
     append_run(store)

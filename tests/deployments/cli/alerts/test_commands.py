@@ -94,6 +94,7 @@ def test_the_list_names_the_last_message_about_each_incident(place):
     assert shown.count(f"message {first}") == 2 - len(reminder.items)
 
 
+@pytest.mark.whole_only
 def test_an_acknowledged_incident_is_not_reminded_and_its_history_says_who(place):
     place.run("ack", place.id_of("leak-1"), "--note", "call with the vendor at nine")
     place.clock.skip(days=2)
@@ -103,6 +104,7 @@ def test_an_acknowledged_incident_is_not_reminded_and_its_history_says_who(place
         assert words in history
 
 
+@pytest.mark.whole_only
 def test_the_id_of_a_message_means_all_that_it_shows(place):
     (alert_id,) = message_ids(place)
     place.run("ack", alert_id.lower())

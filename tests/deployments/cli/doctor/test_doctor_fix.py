@@ -119,6 +119,7 @@ def test_waiting_segments_are_loaded_once_and_what_is_left_is_named(folder):
     assert {file: file.read_bytes() for file in folder.glob("*.*")} == before
 
 
+@pytest.mark.whole_only
 def test_without_being_asked_it_changes_nothing(folder):
     """`lookout doctor` alone neither loads nor installs."""
     waiting(folder)

@@ -59,6 +59,7 @@ def test_a_matrix_over_suites_has_one_of_each_and_a_name_of_your_own_is_taken(tm
     assert len(github.by(BOT)) == 2
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("is_pull", [True, False], ids=["pull request", "push"])
 def test_of_two_gates_on_one_commit_the_newer_one_s_verdict_stays(
     tmp_path, lookout, prefect_environment, github, is_pull
@@ -85,6 +86,7 @@ def test_of_two_gates_on_one_commit_the_newer_one_s_verdict_stays(
     assert ["FAIL" in comment.body for comment in github.by(BOT)] == [True] * is_pull
 
 
+@pytest.mark.whole_only
 def test_a_comment_s_job_sets_the_status_of_the_pull_request_s_head(tmp_path, lookout, github):
     """The event of a comment has main's head as its commit."""
     with Chat() as chat:

@@ -16,6 +16,7 @@ OPEN = "It depends on the plan that you have signed. [Source: Gold, clause 4.2]"
 LAST = "waiting-19"
 
 
+@pytest.mark.whole_only
 def test_a_pass_names_what_was_right_before_and_is_ungraded_now(tmp_path, lookout):
     """19 of 20 severity-3 cases are graded, enough for a PASS; verdict, comment and reports name the last one."""
     with GitHub() as github, Chat() as chat:

@@ -51,6 +51,7 @@ def stop_gate(folder, chat, environment, github):
     chat.held_from = None
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(("before", "after"), [(RIGHT, WRONG), (WRONG, RIGHT)])
 def test_another_head_is_asked_from_the_beginning(tmp_path, gates, github, before, after):
     """What the first head's application said is no evidence about the second."""

@@ -196,6 +196,7 @@ def test_the_average_of_twenty_issues_decides_and_shows_beside_it_what_they_prov
     assert evaluate_again(tmp_path, runs["19 x 5 and a 1"], "--min-score", "4.0", "--config", str(strict))[0] == 0
 
 
+@pytest.mark.whole_only
 def test_people_rate_reports_too(gate, tmp_path):
     """Their rating, one lower than the judge's, comes before they see his; the figures say by how much he is off."""
     code, run = gate([5, 4, 4, 5, 4, 4, 4, 5, 4, 4])

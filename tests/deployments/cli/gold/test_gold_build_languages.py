@@ -38,6 +38,7 @@ def plan(name, *facts):
     return sheet(id=word, name=name, names=hindi, document=f"{word}-wording.pdf", facts=list(facts))
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_an_answer_may_cite_each_name_that_the_sheet_gives_its_document(tmp_path, lookout):
     """Applications cite a document by its own name, whatever the language; another document or clause fails."""

@@ -50,6 +50,7 @@ def found(capsys):
 BASE = len(DEMO.read_text(encoding="utf-8").splitlines())
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(
     ("rows", "check", "lines"),
     [

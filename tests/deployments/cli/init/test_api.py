@@ -228,6 +228,7 @@ def test_ungraded_aspects_of_a_bot_in_another_language_are_named(place, shapes, 
     assert "another language" not in init(place, f"{shapes.url}/plain", "--force").stderr
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/sse"])
 def test_a_verification_is_right_with_what_was_written(place, shapes, prefect_environment, path):

@@ -47,6 +47,7 @@ def both(tmp_path_factory):
         yield hostile, harmless
 
 
+@pytest.mark.whole_only
 @IN_ONE_LOOP
 @pytest.mark.parametrize("with_policy", [True, False], ids=["as served", "without the policy"])
 @pytest.mark.parametrize("path", ADDRESSES)
@@ -96,6 +97,7 @@ def test_the_same_texts_are_exact_in_json(both):
     assert [one["row"]["answer"] for one in answers] == [str(redact(row)) for row in HOSTILE]
 
 
+@pytest.mark.whole_only
 def test_an_address_with_a_hostile_text_answers_with_text(both):
     """A filter, a name in the path, a message that nobody sealed: refused or ignored, and escaped."""
     hostile, _ = both

@@ -53,6 +53,7 @@ def found_in(text):
     return [secret for secret in SECRETS if secret in text or secret.replace(" ", "") in text]
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("name", ["read", "operate", "read-privacy", "operate-privacy"])
 def test_no_address_shows_it_unasked(guarded, name):
     """Every address of the table, as a page and as JSON, for every role, also who may see it."""

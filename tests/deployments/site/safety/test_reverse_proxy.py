@@ -100,6 +100,7 @@ def test_every_redirect_stays_below_the_prefix(behind):
     assert not slash.is_redirect
 
 
+@pytest.mark.whole_only
 @pytest.mark.browser
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_person_works_behind_the_proxy(chromium, behind):

@@ -250,6 +250,7 @@ def test_a_template_that_cannot_work_is_named(tmp_path, old, new, wanted):
     assert wanted in str(error.value)
 
 
+@pytest.mark.whole_only
 @pytest.mark.skipif(not REAL.exists(), reason="the facts of a real bot are not on this machine")
 def test_eighty_real_policies_are_the_same_twice():
     """Reading and three languages included; a policy more adds its cases only."""

@@ -160,6 +160,7 @@ async def test_gradios_api_is_asked_many_times_at_once(gradio: str) -> None:
         assert answer.visible_text.endswith("clause 4.2].")
 
 
+@pytest.mark.whole_only
 async def test_gradios_steps_are_not_the_answer(gradio: str) -> None:
     async with asking(gradio, "gradio") as driver:
         answer = await driver.ask(("first", "steps eye"))

@@ -143,6 +143,7 @@ async def test_a_page_that_takes_too_much_is_ended_and_the_next_question_is_answ
             assert driver.chromium.starts == 1
 
 
+@pytest.mark.whole_only
 @pytest.mark.browser
 async def test_a_download_leaves_nothing_on_the_disk(driver_for: MakeDriver, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "elsewhere"))

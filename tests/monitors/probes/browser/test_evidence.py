@@ -45,6 +45,7 @@ async def test_f90_page_evidence_is_readable_by_its_owner_only(
     assert zipfile.is_zipfile(tmp_path / "evidence" / "c-1.r0.t0.zip")
 
 
+@pytest.mark.whole_only
 @pytest.mark.usefixtures("open_umask")
 async def test_f90_a_failure_is_photographed_for_its_owner_alone(
     zoo: str, driver_for: MakeDriver, tmp_path: Path

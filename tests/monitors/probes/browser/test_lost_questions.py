@@ -13,6 +13,7 @@ from tests.zoo.server import reply
 QUESTIONS = ("what of eyes?", "what of ears?", "what of teeth?")
 
 
+@pytest.mark.whole_only
 @shares_browser
 async def test_a_question_that_no_request_held_is_sent_once_more(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/connecting.html", patience_s=3) as driver:
@@ -21,6 +22,7 @@ async def test_a_question_that_no_request_held_is_sent_once_more(zoo: str, drive
     assert (*first.earlier, first.visible_text, second.visible_text) == tuple(map(reply, QUESTIONS))
 
 
+@pytest.mark.whole_only
 @shares_browser
 async def test_a_question_that_is_lost_twice_is_the_monitors_fault(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/connecting.html?deaf") as driver:

@@ -69,6 +69,7 @@ async def test_the_doctor_proposes_what_to_press_and_a_run_presses_it(
     assert answer.visible_text == reply(QUESTIONS[0])
 
 
+@pytest.mark.whole_only
 async def test_a_pinned_launcher_that_is_not_there_is_named(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/topics.html", open=["#fab", "#gone"], page_deadline_s=5) as driver:
         with pytest.raises(PageNotUnderstood, match=r"probe\.open = '#gone' matches no clickable element"):
@@ -82,6 +83,7 @@ async def test_buttons_pressed_in_vain_are_reported(zoo: str, driver_for: MakeDr
             await driver.ask(QUESTIONS[:1])
 
 
+@pytest.mark.whole_only
 async def test_a_tab_named_like_a_chat_is_pressed_where_it_can_be_though_it_stands_there_three_times(
     zoo: str, settings: ProbeSettings, driver_for: MakeDriver, tmp_path: Path
 ) -> None:

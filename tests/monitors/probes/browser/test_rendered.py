@@ -35,6 +35,7 @@ async def test_answers_of_random_markdown_are_read_to_the_character(page) -> Non
     assert seen.unsure + seen.nothing <= 1
 
 
+@pytest.mark.whole_only
 @pytest.mark.skipif(not BUNDLE.is_file(), reason="the renderers are not built: make renderers (needs npm)")
 @pytest.mark.parametrize(
     ("seed", "unsure"),

@@ -12,6 +12,7 @@ pytestmark = ONE_BROWSER
 QUESTIONS = ("what of eyes?", "what of ears?", "what of teeth?")
 
 
+@pytest.mark.whole_only
 async def test_a_key_field_beside_a_chat_is_no_login_page(zoo: str, driver_for: MakeDriver) -> None:
     async with driver_for(f"{zoo}/starting.html") as driver:
         first = await driver.ask(QUESTIONS[:2])

@@ -33,6 +33,7 @@ def wired() -> Iterator[str]:
         yield server.url
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("way", RULES)
 @pytest.mark.a_slice(2)
 async def test_the_sent_text_is_stored_beside_the_shown_text(wired: str, driver_for: MakeDriver, way: str) -> None:
@@ -63,6 +64,7 @@ async def test_a_socket_that_stayed_open_over_questions_is_still_heard(wired: st
     assert [answer.wire.text for answer in answers if answer.wire] == [sent("one"), sent("and two")]
 
 
+@pytest.mark.whole_only
 async def test_a_socket_that_brought_no_answer_is_named(wired: str, driver_for: MakeDriver) -> None:
     rule = {"url": "/ws", "text": "answer"}
     async with driver_for(f"{wired}/open", wire=rule, patience_s=2) as driver:

@@ -52,6 +52,7 @@ def pinned(look: PageInspection) -> dict[str, object]:
     return parse_config(tomllib.loads(lines), "printed").target("page").probe.model_dump(exclude_defaults=True)
 
 
+@pytest.mark.whole_only
 async def test_detected_selectors_are_reported_configured_and_used(
     wired: str, settings: ProbeSettings, driver_for: MakeDriver, tmp_path: Path
 ) -> None:
@@ -72,6 +73,7 @@ async def test_detected_selectors_are_reported_configured_and_used(
     assert (answer.wire.text, answer.wire.citations) == (sent("second one"), ("P-7 §10",))
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("way", ["open", "named"])
 async def test_answers_of_sockets_and_streams_are_proposed(
     wired: str, settings: ProbeSettings, tmp_path: Path, way: str
@@ -95,6 +97,7 @@ async def test_a_chat_in_a_frame_and_in_a_shadow_root_is_reported(
     assert answer.visible_text == reply("what of eyes?")
 
 
+@pytest.mark.whole_only
 async def test_the_pinned_answer_of_streamlit_holds_a_list_too(
     streamlit: str, settings: ProbeSettings, driver_for: MakeDriver, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ def test_a_rate_that_is_itself_guessed_is_averaged_too():
     assert exact > width([ExpectedStratum(2_000, 40, ExpectedRate(0.02))])
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("confusion", [None, GOOD_JUDGE])
 def test_many_strata_have_the_mean_of_random_nights(confusion):
     strata = [
