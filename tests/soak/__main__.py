@@ -1,18 +1,35 @@
-"""Run every soak of this folder, one process after the other: `make soak`."""
+"""Run the soaks of this folder, one process after the other: `make soak`.
+
+    python -m tests.soak            all parts
+    python -m tests.soak doors up   two of them
+"""
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from pathlib import Path
 
+PARTS = sorted(path.stem.removeprefix("soak_") for path in Path(__file__).parent.glob("soak_*.py"))
+
 
 def main() -> int:
-    """Run them all; the exit code is the number of those that failed."""
+    """Run the parts; the exit code is the number of those that failed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=f"Parts: {', '.join(PARTS)}. Each has options of its own: python -m tests.soak.soak_doors --help",
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help="a part to run (default: all)")
+    parts = parser.parse_args().parts or PARTS
+    if unknown := set(parts) - set(PARTS):
+        parser.error(f"unknown part: {', '.join(sorted(unknown))}; expected {', '.join(PARTS)}")
     failed = 0
-    for path in sorted(Path(__file__).parent.glob("soak_*.py")):
-        print(f"== {path.stem}", flush=True)
-        failed += subprocess.run([sys.executable, "-m", f"tests.soak.{path.stem}"], check=False).returncode != 0
+    for part in parts:
+        print(f"== {part}", flush=True)
+        failed += subprocess.run([sys.executable, "-m", f"tests.soak.soak_{part}"], check=False).returncode != 0
     return failed
 
 
