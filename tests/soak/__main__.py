@@ -2,6 +2,8 @@
 
     python -m tests.soak            all parts
     python -m tests.soak doors up   two of them
+
+Each part prints its figures and the seed of its random choices.
 """
 
 from __future__ import annotations
