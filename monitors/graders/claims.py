@@ -25,7 +25,7 @@ from monitors.facts.claims.clauses import (
 )
 from monitors.facts.claims.compare import Leeway, Likeness, compare_figures
 from monitors.facts.claims.figures import Figure, FigureKind
-from monitors.facts.claims.vocabulary import LIGHT, PERIODS, STEMS, Mark
+from monitors.facts.claims.vocabulary import LIGHT, OPPOSITES, PERIODS, STEMS, Mark
 from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound, FactKind, QuantityReading
 from monitors.facts.quantities.locales import Locale
@@ -128,9 +128,14 @@ def read_reply_passage(text: str, locale: Locale) -> Passage:
 
 
 def collect_all_stems(passage: Passage, first: int = 0, after: int | None = None) -> Words:
-    """Return the stems of all words between two tokens, function words included."""
+    """Return the stems of all words between two tokens, function words and "checkin" for "check-in" included."""
     tokens = passage.scan.reader.tokens[first:after]
-    return frozenset(STEMS[token.key] for token in tokens if token.kind == WORD)
+    joined = {
+        stem
+        for start, hyphen, end in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if hyphen.text == "-" and (stem := STEMS[start.key + end.key]) in OPPOSITES
+    }
+    return frozenset(STEMS[token.key] for token in tokens if token.kind == WORD) | joined
 
 
 @lru_cache(maxsize=256)
@@ -611,9 +616,12 @@ def _is_for_another_value(figure: Figure, clause: Clause, asked: Asked) -> bool:
 
 
 def _is_beyond_bound(wanted: Figure, other: Figure) -> bool:
-    """Whether a range begins where the question's limit ends: 10 to 15, asked about children under 10."""
-    if other.high is None or (wanted.low.kind, wanted.low.unit) != (other.low.kind, other.low.unit):
+    """Whether a figure is on the other side of the question's limit: 10 to 15, asked about children under 10."""
+    if (wanted.low.kind, wanted.low.unit) != (other.low.kind, other.low.unit):
         return False
+    if other.high is None:
+        is_opposite = {wanted.bound, other.bound} == {Bound.AT_MOST, Bound.AT_LEAST}
+        return is_opposite and other.low.value == wanted.low.value
     if wanted.bound is Bound.AT_MOST:
         return other.low.value >= wanted.low.value
     return wanted.bound is Bound.AT_LEAST and other.high.value <= wanted.low.value

@@ -32,7 +32,7 @@ from monitors.facts.claims.wording import describe_figure
 from monitors.facts.language import LanguageEvidence, find_language_evidence, find_spoken_language
 from monitors.facts.quantities.clock import ALWAYS
 from monitors.facts.quantities.fact import Bound
-from monitors.facts.quantities.lexicon import WEEKDAYS
+from monitors.facts.quantities.lexicon import AMBIGUOUS_MONTHS, MONTHS, WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, build_locale
 from monitors.facts.quantities.other_languages import remove_unread_mark
 from monitors.facts.quantities.translations import LANGUAGES
@@ -250,6 +250,8 @@ class FactualGrader:
                 return abstain(self, SAID_OTHERWISE)
             if polarity.agrees and _has_extra_exception(case, text):
                 return abstain(self, LIMITED)
+            if polarity.agrees and _is_of_other_months(case, text):
+                return abstain(self, OTHER_DAYS)
             if polarity.agrees and is_without_limit((case.gold, *case.alternatives), text, locale):
                 return abstain(self, SAYS_MORE)
             if polarity.agrees and has_condition_in_reply(
@@ -332,6 +334,22 @@ def _has_addition(case: GoldCase, text: str) -> bool:
     """Whether the reply adds to a gold that is a list: "entry, train and aquarium, plus a boat ride"."""
     known_text = "\n".join((*case.turns, case.gold))
     return bool(split_items(case.gold) and _ADDS.search(text) and not _ADDS.search(known_text))
+
+
+def _is_of_other_months(case: GoldCase, text: str) -> bool:
+    """Whether gold and reply name months or weekdays, and the reply lacks one of the gold's."""
+    wanted, stated = _list_months_and_weekdays(case.gold), _list_months_and_weekdays(text)
+    return bool(wanted and stated and wanted - stated)
+
+
+def _list_months_and_weekdays(text: str) -> set[tuple[str, int]]:
+    tokens = [
+        token
+        for token in scan_reply(text, PLAIN).reader.tokens
+        if token.key not in AMBIGUOUS_MONTHS or token.text[0].isupper()
+    ]
+    months = {("month", MONTHS[token.key]) for token in tokens if token.key in MONTHS}
+    return months | {("weekday", WEEKDAYS[token.key]) for token in tokens if token.key in WEEKDAYS}
 
 
 def _has_extra_exception(case: GoldCase, text: str) -> bool:
@@ -467,6 +485,9 @@ def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what e
         return ClaimDecision(None, NOT_STATED.format(gold=gold), claim.figure)
     if any(mention.status is Status.QUESTION for mention in same):
         return ClaimDecision(None, ONLY_AS.format(gold=gold, status=Status.QUESTION), claim.figure)
+    aside = next((mention for mention in same if mention.status not in _REPLACED), None)
+    if aside is not None and not any(mention.key for mention in different):
+        return ClaimDecision(None, ONLY_AS.format(gold=gold, status=aside.status), claim.figure)
     replaced = any(mention.status in _REPLACED for mention in same)
     return _decide_otherwise(claim, different, competing, asked, replaced=replaced)
 
@@ -587,6 +608,9 @@ def _decide_stated(  # noqa: C901, PLR0917 - what a claim is decided by, one row
         and bool(claim.subject - best.key)
         and any(mention.clause.sentence == best.clause.sentence for mention in competing)
     )
+    if not labelled and _is_of_another_sort(best, competing, asked, reply):
+        other = describe_figure(competing[0].figure)
+        return ClaimDecision(None, SEVERAL.format(gold=gold, other=other), claim.figure)
     # "Children's tickets are ₹150, adults' ₹300": the question named neither of them.
     is_contrast = any(find_opposite(best.strange, mention.strange) for mention in competing)
     unsure = of_another_event or is_contrast or any(not mention.key < best.key for mention in competing)
@@ -630,6 +654,22 @@ def _find_rival_moment(claim: Claim, best: Mention, competing: Sequence[Mention]
         return None
     rivals = (mention for mention in competing if mention.clause is best.clause and mention.likeness.is_different)
     return next(rivals, None)
+
+
+def _is_of_another_sort(best: Mention, competing: Sequence[Mention], asked: Asked, reply: Passage) -> bool:
+    """Whether a word before the subject makes another sort of it, beside others: an express pass."""
+    tokens = reply.scan.reader.tokens
+    is_sort = any(
+        STEMS[tokens[at].key] in best.key and STEMS[tokens[at - 1].key] in best.strange
+        for at in range(best.clause.first + 1, min(best.figure.first, best.clause.after))
+    )
+    counts_sort = bool(best.figure.noun - asked.known_stems)  # "40 standing places and 25 seats"
+    return any(
+        mention.likeness.is_different
+        and mention.clause.sentence == best.clause.sentence
+        and ((is_sort and mention.strange) or (counts_sort and mention.figure.noun - asked.known_stems))
+        for mention in competing
+    )
 
 
 def _is_about_same_subject(mention: Mention, best: Mention, reply: Passage) -> bool:
@@ -758,6 +798,9 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
         return STRANGE.format(gold=gold, word=word)
     if claim.figure.kind in _MOMENTS and (shift := _SHIFT.search(reply.scan.normalised.text)):
         return TURNED.format(gold=gold, word=shift[0])
+    tokens_before = tokens[best.clause.first : best.figure.first]
+    if best.figure.bound is Bound.EXACT and any(token.key in _NEVER for token in tokens_before):
+        return TURNED.format(gold=gold, word="never")
     if _is_interval(asked.gold, claim.figure) and not _is_interval(reply, best.figure, _OTHER_INTERVAL_WORDS):
         return NOT_AN_INTERVAL.format(gold=gold)
     if best.figure.noun and not claim.figure.noun and _counts_other_things(best.figure, asked):
@@ -779,6 +822,7 @@ def _find_turn(claim: Claim, best: Mention, asked: Asked, reply: Passage) -> str
     return ""
 
 
+_NEVER: Final = parse_keys("never nie niemals jamais nunca kabhi कभी")
 _INTERVAL_WORDS: Final = parse_keys("every each per alle jede jeder jeden toutes tous cada har हर")
 _OTHER_INTERVAL_WORDS: Final = _INTERVAL_WORDS | parse_keys("a")
 

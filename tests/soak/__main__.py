@@ -29,9 +29,9 @@ def main() -> int:
     if unknown := set(parts) - set(PARTS):
         parser.error(f"unknown part: {', '.join(sorted(unknown))}; expected {', '.join(PARTS)}")
     failed = 0
-    for part in parts:
-        print(f"== {part}", flush=True)
-        failed += subprocess.run([sys.executable, "-m", f"tests.soak.soak_{part}"], check=False).returncode != 0
+    for name in parts:
+        print(f"== {name}", flush=True)
+        failed += subprocess.run([sys.executable, "-m", f"tests.soak.soak_{name}"], check=False).returncode != 0
     return failed
 
 

@@ -362,7 +362,9 @@ def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityRead
     if bound is Bound.AT_MOST and _is_reversed_bound(reader, low):
         bound = Bound.AT_LEAST
     if low.kind in {FactKind.TIME, FactKind.DATE} and high is None:
-        bound = _TIME_BOUNDS.get(reader.token(low.first - 1).key, bound)
+        before = reader.token(low.first - 1).key
+        before = reader.token(low.first - 2).key if before in {"the", "of"} else before
+        bound = _TIME_BOUNDS.get(before, bound)
         bound = Bound.AT_LEAST if reader.token(low.last + 1).key in {"onwards", "onward"} else bound
     noun, behind = (
         _find_counted_noun(reader, end)
@@ -397,7 +399,7 @@ def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityRead
 
 _TIME_BOUNDS: Final = {
     "from": Bound.AT_LEAST, "after": Bound.AT_LEAST, "until": Bound.AT_MOST, "till": Bound.AT_MOST,
-    "by": Bound.AT_MOST, "before": Bound.AT_MOST,
+    "upto": Bound.AT_MOST, "by": Bound.AT_MOST, "before": Bound.AT_MOST,
 }  # fmt: skip
 
 
@@ -481,7 +483,11 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
             )  # "190 € la journée", "9 € im Monat"
         ):
             leads = True
-        elif token.key in PERIODS and not stems and not leads and token.key.endswith("ly"):
+        elif (
+            token.key in PERIODS
+            and not (stems or leads)
+            and (token.key.endswith("ly") or _is_price_of_period(reader, end, at))
+        ):
             return frozenset({PERIODS[token.key]}), at + 1
         elif token.key in {"annum", "annually"}:
             return frozenset({"year"}), at + 1
@@ -509,6 +515,12 @@ def _find_rate_behind(  # noqa: C901, PLR0912 - one walk over the tokens behind 
             break
         at += 1
     return frozenset(stems), end.last + 1
+
+
+def _is_price_of_period(reader: NumberReader, end: QuantityReading, at: int) -> bool:
+    """Whether a period directly after an amount is its "per": ``₹200 mahina``, but not ``£5 day ticket``."""
+    following = reader.token(at + 1)
+    return end.kind is FactKind.MONEY and at == end.last + 1 and (following.kind != WORD or following.key in LIGHT)
 
 
 def _find_rate_before(reader: NumberReader, first: int) -> frozenset[str]:

@@ -164,6 +164,8 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.QUALIFIED
     if _is_denied(tokens, start, first, after):
         return PhraseStatus.DENIED
+    if any(token.key in _TOO for token in tokens[after : after + _TOO_REACH]) and tokens[after].key in _IS:
+        return PhraseStatus.QUALIFIED  # "March is too late"
     marks = _collect_marks(passage, start, end)
     if marks & Mark.HEDGE:
         return PhraseStatus.HEDGED
@@ -208,6 +210,9 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
     return PhraseStatus.LIVE
 
 
+_TOO: Final = parse_keys("too zu trop demasiado bahut बहुत")
+_TOO_REACH: Final = 3
+_IS: Final = parse_keys("is are was would ist sind wäre est sont es son")
 _FROM: Final = frozenset({"from", "von", "vom", "de", "desde", "से", "se"})
 _BUT: Final = frozenset({"but", "aber", "lekin", "लेकिन"})
 _MAX_BUT: Final = 10

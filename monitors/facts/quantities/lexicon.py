@@ -37,8 +37,10 @@ number.
 WEEKDAYS = {
     name: number
     for number, names in enumerate(
-        ("monday mon सोमवार", "tuesday tue tues मंगलवार", "wednesday wed बुधवार", "thursday thu thur thurs गुरुवार",
-         "friday fri शुक्रवार", "saturday sat शनिवार", "sunday sun रविवार")
+        ("monday mon सोमवार somvaar somvar somwar somwaar", "tuesday tue tues मंगलवार mangalvaar mangalwar",
+         "wednesday wed बुधवार budhvaar budhvar budhwar budhwaar", "thursday thu thur thurs गुरुवार guruvaar guruwar",
+         "friday fri शुक्रवार shukravaar shukravar shukrawar", "saturday sat शनिवार shanivaar shanivar shaniwar",
+         "sunday sun रविवार ravivaar ravivar raviwar itvaar itwaar")
     )
     for name in names.split()
 }  # fmt: skip
