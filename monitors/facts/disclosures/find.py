@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from monitors.facts.disclosures.candidates import (
+    HIDDEN,
     Disclosure,
     DisclosureCandidate,
     DisclosureKind,
@@ -130,17 +131,32 @@ def _rate_contact(reading: DisclosureText, candidate: DisclosureCandidate) -> Di
     is_company = is_company_contact(reading, candidate.start, candidate.end)
     if is_company:
         return candidate._replace(strength=Strength.CONTACT)
-    if is_company is False and candidate.kind is DisclosureKind.EMAIL:
+    is_personal = is_company is False and candidate.kind is DisclosureKind.EMAIL
+    if is_personal and not _has_address_before(reading, candidate):
         return candidate._replace(strength=max(candidate.strength, Strength.WEAK))
     return candidate
 
 
+def _has_address_before(reading: DisclosureText, candidate: DisclosureCandidate) -> bool:
+    """Whether another e-mail address in the last words has the owner: "her address jo@…, and not orders@…"."""
+    before = reading.text[max(0, candidate.start - _ADDRESS_REACH) : candidate.start]
+    return "@" in before or HIDDEN in before  # what one pass masks is hidden from the next
+
+
+_ADDRESS_REACH = 60
+"""Characters before a role mailbox in which a person's own address takes the word for its owner."""
+
+
 _BUSINESS_NUMBERS = frozenset({DisclosureKind.TAX_ID, DisclosureKind.GSTIN})
 _MAX_WORDS_BEFORE = 8
+_GSTIN_OF_COMPANY = re.compile(r"\d{2}[A-Z]{3}[CGL][A-Z]\d{4}[A-Z]")
+"""The fourth letter of the PAN in a GSTIN is the kind of its holder: C a company, G and L an authority."""
 
 
 def _is_of_company(reading: DisclosureText, start: int) -> bool:
     """Whether the last words before a number mark it as the company's own: "our VAT number is"."""
+    if _GSTIN_OF_COMPANY.match(reading.text, start):
+        return True
     words, starts, _ = reading.words_of_text
     after = bisect_left(starts, start)
     first = bisect_left(starts, max(reading.text.rfind(stop, 0, start) for stop in (". ", "! ", "? ", "\n")))

@@ -75,6 +75,8 @@ _TOLL_FREE = re.compile(
     r"(?:91)?0?18[06]0\d{4,7}|(?:00)?1?8(?:00|33|44|55|66|77|88)\d{7}|(?:0044)?0?80[08]\d{6,7}"
     r"|(?:0033)?0?80[05]\d{6}|(?:0034|34)?90[0-2]\d{6}"
 )
+_BRITISH_COMPANY = re.compile(r"(?:\+44 ?|0)(?:3\d\d|84\d|87\d) \d{3} \d{4}")
+"""British numbers for organisations only, as they are written: 0345 600 1180. Halle in Germany has 0345 too."""
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
 _LENGTHS = range(7, 20)
 """Digits of a number behind a word for one: the shortest local numbers have seven; E.164 15, and an "
@@ -137,7 +139,7 @@ def _find_labelled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandid
 
 def _build_candidate(match: re.Match[str], strength: Strength) -> DisclosureCandidate:
     digits = extract_digits(match[1])
-    if _TOLL_FREE.fullmatch(digits):
+    if _TOLL_FREE.fullmatch(digits) or _BRITISH_COMPANY.fullmatch(match[1]):
         strength = Strength.CONTACT
     return DisclosureCandidate(DisclosureKind.PHONE, *match.span(1), strength)
 

@@ -50,6 +50,8 @@ _STATE: Final = re.compile(rf"(?<!\w)(?:{'|'.join((*PLACES['states'].split(), *P
 _COUNTRY_CODE: Final = re.compile(r"(?<![\w-])[A-Z]{1,2}-$")
 _LENGTH_BEFORE_POSTCODE: Final = 17
 """Characters of the longest name of a state, with the text after it."""
+_POSTAL_ITEM: Final = re.compile(r"[A-Z]{2} ?(?:\d{4} ?\d{4} ?\d?|\d{3} ?\d{3} ?\d{3}) ?[A-Z]{2}\b")
+"""The number of a posted item (UPU S10): LX 4410 2276 9 GB."""
 _BETWEEN: Final = re.compile(r"[\s,./#&'’()\-–|]{0,4}")
 _SENTENCE_GAP: Final = re.compile(r"[.!?।]\s")
 
@@ -139,7 +141,7 @@ def _rate_address(reading: DisclosureText, start: int, end: int) -> DisclosureCa
 def _find_shaped_addresses(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for country, start, end in _find_postcodes(reading.text):
         begin = _find_address_start(reading, country, start)
-        if begin is not None:
+        if begin is not None and not _POSTAL_ITEM.fullmatch(reading.text, begin, end):
             yield _rate_address(reading, begin, end)
     if any(phrase.topic == PERSON for phrase in reading.cues_of_owners):
         for start, end in _find_streets(reading):
