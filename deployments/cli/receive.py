@@ -20,13 +20,12 @@ from typing import Annotated, Final
 
 import httpx
 import typer
-import uvicorn
 from rich.console import Console
 from starlette.applications import Starlette
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
-from deployments.receivers.connection_limits import BoundedProtocol, limit_repeats, raise_file_limit
+from deployments.receivers.connection_limits import BoundedProtocol, PeerBoundedProtocol, serve_bounded
 from deployments.receivers.ports import check_port_free
 from deployments.receivers.slack_actions import (
     PATH,
@@ -118,21 +117,9 @@ def serve_deploys(
     console = make_terminal_console(stderr=True)
     _print_deploys_status(console, settings, environment, f"http://{host}:{port}")
     log_to_terminal("%(asctime)s %(message)s")
-    raise_file_limit()
-    limit_repeats()
     # SIGTERM is how a service is stopped: exit code 0.
     with _stop_on_sigterm(), suppress(_ReceiverStopped):
-        uvicorn.run(
-            app,
-            host=host,
-            port=port,
-            http=BoundedProtocol,
-            backlog=BACKLOG,
-            timeout_graceful_shutdown=STOP_S,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-        )
+        serve_bounded(app, host=host, port=port, protocol=BoundedProtocol, stop_timeout_s=STOP_S, backlog=BACKLOG)
     return ExitCode.PASS
 
 
@@ -268,7 +255,7 @@ def slack_actions_command(
     app = build_actions_receiver(loaded, secrets=secrets, token=variables.get(TOKEN_VARIABLE))
     console = make_terminal_console(stderr=True)
     _print_actions_status(console, loaded, variables, f"http://{host}:{port}{PATH}")
-    uvicorn.run(app, host=host, port=port, http=BoundedProtocol, log_level="warning", server_header=False)
+    serve_bounded(app, host=host, port=port, protocol=PeerBoundedProtocol, stop_timeout_s=STOP_S)
 
 
 def build_actions_receiver(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import resource
 import time
 from collections import Counter
@@ -17,11 +18,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from monitors.plural import plural
 
 if TYPE_CHECKING:
+    from starlette.types import ASGIApp
     from uvicorn._types import HTTPScope
     from uvicorn.server import ServerState
 
@@ -32,7 +35,10 @@ MAX_PER_PEER: Final = 64
 both immediately."""
 MIN_AGE_TO_CLOSE_S: Final = 1.0
 """Younger connections are not closed when there are too many: they may be a burst of genuine ones."""
-MAX_PENDING: Final = 1_024
+BACKLOG: Final = 128
+RESERVED_FILES: Final = 256
+"""Open files that connections leave to the process itself: its log, the journal, the warehouse."""
+MIN_CONNECTIONS: Final = 64
 BODY_TIMEOUT_S: Final = 10.0
 """From the head to the end of the body. The receivers' own limits are shorter, and forms arrive at once."""
 REPEAT_S: Final = 60.0
@@ -45,21 +51,34 @@ class PendingConnections:
     """The connections of one server that have not sent something yet, the longest waiting one first."""
 
     def __init__(self) -> None:
-        self._waiting: dict[BoundedProtocol, tuple[float, str]] = {}
+        self._waiting: dict[BoundedProtocol, tuple[float, str | None]] = {}
         self._of_peer: Counter[str] = Counter()
 
-    def begin(self, connection: BoundedProtocol, peer: str, now_s: float) -> None:
-        """Add a connection of a client that waits; if too many wait, close those that wait longest."""
+    def begin(self, connection: BoundedProtocol, peer: str | None, now_s: float) -> None:
+        """Add a connection of a client that waits; if too many of it wait, close those that wait longest.
+
+        ``peer`` is ``None`` for a client without a limit.
+        """
         if connection in self._waiting:
             return
         self._waiting[connection] = now_s, peer
+        if peer is None:
+            return
         self._of_peer[peer] += 1
         if self._of_peer[peer] > MAX_PER_PEER:
             own = [(waiting, since_s) for waiting, (since_s, client) in self._waiting.items() if client == peer]
             for waiting, since_s in own[: len(own) - MAX_PER_PEER]:
                 if now_s - since_s > MIN_AGE_TO_CLOSE_S:
                     self._close(waiting)
-        if len(self._waiting) > MAX_PENDING:
+
+    @property
+    def first_since_s(self) -> float:
+        """Since when the first one waits; infinite if none does."""
+        return next((since_s for since_s, _ in self._waiting.values()), math.inf)
+
+    def drop_first(self) -> None:
+        """Close the connection that waits longest, if any."""
+        if self._waiting:
             self._close(next(iter(self._waiting)))
 
     def end(self, connection: BoundedProtocol) -> None:
@@ -79,6 +98,10 @@ class PendingConnections:
 class _Pending:
     heads: PendingConnections = field(default_factory=PendingConnections)
     bodies: PendingConnections = field(default_factory=PendingConnections)
+
+    def drop_first(self) -> None:
+        """Close the connection that waits longest for a head or a body."""
+        min(self.heads, self.bodies, key=lambda waiting: waiting.first_since_s).drop_first()
 
 
 _pending: WeakKeyDictionary[ServerState, _Pending] = WeakKeyDictionary()
@@ -108,9 +131,11 @@ class BoundedProtocol(H11Protocol):
         return None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        """Start the deadline of the first head."""
+        """Start the deadline of the first head; if too many connections are open, close one that waits."""
         super().connection_made(transport)
         self._await_head()
+        if len(self.connections) > find_max_connections():
+            self._pending.drop_first()
 
     def data_received(self, data: bytes) -> None:
         """Start the deadline of a further request on the same connection at its first byte, and of its body."""
@@ -149,15 +174,22 @@ class BoundedProtocol(H11Protocol):
     def _await_body(self, scope: HTTPScope) -> None:
         if self._body_deadline is None:
             self._body_deadline = self.loop.call_later(BODY_TIMEOUT_S, self.drop)
-            client = self.find_client(scope)
-            if client is not None:
-                self._pending.bodies.begin(self, client, self.loop.time())
+            self._pending.bodies.begin(self, self.find_client(scope), self.loop.time())
 
     def _stop_awaiting_body(self) -> None:
         if self._body_deadline is not None:
             self._body_deadline.cancel()
             self._body_deadline = None
         self._pending.bodies.end(self)
+
+
+class PeerBoundedProtocol(BoundedProtocol):
+    """A `BoundedProtocol` that also limits the unfinished bodies of each peer: Slack, or the proxy in front."""
+
+    def find_client(self, scope: HTTPScope) -> str:
+        """Return the peer."""
+        del scope
+        return self.peer
 
 
 class RepeatFilter(logging.Filter):
@@ -183,9 +215,45 @@ class RepeatFilter(logging.Filter):
         return True
 
 
+def serve_bounded(
+    application: ASGIApp,
+    *,
+    host: str,
+    port: int,
+    protocol: type[BoundedProtocol],
+    stop_timeout_s: int,
+    backlog: int = BACKLOG,
+    **options: Any,
+) -> None:
+    """Serve an application with limited connections until SIGTERM or SIGINT.
+
+    ``backlog`` is also the number of connections that asyncio accepts before it does anything else. ``options`` are
+    further ones of uvicorn.
+    """
+    raise_file_limit()
+    limit_repeats()
+    uvicorn.run(
+        application,
+        host=host,
+        port=port,
+        http=protocol,
+        backlog=backlog,
+        timeout_graceful_shutdown=stop_timeout_s,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        **options,
+    )
+
+
 def limit_repeats(monotonic: Callable[[], float] = time.monotonic) -> None:
     """Count what asyncio would log for each connection while no file can be opened, instead of repeating it."""
     logging.getLogger("asyncio").addFilter(RepeatFilter(monotonic))
+
+
+def find_max_connections() -> int:
+    """Return the limit of open connections: the process's open files without `RESERVED_FILES`."""
+    return max(MIN_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVED_FILES)
 
 
 def raise_file_limit() -> None:

@@ -10,11 +10,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import uvicorn
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp
 
-from deployments.receivers.connection_limits import BoundedProtocol, limit_repeats, raise_file_limit
+from deployments.receivers.connection_limits import BoundedProtocol, serve_bounded
 from deployments.site.access import (
     AccessControl,
     AttemptLimit,
@@ -137,17 +136,12 @@ def build_protocol(settings: SiteSettings) -> type[BoundedProtocol]:
 
 def serve(application: ASGIApp, *, host: str, port: int, settings: SiteSettings) -> None:
     """Serve until SIGTERM or SIGINT."""
-    raise_file_limit()
-    limit_repeats()
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    uvicorn.run(
+    serve_bounded(
         application,
         host=host,
         port=port,
-        http=build_protocol(settings),
+        protocol=build_protocol(settings),
+        stop_timeout_s=STOP_TIMEOUT_S,
         proxy_headers=False,
-        timeout_graceful_shutdown=STOP_TIMEOUT_S,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
     )
