@@ -99,7 +99,11 @@ def examples() -> tuple[Example, ...]:
         Example(
             "severity-3-in-traffic", "The nightly sample found it in a real conversation.", _build_alert(TRAFFIC)
         ),
-        Example("app-down", "Nothing answers: one message, and quality is not news meanwhile.", _build_alert(DOWN)),
+        Example(
+            "app-down",
+            "The application does not answer: one message, and no alerts about quality until it does.",
+            _build_alert(DOWN),
+        ),
         Example("deploy-failure", "The new build does not come up.", _build_alert(DEPLOY)),
         Example("drift", "A rate moved against its trailing window.", _build_alert(DRIFT)),
         Example("worse", "A known fault reaches further than before.", _later(MILD, LEAK_LATER)),
@@ -114,7 +118,7 @@ def examples() -> tuple[Example, ...]:
             "Slack refused messages for a day: what opened, closed and recovered meanwhile, in one summary.",
             _build_missed(),
         ),
-        Example("recovery", "A later run asked again; said in the thread.", _recovered()),
+        Example("recovery", "A later run got a right answer; sent in the thread.", _recovered()),
         Example("regression", "It was resolved and is back.", _regressed()),
         Example("judge-void", "The judge missed its canaries; to the monitor's channel.", _build_alert(VOID)),
         Example("monitor-fault", "The monitor itself has a fault; sent to its own channel.", _build_alert(FAULT)),

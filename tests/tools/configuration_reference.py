@@ -192,8 +192,8 @@ suite = "triage.jsonl"
 experiments = "langsmith:triage-gold"
 ```
 
-What the plain graders leave open is judged by a model of another family than the one that answers. A second judge is
-asked where the first is unsure or contradicts a rule, or severity is 3; a third where those two differ:
+A model of another family than the model that answers judges what the rules leave open. A second judge is asked if the
+first is unsure or contradicts a rule, or if the case is severity 3. A third is asked if those two differ:
 
 ```toml
 [targets.bot]

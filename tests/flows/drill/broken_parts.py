@@ -16,8 +16,8 @@ END: Final = "<!-- up to here -->\n"
 
 SLACK: Final = "Slack"
 OTHER_WAY: Final = "Slack, another way"
-OUTSIDE: Final = "the check outside, by a failure ping"
-SILENCE: Final = "the check outside, by silence; `lookout drill` and the log say it"
+OUTSIDE: Final = "the external check, by a failure ping"
+SILENCE: Final = "the external check, by a missing ping; `lookout drill` and the log report it"
 
 
 class BrokenPart(NamedTuple):
@@ -32,7 +32,7 @@ class BrokenPart(NamedTuple):
 
 PARTS: Final = (
     BrokenPart("browser missing", "`CHROMIUM_PATH` leads nowhere", "browser", "there was no answer", SLACK),
-    BrokenPart("wrong Chromium", "`CHROMIUM_PATH` is a program that is no browser", "browser", "", SLACK),
+    BrokenPart("wrong Chromium", "`CHROMIUM_PATH` is a program that is not a browser", "browser", "", SLACK),
     BrokenPart("worker dead", "the runner is stopped under `lookout up`", "worker", "no worker started the drill", SLACK),
     BrokenPart("schedule paused", "the nightly verification is paused at Prefect", "schedule", "is paused", SLACK),
     BrokenPart("Slack token revoked", "Slack answers `token_revoked`", "Slack", "token_revoked", OTHER_WAY),

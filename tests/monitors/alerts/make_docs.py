@@ -20,30 +20,30 @@ ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs" / "alerts.md"
 PICTURES = ROOT / "docs" / "alerts"
 DIGEST = "nightly-digest"
-DIGEST_WHEN = """Once a day, also when nothing is wrong. It says what is set up for the target: verification runs where they are
-scheduled for every day, the night of its live traffic where that is configured (read, sampled, rates with their intervals,
-kinds of failure, drift, when the next night is due; a night that is missing is said). Faults of the monitor and of its judge
-are not listed: they are in the channel of the monitor's owners, and only counted here where that is the same channel."""
+DIGEST_WHEN = """Lookout sends it once a day, also when nothing is wrong. It covers what is configured for the target:
+verification runs that are scheduled for every day, and the night of its live traffic (conversations read and sampled, rates
+with their intervals, kinds of failure, drift, the next due time, a missing night). It does not list faults of the monitor and
+its judge: they go to the channel of the monitor's owners. If that is the same channel, the digest counts them."""
 COLOURS = 64
 """Text on white needs no more, and the pictures are a fifth of the size."""
 WIDTHS = {"desktop": 600, "phone": 360}
 
 INTRODUCTION = """# Alerts
 
-What Lookout sends, message by message: the picture is the Block Kit that Slack is handed, the text is what the
-terminal shows where there are no Slack credentials. Above each picture stands the one line that a lock screen
-shows. The first line says what broke, how bad it is, and where, and of a target with `environment = "production"` that it is
-one. Severity 3 (SEV 3) is the highest: one such failure alerts at once, and fails the run unless its case is flaky.
-`To do` says what helps; the last line shows the id by
-which a duplicate is known, and with which `lookout alerts show` finds it again. Buttons come with a bot token and a receiver for them, see [operations](operations.md).
+This page shows every message that Lookout sends. The picture is the Block Kit message for Slack. The text is what the
+terminal shows without Slack credentials. A lock screen shows the one line above each picture. The first line names what
+broke, its severity and where, and marks a target with `environment = "production"`. Severity 3 (SEV 3) is the highest: one
+such failure alerts at once, and fails the run unless its case is flaky. `To do` names the next step. The last line shows the
+id that identifies duplicates; use it with `lookout alerts show`. Buttons need a bot token and a receiver for them, see
+[operations](operations.md).
 
-| mark | says |
+| mark | meaning |
 | --- | --- |
 | 🔴 🟠 🟡 | a fault of the application, of severity 3, 2 or 1 |
-| 🛠️ | Lookout itself or its judge has a fault; it says nothing about the application |
+| 🛠️ | Lookout itself or its judge has a fault; this is not about the application |
 | ✅ | recovered; in the digest: nothing is open |
-| ❔ | closed: its case left the suite; in the digest: nothing is known to be open, and something was not looked at |
-| ⚠️ | a doubt about this one finding: only one judge says so, or the case is right at some times |
+| ❔ | closed: its case left the suite; in the digest: nothing is known to be open, and something was not checked |
+| ⚠️ | this finding is uncertain: only one judge reports it, or the case is sometimes right |
 
 This page and its pictures are made by `python -m tests.monitors.alerts.make_docs`; `make snapshots` renews the texts.
 The application and its customers are made up.
