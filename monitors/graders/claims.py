@@ -270,7 +270,17 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
                 other = compare_figures(claim.in_asked_unit, figure, leeway)
                 likeness = other if other is Likeness.DIFFERENT else likeness
             if likeness is Likeness.OTHER and _has_unit_before_it(figure, clause, claim, reply):
-                is_same = figure.low.value in {claim.figure.low.original_value, claim.figure.low.value}
+                wanted_low = claim.figure.low
+                same_values = (
+                    {
+                        time / _HOUR_MINUTES
+                        for time in (wanted_low.value, wanted_low.other_value)
+                        if time is not None
+                    }
+                    if claim.figure.kind is FigureKind.TIME
+                    else {wanted_low.original_value, wanted_low.value}
+                )
+                is_same = figure.low.value in same_values
                 likeness = Likeness.SAME if is_same else Likeness.DIFFERENT
             if likeness is Likeness.OTHER and unit is not None and (figure.kind, figure.low.unit) == unit:
                 likeness = Likeness.DIFFERENT
@@ -370,7 +380,10 @@ def _has_opposite_bound(wanted: Figure, clause: Clause, reply: Passage) -> bool:
 def _has_unit_before_it(figure: Figure, clause: Clause, claim: Claim, reply: Passage) -> bool:
     """Whether a bare number takes the unit before it: "a trial lesson lasts 25 minutes, a regular one 55"."""
     wanted = claim.figure
-    if figure.kind is not FigureKind.NUMBER or figure.noun or figure.is_year or wanted.kind not in _WITH_UNIT:
+    is_hour = wanted.kind is FigureKind.TIME and reply.scan.reader.token(figure.first - 1).key in _BEFORE_HOURS
+    if figure.kind is not FigureKind.NUMBER or figure.noun or figure.is_year:
+        return False
+    if not is_hour and wanted.kind not in _WITH_UNIT:
         return False
     if reply.scan.reader.token(figure.last + 1).text not in _ENDS or figure.high is not None:
         return False
@@ -384,6 +397,8 @@ def _has_unit_before_it(figure: Figure, clause: Clause, claim: Claim, reply: Pas
     return any(other.low.unit == wanted.low.unit for other in before)
 
 
+_BEFORE_HOURS: Final = frozenset({"at", "from", "by", "until", "till"})
+_HOUR_MINUTES: Final = 60
 _ENDS: Final = frozenset({".", ",", ";", "!", "", "।", "का", "की", "के", "ka", "ki", "ke"})
 
 
