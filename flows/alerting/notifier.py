@@ -14,9 +14,11 @@ from monitors.alerts.sender import AlertSender
 from monitors.alerts.settings import AlertSettings
 from monitors.config.file import Config
 from monitors.records.incidents import Capability
-from monitors.records.operator_actions import ActionChanges, ActionContext, OperatorAction
+from monitors.records.operator_actions import ActionChanges, ActionContext, OperatorAction, Silence
+from monitors.records.targets import Environment
 from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
+from warehouse.queries.incidents import list_all_silences
 from warehouse.queries.operator_actions import ActionResults, append_action, carry_out_actions
 
 LOCK_WAIT_S = 30.0
@@ -28,12 +30,19 @@ class OperatorActions:
     """Stores operator actions and carries them out.
 
     ``account_patterns`` gives a target's own patterns of account numbers, for drafts; ``now`` is the clock.
+    ``silences`` and ``production_targets`` are those of the configuration.
     """
 
     store: Store
     settings: AlertSettings
     account_patterns: Callable[[str], Sequence[str]]
     now: Callable[[], datetime]
+    silences: tuple[Silence, ...] = ()
+    production_targets: frozenset[str] = frozenset()
+
+    def list_silences(self) -> tuple[Silence, ...]:
+        """List all silences, those of people first: also expired ones, newest first."""
+        return (*list_all_silences(self.store), *self.silences)
 
 
 def build_operator_actions(config: Config, store: Store, now: Callable[[], datetime]) -> OperatorActions:
@@ -43,7 +52,16 @@ def build_operator_actions(config: Config, store: Store, now: Callable[[], datet
         configured = config.targets.get(target)
         return configured.graders.account_patterns if configured else ()
 
-    return OperatorActions(store=store, settings=config.alerts, account_patterns=account_patterns, now=now)
+    return OperatorActions(
+        store=store,
+        settings=config.alerts,
+        account_patterns=account_patterns,
+        now=now,
+        silences=tuple(silence.build_silence() for silence in config.silences),
+        production_targets=frozenset(
+            name for name, target in config.targets.items() if target.environment is Environment.PRODUCTION
+        ),
+    )
 
 
 def store_action(actions: OperatorActions, action: OperatorAction) -> None:
@@ -62,7 +80,8 @@ def apply_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> A
             context, now=actions.now(), settings=actions.settings, account_patterns=actions.account_patterns
         )
 
-    return carry_out_actions(actions.store, actions.store.journal, resolve, wait_s=wait_s)
+    results = carry_out_actions(actions.store, actions.store.journal, resolve, wait_s=wait_s)
+    return results._replace(silences=(*results.silences, *actions.silences))
 
 
 @dataclass(frozen=True)

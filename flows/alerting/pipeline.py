@@ -19,6 +19,7 @@ from typing import Final
 
 from flows.alerting.notifier import LOCK_WAIT_S, Notifier, apply_actions
 from flows.alerting.send import send_outbox
+from flows.alerting.silence_summaries import record_silence_summaries
 from monitors.alerts.decide import decide
 from monitors.alerts.group import add_references, group_items
 from monitors.alerts.observe import ObservationContext, fingerprint, observe_monitor_fault
@@ -58,6 +59,8 @@ async def notify(
     the monitor. Open incidents that reached nobody are sent once more, unless the run is still under way.
     """
     alerts = await asyncio.to_thread(record_alerts, notifier, observations, summary, scope)
+    with suppress(WarehouseError):  # the next notification records them
+        await asyncio.to_thread(record_silence_summaries, notifier)
     await _deliver(notifier)
     await report_load_errors(notifier)
     return alerts
@@ -199,11 +202,12 @@ async def send_alerts_again(notifier: Notifier) -> tuple[Alert, ...]:
 async def send_waiting_alerts(notifier: Notifier) -> None:
     """Send alerts that a killed run recorded but did not send; for jobs that run every minute.
 
-    It skips alerts that were tried a moment ago: while Slack is down, not every poll tries again. Every hour it
-    tries what Slack refused for good, about any target.
+    It also records and sends the summaries of silences. It skips alerts that were tried a moment ago: while Slack
+    is down, not every poll tries again. Every hour it tries what Slack refused for good, about any target.
     """
     now = notifier.now()
-    if await asyncio.to_thread(is_waiting, notifier.store, now - RETRY_AFTER, now):
+    summaries = await asyncio.to_thread(record_silence_summaries, notifier)
+    if summaries or await asyncio.to_thread(is_waiting, notifier.store, now - RETRY_AFTER, now):
         await _deliver(notifier)
     if notifier.sender.notifies:
         since, tried_before = now - MAX_REFUSED_AGE, now - REFUSAL_VISIT_INTERVAL

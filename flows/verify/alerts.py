@@ -372,6 +372,7 @@ REASON_WORDS: Final[dict[NotifyReason, str]] = {
     NotifyReason.WORSE: "worse",
     NotifyReason.OPEN_BEFORE: "open before Slack could be reached",
     NotifyReason.MISSED: "missed while Slack refused messages",
+    NotifyReason.SILENCED: "withheld by a recurring silence",
     NotifyReason.REMINDER: "still failing",
     NotifyReason.RECOVERED: "recovered",
     NotifyReason.CLOSED: "closed",

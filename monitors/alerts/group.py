@@ -17,6 +17,7 @@ from monitors.alerts.wording import ABOUT_THE_MONITOR
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import (
     OPENING_REASONS,
+    SUMMARY_REASONS,
     Alert,
     AlertItem,
     CaseAlert,
@@ -44,9 +45,9 @@ def group_items(
     First observations and regressions of one kind share a message. Worse faults, reminders and recoveries are
     sent to their thread. Incidents that were open before Slack was reachable become one message about the
     application and one about the monitor. Incidents that this run did not see are in separate messages, and so
-    are the summaries of alerts that Slack refused. Recoveries in the same thread share a message. The id is
-    computed from run and content, so that two workers with the same items build the same message. Within a
-    message the worst items come first, then the new ones, then by case.
+    are the summaries of alerts that Slack refused and of those that a recurring silence withheld. Recoveries in
+    the same thread share a message. The id is computed from run and content, so that two workers with the same
+    items build the same message. Within a message the worst items come first, then the new ones, then by case.
     """
     groups: dict[tuple[IncidentKind | None, NotifyReason, str, str, bool], list[AlertItem]] = {}
     for item in items:
@@ -55,7 +56,7 @@ def group_items(
         thread, channel = incident.thread or "", incident.channel or ""
         if reason is NotifyReason.OPEN_BEFORE:
             key = subject, reason, "", "", item.observation.run_id != run_id
-        elif reason is NotifyReason.MISSED:
+        elif reason in SUMMARY_REASONS:
             key = subject, reason, "", "", False
         elif reason.is_ending:
             key = subject, reason, thread, channel, False

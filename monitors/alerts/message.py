@@ -35,6 +35,7 @@ from monitors.plural import plural
 from monitors.records.base import Record
 from monitors.records.grades import FailureKind, format_policy_row
 from monitors.records.incidents import (
+    SUMMARY_REASONS,
     ActionKind,
     ActionVia,
     Alert,
@@ -61,6 +62,7 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
     NotifyReason.CLOSED: "",
     NotifyReason.OPEN_BEFORE: "",
     NotifyReason.MISSED: "While Slack refused messages: ",
+    NotifyReason.SILENCED: "During a silence: ",
 }
 
 
@@ -174,6 +176,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
         scores = "the run is still active; scores follow"
     in_common = (f"{IN_COMMON_LABEL} {cause}" for cause in alert.in_common)
     explanations = (alert.again, *in_common, *alert.changed)
+    is_explained = is_scored or alert.reason is NotifyReason.SILENCED
 
     return Message(
         id=alert.id,
@@ -188,7 +191,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
         to_do="" if is_over else to_do,
         scores=scores,
         dimensions=(alert.dimensions or "") if is_scored else "",
-        explanations=tuple(filter(None, explanations)) if is_scored else (),
+        explanations=tuple(filter(None, explanations)) if is_explained else (),
         links=_format_site_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
         marks=tuple(format_mark(mark, alert, slack=False) for mark in alert.marks),
         is_over=is_over,
@@ -225,7 +228,7 @@ def format_headline(alert: Alert) -> str:
     if alert.reason is NotifyReason.OPEN_BEFORE:
         count = plural(len(items), "was", "were")
         fault = f"{count} open before Slack could be reached: {_count_faults(items, MAX_KINDS_NAMED)}"
-    elif alert.reason is NotifyReason.MISSED:
+    elif alert.reason in SUMMARY_REASONS:
         over = sum(item.incident.is_resolved for item in items)
         counts = (f"{len(items) - over:,} still open", f"{over:,} over")
         shown = [text for text in counts if not text.startswith("0 ")]
@@ -299,7 +302,8 @@ def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
     finding, finding_label = str(observation.reason), ""
     if observation.failure_kind is FailureKind.PII_DISCLOSURE and _CONTACT.search(finding):
         finding += ". A contact of your own? List it in public_contacts"
-    if observation.kind is IncidentKind.CASE_FAILURE and not item.reason.is_ending:
+    has_check = not item.reason.is_ending and item.reason is not NotifyReason.SILENCED
+    if observation.kind is IncidentKind.CASE_FAILURE and has_check:
         finding_label = "Found" if _is_traffic(item) else "Failed check"
         finding_label = "Verdicts" if is_disputed(observation) else finding_label
 
@@ -318,8 +322,8 @@ def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
         if incident.occurrences > 1:
             history.append(f"seen in {incident.occurrences:,} runs")
 
-    # Begin and end of the alerts that Slack refused.
-    if item.reason is NotifyReason.MISSED:
+    # Begin and end of the incidents of a summary.
+    if item.reason in SUMMARY_REASONS:
         began, ended = format_utc(incident.opened_at), incident.resolved_at if incident.is_resolved else None
         history.append(f"open from {began} to {format_utc(ended)}" if ended else f"still open, since {began}")
 
@@ -369,7 +373,7 @@ def _format_since(alert: Alert) -> str:
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1
 
-    if alert.reason is NotifyReason.MISSED:
+    if alert.reason in SUMMARY_REASONS:
         return ""  # each incident has different times
 
     # The deploy with which all incidents began; empty if it is unknown or irrelevant.
@@ -493,7 +497,11 @@ def _format_site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
     run_page = f"{base}/runs/{quote(alert.run_id, safe='')}"
     if any(link.label == NIGHT_LABEL for link in alert.links):
         pages.append(Link(label=NIGHT_LABEL, href=f"{run_page}/report"))
-    elif alert.kind in KINDS_WITH_SCORES and first.owner is Capability.VERIFY:
+    elif (
+        alert.kind in KINDS_WITH_SCORES
+        and first.owner is Capability.VERIFY
+        and alert.reason is not NotifyReason.SILENCED  # its place of a run has a silence's period
+    ):
         pages.append(Link(label="Run", href=run_page))
     return (*pages, *(link for link in alert.links if link.href.startswith(("http://", "https://"))))
 

@@ -6,11 +6,17 @@ be silent.
 
 from __future__ import annotations
 
-from typing import Annotated
+import hashlib
+from datetime import UTC, datetime
+from typing import Annotated, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from monitors.records.base import Severity
+from monitors.records.base import Identifier, Severity
+from monitors.records.grades import FailureKind
+from monitors.records.incidents import IncidentKind
+from monitors.records.operator_actions import NO_END, Silence
+from monitors.records.recurrence import Recurrence, WeeklyWindowText, ZoneName
 from monitors.records.targets import HttpUrl
 
 
@@ -132,3 +138,47 @@ class AlertSettings(BaseModel):
     def choose_monitor_channel(self) -> str | None:
         """The channel for faults of the monitor."""
         return self.slack_monitor_channel or self.slack_channel
+
+
+CONFIGURED_PREFIX: Final = "C-"
+"""Beginning of the id of a configured silence."""
+CONFIGURED_AUTHOR: Final = "lookout.toml"
+
+
+class SilenceSettings(BaseModel):
+    """A ``[[silences]]`` table of ``lookout.toml``: a recurring silence. Every matcher that is set must match."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    every: WeeklyWindowText = Field(
+        description='days and times on the clock of `zone`, such as "Sunday 02:00-04:00", '
+        '"Mon-Fri, Sun 22:00-06:00" or "day 01:00-01:30"'
+    )
+    zone: ZoneName = Field(description="the zone of these times by its full name, such as Europe/Berlin, or UTC")
+    reason: str = Field(min_length=1, max_length=2_000, description="the reason for the silence")
+    target: Identifier | None = Field(default=None, description="all incidents of this target")
+    case: Identifier | None = Field(default=None, description="this case")
+    failure: FailureKind | None = Field(default=None, description="this kind of failure")
+    kind: IncidentKind | None = Field(default=None, description="this kind of incident")
+
+    @model_validator(mode="after")
+    def _check_matchers(self) -> Self:
+        if not (self.target or self.case or self.failure or self.kind):
+            raise ValueError("name a target, case, failure or kind; a silence cannot silence everything")
+        return self
+
+    def build_silence(self) -> Silence:
+        """Build the silence; its id changes with what and when it mutes, not with the reason."""
+        digest = hashlib.sha256(self.model_dump_json(exclude={"reason"}).encode()).hexdigest()
+        return Silence(
+            id=f"{CONFIGURED_PREFIX}{digest[:8]}",
+            author=CONFIGURED_AUTHOR,
+            comment=self.reason,
+            starts_at=datetime(1970, 1, 1, tzinfo=UTC),
+            ends_at=NO_END,
+            recurrence=Recurrence(every=self.every, zone=self.zone),
+            target=self.target,
+            case_id=self.case,
+            failure_kind=self.failure,
+            kind=self.kind,
+        )

@@ -59,6 +59,7 @@ REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.CLOSED: "its case left the suite",
     NotifyReason.OPEN_BEFORE: "found when Slack was not set up or not reachable, so nobody was notified",
     NotifyReason.MISSED: "Slack refused the messages about it until now",
+    NotifyReason.SILENCED: "withheld by a recurring silence that is over now",
 }
 
 SEVERITY_MARKS: dict[Severity, str] = {

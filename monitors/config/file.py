@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from monitors.alerts.settings import AlertSettings, WatchdogSettings
+from monitors.alerts.settings import AlertSettings, SilenceSettings, WatchdogSettings
 from monitors.config.sections import (
     DeploySettings,
     DrillSettings,
@@ -194,6 +194,9 @@ class Config(BaseModel):
     )
     reports: ReportsSettings = Field(default=ReportsSettings(), description="the size limits of the reports")
     alerts: AlertSettings = Field(default=AlertSettings(), description="where Lookout sends alerts, and how often")
+    silences: tuple[SilenceSettings, ...] = Field(
+        default=(), description="recurring silences: windows of each week without alerts about what they name"
+    )
     watchdog: WatchdogSettings = Field(default=WatchdogSettings(), description="alerts about the monitor itself")
     warehouse: WarehouseSettings = Field(
         default=WarehouseSettings(), description="how long data is stored, and where it is exported"
@@ -230,6 +233,16 @@ class Config(BaseModel):
                     target.langsmith.merge_defaults(self.langsmith)
             except ValueError as error:
                 raise ValueError(f"targets.{name}.langsmith.{error}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _check_silences(self) -> Self:
+        for number, silence in enumerate(self.silences):
+            if silence.target is not None and silence.target not in self.targets:
+                raise ValueError(
+                    f"silences.{number}.target: target {silence.target!r} does not exist"
+                    f"{suggest_nearest(silence.target, self.targets)}; accepted: {', '.join(self.targets)}"
+                )
         return self
 
     @field_validator("targets")

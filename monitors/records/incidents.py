@@ -101,6 +101,8 @@ class NotifyReason(StrEnum):
     """It was open and nobody had been notified of it when a channel to people was set up, or worked again."""
     MISSED = "missed"
     """Slack refused its messages: in the summary of what opened, closed and recovered meanwhile."""
+    SILENCED = "silenced"
+    """It was withheld within a period of a recurring silence: in the summary after the period's end."""
     CLOSED = "closed"
     """Its case left the suite, so nothing asks it: whether the fault is gone is not known."""
 
@@ -397,6 +399,9 @@ class RunSummary(Record):
 
 OPENING_REASONS: Final = frozenset({NotifyReason.FIRST_SEEN, NotifyReason.REGRESSED})
 """Reasons that share a message. The message starts a thread unless this run has already started one."""
+
+SUMMARY_REASONS: Final = frozenset({NotifyReason.MISSED, NotifyReason.SILENCED})
+"""Reasons whose message sums up incidents, open ones and those that are over."""
 
 THREAD_REASONS: Final = OPENING_REASONS | {NotifyReason.OPEN_BEFORE, NotifyReason.MISSED}
 """Reasons whose message starts a thread: later alerts of its incidents go below it."""

@@ -8,9 +8,10 @@ They are durable and name the person. A silence says that a fault is known, and 
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 
@@ -18,7 +19,11 @@ from monitors.records.base import Identifier, Language, Record, Severity, Sha256
 from monitors.records.exchanges import Origin
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import ActionKind, ActionVia, AlertItem, Incident, IncidentKind, Name, Redacted
+from monitors.records.recurrence import Period, Recurrence
 from monitors.records.reviews import AnswerVerdict, LabelSource
+
+NO_END: Final = datetime(9999, 1, 1, tzinfo=UTC)
+"""The end of a recurring silence without an end: each of its periods ends."""
 
 
 class Silence(Record):
@@ -26,7 +31,8 @@ class Silence(Record):
 
     Every matcher that is set must match; at least one must be set, because a silence of everything is an outage of
     the monitor. ``author`` and ``comment`` explain later why no alert was sent. ``ended_by`` is who ended it early:
-    a silence can be made shorter, never longer.
+    a silence can be made shorter, never longer. With ``recurrence`` it mutes only within its periods. A person
+    chose the start of a ``scheduled`` silence: before it, alerts are sent.
     """
 
     id: Identifier
@@ -40,6 +46,9 @@ class Silence(Record):
     case_id: Identifier | None = None
     failure_kind: FailureKind | None = None
     ended_by: str | None = None
+    # An earlier version refuses unknown fields, so a silence without them is stored as that version stores it.
+    recurrence: Recurrence | None = Field(default=None, exclude_if=lambda value: value is None)
+    scheduled: bool = Field(default=False, exclude_if=lambda value: not value)
 
     @model_validator(mode="after")
     def _check_bounds(self) -> Self:
@@ -68,15 +77,40 @@ class Silence(Record):
         }
         return {name: wanted for name, wanted in named.items() if wanted is not None}
 
+    def is_over(self, now: datetime) -> bool:
+        """Whether it has ended for good; a clock that was set back does not start it again if a person ended it."""
+        return self.ended_by is not None or now >= self.ends_at
+
     def is_in_force(self, now: datetime) -> bool:
-        """Whether the silence applies at ``now``; a clock that was set back before its start does not matter."""
-        return self.ended_by is None and now < self.ends_at
+        """Whether it mutes at ``now``; a clock that was set back ends no silence that began when it was made."""
+        if self.is_over(now) or (self.scheduled and now < self.starts_at):
+            return False
+        return self.recurrence is None or self.recurrence.is_active(now)
+
+    def is_planned(self, now: datetime) -> bool:
+        """Whether it recurs or starts later, so that it mutes at times that lie ahead."""
+        return not self.is_over(now) and (self.recurrence is not None or (self.scheduled and now < self.starts_at))
+
+    def is_about(self, incident: Incident) -> bool:
+        """Whether ``incident`` has the values that the silence names."""
+        return all(getattr(incident, name) == wanted for name, wanted in self.list_matchers().items())
 
     def is_silence_for(self, incident: Incident, now: datetime) -> bool:
         """Whether the silence mutes ``incident`` at ``now``."""
-        if not self.is_in_force(now):
-            return False
-        return all(getattr(incident, name) == wanted for name, wanted in self.list_matchers().items())
+        return self.is_in_force(now) and self.is_about(incident)
+
+    def iterate_periods(self, after: datetime) -> Iterator[Period]:
+        """Yield the periods in which it mutes and that end after ``after``, in order."""
+        if self.recurrence is None:
+            periods = iter([Period(self.starts_at, self.ends_at)])
+        else:
+            periods = self.recurrence.iterate_periods(max(after, self.starts_at))
+        for starts_at, ends_at in periods:
+            if starts_at >= self.ends_at:
+                return
+            period = Period(max(starts_at, self.starts_at), min(ends_at, self.ends_at))
+            if period.ends_at > after:
+                yield period
 
 
 class OperatorAction(Record):

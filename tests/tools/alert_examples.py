@@ -27,7 +27,8 @@ from monitors.alerts.observe import (
 )
 from monitors.alerts.redact import make_excerpt
 from monitors.alerts.resolve import ResolutionScope
-from monitors.alerts.settings import AlertSettings
+from monitors.alerts.settings import AlertSettings, SilenceSettings
+from monitors.alerts.silence_summary import build_silence_summary
 from monitors.alerts.wording import DISPUTED_TITLE, FAILURE_TITLES, KIND_WORDS
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import Origin
@@ -117,6 +118,11 @@ def examples() -> tuple[Example, ...]:
             "missed",
             "Slack refused messages for a day: what opened, closed and recovered meanwhile, in one summary.",
             _build_missed(),
+        ),
+        Example(
+            "silenced",
+            "After a period of a recurring silence: what failed within it, open or over, in one summary.",
+            _build_silenced(),
         ),
         Example("recovery", "A later run got a right answer; sent in the thread.", _recovered()),
         Example("regression", "It was resolved and is back.", _regressed()),
@@ -575,6 +581,20 @@ def _build_missed() -> Alert:
     later = NIGHT + timedelta(hours=20)
     made = decide(previous, (), now=later, settings=SETTINGS, refused=refused)
     (alert,) = group_items(made.items, target=TARGET, run_id="run-0302", now=later)
+    return alert
+
+
+def _build_silenced() -> Alert:
+    """Within the Sunday's release window a leak was seen and was over again, and a rate began to drift."""
+    opened, _ = _items((), (LEAK, DRIFT), NIGHT)
+    over = [
+        incident.resolve(NIGHT + timedelta(minutes=20)) if incident.case_id else incident for incident in opened
+    ]
+    weekly = SilenceSettings(
+        every="Sunday 02:00-04:00", zone="Europe/Berlin", target=TARGET, reason="the release window"
+    ).build_silence()
+    period = next(weekly.iterate_periods(NIGHT))
+    (alert,) = build_silence_summary(over, weekly, period, now=period.ends_at, production=False)
     return alert
 
 

@@ -408,7 +408,7 @@ def accepted_values(field: FieldInfo) -> str:
         return "table"
     schema = _schema_of(field)
     parts = [schema, *schema.get("anyOf", [])]
-    choices = schema.get("enum") or [part["const"] for part in parts if "const" in part]
+    choices = [value for kind in parts for value in kind.get("enum", [kind["const"]] if "const" in kind else [])]
     if choices:
         return ", ".join(f"`{choice}`" for choice in choices)
     kinds = [part["type"] for part in schema.get("anyOf", [schema]) if part.get("type") not in (None, "null")]
@@ -429,8 +429,13 @@ def _schema_of(field: FieldInfo) -> dict[str, Any]:
     for constraint in field.metadata:
         annotated = _with(annotated, constraint)
     schema = TypeAdapter(annotated).json_schema()
-    reference = schema.get("$ref", "")
-    return schema["$defs"][reference.rsplit("/", 1)[-1]] if reference else schema
+    definitions = schema.get("$defs", {})
+
+    def follow(inner: dict[str, Any]) -> dict[str, Any]:
+        return definitions[inner["$ref"].rsplit("/", 1)[-1]] if "$ref" in inner else inner
+
+    followed = follow(schema)
+    return followed | {"anyOf": [follow(inner) for inner in followed["anyOf"]]} if "anyOf" in followed else followed
 
 
 def _with(annotated: Any, constraint: Any) -> Any:

@@ -140,6 +140,7 @@ REASONS: Final = {
     NotifyReason.RECOVERED: "A run asked again, graded it, and it was right.",
     NotifyReason.CLOSED: "The suite no longer has its case, so nothing asks it; whether the fault is gone is not known.",
     NotifyReason.OPEN_BEFORE: "It was open and had reached nobody when Slack was set up, or worked again.",
+    NotifyReason.SILENCED: "A recurring silence withheld it: a summary of what failed in its period, after the period's end.",
     NotifyReason.MISSED: "Slack refused its messages: a summary of what opened, closed and recovered meanwhile.",
 }
 

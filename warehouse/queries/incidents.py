@@ -6,13 +6,17 @@ Messages are in the form of a channel: the parts shown together, the place, and 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
+
+from pydantic import ValidationError
 
 from monitors.records.base import Record, UtcTime
 from monitors.records.incidents import Alert, DeliveryStatus, Incident, IncidentKind, NotifyReason, OperatorMark
 from monitors.records.operator_actions import ActionOutcome, OperatorAction, Silence
 from warehouse.database.store import Store
+from warehouse.journal.segments import build_first_id, parse_time
 from warehouse.queries.operator_actions import SHOWN_TOGETHER
 
 
@@ -83,13 +87,52 @@ def find_latest_alerts(store: Store, incidents: Sequence[Incident]) -> Mapping[s
 
 
 def list_all_silences(store: Store) -> tuple[Silence, ...]:
-    """List all silences including expired ones, newest first."""
-    table = store.query("select record from silences order by starts_at desc, id")
-    return tuple(Silence.model_validate_json(str(row[0])) for row in table.rows)
+    """List all silences including expired ones, newest first; skip those of a newer Lookout."""
+    silences: list[Silence] = []
+    for row in store.query("select record from silences order by starts_at desc, id").rows:
+        # A newer Lookout wrote it, see the docstring.
+        with suppress(ValidationError):
+            silences.append(Silence.model_validate_json(str(row[0])))
+    return tuple(silences)
 
 
-def load_story(store: Store, incident: Incident) -> Story:
-    """Load the history of ``incident``: versions, messages, actions, silences and evidence."""
+class WithheldAlert(NamedTuple):
+    """An open incident as a decision stored it that withheld its alert, and the time of that decision."""
+
+    withheld_at: datetime
+    incident: Incident
+
+
+_WITHHELD = """
+select h.segment_id, h.record from incident_history h
+where h.last_notified_at is null and h.state = 'open' and h.segment_id >= $since
+  and not exists (
+    select 1 from alerts a where a.reason = 'silenced' and a.target = h.target and a.segment_id > h.segment_id
+      and contains(cast(a.record as varchar), h.fingerprint)
+  )
+order by h.sequence
+"""
+
+
+def list_withheld_alerts(store: Store, since: datetime) -> tuple[WithheldAlert, ...]:
+    """List the alerts that were withheld after ``since`` and that no summary of a silence names, oldest first."""
+    table = store.query(_WITHHELD, {"since": build_first_id(since)})
+    return tuple(
+        WithheldAlert(parse_time(str(segment)), Incident.model_validate_json(str(record)))
+        for segment, record in table.rows
+    )
+
+
+def select_stored_alerts(store: Store, alert_ids: Sequence[str]) -> frozenset[str]:
+    """Select those of the alerts that are stored."""
+    table = store.query(
+        "select id from alerts where list_contains(string_split($ids, ','), id)", {"ids": ",".join(alert_ids)}
+    )
+    return frozenset(str(row[0]) for row in table.rows)
+
+
+def load_story(store: Store, incident: Incident, silences: Sequence[Silence]) -> Story:
+    """Load the history of ``incident``: versions, messages, actions, those of ``silences`` about it, evidence."""
     key = incident.fingerprint
     versions = store.query(
         "select record from incident_history where fingerprint = $key order by sequence", {"key": key}
@@ -101,10 +144,7 @@ def load_story(store: Store, incident: Incident) -> Story:
         messages=messages,
         last_alert=_load_alert(store, messages[-1].alert_id) if messages else None,
         done=_list_actions(store, incident, messages),
-        # The cover of a silence is computed for a time at which the silence is active.
-        silences=tuple(
-            silence for silence in list_all_silences(store) if silence.is_silence_for(incident, silence.starts_at)
-        ),
+        silences=tuple(s for s in silences if s.is_about(incident) and s.ended_by is None),
         evidence=_list_evidence(store, incident),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,21 +41,25 @@ def list_command(
 
     Exit code 4 when some of what was stored cannot be read, so that incidents may be missing.
     """
-    from deployments.cli.alerts.incidents import build_incident_table, find_losses
-    from warehouse.queries.incidents import find_latest_alerts, list_all_silences, list_incidents
+    from deployments.cli.alerts.incidents import build_incident_table, build_silence_table, find_losses
+    from warehouse.queries.incidents import find_latest_alerts, list_incidents
 
     session = _open_session(config, data_folder)
     incidents, losses = list_incidents(session.store, resolved_too=everything, target=target), find_losses(session)
     for loss in losses:
         write_note(f"lookout: incidents may be missing from this list: {loss}\n")
+    now, silences = session.actions.now(), session.actions.list_silences()
     if as_json:
         _print_json_array(incidents)
     elif incidents:
         messages = find_latest_alerts(session.store, incidents)
-        table = build_incident_table(incidents, messages, list_all_silences(session.store), session.actions.now())
-        make_terminal_console().print(table)
+        make_terminal_console().print(build_incident_table(incidents, messages, silences, now))
     elif not losses:
         print_text("No incidents." if everything else "No open incidents.")
+    planned = [silence for silence in silences if silence.is_planned(now)]
+    if planned and not as_json:
+        print_text("\nPlanned silences:")
+        make_terminal_console().print(build_silence_table(planned, now))
     return ExitCode.MONITOR if losses else ExitCode.PASS
 
 
@@ -69,7 +74,8 @@ def show_command(
     from warehouse.queries.incidents import load_shown_alerts, load_story
 
     session = _open_session(config, data_folder)
-    stories = [load_story(session.store, match) for match in find_incidents(session.store, incident)]
+    silences = session.actions.list_silences()
+    stories = [load_story(session.store, match, silences) for match in find_incidents(session.store, incident)]
     if as_json:
         _print_json_lines(stories)
         return
@@ -142,7 +148,22 @@ def silence_command(
     reason: Annotated[str, typer.Option("--reason", help="the reason for the silence", min=1)],
     incident: Annotated[str | None, typer.Argument(help="this incident, or all incidents of this message")] = None,
     lasting: Annotated[str | None, typer.Option("--for", help="the duration: 90m, 4h, 2d")] = None,
-    until: Annotated[str | None, typer.Option("--until", help="the end, in UTC: 2026-03-02T08:00")] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", help="the end, in UTC or in --zone: 2026-03-02T08:00 or 08:00")
+    ] = None,
+    begins: Annotated[
+        str | None,
+        typer.Option("--from", help="the start, in UTC or in --zone: 2026-03-02T06:00 or 06:00; default: now"),
+    ] = None,
+    every: Annotated[
+        str | None,
+        typer.Option(
+            "--every",
+            help='windows that recur every week, with --zone: "Sunday 02:00-04:00", "Mon-Fri, Sun '
+            '22:00-06:00", "day 01:00-01:30"',
+        ),
+    ] = None,
+    zone: Annotated[str | None, typer.Option("--zone", help="the zone of these times: Europe/Berlin, UTC")] = None,
     target: Annotated[str | None, typer.Option(help="all incidents of this target")] = None,
     case: Annotated[str | None, typer.Option(help="this case")] = None,
     failure: Annotated[FailureKind | None, typer.Option(help="this kind of failure")] = None,
@@ -152,7 +173,7 @@ def silence_command(
     as_json: JsonOption = False,
 ) -> None:
     """Stop alerts for some time; give your name and a reason. Remaining faults are reported at the end."""
-    from deployments.cli.alerts.silences import SilenceMatchers, make_silences  # as for list
+    from deployments.cli.alerts.silences import SilenceMatchers, make_silences, read_silence_times  # as for list
 
     matchers = SilenceMatchers(
         author=_require_name(by),
@@ -163,9 +184,9 @@ def silence_command(
         kind=kind,
         incident=incident,
     )
-    _print_records_for_people(
-        make_silences(_open_session(config, data_folder), matchers, lasting=lasting, until=until), as_json=as_json
-    )
+    times = read_silence_times(lasting=lasting, until=until, begins=begins, every=every, zone=zone)
+    session = _open_session(config, data_folder)
+    _print_records_for_people(make_silences(session, matchers, times), session.actions.now(), as_json=as_json)
 
 
 def silences_command(
@@ -176,11 +197,10 @@ def silences_command(
 ) -> None:
     """List the silences with their author, reason and end."""
     from deployments.cli.alerts.incidents import build_silence_table
-    from warehouse.queries.incidents import list_all_silences
 
     session = _open_session(config, data_folder)
     now = session.actions.now()
-    silences = [silence for silence in list_all_silences(session.store) if everything or silence.ends_at > now]
+    silences = [silence for silence in session.actions.list_silences() if everything or not silence.is_over(now)]
     if as_json:
         _print_json_array(silences)
     elif silences:
@@ -199,9 +219,9 @@ def unsilence_command(
     """End a silence now; the next run reports the faults that are still there."""
     from deployments.cli.alerts.silences import end_silence  # as for list
 
-    _print_records_for_people(
-        [end_silence(_open_session(config, data_folder), silence_id, by=_require_name(by))], as_json=as_json
-    )
+    session = _open_session(config, data_folder)
+    ended = end_silence(session, silence_id, by=_require_name(by))
+    _print_records_for_people([ended], session.actions.now(), as_json=as_json)
 
 
 def _open_session(config: Path, data_folder: Path | None) -> IncidentSession:
@@ -233,7 +253,7 @@ def _store_action(
         print_text(outcome.text)
 
 
-def _print_records_for_people(records: Sequence[Record], *, as_json: bool) -> None:
+def _print_records_for_people(records: Sequence[Record], now: datetime, *, as_json: bool) -> None:
     if as_json:
         _print_json_lines(records)
         return
@@ -241,7 +261,7 @@ def _print_records_for_people(records: Sequence[Record], *, as_json: bool) -> No
     from deployments.cli.alerts.silences import format_record
 
     for record in records:
-        make_terminal_console().print(format_record(record), soft_wrap=True, highlight=False, markup=False)
+        make_terminal_console().print(format_record(record, now), soft_wrap=True, highlight=False, markup=False)
 
 
 def _print_json_array(records: Sequence[Record]) -> None:

@@ -33,7 +33,7 @@ from monitors.errors import ConfigError, WarehouseBusy
 from monitors.plural import plural
 from monitors.records.base import Severity
 from monitors.records.incidents import ActionKind, ActionVia, Alert, Incident, IncidentState, NotifyReason
-from monitors.records.operator_actions import ActionOutcome, Silence
+from monitors.records.operator_actions import NO_END, ActionOutcome, Silence
 from warehouse.database.store import DATABASE_FILE, JOURNAL_FOLDER, Store
 from warehouse.queries.incidents import IncidentAction, Story, list_incidents, load_shown_alerts
 
@@ -165,7 +165,7 @@ def build_incident_table(
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for incident in incidents:
-        active_silence = next((silence for silence in silences if silence.is_silence_for(incident, now)), None)
+        about = [silence for silence in silences if silence.is_about(incident)]
         message = alerts.get(incident.fingerprint, "")
         table.add_row(
             Text(format_short_id(incident), style="bold"),
@@ -175,7 +175,7 @@ def build_incident_table(
             ),
             Group(
                 *map(Text, _format_summary_lines(incident)),
-                Text(_format_state(incident, active_silence, now, message), style="dim"),
+                Text(_format_state(incident, about, now, message), style="dim"),
             ),
         )
     return table
@@ -187,18 +187,32 @@ def build_silence_table(silences: Sequence[Silence], now: datetime) -> Renderabl
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for silence in silences:
-        about = ", ".join(
-            f"{name} {_shorten_matcher(name, wanted)}" for name, wanted in silence.list_matchers().items()
-        )
-        when = (
-            f"until {format_utc(silence.ends_at)}"
-            if silence.is_in_force(now)
-            else f"over since {format_utc(silence.ends_at)}"
-        )
+        when = format_silence_time(silence, now)
         ended = f" (ended by {remove_invisible(silence.ended_by)})" if silence.ended_by else ""
         text = f"{when}{ended} · {remove_invisible(silence.author)}: {remove_invisible(silence.comment)}"
-        table.add_row(Text(silence.id, style="bold"), Group(Text(about), Text(text, style="dim")))
+        table.add_row(
+            Text(silence.id, style="bold"), Group(Text(format_matchers(silence)), Text(text, style="dim"))
+        )
     return table
+
+
+def format_matchers(silence: Silence) -> str:
+    """Format what a silence is about: ``target demo, kind drift``."""
+    matchers = silence.list_matchers().items()
+    return ", ".join(
+        f"{name} {wanted[:ID_SHOWN_LENGTH] if name == 'fingerprint' else wanted}" for name, wanted in matchers
+    )
+
+
+def format_silence_time(silence: Silence, now: datetime) -> str:
+    """Format when a silence mutes: ``until …``, or ``from … until …`` with the next period, and when it recurs."""
+    if silence.is_over(now) or (period := next(silence.iterate_periods(now), None)) is None:
+        return f"over since {format_utc(min(silence.ends_at, now))}"
+    start = "" if silence.is_in_force(now) else f"from {format_utc(period.starts_at)} "
+    recurring = f", {silence.recurrence}" if silence.recurrence else ""
+    if silence.recurrence and silence.ends_at < NO_END:
+        recurring += f" until {format_utc(silence.ends_at)}"
+    return f"{start}until {format_utc(period.ends_at)}{recurring}"
 
 
 def print_story(
@@ -215,11 +229,10 @@ def print_story(
         from monitors.alerts.terminal import build_terminal_panel  # a message's parts, which a list can do without
 
         console.print(build_terminal_panel(shown, session.actions.settings))
-    active_silence = next((silence for silence in story.silences if silence.is_in_force(now)), None)
     console.print(Text(f"{_format_title(incident)} · {incident.fingerprint[:16]}", style="bold"))
     for line in _format_summary_lines(incident)[1:]:
         console.print(Text(line))
-    console.print(Text(_format_state(incident, active_silence, now)))
+    console.print(Text(_format_state(incident, story.silences, now)))
     console.print()
     for line in build_story_lines(story):
         console.print(Text.assemble((f"{format_utc(line.at)}  ", "dim"), line.text), soft_wrap=True)
@@ -240,7 +253,10 @@ def _format_summary_lines(incident: Incident) -> Sequence[str]:
     return (_format_title(incident), f"failing: {remove_invisible(format_ids(incident.failed_cases))}")
 
 
-def _format_state(incident: Incident, active_silence: Silence | None, now: datetime, message: str = "") -> str:
+def _format_state(incident: Incident, silences: Sequence[Silence], now: datetime, message: str = "") -> str:
+    """Format the state; of the ``silences`` about it, one in force, else the first that is still to come."""
+    current = [silence for silence in silences if not silence.is_over(now)]
+    silence = min(current, key=lambda silence: not silence.is_in_force(now), default=None)
     state = incident.state.value
     if incident.state is IncidentState.RESOLVED and incident.resolved_at is not None:
         state = f"resolved {format_span(now - incident.resolved_at)} ago"
@@ -249,7 +265,7 @@ def _format_state(incident: Incident, active_silence: Silence | None, now: datet
         f"since deploy {shorten_commit(incident.first_commit)}" if incident.first_commit else "",
         f"opened {format_span(now - incident.opened_at)} ago",
         f"seen in {plural(incident.occurrences, 'run')}, last {format_span(now - incident.last_seen_at)} ago",
-        f"silenced until {format_utc(active_silence.ends_at)}" if active_silence else "",
+        f"silenced {format_silence_time(silence, now)}" if silence else "",
         f"message {message}" if message else "",
     ]
     return " · ".join(piece for piece in pieces if piece)
@@ -280,8 +296,10 @@ def _collect_story_lines(story: Story) -> Iterator[StoryLine]:
     for done in story.done:
         yield StoryLine(done.action.at, _format_action(done))
     for silence in story.silences:
-        text = f"silenced by {remove_invisible(silence.author)} until {format_utc(silence.ends_at)}, {silence.id}"
-        yield StoryLine(silence.starts_at, text)
+        when = str(silence.recurrence or f"until {format_utc(silence.ends_at)}")
+        text = f"silenced by {remove_invisible(silence.author)} {when}, {silence.id}"
+        began_at = max(silence.starts_at, story.incident.opened_at) if silence.recurrence else silence.starts_at
+        yield StoryLine(began_at, text)
 
 
 def _collect_changes(versions: Sequence[Incident]) -> Iterator[StoryLine]:
@@ -323,7 +341,3 @@ def _list_evidence(story: Story, runs: Path) -> Iterator[tuple[str, str]]:
         for label, path in (("screenshot", exchange.screenshot), ("trace", exchange.trace)):
             if path:
                 yield label, str(runs / exchange.run_id / path)
-
-
-def _shorten_matcher(name: str, wanted: str) -> str:
-    return wanted[:8] if name == "fingerprint" else str(wanted)

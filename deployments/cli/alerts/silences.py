@@ -1,4 +1,4 @@
-"""Create and end silences: what to match, until when, and who asked. Every silence has an end."""
+"""Create and end silences: what to match, when, and who asked. A silence, or each period of it, has an end."""
 
 from __future__ import annotations
 
@@ -8,19 +8,28 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Final
+from zoneinfo import ZoneInfo
 
 from pydantic import ValidationError
 
-from deployments.cli.alerts.incidents import WAIT_S, IncidentSession, find_incidents
+from deployments.cli.alerts.incidents import (
+    WAIT_S,
+    IncidentSession,
+    find_incidents,
+    format_matchers,
+    format_silence_time,
+)
 from flows.alerting.notifier import apply_actions
 from monitors.alerts.message import format_utc
 from monitors.alerts.redact import redact, remove_invisible
+from monitors.alerts.settings import CONFIGURED_PREFIX
 from monitors.errors import ConfigError, WarehouseBusy
+from monitors.problems import explain_error
 from monitors.records.base import Record
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind
-from monitors.records.operator_actions import Silence
-from warehouse.queries.incidents import list_all_silences
+from monitors.records.operator_actions import NO_END, Silence
+from monitors.records.recurrence import Recurrence, WeeklyWindowText, ZoneName
 from warehouse.queries.operator_actions import append_silence
 
 MAX_SILENCE: Final = timedelta(days=90)
@@ -29,6 +38,7 @@ ID_CHARACTERS: Final = 8
 
 _DURATION: Final = re.compile(r"([0-9]{1,6})([mhd])")
 _UNITS: Final = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+_CLOCK_TIME: Final = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
 _NO_END_ERROR: Final = "a silence must have an end: give --for 90m, 4h or 2d, or --until 2026-03-02T08:00 (UTC)"
 
 
@@ -44,18 +54,39 @@ class SilenceMatchers(Record):
     kind: IncidentKind | None = None
 
 
-def make_silences(
-    session: IncidentSession, matchers: SilenceMatchers, *, lasting: str | None, until: str | None
-) -> tuple[Silence, ...]:
+class SilenceTimes(Record):
+    """When a silence mutes, as a person writes it; times without an offset are in ``zone``, else in UTC."""
+
+    lasting: str | None = None
+    until: str | None = None
+    begins: str | None = None
+    every: WeeklyWindowText | None = None
+    zone: ZoneName | None = None
+
+
+def read_silence_times(**options: str | None) -> SilenceTimes:
+    """Read the options of `SilenceTimes`. Raises `ConfigError` that names the option."""
+    try:
+        times = SilenceTimes.model_validate(options)
+    except ValidationError as error:
+        lines = (f"--{explain_error(SilenceTimes, dict(detail))}" for detail in error.errors())
+        raise ConfigError("\n".join(lines)) from None
+    if times.every and not times.zone:
+        raise ConfigError("--every needs --zone, the zone of its times, such as Europe/Berlin")
+    if times.zone and not (times.every or times.begins or times.until):
+        raise ConfigError("--zone has no effect without --every, --from or --until")
+    return times
+
+
+def make_silences(session: IncidentSession, matchers: SilenceMatchers, times: SilenceTimes) -> tuple[Silence, ...]:
     """Make one silence, or one for each incident of a message. Raises `ConfigError` without an end or a matcher."""
     now = session.actions.now()
-    ends_at = compute_silence_end(now, lasting=lasting, until=until)
     about = (
         [incident.fingerprint for incident in find_incidents(session.store, matchers.incident)]
         if matchers.incident
         else [None]
     )
-    silences = tuple(build_silence(matchers, fingerprint, now, ends_at) for fingerprint in about)
+    silences = tuple(build_silence(matchers, times, fingerprint, now) for fingerprint in about)
     for silence in silences:
         append_silence(session.store.journal, silence)
     _apply_actions_if_free(session)
@@ -65,40 +96,49 @@ def make_silences(
 def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silence:
     """End a silence now. Raises `ConfigError` for one that does not exist or is over."""
     now = session.actions.now()
-    silences = {silence.id: silence for silence in list_all_silences(session.store)}
+    silences = {silence.id: silence for silence in session.actions.list_silences()}
     silence = silences.get(silence_id)
-    if silence is None or silence.ends_at <= now:
-        running = ", ".join(silence.id for silence in silences.values() if silence.ends_at > now) or "there is none"
+    if silence is None or silence.is_over(now):
+        running = (
+            ", ".join(silence.id for silence in silences.values() if not silence.is_over(now)) or "there is none"
+        )
         raise ConfigError(f"no active silence has the id {silence_id}: {running}")
+    if silence_id.startswith(CONFIGURED_PREFIX):
+        raise ConfigError(f"{silence_id} is configured: remove its [[silences]] table from lookout.toml")
     ended = silence.end(now, by)
     append_silence(session.store.journal, ended)
     _apply_actions_if_free(session)
     return ended
 
 
-def compute_silence_end(now: datetime, *, lasting: str | None, until: str | None) -> datetime:
-    """Return a silence's end. Raises `ConfigError` for no end, one too far away, or one in the past."""
+def compute_silence_end(
+    starts_at: datetime, *, lasting: str | None, until: str | None, zone: str | None = None
+) -> datetime:
+    """Return a silence's end. Raises `ConfigError` for no end, or one before the start."""
     if (lasting is None) == (until is None):
         raise ConfigError(_NO_END_ERROR)
-    ends_at = now + _parse_duration(lasting) if lasting is not None else _parse_time(str(until))
-    if ends_at <= now:
-        raise ConfigError(f"the end of a silence must be in the future; {format_utc(ends_at)} is in the past")
-    if ends_at - now > MAX_SILENCE:
+    ends_at = (
+        starts_at + _parse_duration(lasting)
+        if lasting is not None
+        else _parse_time("--until", str(until), starts_at, zone)
+    )
+    if ends_at <= starts_at:
         raise ConfigError(
-            f"a silence of {(ends_at - now).days} days is too long; the maximum is {MAX_SILENCE.days} days"
+            f"the end of a silence must be in the future and after its start; {format_utc(ends_at)} is not after "
+            f"{format_utc(starts_at)}"
         )
     return ends_at
 
 
-def format_record(record: Record) -> str:
+def format_record(record: Record, now: datetime) -> str:
     """Format the message after a silence was made or ended."""
     if not isinstance(record, Silence):
         return str(record)
-    about = ", ".join(f"{name} {wanted[:40]}" for name, wanted in record.list_matchers().items())
+    about = format_matchers(record)
     if record.ended_by:
         ended_by = remove_invisible(record.ended_by)
         return f"{record.id} ended by {ended_by}: the next run that sees {about} sends an alert"
-    return f"{record.id}: no alerts about {about} until {format_utc(record.ends_at)}"
+    return f"{record.id}: no alerts about {about} {format_silence_time(record, now)}"
 
 
 def _parse_duration(lasting: str) -> timedelta:
@@ -110,31 +150,57 @@ def _parse_duration(lasting: str) -> timedelta:
     return int(match[1]) * _UNITS[match[2]]
 
 
-def _parse_time(until: str) -> datetime:
+def _parse_time(option: str, text: str, after: datetime, zone: str | None) -> datetime:
+    """Parse a time, or the next time after ``after`` at which the clock of ``zone`` shows ``text``."""
+    tz = ZoneInfo(zone) if zone else UTC
+    if clock := _CLOCK_TIME.fullmatch(text.strip()):
+        today = after.astimezone(tz).replace(
+            hour=int(clock[1]), minute=int(clock[2]), second=0, microsecond=0, fold=0
+        )
+        # Compared in UTC: two times of one zone are compared by their clock.
+        days = ((today + timedelta(days=more)).astimezone(UTC) for more in range(3))
+        return next(time for time in days if time > after)
     try:
-        time = datetime.fromisoformat(until.strip())
+        time = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ConfigError(
-            f"--until {until!r} is not a valid time; accepted: a time in UTC such as 2026-03-02T08:00"
+            f"{option} {text!r} is not a valid time; accepted: a time such as 2026-03-02T08:00 or 08:00, in UTC or "
+            "in --zone"
         ) from None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return (time if time.tzinfo else time.replace(tzinfo=tz)).astimezone(UTC)
 
 
-def build_silence(matchers: SilenceMatchers, fingerprint: str | None, now: datetime, ends_at: datetime) -> Silence:
-    """A silence of what ``quiet`` matches and, where it is given, of one incident. Raises `ConfigError`."""
-    canonical = f"{matchers.model_dump_json()}{fingerprint}{now.isoformat()}".encode()
+def build_silence(
+    matchers: SilenceMatchers, times: SilenceTimes, fingerprint: str | None, now: datetime
+) -> Silence:
+    """A silence of what ``matchers`` match and, where it is given, of one incident. Raises `ConfigError`."""
+    starts_at = now if times.begins is None else _parse_time("--from", times.begins, now, times.zone)
+    if starts_at < now:
+        raise ConfigError(f"the start of a silence must be in the future; {format_utc(starts_at)} is in the past")
+    recurrence = Recurrence(every=times.every, zone=times.zone) if times.every and times.zone else None
+    if recurrence and times.lasting is None and times.until is None:
+        ends_at = NO_END
+    else:
+        ends_at = compute_silence_end(starts_at, lasting=times.lasting, until=times.until, zone=times.zone)
+    if recurrence is None and ends_at - starts_at > MAX_SILENCE:
+        raise ConfigError(
+            f"a silence of {(ends_at - starts_at).days} days is too long; the maximum is {MAX_SILENCE.days} days"
+        )
+    canonical = f"{matchers.model_dump_json()}{fingerprint}{now.isoformat()}{recurrence}".encode()
     try:
         return Silence(
             id=f"S-{hashlib.sha256(canonical).hexdigest()[:ID_CHARACTERS]}",
             author=matchers.author,
             comment=redact(matchers.comment),
-            starts_at=now,
+            starts_at=starts_at,
             ends_at=ends_at,
             fingerprint=fingerprint,
             target=matchers.target,
             kind=matchers.kind,
             case_id=matchers.case_id,
             failure_kind=matchers.failure_kind,
+            recurrence=recurrence,
+            scheduled=times.begins is not None,
         )
     except ValidationError as error:
         raise ConfigError(_format_validation_error(error)) from None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 
-from deployments.cli.alerts.incidents import StoryLine, build_story_lines
+from deployments.cli.alerts.incidents import StoryLine, build_story_lines, format_matchers, format_silence_time
 from deployments.cli.alerts.silences import (
     SilenceMatchers,
+    SilenceTimes,
     build_silence,
-    compute_silence_end,
     format_record,
 )
 from deployments.site.decisions import WAIT_S, apply_decision, build_idempotency_key, renew_copy
@@ -48,10 +49,14 @@ MAX_STORY_LINES: Final = 100
 
 
 class IncidentsData(Record):
-    """A page of the list of incidents. ``kind_texts`` are the kinds' names in messages."""
+    """A page of the list of incidents. ``kind_texts`` are the kinds' names in messages.
+
+    ``planned`` describes the silences that recur or start later.
+    """
 
     incidents: tuple[IncidentRowShown, ...]
     silenced: tuple[str, ...]
+    planned: tuple[str, ...]
     paging: Paging
     kind_texts: dict[str, str]
 
@@ -90,6 +95,7 @@ class IncidentDecision(Record):
 class IncidentData(Record):
     """One incident with all its data. ``earlier`` counts history lines before those shown.
 
+    ``silences`` are those that are not over; ``silence_times`` says by their id when each mutes.
     ``asked_again`` is the result of asking its case again after the last run's verdict; empty if it was not.
     ``as_shown`` changes with the history, so that a form that is sent twice is one decision.
     """
@@ -101,6 +107,8 @@ class IncidentData(Record):
     story: tuple[StoryEntry, ...]
     earlier: int
     silences: tuple[Silence, ...]
+    is_silenced: bool
+    silence_times: dict[str, str]
     decisions: tuple[IncidentDecision, ...]
     can_be_silenced: bool
     has_run_page: bool
@@ -144,16 +152,26 @@ def build_incidents_list_page(request: PageRequest) -> Page:
     data = IncidentsData(
         incidents=listed,
         silenced=tuple(_find_silenced(request, rows)),
+        planned=tuple(
+            request.redact_text(_format_planned(silence, site.now()), silence.target or "")
+            for silence in site.actions.list_silences()
+            if silence.is_planned(site.now())
+        ),
         paging=paging.with_total(total),
         kind_texts={kind.value: word for kind, word in KIND_WORDS.items()},
     )
     return Page("incidents.html.j2", "Incidents", data)
 
 
+def _format_planned(silence: Silence, now: datetime) -> str:
+    time = format_silence_time(silence, now)
+    return f"{silence.id}: {format_matchers(silence)}, {time} · {silence.author}: {silence.comment}"
+
+
 def _find_silenced(request: PageRequest, rows: Sequence[IncidentRowShown]) -> Iterator[str]:
     now = request.site.now()
     in_force = (
-        [silence for silence in list_all_silences(request.site.store) if silence.is_in_force(now)] if rows else []
+        [silence for silence in request.site.actions.list_silences() if silence.is_in_force(now)] if rows else []
     )
     for row in rows if in_force else ():
         if any(
@@ -166,7 +184,7 @@ def _find_silenced(request: PageRequest, rows: Sequence[IncidentRowShown]) -> It
 def build_incident_page(request: PageRequest) -> Page:
     """Build the page of one incident with its history."""
     site, incident = request.site, _load_requested_incident(request)
-    story = load_story(site.store, incident)
+    story = load_story(site.store, incident, site.actions.list_silences())
     item = _find_last_item(story)
     story_so_far = build_story_lines(story)
     lines = story_so_far[-MAX_STORY_LINES:]
@@ -187,8 +205,10 @@ def build_incident_page(request: PageRequest) -> Page:
         silences=tuple(
             mask_fields(silence, mask, "author", "comment")
             for silence in story.silences
-            if silence.is_in_force(now)
+            if not silence.is_over(now)
         ),
+        is_silenced=any(silence.is_in_force(now) for silence in story.silences),
+        silence_times={silence.id: format_silence_time(silence, now) for silence in story.silences},
         decisions=tuple(silence for silence in _DECISIONS if _is_applicable(silence.kind, incident, item)),
         can_be_silenced=item is None or item.incident.failure_kind not in GRAVE_KINDS,
         has_run_page=incident.last_run_id in known_runs,
@@ -272,9 +292,9 @@ def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
     incident, now = _load_requested_incident(request), request.site.actions.now()
     until, lasting = form.get("until", "").strip(), form.get("lasting", "").strip()
     try:
-        ends_at = compute_silence_end(now, lasting=None if until else lasting or None, until=until or None)
+        times = SilenceTimes(lasting=None if until else lasting or None, until=until or None)
         matchers = SilenceMatchers(author=request.visitor.name, comment=_read_note(form) or "silenced on the site")
-        silence = build_silence(matchers, incident.fingerprint, now, ends_at)
+        silence = build_silence(matchers, times, incident.fingerprint, now)
         if shown := form.get("as_shown"):
             key = build_idempotency_key(matchers.author, incident.fingerprint, lasting, until, shown)
             silence = silence.model_copy(update={"id": f"S-{key}"})
@@ -284,7 +304,7 @@ def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
             HTTPStatus.BAD_REQUEST, str(error).replace("--for ", "lasting ").replace("--until ", "until ")
         ) from None
     _store_silence(request, silence)
-    return Done(_build_address(request, incident), format_record(silence))
+    return Done(_build_address(request, incident), format_record(silence, now))
 
 
 def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done:
@@ -295,7 +315,7 @@ def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done
         (
             candidate
             for candidate in list_all_silences(request.site.store)
-            if candidate.id == key and candidate.is_in_force(now)
+            if candidate.id == key and not candidate.is_over(now)
         ),
         None,
     )
@@ -303,7 +323,7 @@ def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done
         raise build_not_found_error(f"Silence {key[:80]} is not active.")
     ended = silence.end(now, request.visitor.name)
     _store_silence(request, ended)
-    return Done(_build_address(request, incident), format_record(ended))
+    return Done(_build_address(request, incident), format_record(ended, now))
 
 
 def _store_silence(request: PageRequest, silence: Silence) -> None:

@@ -199,7 +199,7 @@ def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, s
     shown = data(site, f"/incidents/{USER_0}")
     assert {one["kind"] for one in shown["decisions"]} == left
     (line,) = [
-        line.text for line in build_story_lines(load_story(site.store, incident)) if "by me (site)" in line.text
+        line.text for line in build_story_lines(load_story(site.store, incident, ())) if "by me (site)" in line.text
     ]
     assert [one["text"] for one in shown["story"] if "by me (site)" in one["text"]] == [
         line.replace(PERSONAL, "[e-mail]")

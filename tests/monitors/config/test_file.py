@@ -18,6 +18,14 @@ url = "http://127.0.0.1:7860"
 suite = "suite.jsonl"
 """
 
+SILENCE = """
+[[silences]]
+every = "Sunday 02:00-04:00"
+zone = "Europe/Berlin"
+target = "bot"
+reason = "the release window"
+"""
+
 
 @pytest.fixture
 def write(tmp_path: Path):
@@ -62,6 +70,12 @@ def test_the_smallest_configuration_is_a_target_with_a_page_and_a_suite(write, t
         ("# mine\ntargets:\n  bot:\n", ["not valid TOML", "looks like YAML"]),
         (GOOD + "[gate]\nmin_weighted_score = 98", ["gate.min_weighted_score: 98", "(0.98 for 98 %)"]),
         (GOOD + "[gate]\nmin_weighted_score = nan", ["gate.min_weighted_score"]),
+        (GOOD + SILENCE.replace("Sunday", "Sundy"), ["silences.0.every: 'Sundy 02:00-04:00'", "'Sundy' is not a weekday"]),
+        (GOOD + SILENCE.replace("Europe/", ""), ["silences.0.zone: 'Berlin'", "did you mean 'Europe/Berlin'"]),
+        (GOOD + SILENCE.replace("zone", "time_zone"), ["silences.0.time_zone: unknown key"]),
+        (GOOD + SILENCE.replace('"bot"', '"bott"'), ["silences.0.target: target 'bott'", "did you mean 'bot'"]),
+        (GOOD + SILENCE.replace("target", "# target"), ["silences.0: name a target, case, failure or kind"]),
+        (GOOD + SILENCE.replace("reason", "# reason"), ["silences.0.reason: missing"]),
     ],
 )  # fmt: skip
 def test_a_mistake_is_named_with_its_key_and_what_is_accepted(write, text, said):

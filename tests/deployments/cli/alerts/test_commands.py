@@ -7,6 +7,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import time_machine
 from typer.testing import CliRunner
 
 from deployments.cli.alerts.silences import compute_silence_end
@@ -160,6 +161,18 @@ REFUSED = (
     (("--case", "leak-1", "--for", "91d"), "too long"),
     (("--for", "2d"), "cannot silence everything"),
     (("zz", "--for", "2d"), "is not a valid id"),
+    (("--case", "leak-1", "--for", "2d", "--from", "2020-01-01T00:00"), "in the past"),
+    (("--case", "leak-1", "--for", "2d", "--from", "tonight"), "--from 'tonight'"),
+    (("--case", "leak-1", "--until", "2030-01-01", "--from", "2030-01-02"), "after its start"),
+    (("--case", "leak-1", "--for", "2d", "--zone", "Europe/Berlin"), "--zone has no effect"),
+    (("--case", "leak-1", "--every", "Sunday 02:00-04:00"), "--every needs --zone"),
+    (
+        ("--case", "leak-1", "--every", "Sundy 02:00-04:00", "--zone", "Europe/Berlin"),
+        "--every: 'Sundy 02:00-04:00'",
+    ),
+    (("--case", "leak-1", "--every", "Sunday 02:00-04:00", "--zone", "Berlin"), "--zone: 'Berlin'"),
+    (("--every", "Sunday 02:00-04:00", "--zone", "Europe/Berlin"), "cannot silence everything"),
+    (("--case", "leak-1", "--every", "day 00:00-24:00", "--zone", "UTC"), "the whole week"),
 )
 
 
@@ -167,6 +180,84 @@ def test_a_silence_without_an_end_or_a_matcher_is_refused(place):
     for words, why in REFUSED:
         place.run("silence", "--reason", "because", *words, fails=why)
     assert place.rows("silences") == []
+
+
+def test_a_recurring_silence_mutes_within_its_periods(place):
+    """In the week of the clock change in Berlin, whose window of two hours has one."""
+    place.clock.at = datetime(2027, 3, 22, 12, tzinfo=UTC)
+    words = ("--target", "demo", "--every", "every Sunday 02:00–04:00", "--zone", "Europe/Berlin")
+    with time_machine.travel(place.clock.at):
+        place.run("silence", "--reason", "release window", *words)
+        (silence,) = place.rows("silences")
+        shown = place.run("list"), place.run("silences"), place.run("show", place.id_of("leak-1"))
+    assert silence["recurrence"] == {"every": "Sunday 02:00-04:00", "zone": "Europe/Berlin"}
+    for text in shown:
+        text = " ".join(text.split())  # noqa: PLW2901 - without line breaks
+        assert "from 2027-03-28 01:00 UTC until 2027-03-28 02:00 UTC" in text
+        assert "every Sunday 02:00–04:00 Europe/Berlin" in text
+
+    place.clock.at = datetime(2027, 3, 28, 1, 30, tzinfo=UTC)
+    assert place.night("run-2", observation("leak-9")) == ()
+    with time_machine.travel(place.clock.at):
+        assert "silenced until 2027-03-28 02:00 UTC" in " ".join(place.run("list").split())
+    place.clock.at = datetime(2027, 3, 28, 2, 30, tzinfo=UTC)
+    assert "first_seen" in [alert.reason for alert in place.night("run-3", observation("leak-9"))]
+    with time_machine.travel(place.clock.at):
+        place.run("unsilence", silence["id"])
+        assert place.run("silences").startswith("Nothing is silenced")
+
+
+def test_a_silence_begins_at_the_chosen_time(place):
+    """22:00 in Berlin is 21:00 UTC in March, and the next one after 22:30 is tomorrow's."""
+    with time_machine.travel(datetime(2027, 3, 22, 12, tzinfo=UTC)):
+        place.run(
+            "silence",
+            "--case",
+            "leak-1",
+            "--reason",
+            "r",
+            "--from",
+            "22:00",
+            "--zone",
+            "Europe/Berlin",
+            "--for",
+            "2h",
+        )
+        assert "leak-1" in place.run("list").partition("Planned silences")[2]
+    with time_machine.travel(datetime(2027, 3, 22, 21, 30, tzinfo=UTC)):
+        place.run(
+            "silence",
+            "--case",
+            "limit-3",
+            "--reason",
+            "r",
+            "--from",
+            "22:00",
+            "--zone",
+            "Europe/Berlin",
+            "--until",
+            "23:00",
+        )
+        place.run("silence", "--case", "limit-3", "--reason", "r", "--from", "2027-04-01T08:00", "--for", "1d")
+        times = [(row["starts_at"][5:16], row["ends_at"][5:16]) for row in place.rows("silences")]
+    assert sorted(times) == [
+        ("03-22T21:00", "03-22T23:00"),
+        ("03-23T21:00", "03-23T22:00"),
+        ("04-01T08:00", "04-02T08:00"),
+    ]
+
+
+def test_a_configured_silence_is_listed_and_ends_in_its_file(place, tmp_path):
+    config = tmp_path / "lookout.toml"
+    config.write_text(
+        'data_folder = "."\n[targets.demo]\nurl = "http://127.0.0.1:1"\nsuite = "suite.jsonl"\n'
+        '[[silences]]\nevery = "Mon-Fri, Sun 22:00-06:00"\nzone = "Asia/Kolkata"\ncase = "leak-1"\nreason = "batch"\n'
+    )
+    with time_machine.travel(datetime(2027, 3, 22, 12, tzinfo=UTC)):
+        (silence,) = json.loads(place.run("silences", "--json", "--config", str(config)))
+        assert "from 2027-03-22 16:30 UTC" in " ".join(place.run("list", "--config", str(config)).split())
+        place.run("unsilence", silence["id"], "--config", str(config), fails="lookout.toml")
+    assert (silence["author"], silence["comment"]) == ("lookout.toml", "batch")
 
 
 def test_a_time_without_a_zone_is_utc():

@@ -1,0 +1,54 @@
+"""The summary of what failed within a period of a recurring silence, whose alerts were withheld."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from monitors.alerts.group import group_items
+from monitors.alerts.message import format_utc
+from monitors.alerts.redact import redact
+from monitors.alerts.wording import ABOUT_THE_MONITOR
+from monitors.records.base import Blame
+from monitors.records.incidents import (
+    Alert,
+    AlertItem,
+    FaultIdentity,
+    Incident,
+    NotifyReason,
+    Observation,
+    RunSummary,
+)
+from monitors.records.operator_actions import Silence
+from monitors.records.recurrence import Period
+
+
+def build_silence_summary(
+    incidents: Sequence[Incident], silence: Silence, period: Period, *, now: datetime, production: bool
+) -> tuple[Alert, ...]:
+    """Build one message about ``incidents`` of one target, and one more about those of the monitor itself.
+
+    It names the period in place of a run, so that its id is the same in every process.
+    """
+    times = f"from {format_utc(period.starts_at)} to {format_utc(period.ends_at)}"
+    text = redact(f"Silence {silence.id}, {silence.recurrence}, {times}: {silence.comment} ({silence.author})")
+    return group_items(
+        [_build_item(incident) for incident in incidents],
+        target=incidents[0].target,
+        run_id=f"{silence.id}@{period.starts_at:%Y%m%dT%H%MZ}",
+        now=now,
+        summary=RunSummary(changed=(text,), production=production),
+    )
+
+
+def _build_item(incident: Incident) -> AlertItem:
+    identity = {name: getattr(incident, name) for name in FaultIdentity.model_fields}
+    observation = Observation(
+        **identity,
+        run_id=incident.last_run_id,
+        seen_at=incident.last_seen_at,
+        blame=Blame.MONITOR if incident.kind in ABOUT_THE_MONITOR else Blame.APP,
+        commit=incident.first_commit,
+        reason=redact(f"Last seen by run {incident.last_run_id}; no alert was sent."),
+    )
+    return AlertItem(incident=incident, observation=observation, reason=NotifyReason.SILENCED)

@@ -1,0 +1,175 @@
+"""Windows that recur every week on the wall clock of a zone: ``every Sunday 02:00–04:00 Europe/Berlin``.
+
+A window contains each minute that the zone's clock shows within its bounds. When clocks go forward, the skipped
+hour has no minutes; when they go back, the doubled hour has twice as many, so a window inside it opens twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Annotated, Final, NamedTuple
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import AfterValidator
+
+from monitors.problems import suggest_nearest
+from monitors.records.base import Record
+
+DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+EVERY_DAY: Final = "day"
+MIN_DAY_CHARACTERS: Final = 3
+ACCEPTED: Final = 'days and times such as "Sunday 02:00-04:00", "Mon-Fri, Sun 22:00-06:00", "day 01:00-01:30"'
+DAY_MINUTES: Final = 24 * 60
+MAX_STEP: Final = timedelta(hours=1)
+"""Longest step of the search for a window's bounds: no zone changes its clock twice within an hour."""
+LOOKBACK: Final = timedelta(days=15)
+"""A window is shorter than a week, or than two if the clock change skips the minutes between two windows."""
+
+_WINDOW: Final = re.compile(
+    r"(?:every\s+)?(?P<days>.*?)\s*\b(?P<start>\d{1,2}:\d{2})\s*[-–—]\s*(?P<end>\d{1,2}:\d{2})(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_TIME: Final = re.compile(r"(?:([01]?\d|2[0-3]):([0-5]\d)|24:00)")
+
+
+class Period(NamedTuple):
+    """A span of time, ``ends_at`` exclusive, in UTC."""
+
+    starts_at: datetime
+    ends_at: datetime
+
+
+class _WeeklyWindow(NamedTuple):
+    """``days`` count from Monday as 0, the bounds in minutes; a window over midnight ends before its start."""
+
+    days: frozenset[int]
+    start_min: int
+    end_min: int
+    text: str
+
+
+@lru_cache(maxsize=1024)
+def _parse_window(text: str) -> _WeeklyWindow:
+    """Parse days and times. Raises `ValueError` that names the wrong part."""
+    match = _WINDOW.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{ACCEPTED}; these have no start and end")
+    if rest := match["rest"].strip():
+        raise ValueError(f"{ACCEPTED}, without {rest!r}; `zone` names the zone")
+    days, names = _parse_days(match["days"])
+    start_min, end_min = (_parse_minute(match[bound]) for bound in ("start", "end"))
+    if (start_min - end_min) % DAY_MINUTES == 0 and end_min - start_min != DAY_MINUTES:
+        raise ValueError(f"{ACCEPTED}; the start is the end, and a whole day is 00:00-24:00")
+    window = _WeeklyWindow(
+        days, start_min % DAY_MINUTES, end_min, f"{names} {_format_minute(start_min)}-{_format_minute(end_min)}"
+    )
+    if all(_is_within(window, day, minute) for day in range(len(DAYS)) for minute in range(DAY_MINUTES)):
+        raise ValueError(f"{ACCEPTED}; this is the whole week, so the silence would never end")
+    return window
+
+
+def _parse_days(text: str) -> tuple[frozenset[int], str]:
+    """Parse names and ranges of weekdays; return their numbers and their full names."""
+    if not text:
+        raise ValueError(f"{ACCEPTED}; the days are missing")
+    if text.lower() == EVERY_DAY:
+        return frozenset(range(len(DAYS))), EVERY_DAY
+    days: set[int] = set()
+    names: list[str] = []
+    for part in re.split(r"\s*(?:,|\band\b)\s*", text):
+        first, *rest = (_parse_day(name) for name in re.split(r"\s*[-–—]\s*", part, maxsplit=1))
+        last = rest[0] if rest else first
+        days |= {(first + more) % len(DAYS) for more in range((last - first) % len(DAYS) + 1)}
+        names.append("-".join(DAYS[day] for day in (first, *rest)))
+    return frozenset(days), ", ".join(names)
+
+
+def _parse_day(name: str) -> int:
+    for number, day in enumerate(DAYS):
+        if len(name) >= MIN_DAY_CHARACTERS and day.lower().startswith(name.lower()):
+            return number
+    raise ValueError(f"{ACCEPTED}; {name!r} is not a weekday")
+
+
+def _parse_minute(text: str) -> int:
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{ACCEPTED}; {text} is not from 00:00 to 24:00")
+    return int(match[1]) * 60 + int(match[2]) if match[1] else DAY_MINUTES
+
+
+def _format_minute(minute: int) -> str:
+    return f"{minute // 60:02}:{minute % 60:02}"
+
+
+def _is_within(window: _WeeklyWindow, day: int, minute: int) -> bool:
+    if window.start_min < window.end_min:
+        return day in window.days and window.start_min <= minute < window.end_min
+    is_after_midnight = (day - 1) % len(DAYS) in window.days and minute < window.end_min
+    return is_after_midnight or (day in window.days and minute >= window.start_min)
+
+
+@lru_cache(maxsize=1)
+def _list_zones() -> frozenset[str]:
+    """List the zones with full names: an abbreviation such as CET or EST is not the same everywhere."""
+    return frozenset(zone for zone in available_timezones() if "/" in zone or zone == "UTC")
+
+
+def _check_zone(name: str) -> str:
+    if name not in _list_zones():
+        raise ValueError(
+            "the full name of a zone of the tz database, such as Europe/Berlin, or UTC"
+            f"{suggest_nearest(name, sorted(_list_zones()))}"
+        )
+    return name
+
+
+WeeklyWindowText = Annotated[str, AfterValidator(lambda text: _parse_window(text).text)]
+"""Days and times of a weekly window, with full names: ``Monday-Friday 22:00-06:00``."""
+
+ZoneName = Annotated[str, AfterValidator(_check_zone)]
+"""The full name of a zone of the tz database."""
+
+
+class Recurrence(Record):
+    """When a window recurs, on the wall clock of ``zone``."""
+
+    every: WeeklyWindowText
+    zone: ZoneName
+
+    def __str__(self) -> str:
+        return f"every {self.every.replace('-', '–')} {self.zone}"
+
+    def is_active(self, at: datetime) -> bool:
+        """Whether the zone's clock shows a minute of the window at ``at``."""
+        local = at.astimezone(ZoneInfo(self.zone))
+        return _is_within(_parse_window(self.every), local.weekday(), local.hour * 60 + local.minute)
+
+    def iterate_periods(self, after: datetime) -> Iterator[Period]:
+        """Yield the periods that end after ``after``, without an end, in order; adjacent windows are one period."""
+        time = after.replace(second=0, microsecond=0) - LOOKBACK
+        while self.is_active(time):  # the bound of a period that began earlier is not in sight
+            time = self._step(time)
+        starts_at: datetime | None = None
+        while True:
+            is_active = self.is_active(time)
+            if is_active and starts_at is None:
+                starts_at = time
+            elif not is_active and starts_at is not None:
+                if time > after:
+                    yield Period(starts_at, time)
+                starts_at = None
+            time = self._step(time)
+
+    def _step(self, time: datetime) -> datetime:
+        """Return the next minute at which the window may begin or end, at most `MAX_STEP` later."""
+        zone, window = ZoneInfo(self.zone), _parse_window(self.every)
+        local = time.astimezone(zone)
+        minute = local.hour * 60 + local.minute
+        bounds = (window.start_min, window.end_min, DAY_MINUTES)
+        step = min(MAX_STEP, *(timedelta(minutes=(bound - minute - 1) % DAY_MINUTES + 1) for bound in bounds))
+        has_clock_change = (time + step).astimezone(zone).utcoffset() != local.utcoffset()
+        return time + (timedelta(minutes=1) if has_clock_change else step)
