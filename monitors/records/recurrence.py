@@ -23,10 +23,9 @@ EVERY_DAY: Final = "day"
 MIN_DAY_CHARACTERS: Final = 3
 ACCEPTED: Final = 'days and times such as "Sunday 02:00-04:00", "Mon-Fri, Sun 22:00-06:00", "day 01:00-01:30"'
 DAY_MINUTES: Final = 24 * 60
-MAX_STEP: Final = timedelta(hours=1)
+WEEK_MINUTES: Final = 7 * DAY_MINUTES
+MAX_STEP_MIN: Final = 60
 """Longest step of the search for a window's bounds: no zone changes its clock twice within an hour."""
-LOOKBACK: Final = timedelta(days=15)
-"""A window is shorter than a week, or than two if the clock change skips the minutes between two windows."""
 
 _WINDOW: Final = re.compile(
     r"(?:every\s+)?(?P<days>.*?)\s*\b(?P<start>\d{1,2}:\d{2})\s*[-–—]\s*(?P<end>\d{1,2}:\d{2})(?P<rest>.*)",
@@ -43,12 +42,10 @@ class Period(NamedTuple):
 
 
 class _WeeklyWindow(NamedTuple):
-    """``days`` count from Monday as 0, the bounds in minutes; a window over midnight ends before its start."""
+    """``text`` has full names; ``minutes`` has 1 for each minute within it, from Monday 00:00, for two weeks."""
 
-    days: frozenset[int]
-    start_min: int
-    end_min: int
     text: str
+    minutes: bytes
 
 
 @lru_cache(maxsize=1024)
@@ -63,12 +60,14 @@ def _parse_window(text: str) -> _WeeklyWindow:
     start_min, end_min = (_parse_minute(match[bound]) for bound in ("start", "end"))
     if (start_min - end_min) % DAY_MINUTES == 0 and end_min - start_min != DAY_MINUTES:
         raise ValueError(f"{ACCEPTED}; the start is the end, and a whole day is 00:00-24:00")
-    window = _WeeklyWindow(
-        days, start_min % DAY_MINUTES, end_min, f"{names} {_format_minute(start_min)}-{_format_minute(end_min)}"
-    )
-    if all(_is_within(window, day, minute) for day in range(len(DAYS)) for minute in range(DAY_MINUTES)):
+    minutes = bytearray(WEEK_MINUTES)
+    for day in days:
+        for minute in range(start_min, end_min if end_min > start_min else end_min + DAY_MINUTES):
+            minutes[(day * DAY_MINUTES + minute) % WEEK_MINUTES] = 1
+    if all(minutes):
         raise ValueError(f"{ACCEPTED}; this is the whole week, so the silence would never end")
-    return window
+    start, end = (f"{minute // 60:02}:{minute % 60:02}" for minute in (start_min, end_min))
+    return _WeeklyWindow(f"{names} {start}-{end}", bytes(minutes * 2))
 
 
 def _parse_days(text: str) -> tuple[frozenset[int], str]:
@@ -99,17 +98,6 @@ def _parse_minute(text: str) -> int:
     if match is None:
         raise ValueError(f"{ACCEPTED}; {text} is not from 00:00 to 24:00")
     return int(match[1]) * 60 + int(match[2]) if match[1] else DAY_MINUTES
-
-
-def _format_minute(minute: int) -> str:
-    return f"{minute // 60:02}:{minute % 60:02}"
-
-
-def _is_within(window: _WeeklyWindow, day: int, minute: int) -> bool:
-    if window.start_min < window.end_min:
-        return day in window.days and window.start_min <= minute < window.end_min
-    is_after_midnight = (day - 1) % len(DAYS) in window.days and minute < window.end_min
-    return is_after_midnight or (day in window.days and minute >= window.start_min)
 
 
 @lru_cache(maxsize=1)
@@ -145,31 +133,31 @@ class Recurrence(Record):
 
     def is_active(self, at: datetime) -> bool:
         """Whether the zone's clock shows a minute of the window at ``at``."""
-        local = at.astimezone(ZoneInfo(self.zone))
-        return _is_within(_parse_window(self.every), local.weekday(), local.hour * 60 + local.minute)
+        return bool(_parse_window(self.every).minutes[self._find_minute(at)])
 
     def iterate_periods(self, after: datetime) -> Iterator[Period]:
         """Yield the periods that end after ``after``, without an end, in order; adjacent windows are one period."""
-        time = after.replace(second=0, microsecond=0) - LOOKBACK
-        while self.is_active(time):  # the bound of a period that began earlier is not in sight
-            time = self._step(time)
-        starts_at: datetime | None = None
+        time = after.replace(second=0, microsecond=0)
+        while self.is_active(time):
+            time -= timedelta(minutes=1)
         while True:
-            is_active = self.is_active(time)
-            if is_active and starts_at is None:
-                starts_at = time
-            elif not is_active and starts_at is not None:
-                if time > after:
-                    yield Period(starts_at, time)
-                starts_at = None
-            time = self._step(time)
+            while not self.is_active(time):
+                time = self._step(time)
+            starts_at = time
+            while self.is_active(time):
+                time = self._step(time)
+            yield Period(starts_at, time)
+
+    def _find_minute(self, at: datetime) -> int:
+        """Return the minute of the week that the zone's clock shows at ``at``."""
+        local = at.astimezone(ZoneInfo(self.zone))
+        return local.weekday() * DAY_MINUTES + local.hour * 60 + local.minute
 
     def _step(self, time: datetime) -> datetime:
-        """Return the next minute at which the window may begin or end, at most `MAX_STEP` later."""
-        zone, window = ZoneInfo(self.zone), _parse_window(self.every)
-        local = time.astimezone(zone)
-        minute = local.hour * 60 + local.minute
-        bounds = (window.start_min, window.end_min, DAY_MINUTES)
-        step = min(MAX_STEP, *(timedelta(minutes=(bound - minute - 1) % DAY_MINUTES + 1) for bound in bounds))
-        has_clock_change = (time + step).astimezone(zone).utcoffset() != local.utcoffset()
-        return time + (timedelta(minutes=1) if has_clock_change else step)
+        """Return the next minute at which the window may begin or end, at most `MAX_STEP_MIN` later."""
+        minutes, now = _parse_window(self.every).minutes, self._find_minute(time)
+        bound = minutes.find(1 - minutes[now], now, now + MAX_STEP_MIN)
+        step = bound - now if bound > 0 else MAX_STEP_MIN
+        later = time + timedelta(minutes=step)
+        has_clock_change = self._find_minute(later) != (now + step) % WEEK_MINUTES
+        return time + timedelta(minutes=1) if has_clock_change else later

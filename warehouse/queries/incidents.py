@@ -96,13 +96,6 @@ def list_all_silences(store: Store) -> tuple[Silence, ...]:
     return tuple(silences)
 
 
-class WithheldAlert(NamedTuple):
-    """An open incident as a decision stored it that withheld its alert, and the time of that decision."""
-
-    withheld_at: datetime
-    incident: Incident
-
-
 _WITHHELD = """
 select h.segment_id, h.record from incident_history h
 where h.last_notified_at is null and h.state = 'open' and h.segment_id >= $since
@@ -114,21 +107,13 @@ order by h.sequence
 """
 
 
-def list_withheld_alerts(store: Store, since: datetime) -> tuple[WithheldAlert, ...]:
-    """List the alerts that were withheld after ``since`` and that no summary of a silence names, oldest first."""
+def list_withheld_alerts(store: Store, since: datetime) -> Sequence[tuple[datetime, Incident]]:
+    """List the alerts that were withheld after ``since`` and that no summary of a silence names, oldest first.
+
+    Each is the time of the decision to withhold it, and the open incident as that decision stored it.
+    """
     table = store.query(_WITHHELD, {"since": build_first_id(since)})
-    return tuple(
-        WithheldAlert(parse_time(str(segment)), Incident.model_validate_json(str(record)))
-        for segment, record in table.rows
-    )
-
-
-def select_stored_alerts(store: Store, alert_ids: Sequence[str]) -> frozenset[str]:
-    """Select those of the alerts that are stored."""
-    table = store.query(
-        "select id from alerts where list_contains(string_split($ids, ','), id)", {"ids": ",".join(alert_ids)}
-    )
-    return frozenset(str(row[0]) for row in table.rows)
+    return [(parse_time(str(segment)), Incident.model_validate_json(str(record))) for segment, record in table.rows]
 
 
 def load_story(store: Store, incident: Incident, silences: Sequence[Silence]) -> Story:

@@ -6,6 +6,7 @@ import json
 import re
 from contextlib import chdir
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
@@ -23,11 +24,14 @@ from monitors.goldset.drafts import read_drafts
 from monitors.goldset.load import load_suite
 from monitors.records.cases import DraftState
 from monitors.records.incidents import IncidentKind, IncidentState, Link
+from monitors.records.operator_actions import NO_END, Silence
+from monitors.records.recurrence import Recurrence
 from tests.deployments.site.people_server import ANSWERS, fingerprint, with_drafts, with_people
 from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site
 from tests.warehouse.sample_rows import alert, incident
 from warehouse.journal.rows import AlertRow
 from warehouse.queries.incidents import list_all_silences, load_story
+from warehouse.queries.operator_actions import append_silence
 from warehouse.queries.site.incidents import find_incident
 
 PERSONAL = "ask@example.org"
@@ -248,6 +252,34 @@ def test_a_silence_without_an_end_is_refused(site, person, fields):
     """Nothing is muted for ever, nor by an end that nobody can read."""
     assert person.post(f"/incidents/{USER_0}/silence", **fields).status_code == 400
     assert list_all_silences(site.store) == ()
+
+
+def test_a_recurring_silence_is_shown_with_its_next_period(tmp_path):
+    """On the list of incidents and on those that it will mute; a user ends it there."""
+    store, now = with_people(tmp_path), datetime.now(UTC)
+    first, last = (f"{(now + timedelta(hours=more)).astimezone(ZoneInfo('Asia/Kolkata')):%H:%M}" for more in (2, 4))
+    silence = Silence(
+        id="S-batch",
+        author="asha",
+        comment=f"batch, ask {PERSONAL}",
+        starts_at=now,
+        ends_at=NO_END,
+        target="helpdesk",
+        recurrence=Recurrence(every=f"day {first}-{last}", zone="Asia/Kolkata"),
+    )
+    append_silence(store.journal, silence)
+    store.load_pending(5)
+    with chdir(tmp_path), serving_site(config_of(tmp_path), store) as site:
+        (planned,) = data(site, "/incidents")["planned"]
+        assert data(site, "/incidents")["silenced"] == []
+        shown = data(site, f"/incidents/{USER_0}")
+        assert Person(site).post(f"/incidents/{USER_0}/silence/S-batch/end").status_code == 200
+        assert data(site, "/incidents")["planned"] == []
+    for text in (planned, shown["silence_times"]["S-batch"]):
+        assert f"from {now + timedelta(hours=2):%Y-%m-%d %H:%M} UTC" in text
+        assert f"every day {first}–{last} Asia/Kolkata" in text
+    assert PERSONAL not in json.dumps([planned, shown])
+    assert shown["is_silenced"] is False
 
 
 def test_a_reader_decides_nothing(tmp_path):
