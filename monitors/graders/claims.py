@@ -249,62 +249,20 @@ MAX_PLAIN_ORDINAL: Final = 3
 """Limit of ordinals that count nothing: "the first year" and "the third option"."""
 
 
-def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figure is no mention
-    claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain
-) -> list[Mention]:
+def find_mentions(claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain) -> list[Mention]:
     """Find the figures of the reply that can be compared with a claim's figure, in reply order."""
     mentions: list[Mention] = []
     unit = _find_unit_in_reply(claim, reply, leeway)
-    reader = reply.scan.reader
     wanted = claim.label | claim.subject
     for clause in reply.clauses:
-        for figure in clause.figures:
-            if claim.figure.bound is Bound.AT_MOST:
-                figure = _apply_lower_bound(figure, reply)  # noqa: PLW2901 - "from 80" beside "up to 80"
-            if claim.figure.per and not figure.per and claim.figure.per <= _list_clause_periods(clause, reply):
-                figure = replace(figure, per=claim.figure.per)  # noqa: PLW2901 - "the monthly charge is £58"
-            if clause.is_cell and figure.kind is FigureKind.NUMBER and not figure.low.counts:
-                figure = replace(figure, low=figure.low._replace(counts=claim.figure.low.counts))  # noqa: PLW2901 - a cell has no "room" before its 6
-            likeness = compare_figures(claim.figure, figure, leeway)
-            if likeness is Likeness.OTHER and claim.in_asked_unit is not None:
-                other = compare_figures(claim.in_asked_unit, figure, leeway)
-                likeness = other if other is Likeness.DIFFERENT else likeness
-            if likeness is Likeness.OTHER and _has_unit_before_it(figure, clause, claim, reply):
-                wanted_low = claim.figure.low
-                same_values = (
-                    {
-                        time / _HOUR_MINUTES
-                        for time in (wanted_low.value, wanted_low.other_value)
-                        if time is not None
-                    }
-                    if claim.figure.kind is FigureKind.TIME
-                    else {wanted_low.original_value, wanted_low.value}
-                )
-                is_same = figure.low.value in same_values
-                likeness = Likeness.SAME if is_same else Likeness.DIFFERENT
+        for stated in clause.figures:
+            figure = _complete_figure(stated, claim, clause, reply)
+            likeness = _compare_in_clause(claim, figure, clause, asked, reply, leeway)
             if likeness is Likeness.OTHER and unit is not None and (figure.kind, figure.low.unit) == unit:
                 likeness = Likeness.DIFFERENT
-            if likeness is Likeness.SAME and claim.figure.per and not figure.per:
-                several = _is_for_several(claim, clause)
-                whole = _FOR_ALL.search(reply.scan.normalised.text, figure.end, figure.end + _NEAR_TEXT)
-                likeness = Likeness.NEAR if several else Likeness.OTHER_PER if whole else likeness
-            if likeness is Likeness.SAME and _has_opposite_bound(claim.figure, clause, reply):
-                likeness = Likeness.OTHER_BOUND
-            if likeness is Likeness.OTHER_BOUND and asked.before and figure.kind is FigureKind.DURATION:
-                likeness = Likeness.NEAR  # up to 48 hours before is no later than two days before
-            if likeness is Likeness.SAME and _is_after_not_within(claim.figure, figure, reply):
-                likeness = Likeness.NEAR
-            if likeness is Likeness.DIFFERENT and _is_next_birthday(claim.figure, figure, reply):
-                likeness = Likeness.NEAR
-            if likeness is Likeness.DIFFERENT and figure.said_often and _is_counted_on(figure, clause, reply):
-                likeness = Likeness.NEAR
-            if likeness is Likeness.OTHER or (figure.kind is FigureKind.MONEY and _is_coin_in_words(figure, reply)):
-                continue
             if likeness is not Likeness.SAME and _is_in_question(figure, asked, leeway):
                 continue
-            if figure.low.ordinal and not claim.figure.low.ordinal and figure.low.value <= MAX_PLAIN_ORDINAL:
-                continue
-            if is_reference(reader, figure.low) or (figure.said_often and not asked.how_often):
+            if likeness is Likeness.OTHER or _is_no_mention(figure, claim, asked, reply):
                 continue
             if not clause.is_cell and _is_elsewhere(claim, figure, asked, reply, domain):
                 continue
@@ -321,6 +279,60 @@ def find_mentions(  # noqa: C901, PLR0912 - one row for each reason that a figur
             )
             mentions.append(mention)
     return mentions
+
+
+def _complete_figure(figure: Figure, claim: Claim, clause: Clause, reply: Passage) -> Figure:
+    """Return a figure of the reply with what its clause says elsewhere: "from", "monthly", the head of a column."""
+    if claim.figure.bound is Bound.AT_MOST:
+        figure = _apply_lower_bound(figure, reply)  # "from 80" beside "up to 80"
+    if claim.figure.per and not figure.per and claim.figure.per <= _list_clause_periods(clause, reply):
+        figure = replace(figure, per=claim.figure.per)  # "the monthly charge is £58"
+    if clause.is_cell and figure.kind is FigureKind.NUMBER and not figure.low.counts:
+        figure = replace(figure, low=figure.low._replace(counts=claim.figure.low.counts))  # the 6 of room 6
+    return figure
+
+
+def _compare_in_clause(  # noqa: PLR0917 - one row for each fact of the clause that changes the likeness
+    claim: Claim, figure: Figure, clause: Clause, asked: Asked, reply: Passage, leeway: Leeway
+) -> Likeness:
+    likeness = compare_figures(claim.figure, figure, leeway)
+    if likeness is Likeness.OTHER and claim.in_asked_unit is not None:
+        in_unit = compare_figures(claim.in_asked_unit, figure, leeway)
+        likeness = in_unit if in_unit is Likeness.DIFFERENT else likeness
+    if likeness is Likeness.OTHER and _has_unit_before_it(figure, clause, claim, reply):
+        likeness = Likeness.SAME if figure.low.value in _list_bare_values(claim.figure) else Likeness.DIFFERENT
+    if likeness is Likeness.SAME and claim.figure.per and not figure.per:
+        if _is_for_several(claim, clause):
+            return Likeness.NEAR
+        if _FOR_ALL.search(reply.scan.normalised.text, figure.end, figure.end + _NEAR_TEXT):
+            return Likeness.OTHER_PER
+    if likeness is Likeness.SAME and _has_opposite_bound(claim.figure, clause, reply):
+        likeness = Likeness.OTHER_BOUND
+    if likeness is Likeness.OTHER_BOUND and asked.before and figure.kind is FigureKind.DURATION:
+        return Likeness.NEAR  # up to 48 hours before is no later than two days before
+    if likeness is Likeness.SAME and _is_after_not_within(claim.figure, figure, reply):
+        return Likeness.NEAR
+    is_counted_on = figure.said_often and _is_counted_on(figure, clause, reply)
+    if likeness is Likeness.DIFFERENT and (is_counted_on or _is_next_birthday(claim.figure, figure, reply)):
+        return Likeness.NEAR
+    return likeness
+
+
+def _list_bare_values(figure: Figure) -> set[Decimal | None]:
+    """List the numbers that state a figure without its unit: 55 for 55 minutes, 3 for 3 pm."""
+    if figure.kind is FigureKind.TIME:
+        times = (figure.low.value, figure.low.other_value)
+        return {time / _HOUR_MINUTES for time in times if time is not None}
+    return {figure.low.original_value, figure.low.value}
+
+
+def _is_no_mention(figure: Figure, claim: Claim, asked: Asked, reply: Passage) -> bool:
+    """Whether a figure states no value: "the first", "clause 4", "once", "not a penny"."""
+    if figure.low.ordinal and not claim.figure.low.ordinal and figure.low.value <= MAX_PLAIN_ORDINAL:
+        return True
+    if is_reference(reply.scan.reader, figure.low) or (figure.said_often and not asked.how_often):
+        return True
+    return figure.kind is FigureKind.MONEY and _is_coin_in_words(figure, reply)
 
 
 _BIRTHDAYS: Final = parse_keys("turn turns birthday geburtstag geburtstags anniversaire cumpleaños janamdin जन्मदिन")
