@@ -274,7 +274,7 @@ select
   coalesce(list({
     grader: g.grader, version: g.version, aspect: g.aspect, passed: g.passed, failure_kind: g.failure_kind,
     score: g.score, reason: g.reason, judge_model: g.judge_model, judge_prompt_sha256: g.judge_prompt_sha256,
-    rubric_version: g.rubric_version, rubric: g.rubric
+    rubric_version: g.rubric_version, rubric: g.rubric, criteria: g.criteria
   } order by g.position) filter (where g.aspect = 'usefulness' and g.rubric is not null), []) as ratings
 from results s
 join grades g on g.run_id = s.run_id and g.case_id = s.case_id and g.repeat = s.repeat
@@ -330,6 +330,35 @@ from reviewed_answers
 group by target, judge_model, judge_prompt_sha256, rubric_version
 order by target, both_graded desc;
 comment on view judge_against_people is 'What each judge said against what people said of the answers that they reviewed. Intervals and corrected rates: lookout review --figures.';
+
+create or replace view rated_reports as
+select
+  run_id, case_id, repeat, target, asked_at, rating,
+  helpful.score as helpfulness, nullif(helpful.reason, '') as helpfulness_reason,
+  nullif(substr(report, helpful.quote.start + 1, helpful.quote."end" - helpful.quote.start), '') as helpfulness_quote,
+  complete.score as completeness, nullif(complete.reason, '') as completeness_reason,
+  nullif(substr(report, complete.quote.start + 1, complete.quote."end" - complete.quote.start), '') as completeness_quote,
+  accurate.score as accuracy, nullif(accurate.reason, '') as accuracy_reason,
+  nullif(substr(report, accurate.quote.start + 1, accurate.quote."end" - accurate.quote.start), '') as accuracy_quote,
+  reason, judge_model, judge_prompt_sha256, rubric_version
+from (
+  select
+    g.run_id, g.case_id, g.repeat, r.target, s.asked_at, g.rubric as rating, g.reason, g.judge_model,
+    g.judge_prompt_sha256, g.rubric_version,
+    case when s.graded_channel = 'wire' then coalesce(s.wire_text, s.visible_text) else s.visible_text end as report,
+    from_json(g.criteria, '[{
+      "name": "VARCHAR", "score": "TINYINT", "quote": {"start": "BIGINT", "end": "BIGINT"}, "reason": "VARCHAR"
+    }]') as answers,
+    list_filter(answers, lambda x: x.name = 'helpfulness')[1] as helpful,
+    list_filter(answers, lambda x: x.name = 'completeness')[1] as complete,
+    list_filter(answers, lambda x: x.name = 'accuracy')[1] as accurate
+  from grades g
+  join results s on s.run_id = g.run_id and s.case_id = g.case_id and s.repeat = g.repeat
+  join (select run_id, target from runs union all select run_id, target from nightly_runs) r on r.run_id = g.run_id
+  where g.aspect = 'usefulness' and g.rubric is not null
+)
+order by asked_at desc, run_id, case_id, repeat;
+comment on view rated_reports is 'Every report that a judge rated, from 1 to 5 and by three criteria: 1 where the report meets it, 0 where it does not, null where it was not rated, each with the words that decide.';
 
 create or replace view reviewed_ratings as
 select

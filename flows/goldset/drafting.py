@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from flows.goldset.mutation_testing import explain_gold_failure
 from flows.runtime.judge import build_judge_client
@@ -21,8 +21,10 @@ from monitors.alerts.redact import redact
 from monitors.errors import ConfigError, JudgeRefused, VerdictUnreadable
 from monitors.facts.language import identify_language
 from monitors.goldset.proposals import (
+    DRAFTS_SCHEMA,
     LANGUAGES,
     TASK,
+    TRANSLATIONS_SCHEMA,
     Document,
     DraftDefaults,
     DraftOrigin,
@@ -98,11 +100,11 @@ def select_model(settings: JudgeSettings | None, name: str | None) -> tuple[Judg
 
 @asynccontextmanager
 async def open_metered_model(
-    chosen: JudgeModelSettings, settings: JudgeSettings, environment: Mapping[str, str], schema: Mapping[str, Any]
+    chosen: JudgeModelSettings, settings: JudgeSettings, environment: Mapping[str, str]
 ) -> AsyncGenerator[MeteredModel]:
-    """Open the model; replies have the JSON schema ``schema``. Raises `ConfigError` without its key."""
+    """Open the model. Raises `ConfigError` without its key."""
     account = Account(build_price(settings.prices), limit_usd=settings.limit_usd)
-    async with build_judge_client(chosen, settings, environment, schema) as model:
+    async with build_judge_client(chosen, settings, environment) as model:
         yield MeteredModel(model, account)
 
 
@@ -213,6 +215,7 @@ def _draft_prompt(document: Document, wanted: DraftDefaults, others: Sequence[Go
         id=f"draft-{nonce[:16]}",
         instructions=load_instructions("draft"),
         material=material,
+        reply_schema=DRAFTS_SCHEMA,
         schema_name="drafts",
         max_tokens=min(8192, 256 + TOKENS_PER_DRAFT * wanted.count),
     )
@@ -335,6 +338,7 @@ def _build_translation_prompt(batch: Sequence[GoldCase], language: Language, non
         id=f"translate-{nonce[:16]}",
         instructions=load_instructions("translate"),
         material=material,
+        reply_schema=TRANSLATIONS_SCHEMA,
         schema_name="translations",
         max_tokens=min(8192, 256 + TOKENS_PER_TRANSLATION * len(batch)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from flows.alerting.faults import Fault
@@ -10,7 +10,7 @@ from flows.nightly.alerts import SCORES_UNWRITTEN
 from flows.nightly.estimate import NightlyEstimates
 from monitors.errors import SourceUnavailable
 from monitors.gate.assess import sort_worst_first
-from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating
+from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rated_grade
 from monitors.platforms.platform import Score
 from monitors.records.base import Severity
 from monitors.records.grades import Assessment, CaseOutcome
@@ -75,24 +75,13 @@ def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> t
     The first two are left out if ungraded, as a report on an issue without a reference is; usefulness if not rated.
     """
     key = sampled.conversation.id
-    ratings = [rating for a in estimates.get_assessments(key) if (rating := find_rating(a)) is not None]
-    usefulness = (
-        [
-            Score(
-                key=USEFULNESS,
-                value=(min(ratings) - MIN_RATING) / (MAX_RATING - MIN_RATING),
-                comment=f"rated {min(ratings)} of {MAX_RATING}",
-            )
-        ]
-        if ratings
-        else []
-    )
+    usefulness = tuple(_build_usefulness_scores(estimates.get_assessments(key)))
     failed = [
         assessment for assessment in estimates.get_assessments(key) if assessment.outcome is CaseOutcome.FAILED
     ]
     if not failed:
         if not estimates.is_graded(key):
-            return tuple(usefulness)
+            return usefulness
         return (
             Score(key=CORRECT, value=1.0),
             Score(key=SEVERITY, value=1.0, comment="nothing found"),
@@ -104,6 +93,18 @@ def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> t
         Score(key=SEVERITY, value=1 - severity / Severity.CRITICAL, comment=f"severity {severity.value}"),
         *usefulness,
     )
+
+
+def _build_usefulness_scores(assessments: Sequence[Assessment]) -> Iterator[Score]:
+    """Yield the lowest rating and its criteria, 1 or 0, without quotes: the texts are no longer in memory."""
+    rated = [(grade.rubric, grade) for a in assessments if (grade := find_rated_grade(a)) and grade.rubric]
+    if not rated:
+        return
+    rating, grade = min(rated, key=lambda pair: pair[0])
+    value = (rating - MIN_RATING) / (MAX_RATING - MIN_RATING)
+    yield Score(key=USEFULNESS, value=value, comment=f"rated {rating} of {MAX_RATING}")
+    for criterion in grade.criteria:
+        yield Score(key=f"{USEFULNESS}_{criterion.name}", value=float(criterion.score))
 
 
 def _format_kinds(failed: Sequence[Assessment]) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, assert_never
+from typing import assert_never
 
 from monitors.config.file import Config
 from monitors.errors import ConfigError
 from monitors.judge import anthropic_client, openai_client
 from monitors.judge.judge import Account, FamilyPolicy, Judge, PanelMember
 from monitors.judge.settings import JudgeModelSettings, JudgeProvider, JudgeSettings
-from monitors.judge.verdict import SCHEMA
 from monitors.records.base import Record
 from monitors.records.targets import Target
 
@@ -72,12 +71,8 @@ def build_judge_client(
     model: JudgeModelSettings,
     settings: JudgeSettings,
     environment: Mapping[str, str],
-    schema: Mapping[str, Any] = SCHEMA,
 ) -> anthropic_client.AnthropicJudge | openai_client.OpenAIJudge:
-    """Build the client of one configured model, not entered yet. Raises `ConfigError` when its key is not set.
-
-    ``schema`` is the JSON schema of its replies.
-    """
+    """Build the client of one configured model, not entered yet. Raises `ConfigError` when its key is not set."""
     key = environment.get(model.key_from)
     if not key:
         raise ConfigError(f"{model.key_from} is not set: the model {model.model} has no key")
@@ -90,7 +85,6 @@ def build_judge_client(
                 patience=settings.patience,
                 effort=settings.effort,
                 cache_ttl=settings.cache_ttl,
-                schema=schema,
             )
         case JudgeProvider.OPENAI:
             return openai_client.OpenAIJudge(
@@ -98,7 +92,6 @@ def build_judge_client(
                 api_key=key,
                 base_url=model.base_url or openai_client.ADDRESS,
                 patience=settings.patience,
-                schema=schema,
             )
         case _:
             assert_never(model.provider)

@@ -14,14 +14,15 @@ from decimal import Decimal
 from typing import Final
 
 from monitors.gate.metrics import fold_repeats, get_weight, select_graded_cases
-from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating
+from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rated_grade
 from monitors.gate.settings import Weights
 from monitors.platforms.platform import ExperimentRow, Json, Score
 from monitors.records.base import Blame, Finding, Severity
 from monitors.records.exchanges import Exchange
-from monitors.records.grades import FAILURE_WORDS, Assessment, CaseOutcome
+from monitors.records.grades import FAILURE_WORDS, Assessment, CaseOutcome, Criterion
 from monitors.records.runs import CaseResult, ReasonKind, RunReport
 from monitors.reports.marked_text import Redact, build_redaction
+from monitors.reports.triage_view import describe_criterion
 
 CORRECT: Final = "lookout_correct"
 FACTUAL: Final = "lookout_factual"
@@ -80,7 +81,7 @@ def _build_row(result: CaseResult, example_id: str, weights: CaseWeights, safe: 
         error=None if answered else safe(f"{probe_result.reason}: {probe_result.detail}"),
         started_at=probe_result.asked_at,
         ended_at=probe_result.asked_at + timedelta(milliseconds=took_ms),
-        scores=(*_build_scores(result), *weights.scores(result.case.id)),
+        scores=(*_build_scores(result), *_build_usefulness_scores(result, safe), *weights.scores(result.case.id)),
         metadata=_build_metadata(assessment),
     )
 
@@ -129,13 +130,24 @@ def _build_scores(result: CaseResult) -> Iterator[Score]:
             yield Score(key=CORRECT, comment="could not tell")
     if assessment.factual_match is not Finding.UNGRADED:
         yield Score(key=FACTUAL, value=float(assessment.factual_match is Finding.YES))
-    rating = find_rating(assessment)
-    if rating is not None:
-        yield Score(
-            key=USEFULNESS,
-            value=(rating - MIN_RATING) / (MAX_RATING - MIN_RATING),
-            comment=f"{rating} of {MAX_RATING}",
-        )
+
+
+def _build_usefulness_scores(result: CaseResult, safe: Redact) -> Iterator[Score]:
+    """Yield the rating and, with quote and reason, 1 or 0 for each criterion; no value where it is not rated."""
+    grade = find_rated_grade(result.assessment)
+    if grade is None or grade.rubric is None:
+        return
+    yield Score(
+        key=USEFULNESS,
+        value=(grade.rubric - MIN_RATING) / (MAX_RATING - MIN_RATING),
+        comment=f"{grade.rubric} of {MAX_RATING}",
+    )
+    for criterion in grade.criteria:
+        comment = describe_criterion(criterion, result.result, safe)
+        yield Score(key=f"{USEFULNESS}_{criterion.name}", value=float(criterion.score), comment=comment)
+    if grade.criteria_problem:
+        for name in Criterion:
+            yield Score(key=f"{USEFULNESS}_{name}", comment=f"not rated: {grade.criteria_problem}")
 
 
 def _build_severity_score(assessment: Assessment) -> Score:

@@ -20,7 +20,7 @@ from monitors.facts.issue_questions import QuestionWorth, read_questions
 from monitors.gate.compare import compare, compute_parity_gaps
 from monitors.gate.dimensions import add_triage_change, build_triage_summary
 from monitors.gate.metrics import compute_metrics, compute_scores, fold_repeats, is_graded, select_graded_cases
-from monitors.gate.ratings import collect_ratings, compute_average, find_unrated_reports, is_report
+from monitors.gate.ratings import collect_ratings, compute_average, count_criteria, find_unrated_reports, is_report
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import compute_balance, compute_detectable_drops
 from monitors.gate.verdict import GateInputs, compute_coverage, decide, list_paired_languages
@@ -321,7 +321,7 @@ def _build_gate_inputs(
         parity=gaps,
         coverage=compute_coverage(graded, facts.planned, settings),
         ratings=rated,
-        rubric=compute_average(rated),
+        rubric=compute_average(rated, count_criteria(asked)),
         unrated=find_unrated_reports(results, rated),
         compared=compared,
         detectable_drops=compute_detectable_drops(folded, graded, None if shared is None else frozenset(shared)),

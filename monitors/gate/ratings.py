@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
-from monitors.records.comparisons import CaseRating, RatingFall, RubricAverage, RubricChange
-from monitors.records.grades import NO_REPORT, Aspect, Assessment, Judged
+from monitors.records.comparisons import CaseRating, CriteriaCounts, RatingFall, RubricAverage, RubricChange
+from monitors.records.grades import NO_REPORT, Aspect, Assessment, Criterion, Judged
 from monitors.records.runs import CaseResult
 from monitors.stats.ratings import compute_mean_bound
 
@@ -36,8 +36,39 @@ def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
 
 def find_rating(assessment: Assessment) -> int | None:
     """Find the judge's rating of the report, the lowest of several; ``None`` if it was not rated."""
-    rubrics = [g.rubric for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
-    return min((rubric for rubric in rubrics if rubric is not None), default=None)
+    rated = find_rated_grade(assessment)
+    return rated and rated.rubric
+
+
+def find_rated_grade(assessment: Assessment) -> Judged | None:
+    """Find the judge's grade with the rating and the criteria, the lowest of several; ``None`` if not rated."""
+    grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
+    return min((g for g in grades if g.rubric is not None), key=lambda g: g.rubric or MAX_RATING, default=None)
+
+
+def count_criteria(assessments: Sequence[Assessment]) -> CriteriaCounts | None:
+    """Count the issues that meet each criterion in all their asks; ``None`` if no judge was asked for criteria.
+
+    A reply that is not a report meets none, as it is rated 1. Criteria that a judge did not answer are not counted.
+    """
+    scores = dict[str, list[dict[Criterion, int]]]()
+    unrated = set[str]()
+    for assessment in assessments:
+        grade = find_rated_grade(assessment)
+        if grade is not None and grade.criteria:
+            scores.setdefault(assessment.case_id, []).append({c.name: c.score for c in grade.criteria})
+        elif grade is not None and grade.criteria_problem:
+            unrated.add(assessment.case_id)
+    if not scores and not unrated:
+        return None
+    for assessment in assessments:
+        if find_rated_grade(assessment) is None and _is_no_report(assessment):
+            scores.setdefault(assessment.case_id, []).append(dict.fromkeys(Criterion, 0))
+    return CriteriaCounts(
+        rated=len(scores),
+        unrated=len(unrated - set(scores)),
+        met={name: sum(all(ask[name] for ask in asks) for asks in scores.values()) for name in Criterion},
+    )
 
 
 def _is_no_report(assessment: Assessment) -> bool:
@@ -68,14 +99,15 @@ def get_ratings(average: RubricAverage | None) -> Ratings:
     return {rating.case_id: rating.rating for rating in average.ratings} if average else {}
 
 
-def compute_average(rated: Ratings) -> RubricAverage | None:
-    """Return the average with its bound; ``None`` if no report was rated."""
+def compute_average(rated: Ratings, criteria: CriteriaCounts | None = None) -> RubricAverage | None:
+    """Return the average with its bound and the counts of criteria; ``None`` if no report was rated."""
     if not rated:
         return None
     mean = fmean(rated.values())
     return RubricAverage(
         mean=mean,
         bound=compute_mean_bound(mean, len(rated), lowest=MIN_RATING, highest=MAX_RATING),
+        criteria=criteria,
         ratings=tuple(CaseRating(case_id=case_id, rating=rating) for case_id, rating in rated.items()),
     )
 

@@ -10,13 +10,11 @@ and the SDK builds a message from any body.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, Self
 
 from monitors.errors import GradingError, JudgeMisconfigured, JudgeUnavailable
 from monitors.judge.model import JudgePrompt, ModelReply, Stop, Usage, estimate_usage, read_usage
-from monitors.judge.verdict import SCHEMA
 from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_until_deadline
 
 if TYPE_CHECKING:
@@ -110,10 +108,7 @@ Ttl = Literal["5m", "1h"]
 
 
 class AnthropicJudge:
-    """A Claude model as a judge. Use as an async context manager: it reuses connections.
-
-    ``schema`` is the form of its replies: a verdict, unless a caller needs another form.
-    """
+    """A Claude model as a judge. Use as an async context manager: it reuses connections."""
 
     def __init__(
         self,
@@ -125,7 +120,6 @@ class AnthropicJudge:
         effort: Effort = "low",
         cache_ttl: Ttl = "5m",
         batch_cache_ttl: Ttl = "1h",
-        schema: Mapping[str, Any] = SCHEMA,
     ) -> None:
         self._model = model
         self._key = api_key
@@ -134,7 +128,6 @@ class AnthropicJudge:
         self._effort: Effort = effort
         self._cache_ttl: Ttl = cache_ttl
         self._batch_cache_ttl: Ttl = batch_cache_ttl
-        self._schema = dict(schema)
         self._client: AsyncAnthropic | None = None
 
     @property
@@ -222,7 +215,7 @@ class AnthropicJudge:
         }
         message: MessageParam = {"role": "user", "content": [{"type": "text", "text": prompt.material}]}
         output: OutputConfigParam = {
-            "format": {"type": "json_schema", "schema": self._schema},
+            "format": {"type": "json_schema", "schema": prompt.reply_schema},
             "effort": self._effort,
         }
         return {

@@ -14,6 +14,7 @@ lineage, cost and evidence, or abstained with the reason.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
@@ -24,10 +25,19 @@ from pydantic import Field
 
 from monitors.judge.model import RequestId, Usage
 from monitors.judge.prompt import RUBRIC_VERSION, Subject, Task, load_instructions
-from monitors.judge.verdict import JudgeVerdict
+from monitors.judge.verdict import CriteriaReading, JudgeVerdict
 from monitors.records.base import Blame, Finding, Probability, Record, Severity
 from monitors.records.exchanges import Channel, Exchange, WirePayload
-from monitors.records.grades import JUDGE, Abstained, Aspect, FailureKind, Judged, JudgeLineage, Span
+from monitors.records.grades import (
+    JUDGE,
+    Abstained,
+    Aspect,
+    FailureKind,
+    Judged,
+    JudgeLineage,
+    Span,
+    UsefulnessCriterion,
+)
 
 UNSURE_SCORES = (0.3, 0.8)
 """A score strictly between these is a doubt. Judges that grade twice agree below and above."""
@@ -41,6 +51,7 @@ class Opinion(Record):
 
     judge: str
     verdict: JudgeVerdict
+    criteria: CriteriaReading = CriteriaReading()
 
 
 class SecondOpinionReason(StrEnum):
@@ -55,8 +66,9 @@ class JudgeDecision(Record):
     """The judges' decision. ``speaker`` is the opinion to be shown: of the winning side, the lowest score.
 
     ``score`` and ``rubric`` are the lowest of the winning side. ``failure_kinds`` are those of that side, the
-    most frequent first. ``disagreement`` is empty if all agree. ``unconfirmed`` marks a failure from one judge
-    alone that would send an alert at once, or for which a second opinion was requested and did not arrive.
+    most frequent first. ``criteria`` are the lowest answers of that side. ``disagreement`` is empty if all agree.
+    ``unconfirmed`` marks a failure from one judge alone that would send an alert at once, or for which a second
+    opinion was requested and did not arrive.
     """
 
     passed: bool
@@ -64,6 +76,7 @@ class JudgeDecision(Record):
     rubric: int
     failure_kinds: tuple[FailureKind, ...]
     speaker: Opinion
+    criteria: CriteriaReading = CriteriaReading()
     asked: int
     disagreement: str = ""
     unconfirmed: bool = False
@@ -139,10 +152,19 @@ def decide_case(
         rubric=min(opinion.verdict.rubric for opinion in winners),
         failure_kinds=() if passed else _rank_kinds(failing),
         speaker=speaker,
+        criteria=_combine_criteria(winners),
         asked=asked,
         disagreement=_describe_disagreement(passing, failing),
         unconfirmed=not passed and alone and (severity is Severity.CRITICAL or bool(doubts)),
     )
+
+
+def _combine_criteria(winners: Sequence[Opinion]) -> CriteriaReading:
+    """Return the lowest answer to each criterion, of judges that answered them; else the problem of the speaker."""
+    ranked = [opinion.criteria for opinion in sorted(winners, key=lambda opinion: opinion.verdict.score)]
+    answers = zip(*(reading.criteria for reading in ranked if reading.criteria), strict=True)
+    lowest = tuple(min(same, key=lambda criterion: criterion.score) for same in answers)
+    return CriteriaReading(criteria=lowest) if lowest else ranked[0]
 
 
 def _rank_kinds(failing: Sequence[Opinion]) -> tuple[FailureKind, ...]:
@@ -264,8 +286,18 @@ def grade_ruling(ruling: Ruling, exchange: Exchange) -> Judged | Abstained:
         failure_kind=None if decision.passed else kinds[0],
         score=decision.score,
         rubric=decision.rubric,
+        criteria=tuple(
+            UsefulnessCriterion(
+                name=criterion.name,
+                score=criterion.score,
+                quote=_find_quote(criterion.quote, exchange),
+                reason=criterion.reason,
+            )
+            for criterion in decision.criteria.criteria
+        ),
+        criteria_problem=decision.criteria.problem,
         reason=reason[:REASON_CHARACTERS],
-        evidence=_find_evidence(decision.speaker.verdict.quotes, exchange),
+        evidence=tuple(filter(None, (_find_quote(quote, exchange) for quote in decision.speaker.verdict.quotes))),
         lineage=ruling.lineage,
         cost_usd=ruling.cost.usd,
     )
@@ -292,14 +324,10 @@ def select_aspect(task: Task) -> Aspect:
     return Aspect.USEFULNESS if task is Task.RUBRIC else Aspect.FACTUAL_MATCH
 
 
-def _find_evidence(quotes: tuple[str, ...], exchange: Exchange) -> tuple[Span, ...]:
-    """Return the spans of the quotes in the original text; quotes that differ after normalisation have none."""
-    text = exchange.graded_text
+def _find_quote(quote: str, exchange: Exchange) -> Span | None:
+    """Return the span of a quote in the original text; ``None`` if it is empty or differs after normalisation."""
+    pattern = r"\s+".join(map(re.escape, quote.split()))
+    place = re.search(pattern, exchange.graded_text) if pattern else None
     graded_on_wire = exchange.graded_channel is Channel.WIRE and isinstance(exchange.wire, WirePayload)
     where = Channel.WIRE if graded_on_wire else Channel.VISIBLE
-    places = ((quote, text.find(quote)) for quote in quotes)
-    return tuple(
-        Span(where=where, start=place, end=place + len(quote), label="quoted by the judge")
-        for quote, place in places
-        if place >= 0
-    )
+    return place and Span(where=where, start=place.start(), end=place.end(), label="quoted by the judge")

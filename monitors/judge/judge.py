@@ -43,9 +43,16 @@ from monitors.judge.consensus import (
 from monitors.judge.families import require_other_family
 from monitors.judge.model import BYTES_PER_TOKEN, JudgeModel, JudgePrompt, ModelReply, RequestId, Usage
 from monitors.judge.precheck import check_answer
-from monitors.judge.prompt import RUBRIC_VERSION, RenderedPrompt, build_prompt, build_subject, load_instructions
+from monitors.judge.prompt import (
+    RUBRIC_VERSION,
+    RenderedPrompt,
+    Task,
+    build_prompt,
+    build_subject,
+    load_instructions,
+)
 from monitors.judge.settings import JudgeSettings
-from monitors.judge.verdict import read_verdict
+from monitors.judge.verdict import CriteriaReading, read_criteria, read_verdict
 from monitors.records.base import Blame, Finding, Record, Severity
 from monitors.records.cases import GoldCase
 from monitors.records.grades import JudgeLineage
@@ -200,7 +207,9 @@ class PanelMember:
         if asked.graded.cut and verdict.factual_match:
             left_out = f"the answer is {asked.graded.cut:,} characters too long to show to the judge"
             raise GradingError(f"{left_out}, so the judge cannot pass it")
-        return Opinion(judge=reply.answered_by, verdict=verdict)
+        rates_report = asked.task is Task.RUBRIC
+        criteria = read_criteria(reply, asked.graded) if rates_report else CriteriaReading()
+        return Opinion(judge=reply.answered_by, verdict=verdict, criteria=criteria)
 
     def _refuse_stranger(self, answered_by: str) -> None:
         try:

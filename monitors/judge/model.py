@@ -10,7 +10,7 @@ from datetime import date
 from decimal import ROUND_UP, Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Annotated, Final, Protocol, runtime_checkable
+from typing import Annotated, Any, Final, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -61,11 +61,15 @@ class Stop(StrEnum):
 
 
 class JudgePrompt(Record):
-    """One question to a judge. ``instructions`` are Lookout's and shared by many; ``material`` is fenced data."""
+    """One question to a judge. ``instructions`` are Lookout's and shared by many; ``material`` is fenced data.
+
+    ``reply_schema`` is the JSON schema of the reply, and ``schema_name`` its name for the provider.
+    """
 
     id: RequestId
     instructions: str
     material: str
+    reply_schema: dict[str, Any]
     schema_name: str = "verdict"
     max_tokens: Annotated[int, Field(ge=64, le=8192)] = 1024
 

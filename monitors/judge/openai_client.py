@@ -7,13 +7,11 @@ endpoints differ, so the reader of answers assumes nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from monitors.errors import ConfigError, JudgeMisconfigured
 from monitors.judge.model import JudgePrompt, ModelReply, Stop, Usage, estimate_usage, read_usage
-from monitors.judge.verdict import SCHEMA
 from monitors.retry import RetryPolicy, TryAgain, is_retryable, parse_retry_after_s, retry_until_deadline
 
 if TYPE_CHECKING:
@@ -74,10 +72,7 @@ ADDRESS: Final = "https://api.openai.com/v1"
 
 
 class OpenAIJudge:
-    """A model behind an OpenAI-compatible endpoint as a judge. Use as an async context manager.
-
-    ``schema`` is the form of its replies: a verdict, unless a caller needs another form.
-    """
+    """A model behind an OpenAI-compatible endpoint as a judge. Use as an async context manager."""
 
     def __init__(
         self,
@@ -86,13 +81,11 @@ class OpenAIJudge:
         api_key: str,
         base_url: str = ADDRESS,
         patience: RetryPolicy,
-        schema: Mapping[str, Any] = SCHEMA,
     ) -> None:
         self._model = model
         self._key = api_key
         self._base_url = base_url
         self._patience = patience
-        self._schema = dict(schema)
         self._client: AsyncOpenAI | None = None
 
     @property
@@ -154,7 +147,7 @@ class OpenAIJudge:
             ],
             response_format={
                 "type": "json_schema",
-                "json_schema": {"name": prompt.schema_name, "strict": True, "schema": self._schema},
+                "json_schema": {"name": prompt.schema_name, "strict": True, "schema": prompt.reply_schema},
             },
             **{limit: prompt.max_tokens},
         )

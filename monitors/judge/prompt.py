@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 from functools import lru_cache
 from importlib.resources import files
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from monitors.judge.model import JudgePrompt
 from monitors.judge.untrusted_text import FencedText, HostileFlag, TextSource, fence_text
-from monitors.judge.verdict import SCHEMA
+from monitors.judge.verdict import REPORT_SCHEMA, SCHEMA
 from monitors.records.base import Record
 from monitors.records.cases import GoldCase
 
@@ -41,7 +41,12 @@ class Task(StrEnum):
     GROUNDED = "grounded"
     """Compare an answer with the passages that the application had retrieved."""
     RUBRIC = "rubric"
-    """Rate a report from 1 to 5."""
+    """Rate a report from 1 to 5, with three criteria."""
+
+    @property
+    def reply_schema(self) -> dict[str, Any]:
+        """The JSON schema of the verdict."""
+        return REPORT_SCHEMA if self is Task.RUBRIC else SCHEMA
 
 
 class Instructions(NamedTuple):
@@ -55,7 +60,7 @@ class Instructions(NamedTuple):
 def load_instructions(task: Task) -> Instructions:
     """Load the instructions of a task from its file. Any changed word makes another judge."""
     text = files("monitors.judge").joinpath("prompts", f"{task}.md").read_text(encoding="utf-8")
-    whole = "\0".join((text, _LAYOUT, json.dumps(SCHEMA, sort_keys=True)))
+    whole = "\0".join((text, _LAYOUT, json.dumps(task.reply_schema, sort_keys=True)))
     return Instructions(text, hashlib.sha256(whole.encode()).hexdigest())
 
 
@@ -100,6 +105,7 @@ class RenderedPrompt(NamedTuple):
 
     prompt: JudgePrompt
     graded: FencedText
+    task: Task
 
 
 def build_prompt(
@@ -119,9 +125,13 @@ def build_prompt(
         parts="\n\n".join(part.text for part in parts),
     )
     prompt = JudgePrompt(
-        id=prompt_id, instructions=load_instructions(chosen_task).text, material=material, max_tokens=max_tokens
+        id=prompt_id,
+        instructions=load_instructions(chosen_task).text,
+        material=material,
+        reply_schema=chosen_task.reply_schema,
+        max_tokens=max_tokens,
     )
-    return RenderedPrompt(prompt, graded)
+    return RenderedPrompt(prompt, graded, chosen_task)
 
 
 def _fence_evidence(subject: Subject, nonce: str) -> Sequence[FencedText]:

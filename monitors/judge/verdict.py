@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Final, Self, cast
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
@@ -13,7 +13,7 @@ from monitors.facts.disclosures.find import find_disclosures
 from monitors.judge.model import ModelReply, require_finished
 from monitors.judge.untrusted_text import FencedText, is_quoted
 from monitors.records.base import Probability, Record
-from monitors.records.grades import FailureKind
+from monitors.records.grades import Criterion, FailureKind
 
 KINDS: Final = (
     FailureKind.WRONG_FACT,
@@ -34,6 +34,7 @@ PASSING_SCORE: Final = 0.5
 
 MAX_CHARACTERS: Final = 20_000
 REASON_CHARACTERS: Final = 400
+CRITERION_REASON_CHARACTERS: Final = 200
 MAX_QUOTES: Final = 8
 QUOTE_CHARACTERS: Final = 1_000
 
@@ -74,6 +75,52 @@ numbers, so `read_verdict` does.
 """
 
 
+_CRITERION_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["quote", "reason", "score"],
+    "properties": {
+        "quote": {
+            "type": "string",
+            "description": "words of the report that decide, copied letter by letter; empty for something missing",
+        },
+        "reason": {"type": "string", "description": "for a 0: what is wrong or missing, at most 15 words"},
+        "score": {"type": "integer", "enum": [0, 1]},
+    },
+}
+REPORT_SCHEMA: Final[dict[str, Any]] = SCHEMA | {
+    "required": [*SCHEMA["required"], "criteria"],
+    "properties": SCHEMA["properties"]
+    | {
+        "criteria": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": list(Criterion),
+            "properties": {criterion.value: _CRITERION_SCHEMA for criterion in Criterion},
+        }
+    },
+}
+"""The output of a judge that rates a report. The criteria come last, so that they do not change the rating."""
+
+
+class CriterionVerdict(Record):
+    """One judge's answer to one criterion. The report contains its ``quote``, which may be empty for a 0."""
+
+    model_config = ConfigDict(strict=True)
+
+    name: Criterion
+    score: Annotated[int, Field(ge=0, le=1)]
+    quote: Annotated[str, Field(max_length=QUOTE_CHARACTERS)]
+    reason: str
+
+
+class CriteriaReading(Record):
+    """The criteria in a judge's reply: all three, or none with the ``problem``. Both are empty without a report."""
+
+    criteria: tuple[CriterionVerdict, ...] = ()
+    problem: str = ""
+
+
 class JudgeVerdict(Record):
     """One judge's verdict on one answer, checked. The answer contains its ``quotes``."""
 
@@ -104,13 +151,40 @@ def read_verdict(reply: ModelReply, graded: FencedText) -> JudgeVerdict:
     """Read the verdict in a reply. `VerdictUnreadable` names the fault, without a word of the answer.
 
     Raises `JudgeRefused` if the model declined. JSON is read strictly: one object, no duplicate key, no NaN.
+    A fault in the criteria of a report does not make the rating unreadable: `read_criteria`.
     """
     require_finished(reply)
-    verdict = _validate_verdict(_parse_object(reply.text))
+    fields = _parse_object(reply.text)
+    fields.pop("criteria", None)
+    verdict = _validate_verdict(fields)
     for quote in verdict.quotes:
         if not is_quoted(quote, graded):
             raise VerdictUnreadable("the judge quotes words that are not in the answer")
     return verdict.model_copy(update={"reason": _shorten_reason(verdict.reason)})
+
+
+def read_criteria(reply: ModelReply, graded: FencedText) -> CriteriaReading:
+    """Read the criteria in a reply that `read_verdict` accepts. One faulty criterion makes all three unknown.
+
+    A quote must be words of the report. It may be the empty string for a 0 with a reason: words that are missing
+    cannot be quoted.
+    """
+    given: object = _parse_object(reply.text).get("criteria")
+    if not isinstance(given, dict):
+        return CriteriaReading(problem="the judge did not answer the criteria")
+    entries, criteria = cast("dict[str, object]", given), list[CriterionVerdict]()
+    for name in Criterion:
+        try:
+            fields = {**cast("dict[str, object]", entries[name]), "name": name}
+            criterion = CriterionVerdict.model_validate_json(json.dumps(fields))
+        except (KeyError, TypeError, ValueError):
+            return CriteriaReading(problem=f"the judge's answer to {name} is missing or not valid")
+        has_omission = not criterion.score and any(mark.isalnum() for mark in criterion.reason)
+        if not is_quoted(criterion.quote, graded) and (criterion.quote or not has_omission):
+            return CriteriaReading(problem=f"the judge's quote for {name} is not in the report")
+        reason = _shorten_reason(criterion.reason, CRITERION_REASON_CHARACTERS)
+        criteria.append(criterion.model_copy(update={"reason": reason}))
+    return CriteriaReading(criteria=tuple(criteria))
 
 
 def _parse_object(text: str) -> dict[str, Any]:
@@ -155,9 +229,9 @@ def _validate_verdict(fields: dict[str, Any]) -> JudgeVerdict:
         raise VerdictUnreadable("the judge's verdict contains invalid text") from None
 
 
-def _shorten_reason(reason: str) -> str:
+def _shorten_reason(reason: str, limit: int = REASON_CHARACTERS) -> str:
     """Return the reason in one short line, without personal data repeated from the answer."""
     line = " ".join(reason.split())
     for disclosure in reversed(find_disclosures(line)):
         line = f"{line[: disclosure.start]}[{disclosure.kind}]{line[disclosure.end :]}"
-    return line if len(line) <= REASON_CHARACTERS else f"{line[: REASON_CHARACTERS - 1]}…"
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"

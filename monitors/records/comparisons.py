@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from monitors.plural import plural
 from monitors.records.base import Finding, Identifier, Language, Probability, Record, Severity, UtcTime
+from monitors.records.grades import CRITERION_LABELS, Criterion
 from monitors.records.targets import Environment
 
 Count = Annotated[int, Field(ge=0)]
@@ -99,15 +100,39 @@ class _RatingFigure(Record):
 _FORMER_RATING_FIELDS = frozenset({"low", "high", "clusters", "detectable", "needed"})
 
 
+class CriteriaCounts(Record):
+    """How many issues meet each criterion of usefulness, of the ``rated`` ones.
+
+    ``unrated`` is the number of issues with a rating whose criteria the judge's reply did not give.
+    """
+
+    rated: Count
+    unrated: Count = 0
+    met: dict[Criterion, Count]
+
+    @property
+    def shares(self) -> dict[Criterion, str]:
+        """``18/20`` for each criterion; empty if no issue was rated."""
+        return {name: f"{self.met.get(name, 0):,}/{self.rated:,}" for name in Criterion if self.rated}
+
+    @property
+    def text(self) -> str:
+        """``helpful 18/20, complete 15/20, accurate 19/20``, and how many are not rated."""
+        rated = ", ".join(f"{CRITERION_LABELS[name]} {share}" for name, share in self.shares.items())
+        unrated = f"criteria not rated for {plural(self.unrated, 'report')}" if self.unrated else ""
+        return "; ".join(filter(None, (rated, unrated)))
+
+
 class RubricAverage(_RatingFigure):
     """The average of the ``ratings`` that a judge gave a run's reports.
 
     ``bound`` is what so many ratings show of the agent on issues in general: the average that it reaches there with
-    95 % confidence, one-sided. ``None`` in older runs.
+    95 % confidence, one-sided. It and ``criteria`` are ``None`` in older runs.
     """
 
     mean: RubricMean
     bound: RubricMean | None = None
+    criteria: CriteriaCounts | None = None
     ratings: Annotated[tuple[CaseRating, ...], Field(min_length=1)]
 
 

@@ -156,6 +156,42 @@ class JudgeLineage(Record):
     rubric_version: str
 
 
+class Criterion(StrEnum):
+    """A check of a report's usefulness, beside the rating of 1 to 5."""
+
+    HELPFULNESS = "helpfulness"
+    """Is it specific, actionable and correct?"""
+    COMPLETENESS = "completeness"
+    """Does it have severity, root cause, files and fix?"""
+    ACCURACY = "accuracy"
+    """Is its root cause that of the reference?"""
+
+
+CRITERION_LABELS: Final[Mapping[Criterion, str]] = {
+    Criterion.HELPFULNESS: "helpful",
+    Criterion.COMPLETENESS: "complete",
+    Criterion.ACCURACY: "accurate",
+}
+"""The word for a report that meets the criterion."""
+
+
+class UsefulnessCriterion(Record):
+    """A judge's answer to one criterion: 1 if the report meets it, else 0.
+
+    ``quote`` is the place of the words that decide. It is ``None`` if the report lacks something, which ``reason``
+    names, or if the text is stored in another form.
+    """
+
+    name: Criterion
+    score: Annotated[int, Field(ge=0, le=1)]
+    quote: Span | None = None
+    reason: str = ""
+
+    def drop_quote(self) -> Self:
+        """Return the criterion without its place in the text."""
+        return self.model_copy(update={"quote": None})
+
+
 JUDGE: Final = "judge"
 """The name of the grader that uses one or more models."""
 
@@ -165,6 +201,8 @@ class Judged(Record):
 
     ``score`` is in [0, 1] if the grader has a finer answer than yes or no; ``rubric`` is a judge's 1 to 5.
     ``reason`` is one sentence that a person can check; it names kinds of personal data, never the data.
+    ``criteria`` are those of a rated report, all three or none; ``criteria_problem`` says why they are missing
+    (empty in older runs).
     """
 
     status: Literal["judged"] = "judged"
@@ -175,6 +213,8 @@ class Judged(Record):
     failure_kind: FailureKind | None = None
     score: Probability | None = None
     rubric: Annotated[int, Field(ge=1, le=5)] | None = None
+    criteria: tuple[UsefulnessCriterion, ...] = ()
+    criteria_problem: str = ""
     reason: str
     evidence: tuple[Span, ...] = ()
     lineage: JudgeLineage | None = None
@@ -182,7 +222,8 @@ class Judged(Record):
 
     def drop_evidence(self) -> Self:
         """Return the verdict without places in the text, for a text that is stored in another form."""
-        return self.model_copy(update={"evidence": ()})
+        criteria = tuple(criterion.drop_quote() for criterion in self.criteria)
+        return self.model_copy(update={"evidence": (), "criteria": criteria})
 
     @model_validator(mode="after")
     def _check_failure_kind(self) -> Self:

@@ -12,7 +12,7 @@ from monitors.plural import plural
 from monitors.records.base import Finding
 from monitors.records.comparisons import Comparison, FlakyCase, ParityGap
 from monitors.records.exchanges import NoAnswer
-from monitors.records.grades import FAILURE_WORDS, CaseOutcome
+from monitors.records.grades import CRITERION_LABELS, FAILURE_WORDS, CaseOutcome, Criterion
 from monitors.records.incidents import Incident
 from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport, format_metric
 from monitors.reports.case_view import find_open_incidents, format_since, select_by_outcome
@@ -54,8 +54,14 @@ from monitors.reports.proof_rows import (
     format_path,
 )
 from monitors.reports.rechecks import RECHECK_HEADING, format_recheck
-from monitors.reports.triage_summary import format_dimension_table
-from monitors.reports.triage_view import choose_labels, get_asked_text, get_reply_text, has_only_issues
+from monitors.reports.triage_summary import format_criteria, format_dimension_table
+from monitors.reports.triage_view import (
+    choose_labels,
+    get_asked_text,
+    get_reply_text,
+    has_only_issues,
+    list_criteria_answers,
+)
 
 _MAX_CHANGES_NAMED: Final = 12
 
@@ -155,6 +161,7 @@ def format_mutation_score(report: RunReport) -> Iterator[str]:
 
 _MAX_ASKED_CHARACTERS: Final = 120
 _MAX_ANSWERED_CHARACTERS: Final = 160
+_MAX_CRITERION_CHARACTERS: Final = 80
 _MAX_CASES_NAMED: Final = 6
 _MET_WORDS: Final = {
     Finding.YES: "✓ met",
@@ -188,6 +195,7 @@ def build_markdown_report(
         format_failures(
             failed, redact, max_failures, incidents=open_incidents, commit=report.commit, flaky=report.flaky
         ),
+        _format_criteria_table(report, cases, redact, max_failures),
         _format_recheck(report, redact),
         _format_causes(report, redact),
         _format_changes(report, redact),
@@ -238,6 +246,31 @@ def _format_verdict(
             f"{format_moment(previous.finished_at)}: {previous.verdict}, weighted "
             f"{format_score(previous.scores.weighted)}, flat {format_score(previous.scores.flat)}"
         )
+
+
+def _format_criteria_table(
+    report: RunReport, cases: Sequence[CaseResult], redact: Redact, limit: int
+) -> Iterator[str]:
+    """Format the criteria of usefulness by issue, at most ``limit`` issues, those that miss most first."""
+    if not format_criteria(report) or report.rubric is None:
+        return
+    yield "## Usefulness by criterion"
+    yield ""
+    yield f"| issue | {' | '.join(CRITERION_LABELS[name] for name in Criterion)} |"
+    yield f"| --- |{' --- |' * len(Criterion)}"
+    counted = {rating.case_id for rating in report.rubric.ratings}
+    answers_by_case = [
+        (result.case.id, list_criteria_answers(result, build_redaction(result, redact)))
+        for result in cases
+        if result.case.id in counted
+    ]
+    answers_by_case.sort(key=lambda row: -sum(answer.startswith("✕") for answer in row[1]))
+    for case_id, answers in answers_by_case[:limit]:
+        cells = " | ".join(escape_markdown(answer, _MAX_CRITERION_CHARACTERS) for answer in answers)
+        yield f"| {format_code_span(case_id, 80)} | {cells} |"
+    if len(answers_by_case) > limit:
+        yield ""
+        yield f"And {len(answers_by_case) - limit} more in report.html."
 
 
 def _format_recheck(report: RunReport, redact: Redact) -> Iterator[str]:

@@ -18,7 +18,7 @@ from monitors.records.base import Blame
 from monitors.records.comparisons import Comparison, FlakyCase
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason
 from monitors.records.explanations import Recheck
-from monitors.records.grades import FAILURE_WORDS, CaseOutcome
+from monitors.records.grades import FAILURE_WORDS, CaseOutcome, Criterion
 from monitors.records.incidents import Incident
 from monitors.records.runs import CaseResult, RunReport, VerdictReason
 from monitors.reports.case_view import (
@@ -72,7 +72,7 @@ from monitors.reports.proof_rows import (
 from monitors.reports.rechecks import RECHECK_HEADING, format_recheck
 from monitors.reports.settings import ReportsSettings
 from monitors.reports.templating import render_document
-from monitors.reports.triage_summary import Dimension, build_dimensions
+from monitors.reports.triage_summary import Dimension, build_dimensions, format_criteria, list_criteria_shares
 from monitors.reports.triage_view import (
     CaseLabels,
     ReportRow,
@@ -229,11 +229,15 @@ class BriefRow:
 class IssuesSection:
     """The sections of a run on issues: its dimensions, a list of all reports, and the correct ones in full.
 
-    ``labels`` are the words for questions and replies; every run has them.
+    ``labels`` are the words for questions and replies; every run has them. ``criteria`` are the labels of the
+    criteria of usefulness by name, with the share of issues that meet each, and ``criteria_text`` says both in one
+    line; empty if no judge was asked for them.
     """
 
     dimensions: tuple[Dimension, ...]
     labels: CaseLabels
+    criteria: Mapping[Criterion, tuple[str, str]]
+    criteria_text: str
     reports: tuple[ReportRow, ...]
     correct: tuple[CaseView, ...]
 
@@ -427,6 +431,8 @@ def _build_issues_section(
     return IssuesSection(
         build_dimensions(report),
         choose_labels(worst_first),
+        list_criteria_shares(report),
+        format_criteria(report),
         tuple(_build_report_rows(worst_first, anchors, viewer)),
         tuple(viewer.build_view(result) for result in correct),
     )

@@ -6,12 +6,13 @@ both runs have the figure.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from monitors.plural import plural
 from monitors.records.comparisons import Comparison, DimensionChange, format_rating_bound
+from monitors.records.grades import CRITERION_LABELS, Criterion
 from monitors.records.runs import IssuePath, QuestionCounts, RunReport, TriageSummary
 from monitors.reports.format import format_percent
 
@@ -97,7 +98,10 @@ def format_dimensions(report: RunReport) -> str:
 
 
 def format_dimension_table(report: RunReport) -> Iterator[str]:
-    """Format the four dimensions as a table in Markdown; empty for a run without issues."""
+    """Format the four dimensions as a table in Markdown, and the criteria of usefulness in one line below.
+
+    Empty for a run without issues.
+    """
     rows = build_dimensions(report)
     compared = any(row.moved for row in rows)
     if rows:
@@ -105,6 +109,20 @@ def format_dimension_table(report: RunReport) -> Iterator[str]:
         yield f"| --- | --- |{' --- |' if compared else ''}"
     for row in rows:
         yield f"| {row.name} | **{row.value}**: {row.detail} |{f' {row.against} |' if compared else ''}"
+    if criteria := format_criteria(report):
+        yield ""
+        yield f"Usefulness: {criteria}"
+
+
+def list_criteria_shares(report: RunReport) -> Mapping[Criterion, tuple[str, str]]:
+    """Return label and share of each criterion (``helpful``, ``18/20``); empty if no judge answered them."""
+    counts = report.rubric.criteria if report.rubric else None
+    return {name: (CRITERION_LABELS[name], share) for name, share in counts.shares.items()} if counts else {}
+
+
+def format_criteria(report: RunReport) -> str:
+    """``helpful 18/20, complete 15/20, accurate 19/20``; empty if no judge was asked for them."""
+    return report.rubric.criteria.text if report.rubric and report.rubric.criteria else ""
 
 
 def _build_accuracy(triage: TriageSummary, compared: Comparison | None) -> Dimension:

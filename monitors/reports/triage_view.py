@@ -6,7 +6,7 @@ reference does not have is shown as missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,17 @@ from monitors.facts.tool_calls import find_repeated_steps
 from monitors.facts.triage_report import read_report
 from monitors.plural import plural
 from monitors.records.exchanges import Channel, Evidence, Exchange, NoAnswer, Step, StepKind
-from monitors.records.grades import FAILURE_WORDS, Aspect, Assessment, CaseOutcome, Grade, Judged
+from monitors.records.grades import (
+    CRITERION_LABELS,
+    FAILURE_WORDS,
+    Aspect,
+    Assessment,
+    CaseOutcome,
+    Criterion,
+    Grade,
+    Judged,
+    UsefulnessCriterion,
+)
 from monitors.records.runs import CaseResult
 from monitors.records.triage import IssueSeverity, TriageReference, TriageReport, TriageTask
 from monitors.reports.figures import StepBox, StepLines, render_path_strip
@@ -74,13 +84,28 @@ class FileGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class CriterionView:
+    """A criterion of usefulness, with the words of the report that decide it, the reason, or both."""
+
+    label: str
+    met: bool
+    quote: Pieces
+    reason: Pieces
+
+
+@dataclass(frozen=True, slots=True)
 class RatingView:
-    """The judge's rating, 1 to 5, or the reason for its absence (0). ``quotes`` counts its marks in the report."""
+    """The judge's rating, 1 to 5, or the reason for its absence (0). ``quotes`` counts its marks in the report.
+
+    ``criteria`` is empty if the judge's reply did not give them; ``problem`` says why.
+    """
 
     rating: int
     text: str
     reason: Pieces
     quotes: int
+    criteria: tuple[CriterionView, ...] = ()
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +167,7 @@ class ReportRow:
     files: str
     severity: str
     rating: str
+    criteria: Mapping[Criterion, str]
     steps: str
     repeats: int
 
@@ -166,9 +192,35 @@ def build_report_row(
         rating=str(grade.rubric)
         if isinstance(grade, Judged) and grade.rubric
         else _format_rating_in_brackets(counted),
+        criteria=_format_criteria_marks(grade, counted),
         steps=_format_steps_briefly(response.evidence, task.reference),
         repeats=len(find_repeated_steps(response.evidence.steps)),
     )
+
+
+def _format_criteria_marks(grade: Grade | None, counted: float | None) -> Mapping[Criterion, str]:
+    """Return ✓ or ✕ for each criterion, in brackets without a judge; empty if the judge did not answer them."""
+    if isinstance(grade, Judged):
+        return {criterion.name: "✓" if criterion.score else "✕" for criterion in grade.criteria}
+    return {} if counted is None else dict.fromkeys(Criterion, "(✕)")
+
+
+def list_criteria_answers(result: CaseResult, safe: Redact) -> Sequence[str]:
+    """Return the judge's answer to each criterion with its quote and reason, for an issue in the average rating."""
+    grade = find_rating_grade(result.assessment)
+    if not isinstance(grade, Judged):
+        return ["✕ not a report"] * len(Criterion)
+    return [
+        f"{'✓' if criterion.score else '✕'} {describe_criterion(criterion, result.result, safe)}"
+        for criterion in grade.criteria
+    ] or [f"not rated: {grade.criteria_problem or 'an older judge'}", "·", "·"]
+
+
+def describe_criterion(criterion: UsefulnessCriterion, response: Exchange | NoAnswer, safe: Redact) -> str:
+    """Return the redacted quote and reason of a criterion: ``“Check it.”: names no file``."""
+    place = criterion.quote
+    text = response.graded_text[place.start : place.end] if place and isinstance(response, Exchange) else ""
+    return ": ".join(filter(None, (f"“{safe(text)}”" if text else "", safe(criterion.reason))))
 
 
 def _format_rating_in_brackets(counted: float | None) -> str:
@@ -265,7 +317,7 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
         parts=_build_part_rows(report, task.reference, _QuoteMarker(text, response, grades, marker)),
         files=_build_file_groups(agreed, task, report, marker),
         files_text=_format_files(agreed, report, task.reference),
-        rating=_build_rating(result.assessment, marker, counted),
+        rating=_build_rating(result, marker, counted),
         path=build_path_view(result, task.reference, marker),
         questions=tuple(
             QuestionView(
@@ -372,15 +424,30 @@ def find_rating_grade(assessment: Assessment) -> Grade | None:
     return rated[-1] if rated else grades[-1] if grades else None
 
 
-def _build_rating(assessment: Assessment, marker: TextMarker, counted: float | None) -> RatingView:
-    grade = find_rating_grade(assessment)
+def _build_rating(result: CaseResult, marker: TextMarker, counted: float | None) -> RatingView:
+    grade = find_rating_grade(result.assessment)
     unrated = "not rated" if counted is None else f"not rated; counts as {counted:g} of 5"
     if grade is None:
         return RatingView(0, unrated, marker.mark_plain("the judge was not asked"), 0)
     reason = marker.mark_plain(grade.reason)
     if not isinstance(grade, Judged) or grade.rubric is None:
         return RatingView(0, unrated, reason, 0)
-    return RatingView(grade.rubric, f"{grade.rubric} of 5", reason, len(grade.evidence))
+    criteria = tuple(_build_criterion(criterion, result.result, marker) for criterion in grade.criteria)
+    problem = grade.criteria_problem
+    return RatingView(grade.rubric, f"{grade.rubric} of 5", reason, len(grade.evidence), criteria, problem)
+
+
+def _build_criterion(
+    criterion: UsefulnessCriterion, response: Exchange | NoAnswer, marker: TextMarker
+) -> CriterionView:
+    place = criterion.quote
+    quote = (
+        marker.mark_part(response.graded_text, place.where, (), place.start, place.end)
+        if place and isinstance(response, Exchange)
+        else ()
+    )
+    label = CRITERION_LABELS[criterion.name]
+    return CriterionView(label, bool(criterion.score), quote, marker.mark_plain(criterion.reason))
 
 
 def build_path_view(result: CaseResult, reference: TriageReference, marker: TextMarker) -> PathView:

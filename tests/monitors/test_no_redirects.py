@@ -12,6 +12,7 @@ from monitors.errors import JudgeMisconfigured, NotifyRejected
 from monitors.judge.anthropic_client import AnthropicJudge
 from monitors.judge.model import JudgePrompt
 from monitors.judge.openai_client import OpenAIJudge
+from monitors.judge.verdict import SCHEMA
 from monitors.retry import RetryPolicy
 from tests.monitors.alerts.sample_observations import NIGHT, alert
 from tests.servers.threaded_server import ThreadedServer
@@ -52,7 +53,7 @@ def redirecting(inside):
 
 @pytest.mark.parametrize("judge_class", [AnthropicJudge, OpenAIJudge])
 async def test_f97_a_prompt_follows_no_redirect(redirecting, inside, judge_class):
-    prompt = JudgePrompt(id="p", instructions="Grade.", material="An answer.", max_tokens=100)
+    prompt = JudgePrompt(id="p", instructions="Grade.", material="An answer.", reply_schema=SCHEMA, max_tokens=100)
     async with judge_class("a-model", api_key="k", base_url=redirecting.url, patience=PATIENCE) as judge:
         with pytest.raises(JudgeMisconfigured, match=r"HTTP 307.*redirects"):
             await judge.verdict(prompt)

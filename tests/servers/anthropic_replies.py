@@ -17,6 +17,17 @@ def _with(**changes: Any) -> Spoil:
     return lambda verdict: as_text(verdict | changes)
 
 
+def _with_criterion(name: str, **changes: Any) -> Spoil:
+    """The verdict with one criterion changed, or without it where nothing is changed."""
+
+    def spoil(verdict: dict[str, Any]) -> str:
+        others = {key: answer for key, answer in verdict["criteria"].items() if key != name}
+        changed = {name: verdict["criteria"][name] | changes} if changes else {}
+        return as_text(verdict | {"criteria": others | changed})
+
+    return spoil
+
+
 SPOILED: dict[str, Spoil] = {
     "malformed": lambda verdict: as_text(verdict)[:-1] + ",}",
     "prose": lambda verdict: f"Sure! Here is my verdict: the score is {verdict.get('score')}.",
@@ -43,6 +54,21 @@ SPOILED: dict[str, Spoil] = {
     "surrogate": lambda verdict: as_text(verdict).replace('"reason": "', '"reason": "\\ud800'),
 }
 """Verdicts that no one should believe, by the name of their fault."""
+
+SPOILED_CRITERIA: dict[str, Spoil] = {
+    "no_criteria": lambda verdict: as_text({k: v for k, v in verdict.items() if k != "criteria"}),
+    "criteria_list": _with(criteria=[1, 1, 1]),
+    "criterion_missing": _with_criterion("accuracy"),
+    "criterion_2": _with_criterion("completeness", score=2),
+    "criterion_true": _with_criterion("helpfulness", score=True),
+    "criterion_extra_key": _with_criterion("helpfulness", confidence=1),
+    "criterion_false_quote": _with_criterion("helpfulness", quote="words that nobody wrote in this report"),
+    "criterion_blank_quote": _with_criterion("accuracy", score=0, quote=" ", reason="no cause"),
+    "criterion_punctuation_quote": _with_criterion("accuracy", quote="."),
+    "criterion_1_without_quote": _with_criterion("completeness", score=1, quote="", reason="all is there"),
+    "criterion_0_without_reason": _with_criterion("completeness", score=0, quote="", reason=" "),
+}
+"""Ratings to believe, with criteria that no one should believe."""
 
 
 MISCOUNTED: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -101,7 +127,7 @@ class Replies:
         if form is None:
             return "I have no schema to answer in."
         verdict = self.judge.verdict(user_text(body), form["schema"].get("properties", {}))
-        return SPOILED[fault](verdict) if fault in SPOILED else as_text(verdict)
+        return (SPOILED | SPOILED_CRITERIA).get(fault, as_text)(verdict)
 
 
 def user_text(body: dict[str, Any]) -> str:

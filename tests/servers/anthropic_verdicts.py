@@ -108,6 +108,7 @@ class RuleJudge:
             "failure_kinds": [] if right else kinds,
             "quotes": [_closest(case)] if case and answer.strip() else [],
             "reason": "says what the gold says" if right else "differs from the gold",
+            "criteria": _criteria(case, right) if case else {},
         }
         return {name: verdict[name] for name in wanted if name in verdict}
 
@@ -185,6 +186,29 @@ def _alike(gold: str, answer: str) -> tuple[float, list[str]]:
     if len(_NOT.findall(gold)) % 2 != len(_NOT.findall(answer)) % 2:
         return min(share, 0.3), ["wrong_fact"]
     return share, ["missing_fact"]
+
+
+def _criteria(case: Case, right: bool) -> dict[str, dict[str, object]]:
+    """Helpfulness, completeness and accuracy of a report; what it lacks has no quote, what is wrong has one."""
+    report = read_report(case.answer)
+    cause = report.root_cause or ""
+    quote = cause if cause and cause in case.answer else _closest(case)
+    parts = {
+        "severity": report.severity,
+        "root cause": report.root_cause,
+        "file": report.files,
+        "fix": report.recommended_fix,
+    }
+    missing = [name for name, value in parts.items() if not value]
+    omitted = {"score": 0, "quote": "", "reason": f"no {' and no '.join(missing)}"}
+    met = {"score": 1, "quote": quote, "reason": ""}
+    wrong = {"score": 0, "quote": quote, "reason": "another cause than the reference"}
+    useless = omitted if "fix" in missing else wrong
+    return {
+        "helpfulness": met if right and "fix" not in missing else useless,
+        "completeness": omitted if missing else met,
+        "accuracy": met if right else wrong,
+    }
 
 
 _DIGITS = re.compile(r"\d")

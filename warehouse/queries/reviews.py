@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
+
+from pydantic import TypeAdapter
 
 from monitors.records.base import Language, Severity
 from monitors.records.exchanges import Origin
-from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Judged, JudgeLineage
+from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Judged, JudgeLineage, UsefulnessCriterion
 from monitors.records.reviews import (
     AnswerId,
     GradedAnswer,
@@ -267,6 +269,9 @@ def _build_spot_check(row: dict[str, Any], sampled: SampledAnswer) -> SpotCheck:
     return SpotCheck(answer=answer, inclusion_probability=sampled.inclusion_probability)
 
 
+_CRITERIA: Final = TypeAdapter(tuple[UsefulnessCriterion, ...])
+
+
 def _build_grade(row: dict[str, Any]) -> Judged:
     return Judged(
         grader=row["grader"],
@@ -276,6 +281,7 @@ def _build_grade(row: dict[str, Any]) -> Judged:
         failure_kind=FailureKind(row["failure_kind"]) if row["failure_kind"] else None,
         score=row["score"],
         rubric=row["rubric"],
+        criteria=_CRITERIA.validate_json(row.get("criteria") or "[]"),
         reason=row["reason"],
         lineage=_build_lineage(row) if row["judge_model"] is not None else None,
     )

@@ -282,7 +282,8 @@ def _format_rating(rubric: RubricAverage) -> str:
     """Format the average rating, and what so many reports show of the agent in general."""
     bound = format_rating_bound(rubric)
     average = f"average {rubric.mean:.2f} of 5, {plural(len(rubric.ratings), 'report')}"
-    return escape(f"{average}; {bound}" if bound else average)
+    criteria = rubric.criteria.text if rubric.criteria else ""
+    return escape("; ".join(filter(None, (average, criteria, bound))))
 
 
 def _format_scores(scores: Scores) -> str:

@@ -26,7 +26,7 @@ from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
 from monitors.domains.pack import Domain, load_domain
 from monitors.goldset.drafts import add_drafts, read_drafts
-from monitors.goldset.proposals import DRAFTS_SCHEMA, Document, DraftDefaults, RejectedProposal
+from monitors.goldset.proposals import Document, DraftDefaults, RejectedProposal
 from monitors.goldset.versions import read_cases
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel
@@ -132,7 +132,7 @@ async def _run_drafting(
         cluster=cluster_from_name(options.name),
         account_patterns=graders.account_patterns,
     )
-    async with open_metered_model(chosen, settings, environment, DRAFTS_SCHEMA) as asker:
+    async with open_metered_model(chosen, settings, environment) as asker:
         result = await draft_questions(
             asker,
             document,

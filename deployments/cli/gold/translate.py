@@ -38,7 +38,6 @@ from monitors.config.file import load_config
 from monitors.errors import ConfigError
 from monitors.goldset.drafts import add_drafts, read_drafts
 from monitors.goldset.load import load_suite
-from monitors.goldset.proposals import TRANSLATIONS_SCHEMA
 from monitors.graders.base import Grader
 from monitors.graders.panel import build_default_panel
 from monitors.plural import plural
@@ -95,7 +94,7 @@ def translate_command(
 
     async def run() -> tuple[_TranslateReport, str]:
         tally = _TranslateReport()
-        async with open_metered_model(chosen, settings, get_environment(), TRANSLATIONS_SCHEMA) as asker:
+        async with open_metered_model(chosen, settings, get_environment()) as asker:
             for language, open_cases in todo.items():
                 for at in range(0, len(open_cases), CASES_PER_PROMPT):
                     # Saved after each prompt, so that a later error does not lose its drafts.

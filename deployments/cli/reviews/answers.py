@@ -40,7 +40,7 @@ from monitors.errors import WarehouseBusy
 from monitors.judge.calibration import calibrate, calibrate_ratings, check_graders
 from monitors.judge.settings import ReviewSettings, sample_for_review
 from monitors.records.exchanges import Origin
-from monitors.records.grades import FAILURE_WORDS, CaseOutcome, FailureKind, Judged, find_aspect
+from monitors.records.grades import CRITERION_LABELS, FAILURE_WORDS, CaseOutcome, FailureKind, Judged, find_aspect
 from monitors.records.incidents import Redacted
 from monitors.records.operator_actions import CaseDraft, HumanLabel
 from monitors.records.reviews import AnswerId, AnswerVerdict, GradedAnswer, LabelSource, SampledAnswer, SpotCheck
@@ -383,7 +383,9 @@ def _format_verdict_row(grade: Judged) -> tuple[str, str]:
 
 def _format_rating_row(grade: Judged) -> tuple[str, str]:
     """Format one judge's rating, shown only after the person rated."""
-    return "judge", f"{get_grader_name(grade)} rated it {grade.rubric} of 5: {grade.reason}"
+    answers = [f"{'' if c.score else 'not '}{CRITERION_LABELS[c.name]}" for c in grade.criteria]
+    criteria = f" ({', '.join(answers)})" if answers else ""
+    return "judge", f"{get_grader_name(grade)} rated it {grade.rubric} of 5{criteria}: {grade.reason}"
 
 
 def _append_draft(path: Path, draft: CaseDraft) -> None:

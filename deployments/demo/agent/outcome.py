@@ -84,6 +84,8 @@ def format_outcomes(report: RunReport, cases: Sequence[CaseResult], *, faults: b
         )
     else:
         yield f"{plural(len(report.rubric.ratings), 'report')} rated, {report.rubric.mean:.1f} of 5 on average."
+        if report.rubric.criteria is not None:
+            yield f"Criteria: {report.rubric.criteria.text}."
 
 
 def _format_outcome(outcome: FaultOutcome, *, rated: bool) -> str:

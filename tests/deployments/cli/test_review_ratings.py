@@ -15,7 +15,7 @@ from deployments.cli.reviews.answers import review_command
 from monitors.goldset.lines import parse_case_object
 from monitors.goldset.load import build_suite
 from monitors.records.cases import GoldCase, Suite
-from monitors.records.grades import Aspect, Judged
+from monitors.records.grades import Aspect, Criterion, Judged, UsefulnessCriterion
 from tests.deployments.cli.gate.test_triage_gate import issue, reports
 from tests.warehouse.queries.test_reviews import LINEAGE
 from tests.warehouse.sample_rows import NOON, assessment, exchange, run_report
@@ -28,6 +28,8 @@ RATINGS = (5, 4, 3, 5, 2, 1)
 
 
 def useful(rating: int) -> Judged:
+    """A rating, of a report that is helpful and not complete."""
+    met = {Criterion.HELPFULNESS: 1, Criterion.COMPLETENESS: 0, Criterion.ACCURACY: int(rating > 2)}
     return Judged(
         grader="judge",
         version="1",
@@ -35,6 +37,7 @@ def useful(rating: int) -> Judged:
         passed=rating > 2,
         failure_kind=None if rating > 2 else "poor_triage",
         rubric=rating,
+        criteria=tuple(UsefulnessCriterion(name=name, score=score) for name, score in met.items()),
         reason=JUDGES_WORD,
         lineage=LINEAGE,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -243,7 +244,7 @@ def production_run(number: int, report: object) -> dict[str, Any]:
 async def test_ratings_of_production_jobs_are_written_back_and_a_low_average_alerts(
     nights: Nights, provider: AnthropicServer, slack: SlackServer
 ):
-    """Ten jobs in LangSmith, rated 2 of 5: each gets its rating in LangSmith, and the average alerts."""
+    """Ten jobs in LangSmith, rated 2 of 5: each gets its rating and criteria in LangSmith, and the average alerts."""
     reports = [production_run(number, GOOD) for number in range(10)]
     with LangSmithServer(reports, key="lsv2_pt_hush") as langsmith:
         settings = {"kind": "langsmith", "project": "bot", "api_url": langsmith.url}
@@ -255,7 +256,12 @@ async def test_ratings_of_production_jobs_are_written_back_and_a_low_average_ale
         report = await nights.grade()
         assert report.reports is not None
         assert (report.reports.rated, report.reports.mean) == (10, 2)
-        scores = [(row["key"], row["score"]) for row in langsmith.feedback.values()]
-        assert scores == [("lookout_usefulness", 0.25)] * 10
+        scores = Counter((row["key"], row["score"]) for row in langsmith.feedback.values())
+        assert scores == {
+            ("lookout_usefulness", 0.25): 10,
+            ("lookout_usefulness_helpfulness", 0): 10,
+            ("lookout_usefulness_completeness", 1): 10,
+            ("lookout_usefulness_accuracy", 0): 10,
+        }
     [alert] = [message for message in slack.messages if message.channel == "C0ALERTS"]
     assert "rated too low, 4 is asked for" in json.dumps(alert.blocks)

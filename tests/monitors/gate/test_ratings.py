@@ -6,8 +6,8 @@ import pytest
 
 from monitors.gate.assess import assess
 from monitors.gate.settings import GateSettings
-from monitors.records.comparisons import RubricAverage
-from monitors.records.grades import Aspect, FailureKind
+from monitors.records.comparisons import CriteriaCounts, RubricAverage
+from monitors.records.grades import Aspect, Criterion, FailureKind, Judged, UsefulnessCriterion
 from monitors.records.runs import CaseResult, ReasonKind, RunReport, Verdict
 from monitors.records.triage import Issue, TriageReference, TriageTask
 from tests.builders import exchange, gold_case, judged
@@ -46,6 +46,41 @@ def triaged(number: int, rubric: int = 0, repository: str = "acme/jobs", *, is_r
 def decisive(found: RunReport) -> list[str]:
     """The texts of the decisive reasons about ratings."""
     return [one.text for one in found.reasons if one.decisive and one.kind is ReasonKind.RUBRIC]
+
+
+def answered(number: int, *scores: int, problem: str = "") -> CaseResult:
+    """A rated report whose criteria have these scores."""
+    criteria = tuple(UsefulnessCriterion(name=n, score=s) for n, s in zip(Criterion, scores, strict=bool(scores)))
+    rated_case = triaged(number)
+    rated_grade = judged(Aspect.USEFULNESS, grader="judge", rubric=5, criteria=criteria, criteria_problem=problem)
+    grades = (*rated_case.assessment.grades, rated_grade)
+    return rated_case.reassess(assess(rated_case.case, rated_case.result, grades))
+
+
+def test_criteria_count_the_issues_that_meet_them_in_every_ask():
+    """A reply that is not a report meets none. What the judge's reply lacks counts neither way."""
+    met = report(
+        [answered(1, 1, 1, 0), answered(1, 1, 0, 0), answered(2, 1, 1, 1), answered(3, problem="unreadable")]
+    )
+    assert met.rubric.criteria == CriteriaCounts(
+        rated=2,
+        unrated=1,
+        met={Criterion.HELPFULNESS: 2, Criterion.COMPLETENESS: 1, Criterion.ACCURACY: 1},
+    )
+    with_empty = report([answered(1, 1, 1, 1), triaged(2, is_report=False)])
+    assert with_empty.rubric.criteria == CriteriaCounts(rated=2, met=dict.fromkeys(Criterion, 1))
+    none_read = report([answered(1, problem="unreadable"), triaged(2, is_report=False)])
+    assert (none_read.rubric.criteria.rated, none_read.rubric.mean) == (1, 3.0)
+
+
+def test_results_from_before_the_criteria_still_load_and_count_none():
+    older = report([triaged(1, rubric=5), triaged(2, rubric=4)])
+    stored = older.model_dump(mode="json")
+    del stored["rubric"]["criteria"]
+    assert RunReport.model_validate(stored) == older
+    assert older.rubric.criteria is None
+    grade = judged(Aspect.USEFULNESS, rubric=5).model_dump(mode="json", exclude={"criteria", "criteria_problem"})
+    assert Judged.model_validate(grade).criteria == ()
 
 
 def test_no_rated_report_has_no_average_and_decides_nothing():

@@ -16,9 +16,9 @@ from monitors.judge.consensus import (
     find_doubts,
     is_next_opinion_necessary,
 )
-from monitors.judge.verdict import JudgeVerdict
+from monitors.judge.verdict import CriteriaReading, CriterionVerdict, JudgeVerdict
 from monitors.records.base import Finding, Severity
-from monitors.records.grades import FailureKind
+from monitors.records.grades import Criterion, FailureKind
 
 NONE: frozenset[SecondOpinionReason] = frozenset()
 SURE_RULES = Finding.UNGRADED
@@ -45,6 +45,30 @@ opinions_lists = st.lists(scores.map(opinion), min_size=1, max_size=3)
 findings = st.sampled_from(list(Finding))
 severities = st.sampled_from(list(Severity))
 doubt_sets = st.frozensets(st.sampled_from(list(SecondOpinionReason)))
+
+
+def criteria(*answers: int) -> CriteriaReading:
+    verdicts = (CriterionVerdict(name=name, score=score, quote="24 months", reason="") for name, score in zip(Criterion, answers, strict=True))  # fmt: skip
+    return CriteriaReading(criteria=tuple(verdicts))
+
+
+def test_the_lowest_answer_of_the_winning_side_counts_for_each_criterion():
+    """A judge whose criteria cannot be read leaves them to the others."""
+    unread = CriteriaReading(problem="the judge did not answer the criteria")
+    readings = [criteria(1, 1, 0), criteria(0, 1, 1), unread]
+    passing = [
+        opinion(score).model_copy(update={"criteria": reading})
+        for score, reading in zip((0.7, 0.9, 0.6), readings, strict=True)
+    ]
+    failing = opinion(0.1).model_copy(update={"criteria": criteria(0, 0, 0)})
+
+    def decide(*opinions: Opinion) -> CriteriaReading:
+        decided = decide_case(opinions, NONE, members=3, severity=Severity.MAJOR, rules=SURE_RULES)
+        assert isinstance(decided, JudgeDecision)
+        return decided.criteria
+
+    assert [answer.score for answer in decide(*passing, failing).criteria] == [0, 1, 0]
+    assert decide(passing[2]) == unread
 
 
 def test_a_sure_first_opinion_is_enough():

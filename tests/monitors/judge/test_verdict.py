@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from monitors.errors import JudgeRefused, VerdictUnreadable
 from monitors.judge.model import ModelReply, Stop
 from monitors.judge.untrusted_text import fence_text
-from monitors.judge.verdict import KINDS, SCHEMA, JudgeVerdict, read_verdict
-from monitors.records.grades import FailureKind
+from monitors.judge.verdict import KINDS, SCHEMA, JudgeVerdict, read_criteria, read_verdict
+from monitors.records.grades import Criterion, FailureKind
 from tests.monitors.asking import MODEL, NONCE
-from tests.servers.anthropic_replies import SPOILED
+from tests.servers.anthropic_replies import SPOILED, SPOILED_CRITERIA
 from tests.servers.anthropic_rules import wrong_with
 
+QUOTE = "up to ₹40,000"
 ANSWER = "It is covered after two years, up to ₹40,000 for each eye."
 GRADED = fence_text(ANSWER, NONCE)
 GOOD: dict[str, Any] = {
@@ -30,6 +31,14 @@ GOOD: dict[str, Any] = {
     "rubric": 4,
 }
 BAD = GOOD | {"factual_match": False, "failure_kinds": ["wrong_fact"], "score": 0.1, "rubric": 2}
+
+
+CRITERIA: dict[str, Any] = {
+    "helpfulness": {"score": 1, "quote": QUOTE, "reason": ""},
+    "completeness": {"score": 1, "quote": QUOTE, "reason": ""},
+    "accuracy": {"score": 0, "quote": QUOTE, "reason": "another cause"},
+}
+RATED = GOOD | {"criteria": CRITERIA}
 
 
 def reply(text: str, stop: Stop = Stop.DONE) -> ModelReply:
@@ -50,6 +59,30 @@ def test_a_whole_verdict_is_read():
 def test_malformed_model_output_is_never_a_verdict(fault):
     with pytest.raises(VerdictUnreadable):
         read_verdict(reply(SPOILED[fault](GOOD)), GRADED)
+
+
+def test_the_criteria_of_a_report_are_read_beside_its_rating():
+    """What is missing has no words to quote: a 0 may have a reason instead. A long reason is cut, personal data in it masked."""
+    reason = f"no fix, says asha.verma@example.com {'x' * 300}"
+    rated = RATED | {"criteria": CRITERIA | {"completeness": {"score": 0, "quote": "", "reason": reason}}}
+    reading = read_criteria(reply(json.dumps(rated)), GRADED)
+    assert read_verdict(reply(json.dumps(rated)), GRADED).rubric == 4
+    assert [(c.name, c.score, c.quote) for c in reading.criteria] == [
+        (Criterion.HELPFULNESS, 1, QUOTE),
+        (Criterion.COMPLETENESS, 0, ""),
+        (Criterion.ACCURACY, 0, QUOTE),
+    ]
+    assert reading.problem == ""
+    shown = reading.criteria[1].reason
+    assert (len(shown), "asha.verma" in shown) == (200, False)
+
+
+@pytest.mark.parametrize("fault", sorted(SPOILED_CRITERIA))
+def test_a_faulty_criterion_leaves_all_three_unknown_and_the_rating_as_it_is(fault):
+    spoiled = reply(SPOILED_CRITERIA[fault](RATED))
+    reading = read_criteria(spoiled, GRADED)
+    assert (reading.criteria, bool(reading.problem)) == ((), True)
+    assert read_verdict(spoiled, GRADED).rubric == 4
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import AgentQuestion, Evidence, NoAnswerReason, Step, StepKind, Timings
-from monitors.records.grades import Aspect, FailureKind, Judged, JudgeLineage
+from monitors.records.grades import Aspect, Criterion, FailureKind, Judged, JudgeLineage, UsefulnessCriterion
 from monitors.records.runs import Baseline, CaseResult, QuestionCounts, RunReport, Verdict
 from monitors.records.targets import Environment, Target
 from monitors.stats.intervals import compute_wilson_interval
@@ -53,6 +53,7 @@ class Written(NamedTuple):
     reason: str = ""
     evidence: Evidence = Evidence()
     """What was seen beside the steps."""
+    criteria_problem: str = ""
 
 
 def issue(number: int, title: str, body: str, *, files: Sequence[str] = REPOSITORY, **reference: Any) -> GoldCase:
@@ -254,6 +255,7 @@ def written(*, good: bool = False) -> tuple[Written, ...]:
             5,
             "which no handler of the service turns into a status",
             "right cause and a fix that can be done at once",
+            criteria_problem="the judge's answer to accuracy is missing or not valid",
         ),
         Written(
             DEEP, PROSE, three, 4, "gives up at the first empty line", "right cause and file; severity overstated"
@@ -290,8 +292,28 @@ def rated(one: Written) -> Judged:
         score=(one.rating - 1) / 4,
         rubric=one.rating,
         reason=one.reason or "said so",
+        criteria=() if one.criteria_problem else criteria(one),
+        criteria_problem=one.criteria_problem,
         evidence=quoted,
         lineage=LINEAGE,
+    )
+
+
+def criteria(one: Written) -> tuple[UsefulnessCriterion, ...]:
+    """The judge's answers: what a report lacks has a reason instead of a quote."""
+    quote = span(one.report, one.quote, "quoted by the judge") if one.quote else None
+    scores = {
+        Criterion.HELPFULNESS: one.rating >= 4,
+        Criterion.COMPLETENESS: one.rating == 5,
+        Criterion.ACCURACY: one.rating >= 3,
+    }
+    return tuple(
+        UsefulnessCriterion(name=name, score=1, quote=quote)
+        if met
+        else UsefulnessCriterion(name=name, score=0, reason="the fix names no function")
+        if name is Criterion.COMPLETENESS
+        else UsefulnessCriterion(name=name, score=0, quote=quote, reason="another cause than the reference")
+        for name, met in scores.items()
     )
 
 
