@@ -41,7 +41,15 @@ from monitors.goldset.proposals import (
 from monitors.graders.base import Grader
 from monitors.judge.consensus import Cost
 from monitors.judge.judge import Account
-from monitors.judge.model import JudgeModel, JudgePrompt, ModelReply, Stop, build_price, find_price
+from monitors.judge.model import (
+    MAX_OUTPUT_TOKENS,
+    JudgeModel,
+    JudgePrompt,
+    ModelReply,
+    Stop,
+    build_price,
+    find_price,
+)
 from monitors.judge.settings import JudgeModelSettings, JudgeSettings
 from monitors.judge.untrusted_text import TextSource, fence_text
 from monitors.records.base import Language, Severity
@@ -217,7 +225,7 @@ def _draft_prompt(document: Document, wanted: DraftDefaults, others: Sequence[Go
         material=material,
         reply_schema=DRAFTS_SCHEMA,
         schema_name="drafts",
-        max_tokens=min(8192, 256 + TOKENS_PER_DRAFT * wanted.count),
+        max_tokens=min(MAX_OUTPUT_TOKENS, 256 + TOKENS_PER_DRAFT * wanted.count),
     )
 
 
@@ -340,7 +348,7 @@ def _build_translation_prompt(batch: Sequence[GoldCase], language: Language, non
         material=material,
         reply_schema=TRANSLATIONS_SCHEMA,
         schema_name="translations",
-        max_tokens=min(8192, 256 + TOKENS_PER_TRANSLATION * len(batch)),
+        max_tokens=min(MAX_OUTPUT_TOKENS, 256 + TOKENS_PER_TRANSLATION * len(batch)),
     )
 
 

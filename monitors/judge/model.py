@@ -60,6 +60,10 @@ class Stop(StrEnum):
     REFUSED = "refused"
 
 
+MAX_OUTPUT_TOKENS: Final = 8192
+"""Limit of a reply that a prompt may ask for."""
+
+
 class JudgePrompt(Record):
     """One question to a judge. ``instructions`` are Lookout's and shared by many; ``material`` is fenced data.
 
@@ -71,7 +75,7 @@ class JudgePrompt(Record):
     material: str
     reply_schema: dict[str, Any]
     schema_name: str = "verdict"
-    max_tokens: Annotated[int, Field(ge=64, le=8192)] = 1024
+    max_tokens: Annotated[int, Field(ge=64, le=MAX_OUTPUT_TOKENS)] = 1024
 
 
 class ModelReply(Record):

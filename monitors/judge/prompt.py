@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, Final, NamedTuple
 
-from monitors.judge.model import JudgePrompt
+from monitors.judge.model import MAX_OUTPUT_TOKENS, JudgePrompt
 from monitors.judge.untrusted_text import FencedText, HostileFlag, TextSource, fence_text
 from monitors.judge.verdict import REPORT_SCHEMA, SCHEMA
 from monitors.records.base import Record
@@ -22,6 +22,8 @@ RUBRIC_VERSION: Final = "1"
 PASSAGE_CHARACTERS: Final = 4_000
 QUESTION_CHARACTERS: Final = 4_000
 MAX_PASSAGES: Final = 12
+CRITERIA_TOKENS: Final = 512
+"""Added for a report, so that its criteria do not cut off a verdict that fits: three quotes with reasons."""
 
 _LAYOUT: Final = """\
 The number of this case is {nonce}.
@@ -113,6 +115,7 @@ def build_prompt(
 ) -> RenderedPrompt:
     """Build the prompt for ``subject``. ``nonce`` is 16 to 64 random hexadecimal digits, new for each prompt."""
     chosen_task = task or subject.task
+    criteria_tokens = CRITERIA_TOKENS if chosen_task is Task.RUBRIC else 0
     graded = fence_text(subject.answer, nonce, part=TextSource.ANSWER)
     question = fence_text(
         "\n\n".join(subject.turns), nonce, part=TextSource.QUESTION, limit_characters=QUESTION_CHARACTERS
@@ -129,7 +132,7 @@ def build_prompt(
         instructions=load_instructions(chosen_task).text,
         material=material,
         reply_schema=chosen_task.reply_schema,
-        max_tokens=max_tokens,
+        max_tokens=min(MAX_OUTPUT_TOKENS, max_tokens + criteria_tokens),
     )
     return RenderedPrompt(prompt, graded, chosen_task)
 

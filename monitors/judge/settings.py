@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from monitors.judge.model import PriceRow, find_price
+from monitors.judge.model import MAX_OUTPUT_TOKENS, PriceRow, find_price
 from monitors.records.reviews import AnswerId, ReviewCandidate, SampledAnswer
 from monitors.records.runs import format_missing_price
 from monitors.records.targets import HttpUrl
@@ -170,8 +170,9 @@ class JudgeSettings(BaseModel):
         default=20.0,
         description="longest wait that a provider may request; for a longer wait, the judge is unavailable",
     )
-    max_tokens: Annotated[int, Field(ge=256, le=8192)] = Field(
-        default=1024, description="maximum tokens of a verdict; a longer verdict stays ungraded"
+    max_tokens: Annotated[int, Field(ge=256, le=MAX_OUTPUT_TOKENS)] = Field(
+        default=1024,
+        description="maximum tokens of a verdict, and 512 more for a report's criteria; a longer one is ungraded",
     )
     effort: Literal["low", "medium", "high"] = Field(default="low", description="thinking effort of a Claude judge")
     cache_ttl: Literal["5m", "1h"] = Field(default="5m", description="cache time of the instructions")

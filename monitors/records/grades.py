@@ -179,17 +179,13 @@ class UsefulnessCriterion(Record):
     """A judge's answer to one criterion: 1 if the report meets it, else 0.
 
     ``quote`` is the place of the words that decide. It is ``None`` if the report lacks something, which ``reason``
-    names, or if the text is stored in another form.
+    names, or if the judge wrote its words with other characters.
     """
 
     name: Criterion
     score: Annotated[int, Field(ge=0, le=1)]
     quote: Span | None = None
     reason: str = ""
-
-    def drop_quote(self) -> Self:
-        """Return the criterion without its place in the text."""
-        return self.model_copy(update={"quote": None})
 
 
 JUDGE: Final = "judge"
@@ -222,8 +218,7 @@ class Judged(Record):
 
     def drop_evidence(self) -> Self:
         """Return the verdict without places in the text, for a text that is stored in another form."""
-        criteria = tuple(criterion.drop_quote() for criterion in self.criteria)
-        return self.model_copy(update={"evidence": (), "criteria": criteria})
+        return self.model_copy(update={"evidence": ()})
 
     @model_validator(mode="after")
     def _check_failure_kind(self) -> Self:

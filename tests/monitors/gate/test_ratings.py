@@ -59,9 +59,8 @@ def answered(number: int, *scores: int, problem: str = "") -> CaseResult:
 
 def test_criteria_count_the_issues_that_meet_them_in_every_ask():
     """A reply that is not a report meets none. What the judge's reply lacks counts neither way."""
-    met = report(
-        [answered(1, 1, 1, 0), answered(1, 1, 0, 0), answered(2, 1, 1, 1), answered(3, problem="unreadable")]
-    )
+    asks = [answered(1, 1, 1, 0), answered(1, 1, 0, 0), answered(1, problem="unreadable")]
+    met = report([*asks, answered(2, 1, 1, 1), answered(3, problem="unreadable")])
     assert met.rubric.criteria == CriteriaCounts(
         rated=2,
         unrated=1,

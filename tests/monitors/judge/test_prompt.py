@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.judge.prompt import Task, build_prompt, build_subject, load_instructions
+from monitors.judge.prompt import CRITERIA_TOKENS, Task, build_prompt, build_subject, load_instructions
 from tests.builders import exchange, gold_case
 from tests.monitors.asking import GOLD, NONCE, RIGHT, ask
 from tests.servers.anthropic_rules import CUSTOM_ID
@@ -19,6 +19,12 @@ def test_each_task_has_instructions_with_a_hash_of_their_own(task):
     assert len(load_instructions(task).text) > 2_000
     assert load_instructions(task).sha256 not in others
     assert load_instructions(task).sha256 == load_instructions(task).sha256
+
+
+def test_only_a_report_asks_for_criteria_and_has_room_for_them():
+    answer, report = ask().prompt, ask(report=True).prompt
+    assert ["criteria" in prompt.reply_schema["properties"] for prompt in (answer, report)] == [False, True]
+    assert report.max_tokens - answer.max_tokens == CRITERIA_TOKENS
 
 
 def test_question_gold_and_answer_are_fenced_and_nothing_of_them_is_outside():
