@@ -353,8 +353,10 @@ from (
     list_filter(answers, lambda x: x.name = 'completeness')[1] as complete,
     list_filter(answers, lambda x: x.name = 'accuracy')[1] as accurate
   from grades g
-  join results s on s.run_id = g.run_id and s.case_id = g.case_id and s.repeat = g.repeat
-  join (select run_id, target from runs union all select run_id, target from nightly_runs) r on r.run_id = g.run_id
+  left join results s on s.run_id = g.run_id and s.case_id = g.case_id and s.repeat = g.repeat
+  left join (
+    select run_id, target from runs union all select run_id, target from nightly_runs
+  ) r on r.run_id = g.run_id
   where g.aspect = 'usefulness' and g.rubric is not null
 )
 order by asked_at desc, run_id, case_id, repeat;

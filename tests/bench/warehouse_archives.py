@@ -10,8 +10,9 @@ import duckdb
 
 from monitors.alerts.redact import redact
 from monitors.records.base import Finding, Severity
+from monitors.records.exchanges import Channel
 from monitors.records.explanations import RecheckAnswer, RecheckPlace
-from monitors.records.grades import Aspect, CaseOutcome, FailureKind, Judged
+from monitors.records.grades import Aspect, CaseOutcome, Criterion, FailureKind, Judged, Span, UsefulnessCriterion
 from monitors.records.operator_actions import AnswerVerdict, HumanLabel, LabelSource
 from monitors.records.self_checks import RepeatabilityRun
 from tests.warehouse.sample_drills import drill
@@ -40,6 +41,7 @@ from warehouse.journal.rows import (
     NightlyRunRow,
     RecheckRow,
     RepeatabilityRow,
+    ResultRow,
 )
 from warehouse.journal.segments import SegmentHeader
 
@@ -217,6 +219,9 @@ def _build_rated(number: int) -> Iterator[JournalRow]:
     """A report on an issue that a judge and a person rated."""
     run_id, case_id = "reports", f"report-{number}"
     judge = next(grade for grade in grades() if isinstance(grade, Judged) and grade.lineage)
-    rated = judge.model_copy(update={"aspect": Aspect.USEFULNESS, "rubric": 1 + number % 5})
+    quote = Span(where=Channel.VISIBLE, start=0, end=9, label="quoted by the judge")
+    criteria = tuple(UsefulnessCriterion(name=name, score=number % 2, quote=quote) for name in Criterion)
+    rated = judge.model_copy(update={"aspect": Aspect.USEFULNESS, "rubric": 1 + number % 5, "criteria": criteria})
+    yield ResultRow(row=exchange(run_id, case_id))
     yield AssessmentRow(row=assessment(run_id, case_id).model_copy(update={"grades": (rated,)}))
     yield LabelRow(row=_build_label(run_id, case_id, answer=AnswerVerdict.RIGHT, rating=1 + number % 4))

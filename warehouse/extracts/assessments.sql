@@ -11,7 +11,7 @@ select r.*, segment_id, position from (
       "grader": "VARCHAR", "version": "VARCHAR", "aspect": "VARCHAR", "status": "VARCHAR", "passed": "BOOLEAN",
       "failure_kind": "VARCHAR", "score": "DOUBLE", "rubric": "TINYINT", "reason": "VARCHAR", "blame": "VARCHAR",
       "lineage": {"model": "VARCHAR", "prompt_sha256": "VARCHAR", "rubric_version": "VARCHAR"},
-      "cost_usd": "VARCHAR", "evidence": ["JSON"], "criteria": ["JSON"]
+      "cost_usd": "VARCHAR", "evidence": ["JSON"], "criteria": "JSON"
     }]
   }') as r
   from staged where table_name = 'assessments'
@@ -46,7 +46,7 @@ select
   g.blame as blame, g.lineage.model as judge_model, g.lineage.prompt_sha256 as judge_prompt_sha256,
   g.lineage.rubric_version as rubric_version, coalesce(g.cost_usd, '0')::decimal(18, 9) as cost_usd,
   case when len(g.evidence) > 0 then to_json(g.evidence) end as evidence,
-  case when len(g.criteria) > 0 then to_json(g.criteria) end as criteria,
+  nullif(g.criteria::varchar, '[]')::json as criteria,
   case when g.lineage.model is not null then list_bool_and([
     p.passed for p in grades if p.lineage.model is null and p.passed is not null and p.aspect = g.aspect
   ]) end as plain_passed
