@@ -218,9 +218,18 @@ def list_criteria_answers(result: CaseResult, safe: Redact) -> Sequence[str]:
 
 def describe_criterion(criterion: UsefulnessCriterion, response: Exchange | NoAnswer, safe: Redact) -> str:
     """Return the redacted quote and reason of a criterion: ``“Check it.”: names no file``."""
+    quote = "".join(
+        piece.text for piece in _mark_quote(criterion, response, TextMarker(safe, (), _CAUSE_CHARACTERS))
+    )
+    return ": ".join(filter(None, (f"“{quote}”" if quote else "", safe(criterion.reason))))
+
+
+def _mark_quote(criterion: UsefulnessCriterion, response: Exchange | NoAnswer, marker: TextMarker) -> Pieces:
+    """Return the pieces of a quote. Personal data is also masked where the quote ends in the middle of it."""
     place = criterion.quote
-    text = response.graded_text[place.start : place.end] if place and isinstance(response, Exchange) else ""
-    return ": ".join(filter(None, (f"“{safe(text)}”" if text else "", safe(criterion.reason))))
+    if place is None or not isinstance(response, Exchange):
+        return ()
+    return marker.mark_part(response.graded_text, place.where, (), place.start, place.end)
 
 
 def _format_rating_in_brackets(counted: float | None) -> str:
@@ -440,12 +449,7 @@ def _build_rating(result: CaseResult, marker: TextMarker, counted: float | None)
 def _build_criterion(
     criterion: UsefulnessCriterion, response: Exchange | NoAnswer, marker: TextMarker
 ) -> CriterionView:
-    place = criterion.quote
-    quote = (
-        marker.mark_part(response.graded_text, place.where, (), place.start, place.end)
-        if place and isinstance(response, Exchange)
-        else ()
-    )
+    quote = _mark_quote(criterion, response, marker)
     label = CRITERION_LABELS[criterion.name]
     return CriterionView(label, bool(criterion.score), quote, marker.mark_plain(criterion.reason))
 

@@ -15,8 +15,10 @@ from monitors.gate.assess import assess
 from monitors.gate.settings import Weights
 from monitors.platforms.platform import ExperimentRow
 from monitors.records.base import Blame, Severity
+from monitors.records.exchanges import Channel
+from monitors.records.grades import Aspect, Criterion, Span, UsefulnessCriterion
 from monitors.records.runs import CaseResult, RunReport
-from tests.builders import exchange, gold_case, grades, no_answer
+from tests.builders import exchange, gold_case, grades, judged, no_answer
 from tests.monitors.gate.runs import LEAK, WRONG, asked, report, times
 
 MANY = st.lists(
@@ -99,6 +101,29 @@ def test_no_personal_data_is_in_any_text_of_a_row() -> None:
     assert "asha.verma" not in json.dumps([row.model_dump(mode="json") for row in found])
     assert found[0].outputs is not None
     assert "It is" in str(found[0].outputs["answer"])
+
+
+def test_a_criterion_has_its_quote_as_comment_without_the_personal_data_that_the_quote_cuts() -> None:
+    case, text = gold_case(), "Write to asha.verma@example.com, who holds the lock."
+    came = exchange(case, text)
+    places = {"Write to asha.verma@exam": Criterion.HELPFULNESS, "holds the lock": Criterion.COMPLETENESS}
+    spans = {text.index(quote): quote for quote in places}
+    criteria = tuple(
+        UsefulnessCriterion(
+            name=places[quote],
+            score=1,
+            quote=Span(where=Channel.VISIBLE, start=start, end=start + len(quote), label="quoted by the judge"),
+        )
+        for start, quote in spans.items()
+    )
+    omitted = UsefulnessCriterion(name=Criterion.ACCURACY, score=0, reason="no cause")
+    rated = judged(Aspect.USEFULNESS, grader="judge", rubric=4, criteria=(*criteria, omitted))
+    assessment = assess(case, came, (*grades(), rated))
+    (row,) = rows([CaseResult(case=case, result=came, assessment=assessment)])
+    scores = {one.key: (one.value, one.comment) for one in row.scores if one.key.startswith("lookout_usefulness_")}
+    assert "asha" not in str(scores)
+    assert scores["lookout_usefulness_completeness"] == (1, "“holds the lock”")
+    assert scores["lookout_usefulness_accuracy"] == (0, "no cause")
 
 
 def test_a_case_without_an_example_is_left_out() -> None:
