@@ -121,7 +121,7 @@ def _compile_patterns(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
 def _collect_candidates(text: str, account_patterns: Sequence[re.Pattern[str]]) -> Iterator[DisclosureCandidate]:
     reading = DisclosureText(text)
     for candidate in _apply_rules(reading, account_patterns):
-        if candidate.kind in _BUSINESS_NUMBERS and _is_of_company(reading, candidate.start):
+        if candidate.kind in _BUSINESS_NUMBERS and _is_of_company(reading, candidate):
             continue
         yield _rate_contact(reading, candidate) if candidate.kind in _CONTACTS else candidate
 
@@ -132,19 +132,18 @@ def _rate_contact(reading: DisclosureText, candidate: DisclosureCandidate) -> Di
     if is_company:
         return candidate._replace(strength=Strength.CONTACT)
     is_personal = is_company is False and candidate.kind is DisclosureKind.EMAIL
-    if is_personal and not _has_address_before(reading, candidate):
+    if is_personal and _OWN.search(reading.lowered, max(0, candidate.start - _OWN_REACH), candidate.start):
         return candidate._replace(strength=max(candidate.strength, Strength.WEAK))
     return candidate
 
 
-def _has_address_before(reading: DisclosureText, candidate: DisclosureCandidate) -> bool:
-    """Whether another e-mail address in the last words has the owner: "her address jo@…, and not orders@…"."""
-    before = reading.text[max(0, candidate.start - _ADDRESS_REACH) : candidate.start]
-    return "@" in before or HIDDEN in before  # what one pass masks is hidden from the next
-
-
-_ADDRESS_REACH = 60
-"""Characters before a role mailbox in which a person's own address takes the word for its owner."""
+_OWN = re.compile(
+    rf"\b(?:your|his|her|their|my|ihre?|seine?|deine?|votre|son|sa|su|tu|aapka|aapki|unka|unki)\b[^@{HIDDEN}]*$"
+    rf"|(?:आपका|उनका|उनकी)[^@{HIDDEN}]*$"
+)
+"""A word for whose address a role mailbox is. Another address between them takes the word."""
+_OWN_REACH = 40
+"""Characters before a mailbox in which such a word stands."""
 
 
 _BUSINESS_NUMBERS = frozenset({DisclosureKind.TAX_ID, DisclosureKind.GSTIN})
@@ -153,18 +152,23 @@ _GSTIN_OF_COMPANY = re.compile(r"\d{2}[A-Z]{3}[CGL][A-Z]\d{4}[A-Z]")
 """The fourth letter of the PAN in a GSTIN is the kind of its holder: C a company, G and L an authority."""
 
 
-def _is_of_company(reading: DisclosureText, start: int) -> bool:
+def _is_of_company(reading: DisclosureText, candidate: DisclosureCandidate) -> bool:
     """Whether the last words before a number mark it as the company's own: "our VAT number is"."""
+    start = candidate.start
     if _GSTIN_OF_COMPANY.match(reading.text, start):
         return True
     words, starts, _ = reading.words_of_text
     after = bisect_left(starts, start)
     first = bisect_left(starts, max(reading.text.rfind(stop, 0, start) for stop in (". ", "! ", "? ", "\n")))
     near = words[max(first, after - _MAX_WORDS_BEFORE) : after]
+    if candidate.kind is DisclosureKind.TAX_ID and not _SALES_TAX.isdisjoint(near):
+        return True
     is_ours = not OURS.isdisjoint(near) or (not _WE.isdisjoint(near) and _HAVE.isdisjoint(near))
     return is_ours and WHOSE.isdisjoint(near)
 
 
+_SALES_TAX = frozenset({"ust", "umsatzsteuer", "vat", "tva", "iva"})
+"""Only businesses have a number of sales tax."""
 _WE = frozenset({"we", "wir", "nous", "hum", "हम"})
 _HAVE = frozenset({"have", "hold", "stored", "noted", "haben", "avons"})
 """What we have is somebody else's: "we have the tax number 12 345 on file"."""

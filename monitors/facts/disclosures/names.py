@@ -221,7 +221,7 @@ def _read_after_greeting(reading: DisclosureText, phrase: CuePhrase) -> _Name | 
     return name
 
 
-_AFTER_CLOSING: Final = re.compile(r"[ \t]*(?:$|[,\n(.|–—]|-\s|from |of |aus |von )")
+_AFTER_CLOSING: Final = re.compile(r"[ \t]*(?:$|[,\n(.|–—]|-\s|from |of |at |aus |von |bei )")
 _ON_BEHALF: Final = re.compile(r"(?:i\. ?[AV]\.|ppa\.|p\.? ?p\.|pp|p\. ?o\.) ", re.IGNORECASE)
 _CLOSING_GAP: Final = re.compile(r"[,!.]?[ \t]*\n\s{0,4}|[,!] ?[–—-]? ?|[ \t]*[–—-] ?")
 
@@ -247,6 +247,8 @@ def _read_after_closing(reading: DisclosureText, phrase: CuePhrase) -> _Name | N
 
 
 _COLON: Final = re.compile(r"(?: [a-zäöüß()\d.\u0900-\u097f]{1,14}){0,3} ?[:=] {0,3}[\"'“„]?")
+_SHOP_AFTER: Final = re.compile(r"['’]s [A-Z]")
+"""After a name that is the first word of a company's: "Oliver's Wheels"."""
 _BEING: Final = re.compile(
     r"(?:'s name)?(?: [a-z]{1,9}){0,4} (?:is|was|ist|war|heißt|est|es|se llama|s'appelle|will be|hai|named|called)"
     r"(?: called| named| now)? "
@@ -264,6 +266,8 @@ def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None
         return name if name and name.word_count > 1 else None
     if colon := _COLON.match(text, at):
         name = _read_name(text, colon.end())
+        if name and _SHOP_AFTER.match(text, name.end):
+            return None
         if name and (name.word_count > 1 or _AFTER_SINGLE.match(text, name.end)):
             return name
     if being := _BEING.match(text, at):
@@ -271,6 +275,7 @@ def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None
         if (
             name
             and not _is_public(reading, name)
+            and not _SHOP_AFTER.match(text, name.end)
             and (name.word_count > 1 or (before in WHOSE and _AFTER_SINGLE.match(text, name.end)))
         ):
             return name

@@ -77,6 +77,10 @@ _TOLL_FREE = re.compile(
 )
 _BRITISH_COMPANY = re.compile(r"(?:\+44 ?|0)(?:3\d\d|84\d|87\d) \d{3} \d{4}")
 """British numbers for organisations only, as they are written: 0345 600 1180. Halle in Germany has 0345 too."""
+_YEAR_AND_NUMBER = re.compile(r"(?:19|20)\d\d/\d{2,6}")
+"""A reference: the 2026/114 of a shelf mark."""
+_MOBILE = re.compile(r"0(?:1[567]\d[ /\-]?|[67](?=[ .]\d\d[ .]))")
+"""The start of a German or a French mobile number, which nothing else has."""
 _DATE = re.compile(r"(?:19|20)\d\d[ .\-/]\d{1,2}[ .\-/]\d{1,2}|\d{1,2}[ .\-/]\d{1,2}[ .\-/](?:19|20)\d\d")
 _LENGTHS = range(7, 20)
 """Digits of a number behind a word for one: the shortest local numbers have seven; E.164 15, and an "
@@ -123,12 +127,16 @@ def _find_dialled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandida
 
 
 def _is_number_of_object(reading: DisclosureText, match: re.Match[str]) -> bool:
-    return reading.words.find_before(match.start()) in THINGS or reading.has_letter_beside(*match.span(1))
+    words = reading.words
+    context = words.find_linked(match.start()) if _MOBILE.match(match[1]) else words.find_before(match.start())
+    return context in THINGS or reading.has_letter_beside(*match.span(1))
 
 
 def _find_labelled_numbers(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
     for match in reading.find_behind(Context.PHONE, _GROUPED, _LENGTHS.start):
-        if len(extract_digits(match[1])) in _LENGTHS and not _DATE.fullmatch(match[1]):
+        if len(extract_digits(match[1])) in _LENGTHS and not (
+            _DATE.fullmatch(match[1]) or _YEAR_AND_NUMBER.fullmatch(match[1])
+        ):
             yield _build_candidate(match, Strength.LIKELY)
     if not reading.has(" number", "mer", "मे"):
         return
