@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ import os, sys
 from pathlib import Path
 from flows.server.prefect_server import connect
 print("begun", flush=True)
-connect(None, Path(sys.argv[1]), environment=dict(os.environ), start_timeout_s=180, say=lambda line: print(line, flush=True))
+connect(None, Path(sys.argv[1]), environment=dict(os.environ), start_timeout_s=180, write_line=lambda line: print(line, flush=True))
 print("connected", flush=True)
 """
 MAX_S = 3.0
@@ -50,6 +51,7 @@ def kill_while_it_starts(home: Path, kills: int, seed: int) -> list[list[int]]:
                     starter.wait(timeout=moments.uniform(0, MAX_S))
                 except subprocess.TimeoutExpired:
                     starter.kill()
+            assert starter.returncode in {0, -signal.SIGKILL}, "the starter failed by itself"
             after.append(servers_of(home))
         server = connect(None, home, environment={}, start_timeout_s=180, write_line=lambda _line: None)
         assert server is not None

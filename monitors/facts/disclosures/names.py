@@ -247,8 +247,14 @@ def _read_after_closing(reading: DisclosureText, phrase: CuePhrase) -> _Name | N
 
 
 _COLON: Final = re.compile(r"(?: [a-zäöüß()\d.\u0900-\u097f]{1,14}){0,3} ?[:=] {0,3}[\"'“„]?")
-_SHOP_AFTER: Final = re.compile(r"['’]s [A-Z]")
-"""After a name that is the first word of a company's: "Oliver's Wheels"."""
+_SHOP: Final = re.compile(r"['’]s [A-Z]")
+
+
+def _is_shop(text: str, name: _Name) -> bool:
+    """Whether a name is the first word of a company's: "Oliver's Wheels"."""
+    return _SHOP.search(text, name.start, name.end + 3) is not None
+
+
 _BEING: Final = re.compile(
     r"(?:'s name)?(?: [a-z]{1,9}){0,4} (?:is|was|ist|war|heißt|est|es|se llama|s'appelle|will be|hai|named|called)"
     r"(?: called| named| now)? "
@@ -266,7 +272,7 @@ def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None
         return name if name and name.word_count > 1 else None
     if colon := _COLON.match(text, at):
         name = _read_name(text, colon.end())
-        if name and _SHOP_AFTER.match(text, name.end):
+        if name and _is_shop(text, name):
             return None
         if name and (name.word_count > 1 or _AFTER_SINGLE.match(text, name.end)):
             return name
@@ -275,7 +281,7 @@ def _read_after_role(reading: DisclosureText, phrase: CuePhrase) -> _Name | None
         if (
             name
             and not _is_public(reading, name)
-            and not _SHOP_AFTER.match(text, name.end)
+            and not _is_shop(text, name)
             and (name.word_count > 1 or (before in WHOSE and _AFTER_SINGLE.match(text, name.end)))
         ):
             return name
