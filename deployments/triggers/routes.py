@@ -78,11 +78,17 @@ class DeployClaim(NamedTuple):
 
 Matcher = Callable[[TriggerSettings, DeployClaim], bool]
 
+
+def _has_environment(row: TriggerSettings, report: DeployClaim) -> bool:
+    """Whether a trigger accepts a deploy's environment; GitHub ignores case in the names of environments."""
+    return row.environment is None or row.environment.casefold() == (report.environment or "").casefold()
+
+
 _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
     (IgnoreReason.REPOSITORY, lambda row, report: row.repository.casefold() == report.repository.casefold()),
     (IgnoreReason.EVENT, lambda row, report: row.event_name in (None, report.event)),
     (IgnoreReason.BRANCH, lambda row, report: row.branch_name in (None, report.branch)),
-    (IgnoreReason.ENVIRONMENT, lambda row, report: row.environment in (None, report.environment)),
+    (IgnoreReason.ENVIRONMENT, _has_environment),
     (IgnoreReason.WORKFLOW, lambda row, report: row.workflow in (None, report.workflow)),
 )
 """Applied in this order; the first that leaves no trigger is the reason. Hosts ignore case in names."""

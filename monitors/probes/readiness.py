@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from http import HTTPStatus
 from time import monotonic
 from typing import Annotated, Any, Final, cast
 
@@ -56,7 +57,7 @@ async def fetch_hub_account(token: str, *, hub_url: str | None, deadline_s: floa
         status = error.response.status_code
         if status in REFUSED_STATUSES:
             raise AccessDenied(f"the Hub answered HTTP {status}: it does not accept this token") from None
-        raise ReadinessUnknown(f"the Hub answered HTTP {status}") from None
+        raise ReadinessUnknown(_format_hub_status(status)) from None
     except (TimeoutError, HubHTTPError) as error:
         raise ReadinessUnknown(f"the Hub: {type(error).__name__}") from None
     auth = cast("dict[str, Any]", identity.get("auth") or {})
@@ -65,6 +66,10 @@ async def fetch_hub_account(token: str, *, hub_url: str | None, deadline_s: floa
         name=replace_surrogates(str(identity.get("name", "?"))),
         role=replace_surrogates(str(access_token.get("role") or "unknown")),
     )
+
+
+def _format_hub_status(status: int) -> str:
+    return HUB_LIMITED if status == HTTPStatus.TOO_MANY_REQUESTS else f"the Hub answered HTTP {status}"
 
 
 def _fetch_identity(token: str, hub_url: str | None) -> dict[str, Any]:
@@ -213,6 +218,7 @@ SIGN_IN_STATUSES = (401, 403, 407)
 MIN_SUCCESS, MIN_REDIRECT, METHOD_NOT_ALLOWED = 200, 300, 405
 """A server with this status runs. An address for POST requests refuses a GET."""
 HUB_SILENT = "HUB_SILENT"
+HUB_LIMITED = "the Hub limits requests (HTTP 429)"
 PAGE_SILENT = "PAGE_SILENT"
 
 
@@ -279,7 +285,7 @@ class ReadinessChecker:
                     f"the Hub answered HTTP {status} for {self._target.space}: check the name, and that the token "
                     "(HF_TOKEN) may read the Space"
                 ) from error
-            return ReadinessPoll(HUB_SILENT, detail=f"the Hub answered HTTP {status}")
+            return ReadinessPoll(HUB_SILENT, detail=_format_hub_status(status))
         except (TimeoutError, HubHTTPError) as error:
             return ReadinessPoll(HUB_SILENT, detail=f"the Hub: {type(error).__name__}")
 

@@ -37,7 +37,14 @@ from monitors.platforms.langfuse.settings import LangfuseSettings
 from monitors.platforms.settings import LangSmithSettings
 from monitors.probes.driver import Answer
 from monitors.probes.inspect.findings import ADVICE, HARMLESS
-from monitors.probes.readiness import HUB_SILENT, ReadinessPoll, Stage, fetch_hub_account, open_readiness_checker
+from monitors.probes.readiness import (
+    HUB_LIMITED,
+    HUB_SILENT,
+    ReadinessPoll,
+    Stage,
+    fetch_hub_account,
+    open_readiness_checker,
+)
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Blame, Record
 from monitors.records.exchanges import NoAnswerReason
@@ -207,6 +214,7 @@ def _limit_deadlines(settings: ProbeSettings) -> ProbeSettings:
 
 TOKEN_VARIABLE = "HF_TOKEN"  # noqa: S105 - the name of a variable
 HUB_DEADLINE_S = 15.0
+LIMITED_TO_DO = f"wait some minutes; with a token in {TOKEN_VARIABLE} the Hub permits more requests"
 SILENT_TO_DO = "check that this machine reaches huggingface.co (proxy, firewall); the Hub may also be down"
 
 
@@ -295,6 +303,10 @@ async def _find_langfuse_project(settings: LangfuseSettings, environment: Mappin
         return client.project.name
 
 
+def _advise_on_hub(detail: str) -> str:
+    return LIMITED_TO_DO if detail == HUB_LIMITED else SILENT_TO_DO
+
+
 def check_hub(context: DoctorContext) -> list[HealthCheck]:
     """Check the token, if set, and the stage and commit of every Space, without waking it."""
     targets = context.config.targets if context.config else {}
@@ -321,7 +333,7 @@ def _check_token(token: str, url: str | None) -> HealthCheck:
         to_do = "create a new token with the role read at huggingface.co/settings/tokens, or unset the variable"
         return HealthCheck(name=name, health=Health.BROKEN, found=str(error), to_do=to_do)
     except ReadinessUnknown as error:
-        return HealthCheck(name=name, health=Health.DOUBTFUL, found=str(error), to_do=SILENT_TO_DO)
+        return HealthCheck(name=name, health=Health.DOUBTFUL, found=str(error), to_do=_advise_on_hub(str(error)))
     return HealthCheck(name=name, health=Health.GOOD, found=f"belongs to {account.name}, role {account.role}")
 
 
@@ -333,7 +345,8 @@ def _check_space(context: DoctorContext, name: str, target: TargetConfig) -> Hea
         to_do = f"fix targets.{name}.space, or set {TOKEN_VARIABLE} to a token that may read it"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=str(error), to_do=to_do)
     if poll.stage == HUB_SILENT:
-        return HealthCheck(name=check_name, health=Health.BROKEN, found=poll.detail, to_do=SILENT_TO_DO)
+        to_do = _advise_on_hub(poll.detail)
+        return HealthCheck(name=check_name, health=Health.BROKEN, found=poll.detail, to_do=to_do)
     state = f"{target.space}: {poll.stage}" + (f" ({poll.detail})" if poll.detail else "")
     health, to_do = _rate_stage(name, target, poll)
     commit = f", commit {poll.commit[:12]}" if poll.commit else ""

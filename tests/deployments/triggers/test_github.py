@@ -94,6 +94,7 @@ def test_f39_another_repository_branch_environment_or_event_is_left_alone(row, p
         ({"event": "workflow_run", "workflow": "Deploy"}, workflow(), "workflow_run"),
         ({"environment": "production", "branch": "main"}, deployed(ref="refs/heads/main"), "deployment_status"),
         ({"repository": "ACME/HelpDesk"}, deployed(), "deployment_status"),
+        ({"environment": "Production"}, deployed(), "deployment_status"),
         ({}, deployed(sha=COMMIT.upper()), "deployment_status"),
     ],
 )

@@ -75,6 +75,7 @@ def test_without_a_token_nobody_is_asked_whose_it_is():
         ({"stage": "RUNNING"}, Health.DOUBTFUL, "RUNNING", "targets.bot.probe.readiness.version_url"),
         (404, Health.BROKEN, "HTTP 404 for acme/bot", "targets.bot.space"),
         (500, Health.BROKEN, "the Hub answered HTTP 500", "may also be down"),
+        (429, Health.BROKEN, "HTTP 429", "HF_TOKEN"),
     ],
 )
 def test_every_state_of_a_space_says_what_to_do(runtime, health, words, to_do):
