@@ -27,9 +27,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         whole = Path(place) / "whole"
         shutil.copytree(folder, whole)
-        blocks = sum(-(-path.stat().st_size // 4096) + 1 for path in folder.rglob("*"))
-        mount_small(folder, 4 * blocks + spare_kb)
+        mount_small(folder, ROOM_KB)
         shutil.copytree(whole, folder, dirs_exist_ok=True)
+        disk = os.statvfs(folder)
+        resize(folder, (disk.f_blocks - disk.f_bfree) * disk.f_frsize // 1024 + spare_kb)
         os.chdir(folder.parent)
         answers = [run(words)]
         resize(folder, ROOM_KB)
