@@ -107,10 +107,11 @@ _SPOKEN_ABROAD_HINTS: Final = (
     "halb",
     *(f"{word} {side}" for word in ("viertel", "fünf", "zehn", "zwanzig") for side in ("vor", "nach")),
     "heure",
-    " h",
     "la ",
     "las ",
 )
+_HOUR_LETTER: Final = re.compile(r"\d\s?h\b")
+"""A French hour: "à 18 h"."""
 _SHIFTS_ABROAD: Final = {
     "halb": -30,
     **{f"{word} nach": minutes for word, minutes in (("viertel", 15), ("fünf", 5), ("zehn", 10), ("zwanzig", 20))},
@@ -153,7 +154,8 @@ def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityR
         list(_find_dotted_hours(text)) if any(_is_hour_with_point(reader, reading) for reading in readings) else []
     )
     others += _find_spoken_times(text) if any(map(has, _SPOKEN_HINTS)) else ()
-    others += _find_foreign_spoken_times(text) if any(map(has, _SPOKEN_ABROAD_HINTS)) else ()
+    if any(map(has, _SPOKEN_ABROAD_HINTS)) or _HOUR_LETTER.search(text):
+        others += _find_foreign_spoken_times(text)
     if (
         not others
         and not any(_may_be_time(reader, reading.last + 1) for reading in readings)
