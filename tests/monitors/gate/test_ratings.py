@@ -48,7 +48,7 @@ def decisive(found: RunReport) -> list[str]:
     return [one.text for one in found.reasons if one.decisive and one.kind is ReasonKind.RUBRIC]
 
 
-def answered(number: int, *scores: int, problem: str = "") -> CaseResult:
+def answer_criteria(number: int, *scores: int, problem: str = "") -> CaseResult:
     """A rated report whose criteria have these scores."""
     criteria = tuple(UsefulnessCriterion(name=n, score=s) for n, s in zip(Criterion, scores, strict=bool(scores)))
     rated_case = triaged(number)
@@ -59,16 +59,16 @@ def answered(number: int, *scores: int, problem: str = "") -> CaseResult:
 
 def test_criteria_count_the_issues_that_meet_them_in_every_ask():
     """A reply that is not a report meets none. What the judge's reply lacks counts neither way."""
-    asks = [answered(1, 1, 1, 0), answered(1, 1, 0, 0), answered(1, problem="unreadable")]
-    met = report([*asks, answered(2, 1, 1, 1), answered(3, problem="unreadable")])
+    asks = [answer_criteria(1, 1, 1, 0), answer_criteria(1, 1, 0, 0), answer_criteria(1, problem="unreadable")]
+    met = report([*asks, answer_criteria(2, 1, 1, 1), answer_criteria(3, problem="unreadable")])
     assert met.rubric.criteria == CriteriaCounts(
         rated=2,
         unrated=1,
         met={Criterion.HELPFULNESS: 2, Criterion.COMPLETENESS: 1, Criterion.ACCURACY: 1},
     )
-    with_empty = report([answered(1, 1, 1, 1), triaged(2, is_report=False)])
+    with_empty = report([answer_criteria(1, 1, 1, 1), triaged(2, is_report=False)])
     assert with_empty.rubric.criteria == CriteriaCounts(rated=2, met=dict.fromkeys(Criterion, 1))
-    none_read = report([answered(1, problem="unreadable"), triaged(2, is_report=False)])
+    none_read = report([answer_criteria(1, problem="unreadable"), triaged(2, is_report=False)])
     assert (none_read.rubric.criteria.rated, none_read.rubric.mean) == (1, 3.0)
 
 

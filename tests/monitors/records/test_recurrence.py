@@ -124,8 +124,10 @@ def test_the_periods_of_a_year_are_the_minutes_that_its_clock_shows(years, zone,
 
 def hours(text: str, day: datetime) -> list[tuple[str, str]]:
     """Beginnings and ends in UTC of the periods that begin on a day and the night before."""
-    periods = takewhile(lambda one: one.starts_at < day + timedelta(days=1), berlin(text).iterate_periods(day))
-    return [(f"{one.starts_at:%H:%M}", f"{one.ends_at:%H:%M}") for one in periods]
+    periods = takewhile(
+        lambda period: period.starts_at < day + timedelta(days=1), berlin(text).iterate_periods(day)
+    )
+    return [(f"{period.starts_at:%H:%M}", f"{period.ends_at:%H:%M}") for period in periods]
 
 
 def test_the_missing_hour_shortens_a_window_or_removes_it():
