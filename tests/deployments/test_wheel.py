@@ -156,7 +156,7 @@ def without(installed: Environment, libraries: Path, *missing: str) -> Iterator[
         ((), ("--help",), ["typer>=0.15", "duckdb==2.0.0", "fastapi<0.151"]),
         (("duckdb",), ("sql", "from runs"), ["duckdb==2.0.0"]),
         (("gradio",), ("demo",), ["gradio==6.31.0"]),
-        (("annotated_types",), ("facts",), ["pydantic>=2.11"]),
+        (("annotated_types",), ("facts",), ["pydantic>=2.12"]),
     ],
     ids=["all", "one", "one of an extra", "one of another library"],
 )
