@@ -12,23 +12,11 @@ from monitors.records.incidents import RunSummary
 from monitors.records.operator_actions import Silence
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.monitors.alerts.sample_observations import NIGHT, observation, scope
-from tests.servers.slack import SlackServer
 from warehouse.queries.operator_actions import append_silence
 from warehouse.queries.outbox import SendLease, claim_alerts
 
 QUIET = RunSummary()
 STEPS = {"an hour back": {"hours": -1}, "a day forth": {"days": 1}, "three days back": {"days": -3}}
-
-
-@pytest.fixture
-def slack():
-    with SlackServer() as server:
-        yield server
-
-
-@pytest.fixture
-def testbed(tmp_path, slack):
-    return AlertingTestbed(tmp_path, slack)
 
 
 @pytest.fixture(params=STEPS.values(), ids=STEPS.keys())

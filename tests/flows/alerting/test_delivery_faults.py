@@ -13,7 +13,6 @@ from monitors.alerts.redact import redact
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import Alert, Incident, IncidentKind, IncidentState, Link, NotifyReason, RunSummary
-from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.messages import ALERT_ID, format_messages
 from tests.monitors.alerts.sample_observations import observation, outage, scope
 from tests.servers.slack import SlackServer
@@ -21,17 +20,6 @@ from tests.warehouse.decisions import OutboxDecision, decide
 from warehouse.database.retention import compact_segments, remove_personal_data
 
 QUIET = RunSummary()
-
-
-@pytest.fixture
-def slack():
-    with SlackServer() as server:
-        yield server
-
-
-@pytest.fixture
-def testbed(tmp_path, slack):
-    return AlertingTestbed(tmp_path, slack)
 
 
 def said(slack: SlackServer) -> str:

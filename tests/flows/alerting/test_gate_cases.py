@@ -18,23 +18,11 @@ from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.chat import Chat, watched
 from tests.flows.messages import format_message, format_messages, format_stable_messages, load_alerts_in
 from tests.monitors.alerts.sample_observations import observation, outage, scope
-from tests.servers.slack import SlackServer
 
 SOURCE = "[Source: Gold, clause 4.2]"
 RIGHT = f"The premium is ₹8,400 a year. {SOURCE}"
 WRONG = f"Dear Ms Calderwood-Finch,\nThe premium is ₹4,800 a year. {SOURCE}"
 CLEARED = {"cleared": frozenset({IncidentKind.GATE_FAIL})}
-
-
-@pytest.fixture
-def slack():
-    with SlackServer() as server:
-        yield server
-
-
-@pytest.fixture
-def testbed(tmp_path, slack):
-    return AlertingTestbed(tmp_path, slack)
 
 
 def gate(run_id: str, *cases: str, **changes):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from flows.alerting.pipeline import notify, send_waiting_alerts
 from flows.alerting.silence_summaries import record_silence_summaries
 from monitors.records.base import Severity
@@ -16,7 +14,6 @@ from monitors.records.operator_actions import NO_END, Silence
 from monitors.records.recurrence import Recurrence
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.monitors.alerts.sample_observations import HOUR, NIGHT, observation, scope
-from tests.servers.slack import SlackServer
 from tests.servers.slack_rules import texts
 from warehouse.queries.operator_actions import append_silence
 
@@ -35,17 +32,6 @@ def silence(**changes: object) -> Silence:
         "recurrence": Recurrence(every="Sunday 02:00-04:00", zone="Europe/Berlin"),
     }
     return Silence.model_validate(values | changes)
-
-
-@pytest.fixture
-def slack():
-    with SlackServer() as server:
-        yield server
-
-
-@pytest.fixture
-def testbed(tmp_path, slack):
-    return AlertingTestbed(tmp_path, slack)
 
 
 def leak(testbed: AlertingTestbed, run_id: str, **changes: object):

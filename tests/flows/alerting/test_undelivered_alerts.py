@@ -10,25 +10,13 @@ from flows.alerting.pipeline import notify, send_alerts_again
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason, RunSummary
-from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.chat import RIGHT, Chat, watched
 from tests.flows.messages import format_stable_messages, load_alerts_in
 from tests.monitors.alerts.sample_observations import observation, outage, scope
-from tests.servers.slack import TOKEN, SlackServer
+from tests.servers.slack import TOKEN
 
 QUIET = RunSummary()
 WRONG = "The waiting period is 36 months. [Source: Gold, clause 4.2]"
-
-
-@pytest.fixture
-def slack():
-    with SlackServer() as server:
-        yield server
-
-
-@pytest.fixture
-def testbed(tmp_path, slack):
-    return AlertingTestbed(tmp_path, slack)
 
 
 def texts(slack):
