@@ -35,7 +35,8 @@ MAX_PER_PEER: Final = 64
 both immediately."""
 MIN_AGE_TO_CLOSE_S: Final = 1.0
 """Younger connections are not closed when there are too many: they may be a burst of genuine ones."""
-BACKLOG: Final = 128
+DEFAULT_BACKLOG: Final = 128
+"""Connections that asyncio accepts before it handles any: fewer than `RESERVED_FILES`, so that these stay free."""
 RESERVED_FILES: Final = 256
 """Open files that connections leave to the process itself: its log, the journal, the warehouse."""
 MIN_CONNECTIONS: Final = 64
@@ -222,7 +223,7 @@ def serve_bounded(
     port: int,
     protocol: type[BoundedProtocol],
     stop_timeout_s: int,
-    backlog: int = BACKLOG,
+    backlog: int = DEFAULT_BACKLOG,
     **options: Any,
 ) -> None:
     """Serve an application with limited connections until SIGTERM or SIGINT.

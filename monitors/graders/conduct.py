@@ -209,16 +209,17 @@ def _has_words_of_gold(case: GoldCase, text: str) -> bool:
 
 
 _MIN_TELLING_LETTERS = 4
+"""Shorter words are in most replies."""
 
 
 class RefusalGrader:
     """Grade refusals; for an expected refusal this is also the factual match: a refusal is right.
 
     A reply that declines and then gives a value of the requested kind fails. A reply that continues without such
-    a value stays open. If no refusal is expected, a reply that helps with a caveat counts as an answer. If the
-    gold itself states that the documents are silent, a reply that states the same answers the question. In an
-    unsupported language, only an expected refusal in words of English, German or Hindi is graded; a judge decides
-    whether another reply declines.
+    a value stays open. If no refusal is expected, a reply that helps with a caveat counts as an answer, and one
+    that seems to decline but has words of the gold stays open. If the gold itself states that the documents are
+    silent, a reply that states the same answers the question. In an unsupported language, only an expected refusal
+    in words of English, German or Hindi is graded; a judge decides whether another reply declines.
     """
 
     name = "refusals"

@@ -438,7 +438,9 @@ def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what e
         if mention.likeness is not Likeness.SAME
         and (mention.is_live or (mention.status is Status.OTHER_COMPANY and live and mention.key - subjects))
     ]
-    other_golds = [figure for figure in accepted if all(figure is not claim.figure for claim in asked.claims)]
+    other_golds = [
+        figure for figure in accepted if all(figure is not gold_claim.figure for gold_claim in asked.claims)
+    ]
     competing = [
         mention
         for mention in competing

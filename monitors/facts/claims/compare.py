@@ -62,7 +62,7 @@ _PER_YEAR: Final = {"year": 1, "quarter": 4, "month": 12, "week": 52}
 _PER_HOUR: Final = {"hour": 1, "minute": 60}
 _RATE_PERIODS: Final = frozenset({"month", "week", "day", "hour", "minute"})
 """Periods that an amount without a "per" hardly has: "€1,400" of a course is not "€1,400 a month"."""
-_GROUPS: Final = frozenset({"set", "pack", "box", "bag", "pair", "dozen", "bundl", "roll", "group"})
+_BUNDLES: Final = frozenset({"set", "pack", "box", "bag", "pair", "dozen", "bundl", "roll", "group"})
 """Stems of several things that have one price: "£2.20 a set" is not "£2.20 each"."""
 _MIN_CODE: Final = 8
 """Minimal digits of a phone number that is the same with and without its country code."""
@@ -306,7 +306,7 @@ def _compare_rates(gold: Figure, reply: Figure, leeway: Leeway, values: Likeness
             return Likeness.OTHER_PER if comparable and not nested else Likeness.NEAR
     elif gold.per:
         likeness = Likeness.SAME if gold.per <= leeway.asked else Likeness.NEAR
-    elif reply.per & (_GROUPS | _RATE_PERIODS) and not (reply.per <= leeway.asked or reply.per & gold.noun):
+    elif reply.per & (_BUNDLES | _RATE_PERIODS) and not (reply.per <= leeway.asked or reply.per & gold.noun):
         likeness = Likeness.NEAR
     if value_same:
         return likeness

@@ -204,7 +204,7 @@ def _add_units_beside(reader: NumberReader, readings: list[QuantityReading]) -> 
     return result
 
 
-_CHILDREN: Final = parse_keys(
+_PEOPLE: Final = parse_keys(
     "child children kids kid guests visitors people anyone adults kinder enfants niños bachche बच्चे"
 )
 _AGE_LIMITS: Final = parse_keys("under over below above")
@@ -214,7 +214,7 @@ _AGES: Final = frozenset({"age", "ages", "aged", "umar", "उम्र", "आय
 def is_age(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether a bare number is an age in years: ``from the age of 7``, ``aged 7``."""
     before, earlier = reader.token(reading.first - 1).key, reader.token(reading.first - 2).key
-    return (earlier if before == "of" else before) in _AGES or (before in _AGE_LIMITS and earlier in _CHILDREN)
+    return (earlier if before == "of" else before) in _AGES or (before in _AGE_LIMITS and earlier in _PEOPLE)
 
 
 def _find_unit_behind_nouns(reader: NumberReader, reading: QuantityReading) -> tuple[TimeUnit | None, int]:
@@ -363,7 +363,8 @@ def _build_figure(reader: NumberReader, low: QuantityReading, high: QuantityRead
         bound = Bound.AT_LEAST
     if low.kind in {FactKind.TIME, FactKind.DATE} and high is None:
         before = reader.token(low.first - 1).key
-        before = reader.token(low.first - 2).key if before in {"the", "of"} else before
+        if before in {"the", "of"}:  # "of" also stands for "zum"
+            before = reader.token(low.first - 2).key
         bound = _TIME_BOUNDS.get(before, bound)
         bound = Bound.AT_LEAST if reader.token(low.last + 1).key in {"onwards", "onward"} else bound
     noun, behind = (
@@ -435,6 +436,7 @@ _PER: Final = frozenset({"per", "प्रति", "prati", "/"})
 _EACH: Final = frozenset({"each", "every", "हर", "har", "any"})
 _ARTICLES: Final = frozenset({"a", "an"})
 _TIMES: Final = frozenset({"times", "time", "baar", "bar", "बार", "mal\0", "fois\0", "veces\0"})
+"""Words between a number and its "per": "3 times a day". A word of a language without a row keeps its mark."""
 _GERMAN_PER: Final = frozenset({"im", "am"})
 _PER_END: Final = frozenset({"and", "the", "a", "per", "each", "every", "और", "aur"})
 _MAX_PER: Final = 7
