@@ -281,7 +281,7 @@ def find_codes(reading: DisclosureText) -> Iterator[DisclosureCandidate]:
         return
     has_saying_word = reading.has(*_SAYING)
     for code in _CODES:
-        if code.bare is _rate_never and not code.alone and not has_saying_word:
+        if code.bare is _rate_never and not has_saying_word and not (code.alone and code.pattern.fullmatch(alone)):
             continue
         for match in reading.find_near_digits(code.pattern, code.digits):
             if strength := _rate_code(code, match, reading, alone):
@@ -328,11 +328,17 @@ _CODED_POLICY = re.compile(
     r"\b[Pp]olicy(?P<said>[ \t:#-]{1,3})((?:[A-Z]{2,8}[ /-])?[A-Z]{0,4}\d{7,16}|[A-Z]{1,6}[/-]?\d[\dA-Z/\-]{5,24})"
     r"(?![A-Za-z0-9])"
 )
-_FORMS = (
-    (DisclosureKind.POLICY_NUMBER, _POLICY),
-    (DisclosureKind.POLICY_NUMBER, _CODED_POLICY),
-    (DisclosureKind.ACCOUNT_NUMBER, _ACCOUNT),
+_POLICY_WORDS = ("policy", "पॉलिसी", "पालिसी")
+_ACCOUNT_WORDS = (
+    *("a/c", "acc", "khata", "khaata", "खाता", "खाते", "uhid", "cif", "crn"),
+    *("customer", "member", "client", "subscriber", "patient", "claim", "folio", "loan"),
 )
+_FORMS = (
+    (DisclosureKind.POLICY_NUMBER, _POLICY, _POLICY_WORDS),
+    (DisclosureKind.POLICY_NUMBER, _CODED_POLICY, _POLICY_WORDS),
+    (DisclosureKind.ACCOUNT_NUMBER, _ACCOUNT, _ACCOUNT_WORDS),
+)
+"""Numbers after their labels, and the words of which one must stand in the text."""
 # "account number of the other customer is 0012 3456 7890": with words between, at least eight digits.
 _FAR_ACCOUNT = re.compile(r"(?<![\w.])(?=(\d(?:[ -]?\d){7,19}(?![\w])))")
 _DIGIT = re.compile(r"\d")
@@ -346,8 +352,8 @@ def find_identifiers(
     ``account_patterns`` are the target's own: a whole match of one is an account number, with any words before
     it.
     """
-    for kind, pattern in _FORMS:
-        for match in reading.find_near_digits(pattern, _MIN_DIGITS):
+    for kind, pattern, words in _FORMS:
+        for match in reading.find_near_digits(pattern, _MIN_DIGITS) if reading.has(*words) else ():
             min_digits = (
                 _MIN_DIGITS if match["said"].strip() or kind is DisclosureKind.POLICY_NUMBER else _MIN_DIGITS_ALONE
             )

@@ -45,12 +45,12 @@ _KINDS_OF_A_SUITE: Final = frozenset({DisclosureKind.PERSON, DisclosureKind.PHON
 WITHHELD: Final = "[withheld]"
 """Replaces a whole text that cannot be masked piece by piece."""
 
-_OWN_ID: Final = (
-    r"(?<![\w-])\d{8}T\d{6}Z-[a-z0-9][a-z0-9_.-]{0,80}-[0-9a-f]{8,64}(?![\w-])"
-    r"|(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"
+_MASKED: Final = re.compile(rf"\[(?:{'|'.join(re.escape(label[1:]) for label in LABELS.values())})")
+_OWN_ID: Final = re.compile(
+    r"[0-9a-f](?<![\w-].)"
+    r"(?:\d{7}T\d{6}Z-[a-z0-9][a-z0-9_.-]{0,80}-[0-9a-f]{8,64}|[0-9a-f]{7}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])"
 )
 """Ids of runs, and UUIDs. They name no person, and an engineer needs them to find the case."""
-_UNMASKED: Final = re.compile("|".join((*(re.escape(label) for label in LABELS.values()), _OWN_ID)))
 _MAX_PASSES: Final = 12
 
 
@@ -121,7 +121,8 @@ def mask(
             strict=strict,
             suite=suite,
         )
-    masks = _remove_overlaps([*safe, *(match.span() for match in _UNMASKED.finditer(text))])
+    unmasked = (match.span() for pattern in (_MASKED, _OWN_ID) for match in pattern.finditer(text))
+    masks = _remove_overlaps([*safe, *unmasked])
     disclosures = find_maskable(masks)
     if also is not None:
         disclosures += [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from operator import sub
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -46,12 +47,12 @@ class PhraseTable:
 
     def __init__(self, topics: Iterable[tuple[str, Iterable[str]]]) -> None:
         self.phrases: dict[str, list[str]] = {}
-        self._by_first_word: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        self._by_first_word: dict[str, list[tuple[list[str], str]]] = {}
         for topic, phrases in topics:
             for phrase in phrases:
                 first, *rest = _WORD.findall(phrase.lower())
                 self.phrases.setdefault(topic, []).append(phrase)
-                self._by_first_word.setdefault(first, []).append((tuple(rest), topic))
+                self._by_first_word.setdefault(first, []).append((rest, topic))
         for continuations in self._by_first_word.values():
             continuations.sort(key=lambda continuation: -len(continuation[0]))
 
@@ -60,17 +61,16 @@ class PhraseTable:
         words, starts, ends = text_words
         table = self._by_first_word
         for index in [index for index, word in enumerate(words) if word in table]:
-            topics: set[str] = set()
+            topics: list[str] = []
             for rest, topic in table[words[index]]:
+                end = index + 1 + len(rest)
+                if rest and words[index + 1 : end] != rest:
+                    continue
                 if topic in topics:
                     continue
-                end = index + 1 + len(rest)
-                if rest and not (
-                    tuple(words[index + 1 : end]) == rest
-                    and all(starts[at] - ends[at - 1] <= _MAX_GAP_IN_PHRASE for at in range(index + 1, end))
-                ):
+                if rest and max(map(sub, starts[index + 1 : end], ends[index : end - 1])) > _MAX_GAP_IN_PHRASE:
                     continue
-                topics.add(topic)
+                topics.append(topic)
                 yield CuePhrase(index, end, topic)
 
 

@@ -42,8 +42,11 @@ _CITY: Final = (
 _POSTCODES: Final = (
     # Each begins with a digit, so that a text without digits is read in almost no time.
     ("uk", re.compile(r"\d[A-Z\d]? ?\d[A-Z]{2}(?![A-Za-z0-9])")),
-    ("number", re.compile(rf"(?<![\d.,])(?:\d{{5}}(?:-\d{{4}})?(?!\w)|\d{{4}}(?= [A-ZÄÖÜ]))(?P<city> {_CITY})?")),
-    ("indian", re.compile(r"(?<![\w.,])[1-9]\d{2} ?\d{3}(?!\w)")),
+    (
+        "number",
+        re.compile(rf"\d(?<![\d.,]\d)(?:\d{{4}}(?:-\d{{4}})?(?!\w)|\d{{3}}(?= [A-ZÄÖÜ]))(?P<city> {_CITY})?"),
+    ),
+    ("indian", re.compile(r"[1-9](?<![\w.,].)\d{2} ?\d{3}(?!\w)")),
 )
 _UK_AREA: Final = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(PLACES['uk_areas'].split())})$")
 _STATE: Final = re.compile(rf"(?<!\w)(?:{'|'.join((*PLACES['states'].split(), *PLACES['state_names']))})\.?,? $")
@@ -186,7 +189,7 @@ _HOUSE_STREETS: Final = (
     "Gardens|Grove|Mews|Rise|View|Walk|Quay|Parkway|Circle|Marg|Nagar"
 )
 _NUMBER_AND_STREET: Final = re.compile(
-    r"(?<![\w.,:/\-])\d{1,5}[A-Za-z]?(?:[-/]\d{1,4})?,? "
+    r"\d(?<![\w.,:/\-]\d)\d{0,4}[A-Za-z]?(?:[-/]\d{1,4})?,? "
     rf"(?:(?:[A-Z]|[A-Z][\w'’]{{1,20}})\.? ){{1,3}}(?:{_HOUSE_STREETS})(?!\w)\.?"
     r"(?:,? (?:Flat|Unit|Apt\.?|Apartment|Suite|#) ?\w{1,5})?"
     r"(?:(?:,| in) [A-Z][\w'’\-]{2,20}(?: [A-Z][\w'’\-]{2,20})?)?"
