@@ -243,7 +243,7 @@ def _build_exchange(case: GoldCase, answer: str) -> Exchange:
 def _find_refusal_kind(case: GoldCase, answer: str) -> RefusalKind | None:
     """Return whether the answer refuses; ``None`` where the rules are unsure or do not read its language."""
     refusal = read_refusal(answer, " ".join(case.turns), expected=case.expected_refusal)
-    unread = case.language is Language.OTHER and refusal.language != "de" and not refusal.refused
+    unread = not case.language.is_english_or_hindi and refusal.language != "de" and not refusal.refused
     return None if unread else refusal.kind
 
 

@@ -218,8 +218,8 @@ def format_answer(policy: Policy, fact: PolicyFact, field: Field, language: Lang
     """Format one fact as a sentence in the user's language, without its citation."""
     lead = ""
     if yes_or_no and fact.covered is not None:
-        lead = _YES_NO[_choose_reply_language(language)][0 if fact.covered else 1]
-    match _choose_reply_language(language):
+        lead = _YES_NO.get(language, _YES_NO[Language.ENGLISH])[0 if fact.covered else 1]
+    match language:
         case Language.HINDI:
             return f"{lead}{policy.name} में {_format_hindi(fact, field)}"
         case Language.HINGLISH:
@@ -227,10 +227,6 @@ def format_answer(policy: Policy, fact: PolicyFact, field: Field, language: Lang
         case _:
             text = fact.text if fact.text[1].isupper() else fact.text[0].lower() + fact.text[1:]
             return f"{lead}Under {policy.name}, {text}"
-
-
-def _choose_reply_language(language: Language) -> Language:
-    return Language.ENGLISH if language is Language.OTHER else language
 
 
 def _format_hindi(fact: PolicyFact, field: Field) -> str:

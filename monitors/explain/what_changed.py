@@ -370,6 +370,9 @@ _LANGUAGE_NAMES: Final = {
     Language.ENGLISH: "English",
     Language.HINDI: "Hindi",
     Language.HINGLISH: "Hinglish",
+    Language.GERMAN: "German",
+    Language.FRENCH: "French",
+    Language.SPANISH: "Spanish",
     Language.OTHER: "another language",
 }
 

@@ -1,4 +1,4 @@
-"""Identify a text as English, Hindi, Hinglish (Hindi in Latin letters, mixed with English), or another language.
+"""Identify a text as English, Hindi, Hinglish (Hindi in Latin letters with English), German, French or Spanish.
 
 By script first, then by small words. A library for a hundred languages does not support Hinglish. A table of
 function words does, and reads a thousand characters in a twentieth of a millisecond. The lists are Lookout's own:
@@ -77,6 +77,9 @@ _CODES_OF = {
 """The other languages that have a word, even if English or Hinglish has it too: "was" is also German."""
 
 
+_NAMED_LANGUAGES = frozenset({Language.GERMAN, Language.FRENCH, Language.SPANISH})
+
+
 class LanguageEvidence(StrEnum):
     """Whether the words of a text show that it is in English, Hindi or Hinglish."""
 
@@ -98,6 +101,8 @@ class _WordCounts(NamedTuple):
     """Words of another language that neither English nor Hinglish has."""
     foreign: int
     """Words of the one other language with most of them."""
+    foreign_language: Language
+    """That language, if it is German, French or Spanish and no other has as many of these words."""
 
     @property
     def own(self) -> int:
@@ -128,7 +133,7 @@ def find_language_evidence(text: str) -> LanguageEvidence:
     plain = _remove_noise(text)
     by_script = _detect_by_script(plain)
     if by_script is not None:
-        return LanguageEvidence.UNREAD if by_script is Language.OTHER else LanguageEvidence.READ
+        return LanguageEvidence.READ if by_script.is_english_or_hindi else LanguageEvidence.UNREAD
     counts = _count_words_cached(text)
     if counts.is_foreign:
         return LanguageEvidence.UNREAD
@@ -158,7 +163,7 @@ def find_case_language(question: str, gold: str) -> Language:
         find_language_evidence(question) is not LanguageEvidence.READ
         and find_language_evidence(f"{question}\n{gold}") is LanguageEvidence.UNREAD
     ):
-        return Language.OTHER
+        return identify_language(f"{question}\n{gold}")
     return identify_language(question)
 
 
@@ -199,12 +204,16 @@ def _count_words(lowered: str) -> _WordCounts:
     if _ACCENTED.search(lowered):
         other += sum(_ACCENTED.search(word) is not None for word in words)
     codes = Counter(code for word in words for code in _CODES_OF.get(word, ()))
-    return _WordCounts(len(words), hindi, either, english, other, max(codes.values(), default=0))
+    foreign = max(codes.values(), default=0)
+    spoken = [code for code, count in codes.items() if count == foreign]
+    is_named = len(spoken) == 1 and spoken[0] in _NAMED_LANGUAGES
+    named = Language(spoken[0]) if is_named else Language.OTHER
+    return _WordCounts(len(words), hindi, either, english, other, foreign, named)
 
 
 def _detect_latin_language(counts: _WordCounts) -> Language:
     if counts.is_foreign:
-        return Language.OTHER
+        return counts.foreign_language
     is_hinglish = _is_hinglish(counts.words, counts.hindi, counts.either, counts.english)
     return Language.HINGLISH if is_hinglish else Language.ENGLISH
 

@@ -103,7 +103,7 @@ def _build_case_fields(
         "turns": [question],
         "gold": format_reference(reference),
         "type": TRIAGE_TYPE,
-        "language": (Language.ENGLISH if language is Language.OTHER else language).value,
+        "language": (language if language.is_english_or_hindi else Language.ENGLISH).value,
         "provenance": {"pipeline": Pipeline.TRIAGE.value},
         "triage": {"issue": issue, "reference": reference},
     }

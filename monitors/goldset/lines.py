@@ -7,6 +7,7 @@ without defaults.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -270,14 +271,17 @@ def has_language_key(line: str) -> bool:
 def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -> list[GoldCase]:
     """Return the cases of a suite; missing languages are decided together.
 
-    If most of them are `other`, a text of uncertain language ("Brot?") is `other` too.
+    If most of them are neither English nor Hindi, a text of uncertain language ("Brot?") is in the commonest of the
+    other languages too.
     """
     guessed = [not has_language_key(line) for line in lines]
     languages = [case.language for case, is_guess in zip(cases, guessed, strict=True) if is_guess]
-    if 2 * languages.count(Language.OTHER) <= len(languages):
+    foreign = Counter(language for language in languages if not language.is_english_or_hindi)
+    if 2 * foreign.total() <= len(languages):
         return list(cases)
+    commonest = foreign.most_common(1)[0][0]
     return [
-        case.set_language(Language.OTHER)
+        case.set_language(commonest)
         if is_guess and find_language_evidence(f"{case.question}\n{case.gold}") is not LanguageEvidence.READ
         else case
         for case, is_guess in zip(cases, guessed, strict=True)

@@ -164,7 +164,7 @@ class FactualGrader:
         own = f"{case.question}\n{case.gold}"
         unread = shown is LanguageEvidence.UNREAD or (
             shown is LanguageEvidence.NONE
-            and (case.language is Language.OTHER or find_language_evidence(own) is LanguageEvidence.UNREAD)
+            and (not case.language.is_english_or_hindi or find_language_evidence(own) is LanguageEvidence.UNREAD)
         )
         if not unread:
             return ""
@@ -378,7 +378,7 @@ def _is_said_of_now(place: int, reply: Passage) -> bool:
 
 
 def _explain_unread(case: GoldCase) -> str:
-    return format_unread_reason(UNREAD_GOLD) if case.language is Language.OTHER else UNREAD_REPLY
+    return UNREAD_REPLY if case.language.is_english_or_hindi else format_unread_reason(UNREAD_GOLD)
 
 
 _POINTS: Final = re.compile(

@@ -116,14 +116,15 @@ class TrafficPanel:
         if error is not None or turn.is_report:
             return findings
         refusal, spoken = read_refusal(reply), identify_language(reply)
-        if refusal.refused or spoken is not Language.OTHER:
+        if refusal.refused or spoken.is_english_or_hindi:
             graded.add(CensusKind.REFUSAL)
         if refusal.refused:
             findings.append((CensusKind.REFUSAL, refusal.start, "it declined"))
         if _has_language(turn) and has_enough_words(reply):
             graded.add(CensusKind.WRONG_LANGUAGE)
             wanted = identify_language(asked)
-            if spoken is not wanted:
+            is_known = Language.OTHER not in {spoken, wanted}
+            if spoken is not wanted and (is_known or spoken.is_english_or_hindi or wanted.is_english_or_hindi):
                 findings.append((CensusKind.WRONG_LANGUAGE, 0, f"it is in {spoken}, the question in {wanted}"))
         return findings
 

@@ -66,7 +66,15 @@ class Language(StrEnum):
     ENGLISH = "en"
     HINDI = "hi"
     HINGLISH = "hinglish"
+    GERMAN = "de"
+    FRENCH = "fr"
+    SPANISH = "es"
     OTHER = "other"
+
+    @property
+    def is_english_or_hindi(self) -> bool:
+        """Whether the rules support all of its words: English, Hindi and Hinglish."""
+        return self in {Language.ENGLISH, Language.HINDI, Language.HINGLISH}
 
 
 class Finding(StrEnum):

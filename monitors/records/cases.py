@@ -142,7 +142,7 @@ class GoldCase(Record):
     )
     language: Language = Field(
         description="The language of the reply: English, Hindi, Hinglish (Hindi in Latin letters mixed with "
-        "English), or any other."
+        "English), German, French, Spanish, or any other."
     )
     type: Identifier = Field(
         description="The kind of question, in your own word, such as `waiting_period`. Reports count by type, and "

@@ -29,6 +29,9 @@ _LANGUAGE_NAMES: Final = {
     Language.ENGLISH: "English",
     Language.HINDI: "Hindi",
     Language.HINGLISH: "Hinglish",
+    Language.GERMAN: "German",
+    Language.FRENCH: "French",
+    Language.SPANISH: "Spanish",
     Language.OTHER: "Another language",
 }
 DIRECTION_WORDS: Final = {

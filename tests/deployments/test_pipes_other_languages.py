@@ -157,9 +157,9 @@ def test_the_reason_names_the_language(tmp_path: Path, snapshot: SnapshotAsserti
 def test_a_language_that_is_not_known_is_refused(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     """The pipes and the check of a suite name the field and what is accepted."""
     for pipe in ("facts", "grade"):
-        done = run(pipe, (json.dumps(line(text="6 Monate", language="de")) + "\n").encode(), cwd=tmp_path)
+        done = run(pipe, (json.dumps(line(text="6 Monate", language="it")) + "\n").encode(), cwd=tmp_path)
         assert done.stdout == snapshot
-    (tmp_path / "suite.jsonl").write_text(json.dumps(PLAIN | {"id": "c", "language": "de"}) + "\n")
+    (tmp_path / "suite.jsonl").write_text(json.dumps(PLAIN | {"id": "c", "language": "it"}) + "\n")
     checked = lookout("check", tmp_path / "suite.jsonl")
     assert checked.returncode == 1, checked.stdout + checked.stderr
     assert replace_volatile(checked.stdout, tmp_path) == snapshot

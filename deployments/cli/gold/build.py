@@ -17,6 +17,7 @@ from flows.waiting import show_waiting
 from monitors.domains.pack import INSURANCE
 from monitors.errors import GoldSetError
 from monitors.goldset.build.build import (
+    PHRASED_LANGUAGES,
     BuildResult,
     NotAsked,
     TemplateBook,
@@ -76,7 +77,7 @@ def _explain_no_cases(not_asked: Sequence[NotAsked]) -> str:
 
 
 def _parse_languages(names: Sequence[str], book: TemplateBook) -> tuple[Language, ...]:
-    accepted = {language.value: language for language in Language if language is not Language.OTHER}
+    accepted = {language.value: language for language in PHRASED_LANGUAGES}
     unknown = next((name for name in names if name not in accepted), None)
     if unknown is not None:
         raise GoldSetError(f"--language {unknown!r} is unknown; accepted: {', '.join(accepted)}")

@@ -56,7 +56,7 @@ from monitors.graders.panel import build_default_panel
 from monitors.graders.statements import NO_WORDS, YES_WORDS
 from monitors.mutations.mutants import LEFT_TO_JUDGE, MutationOperator
 from monitors.plural import plural
-from monitors.records.base import Language, Severity
+from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
 from monitors.records.grades import FailureKind
 
@@ -196,7 +196,7 @@ def find_failing_golds(cases: Sequence[NumberedCase], panel: Sequence[Grader]) -
                 places=(numbered.place,),
                 what=left,
                 do=_SAY_IN_ANOTHER_LANGUAGE
-                if numbered.case.language is Language.OTHER
+                if not numbered.case.language.is_english_or_hindi
                 else _TO_DO.get(graded.open_otherwise, _SAY_MORE if _explain_bare_gold(numbered.case) else _BEGIN),
             )
 

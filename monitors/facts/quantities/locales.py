@@ -106,22 +106,18 @@ def build_locale(language: Language | None, tag: str | None = None, currency: st
 
     If the language and the place disagree (English replies of a German application), both formats are possible.
     """
-    spoken = _merge_hindi_with_english(language or Language.ENGLISH)
+    is_english_or_hindi = language is None or language.is_english_or_hindi  # the three are read together
+    spoken = Language.ENGLISH if is_english_or_hindi else Language.OTHER
     if tag is None:
         return Locale(spoken, _OWN_MARK.get(spoken), currency)
     match = _TAG.fullmatch(validate_locale(tag))
     speech, region = (match[1], match[2] or "") if match else ("", "")
     comma = (speech in _COMMA_LANGUAGES and region not in _POINT_REGIONS) or region in _COMMA_REGIONS
     there = DecimalMark.COMMA if comma else DecimalMark.POINT
-    at_home = language in {None, Language.OTHER} or speech == ("en" if speech == "hi" else spoken.value)
+    at_home = language is None or spoken is Language.OTHER or speech == ("en" if speech == "hi" else spoken.value)
     own = _OWN_MARK.get(spoken, DecimalMark.POINT)
     mark = there if at_home or there is own or speech == "hi" else DecimalMark.EITHER
     return Locale(spoken, mark, currency or _CURRENCIES.get(region))
-
-
-def _merge_hindi_with_english(language: Language) -> Language:
-    """Return English for both kinds of Hindi: the three are read together."""
-    return Language.ENGLISH if language in {Language.HINDI, Language.HINGLISH} else language
 
 
 _OWN_MARK: Final = {Language.OTHER: DecimalMark.EITHER}

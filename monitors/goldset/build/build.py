@@ -103,7 +103,7 @@ class Template(Record):
                 return self.hi
             case Language.HINGLISH:
                 return self.hinglish
-            case Language.OTHER:
+            case _:
                 return None
 
     @model_validator(mode="after")

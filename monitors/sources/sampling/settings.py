@@ -112,7 +112,7 @@ class SamplingSettings(BaseModel):
     )
     main_language: Language = Field(
         default=Language.ENGLISH,
-        description="the main language, which gets no stratum: en, hi, hinglish or other",
+        description="the main language, which gets no stratum",
     )
     latency_objective_ms: Annotated[float, Field(gt=0)] = Field(
         default=4_000, description="milliseconds after which a reply is slow"

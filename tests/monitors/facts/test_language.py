@@ -18,6 +18,7 @@ from monitors.facts.language import (
 from monitors.records.base import Language
 
 EN, HI, MIX, OTHER = Language.ENGLISH, Language.HINDI, Language.HINGLISH, Language.OTHER
+DE, FR, ES = Language.GERMAN, Language.FRENCH, Language.SPANISH
 
 
 @pytest.mark.parametrize(
@@ -36,21 +37,21 @@ EN, HI, MIX, OTHER = Language.ENGLISH, Language.HINDI, Language.HINGLISH, Langua
         ("Haan, delivery ka kharcha 24 mahine baad milega.", MIX),
         ("claim ke liye kaun se documents chahiye", MIX),
         ("Mujhe policy cancel karni hai", MIX),
-        ("¿Cuánto tiempo hay que esperar para el parto?", OTHER),
-        ("Wie lange ist die Wartezeit für eine Geburt?", OTHER),
-        ("Quelle est la durée du délai de carence pour les maladies ?", OTHER),
+        ("¿Cuánto tiempo hay que esperar para el parto?", ES),
+        ("Wie lange ist die Wartezeit für eine Geburt?", DE),
+        ("Quelle est la durée du délai de carence pour les maladies ?", FR),
         ("Thời gian chờ của hợp đồng là bao lâu?", OTHER),
         ("ما هي فترة الانتظار؟", OTHER),
         ("等待期是多长时间？", OTHER),
-        ("Wo ist Ihr Laden?", OTHER),
-        ("Habt ihr veganes Brot?", OTHER),
-        ("Was kostet ein Croissant?", OTHER),
-        ("Kann ich mit Karte zahlen?", OTHER),
-        ("Ab wann gibt es frische Brezeln?", OTHER),
-        ("Das darf ich Ihnen leider nicht sagen.", OTHER),
-        ("Tut mir leid", OTHER),
-        ("Quel est le prix d'une baguette ?", OTHER),
-        ("¿Tienen pan sin gluten?", OTHER),
+        ("Wo ist Ihr Laden?", DE),
+        ("Habt ihr veganes Brot?", DE),
+        ("Was kostet ein Croissant?", DE),
+        ("Kann ich mit Karte zahlen?", DE),
+        ("Ab wann gibt es frische Brezeln?", DE),
+        ("Das darf ich Ihnen leider nicht sagen.", DE),
+        ("Tut mir leid", DE),
+        ("Quel est le prix d'une baguette ?", FR),
+        ("¿Tienen pan sin gluten?", ES),
         ("Avete pane senza glutine?", OTHER),
         ("Hoe laat gaat de winkel open?", OTHER),
         ("Los Angeles", EN),
@@ -66,6 +67,27 @@ def test_each_language_is_known(text: str, language: Language) -> None:
 def test_the_tables_do_not_contradict_each_other() -> None:
     assert not HINGLISH & HINGLISH_OR_ENGLISH
     assert not HINGLISH & ENGLISH
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Wie lange kann ich die Bohrmaschine behalten?", DE),
+        ("Das Sägeblatt wird von uns geschliffen, aber nicht am Montag.", DE),
+        ("Combien coûte la location d'un vélo pour la journée ?", FR),
+        ("Nous ne livrons pas le dimanche.", FR),
+        ("¿Cuánto cuesta alquilar una canoa durante el fin de semana?", ES),
+        ("Los perros no pueden entrar en el museo.", ES),
+        ("Quanto custa o aluguer de uma bicicleta por dia? Não é muito.", OTHER),
+        ("De winkel is op zondag gesloten, maar je kunt ons wel bellen.", OTHER),
+        ("Il museo è chiuso il lunedì, ma il giardino è aperto.", OTHER),
+        ("Det koster 45 kroner om måneden, og du kan sige op når som helst.", OTHER),
+        ("Butiken är stängd på söndagar.", OTHER),
+        ("Biblioteka jest otwarta od poniedziałku do piątku.", OTHER),
+    ],
+)
+def test_german_french_and_spanish_are_distinguished_from_their_neighbours(text: str, language: Language) -> None:
+    assert identify_language(text) is language
 
 
 @given(st.text(max_size=200))
@@ -99,11 +121,11 @@ def test_the_language_of_words(text: str, shown: LanguageEvidence) -> None:
 @pytest.mark.parametrize(
     ("question", "gold", "language"),
     [
-        ("Handynummer von Frau Meier?", "Das darf er nicht sagen.", OTHER),
-        ("Croissants morgens?", "Ja, ab 6 Uhr.", OTHER),
-        ("Brot vegan?", "Ja, das ist es.", OTHER),
-        ("Allergène, gluten ?", "Oui, il y en a.", OTHER),
-        ("Horario domingo", "No abrimos los domingos.", OTHER),
+        ("Handynummer von Frau Meier?", "Das darf er nicht sagen.", DE),
+        ("Croissants morgens?", "Ja, ab 6 Uhr.", DE),
+        ("Brot vegan?", "Ja, das ist es.", DE),
+        ("Allergène, gluten ?", "Oui, il y en a.", FR),
+        ("Horario domingo", "No abrimos los domingos.", ES),
         ("Parcheggio clienti", "Sì, davanti al negozio.", OTHER),
         ("What is the French word for bread?", "le pain", EN),
         ("How do they say no?", "Nein", EN),

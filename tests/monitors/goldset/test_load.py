@@ -63,7 +63,7 @@ BAD_LINES = [
     pytest.param(line(severity="high"), ['"severity" "high" is not valid'], id="severity in words"),
     pytest.param(line(severity=True), ['"severity" true is not valid'], id="severity true"),
     pytest.param(line(severity=2.0), ['"severity" 2.0 is not valid'], id="severity 2.0"),
-    pytest.param(line(language="fr"), ['"language" "fr" is not valid', "en, hi, hinglish, other"], id="language"),
+    pytest.param(line(language="it"), ['"language" "it" is not valid', "en, hi, hinglish, de, fr, es, other"], id="language"),
     pytest.param(line(expected_refusal="no"), ['"expected_refusal" "no" is not valid', "true or false"], id="refusal in words"),
     pytest.param(line(id="../etc"), ['"id" "../etc" is not valid', "no slash"], id="path in id"),
     pytest.param(line(gold=""), ['"gold" "" is not valid'], id="empty gold"),
@@ -209,10 +209,10 @@ def test_a_suite_that_is_mostly_in_another_language_is_so_where_a_text_does_not_
     ]
     lines = [*_without_language(*german, ("Where is it?", "There")), line(id="d", question="Brot?", language="en")]
     found = [case.language.value for case in parse_suite_lines(lines, name="s").cases]
-    assert found == ["other", "other", "other", "other", "en", "en"]
+    assert found == ["de", "de", "de", "de", "en", "en"]
 
 
 def test_a_suite_that_is_mostly_in_english_stays_so():
     asked = [("Where is it?", "There"), ("What is that?", "A lamp"), ("Lamp?", "30"), ("Wo ist das?", "Hier")]
     found = [case.language.value for case in parse_suite_lines(_without_language(*asked), name="s").cases]
-    assert found == ["en", "en", "en", "other"]
+    assert found == ["en", "en", "en", "de"]

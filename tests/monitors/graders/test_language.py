@@ -18,6 +18,16 @@ from tests.builders import exchange, gold_case
         ("Room rent sum insured ke ek percent tak milta hai.", Language.HINGLISH, None),
         ("कमरे का किराया एक प्रतिशत तक मिलता है।", Language.HINDI, None),
         ("कमरे का किराया एक प्रतिशत तक मिलता है।", Language.HINGLISH, FailureKind.WRONG_LANGUAGE),
+        ("Der Verleih öffnet am Samstag um neun Uhr.", Language.GERMAN, None),
+        ("Der Verleih öffnet am Samstag um neun Uhr.", Language.FRENCH, FailureKind.WRONG_LANGUAGE),
+        ("Le magasin ouvre le samedi à neuf heures et ferme à midi.", Language.FRENCH, None),
+        ("La tienda abre los sábados a las nueve y cierra cuando se van todos.", Language.SPANISH, None),
+        (
+            "La tienda abre los sábados a las nueve y cierra cuando se van todos.",
+            Language.GERMAN,
+            FailureKind.WRONG_LANGUAGE,
+        ),
+        ("The shop opens on Saturdays at nine.", Language.GERMAN, FailureKind.WRONG_LANGUAGE),
     ],
 )
 def test_the_reply_is_in_the_expected_language(text: str, expected: Language, kind: FailureKind | None) -> None:
@@ -42,6 +52,8 @@ def test_a_few_words_are_in_any_language(text: str) -> None:
         # Nobody said which of all other languages it must be.
         ("Wo ist Ihr Laden?", "Sie finden uns in der Venloer Straße 212.", Language.OTHER, False),
         ("Where is your shop?", "You find us in the High Street.", Language.OTHER, False),
+        # The reply is in a language that is not distinguished from its neighbours.
+        ("Wo ist Ihr Laden?", "De winkel is op de hoek van het plein.", Language.GERMAN, False),
         # A question that was taken for English, or for Hinglish, because no word of it tells.
         ("Veganes Brot?", "Natürlich haben wir veganes Brot.", Language.ENGLISH, False),
         ("Saal mieten?", "Den Saal kann man leider nicht mieten.", Language.HINGLISH, False),

@@ -42,7 +42,7 @@ def test_all_strata_are_known_beforehand_with_the_gravest_first():
     names = [stratum.name for stratum in list_strata(stratified().settings)]
     assert names == [
         "disclosure", "error_leak", "thumbs_down", "fallback",
-        "language_hi", "language_hinglish", "language_other", "slow", "rest",
+        "language_hi", "language_hinglish", "language_de", "language_fr", "language_es", "language_other", "slow", "rest",
     ]  # fmt: skip
 
 
