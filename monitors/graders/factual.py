@@ -129,7 +129,7 @@ class FactualGrader:
     """Grade whether the reply states the facts of the gold; see the module."""
 
     name = "factual"
-    version = "15"
+    version = "16"
     aspect = Aspect.FACTUAL_MATCH
 
     def __init__(self, settings: GraderSettings, domain: Domain) -> None:
@@ -250,6 +250,8 @@ class FactualGrader:
                 return abstain(self, SAID_OTHERWISE)
             if polarity.agrees and _has_extra_exception(case, text):
                 return abstain(self, LIMITED)
+            if polarity.agrees and _denies_condition(case, reply, locale):
+                return abstain(self, LIMITED)
             if polarity.agrees and _is_of_other_months(case, text):
                 return abstain(self, OTHER_DAYS)
             if polarity.agrees and is_without_limit((case.gold, *case.alternatives), text, locale):
@@ -359,6 +361,19 @@ def _has_extra_exception(case: GoldCase, text: str) -> bool:
     return bool(waives or (_WITHOUT.search(text) and not _WITHOUT.search(known_text)))
 
 
+def _denies_condition(case: GoldCase, reply: Passage, locale: Locale) -> bool:
+    """Whether the reply denies what only the gold names: "no note is needed" for "Yes, with a doctor's note"."""
+    gold, question = read_gold_passage(case.gold, locale), read_gold_passage(case.question, locale)
+    own = collect_all_stems(gold) - collect_all_stems(question)
+    if not own or _DENIAL_WORDS & {token.key for token in gold.scan.reader.tokens[1:]}:
+        return False
+    return any(
+        clause.words & own
+        and _DENIAL_WORDS & {token.key for token in reply.scan.reader.tokens[max(clause.first, 1) : clause.after]}
+        for clause in reply.clauses
+    )
+
+
 def _is_said_of_now(place: int, reply: Passage) -> bool:
     """Whether the clause at ``place`` is about the present: not about the past, another company, or a guess."""
     tokens = reply.scan.reader.tokens
@@ -423,7 +438,7 @@ def decide_gold(
     )
 
 
-def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what each reader of claims takes
+def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` are what each reader of claims takes
     claim: Claim, asked: Asked, reply: Passage, leeway: Leeway, domain: Domain, accepted: Sequence[Figure] = ()
 ) -> ClaimDecision:
     """Decide whether the reply states a claim for its subject."""
@@ -471,6 +486,8 @@ def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what e
         different = [mention for mention in different if _is_interval(reply, mention.figure, _OTHER_INTERVAL_WORDS)]
     if _is_difference(claim.figure, asked.gold):
         different = [mention for mention in different if _is_difference(mention.figure, reply)]
+    if different and _EVERY.search(reply.scan.normalised.text):
+        different = [mention for mention in different if not mention.figure.said_often]
     if not different:
         if any(mention.status is Status.DENIED for mention in same):
             return ClaimDecision(False, f"expected {gold}, the reply denies it", claim.figure, same[0].figure)
@@ -496,6 +513,14 @@ def decide_claim(  # noqa: C901, PLR0917 - the five before `accepted` are what e
 
 _REPLACED: Final = frozenset({Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED})
 """Words by which another value replaces a value of the reply."""
+
+
+_EVERY: Final = re.compile(
+    r"\b(?:every|each|alle|jede[nsr]?|chaque|tous les|cada|har) (?:other |second |zweite[nr]? |\w+ )?"
+    r"(?:day|week|month|quarter|year|tage?|wochen?|monate?|quartal|jahre?|jours?|semaines?|mois|días?|semanas?|mes|din|hafte)",
+    re.IGNORECASE,
+)
+"""A frequency in words that no rule reads as a figure: "every quarter" is four times a year."""
 
 
 _DIFFERENCES: Final = parse_keys(
@@ -945,7 +970,7 @@ _WORKING: Final = re.compile(
 _CONDITIONS: Final = parse_keys("if unless only except without provided when once अगर agar jab bina")
 
 
-def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gold's other words open
+def _find_open_reason(  # noqa: C901, PLR0912 - one row for each reason that leaves a gold's other words open
     asked: Asked, reply: Passage, decisions: Sequence[ClaimDecision], domain: Domain
 ) -> str:
     """Return why the gold's other words, days or conditions leave the case ungraded; empty if all agree."""
@@ -986,6 +1011,8 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     if _WAIVES.search(text) and not _WAIVES.search(known_text) and len(gold_text.split()) > _MAX_BARE_WORDS:
         return SAYS_MORE
     missing = others - words - asked.question_terms - frozenset(STEMS[word] for word in domain.common)
+    if any(decision.gold and _has_name_before(decision.gold, asked.gold, missing) for decision in decisions):
+        return SAYS_MORE  # "Lunova 3" for "Ardena 3"
     keys = {token.key for token in asked.gold.scan.reader.tokens}
     if (
         keys & _BUT
@@ -1007,6 +1034,17 @@ def _find_open_reason(  # noqa: C901 - one row for each reason that leaves a gol
     ):
         return SAYS_MORE
     return ""
+
+
+def _has_name_before(figure: Figure, gold: Passage, missing: Words) -> bool:
+    """Whether one of the ``missing`` words names a bare number of the gold: the "Ardena" of "Ardena 3"."""
+    before = gold.scan.reader.token(figure.first - 1)
+    return (
+        figure.kind is FigureKind.NUMBER
+        and not figure.noun
+        and before.kind == WORD
+        and STEMS[before.key] in missing
+    )
 
 
 _EXTRA_COST: Final = re.compile(

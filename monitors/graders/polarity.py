@@ -225,6 +225,7 @@ def _read_clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -
             and token.key not in silent
             and tuple(keys[place + 1 : place + 3]) not in OUT_OF
             and not _is_purpose(keys, place)
+            and not _is_of_part(keys, place)
             and not _is_auxiliary(keys, place)
         )
         forbidden = may and _forbids(keys, place)
@@ -243,6 +244,12 @@ def _read_clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -
 def _is_purpose(keys: Sequence[str], place: int) -> bool:
     """Whether a verb states a purpose: true for "to cancel, call us", false for "you are able to cancel"."""
     return place > 0 and keys[place - 1] == "to" and _ABLE_TO.isdisjoint(keys[max(0, place - 2) : place - 1])
+
+
+def _is_of_part(keys: Sequence[str], place: int) -> bool:
+    """Whether a verb only describes a part: "anything that can burn", "…, paint and petrol included, …"."""
+    is_aside = keys[place + 1 : place + 2] == [","] and "," in keys[:place]
+    return is_aside or (place > 1 and keys[place - 1] in {"that", "which", "who"})
 
 
 def _is_auxiliary(keys: Sequence[str], place: int) -> bool:
@@ -342,6 +349,10 @@ def _answers_itself(tokens: Sequence[Token]) -> bool:
     return 0 < next(ends, len(tokens)) - asks - 1 <= _MAX_SHORT_ANSWER_WORDS
 
 
+_BUT: Final = parse_keys("but however though must has need aber lekin par लेकिन")
+"""Words by which an answer limits itself, as a gold with "only" does."""
+
+
 class PolarityFinding(NamedTuple):
     """Whether a reply agrees with the gold; ``agrees`` is ``None`` if undecided, with the reason."""
 
@@ -382,6 +393,7 @@ def read_polarity(
             return PolarityFinding(None, CONDITION)
         if not agrees and (
             LIMITS & clause
+            or (_BUT & clause and LIMITS & {t.key for gold in golds for t in scan_gold(gold, locale).reader.tokens})
             or _collect_gold_stems(golds, question, asked, domain, locale) & collect_word_stems(tokens)
         ):
             return PolarityFinding(None, CONDITION)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -185,8 +186,14 @@ def _may_be_grouped(first: Decimal, second: Decimal) -> bool:
 
 
 def is_conversion(first: Figure, second: Figure) -> bool:
-    """Whether two figures are one measure in two units, rounded: 2,150 m and 7,050 ft."""
+    """Whether two figures are one measure in two units, rounded, or a rate and its total.
+
+    Examples: 2,150 m and 7,050 ft; €36, paid as €3 a month.
+    """
     first_reading, second_reading = first.low, second.low
+    if first.kind is second.kind is FigureKind.MONEY and first.per != second.per:
+        wanted, given = (_list_parts_of_year(figure) for figure in (first, second))
+        return any(second_reading.value * count == first_reading.value * part for count in given for part in wanted)
     if (
         first_reading.kind is not FactKind.QUANTITY
         or first_reading.kind is not second_reading.kind
@@ -197,6 +204,13 @@ def is_conversion(first: Figure, second: Figure) -> bool:
         first_reading.original_unit != second_reading.original_unit
         and abs(first_reading.value - second_reading.value) <= abs(first_reading.value) * _ROUNDED
     )
+
+
+def _list_parts_of_year(figure: Figure) -> Iterable[int]:
+    """Return how often a year has the period of an amount; each period's if the amount has none."""
+    if not figure.per:
+        return _PER_YEAR.values()
+    return [_PER_YEAR[period] for period in figure.per if period in _PER_YEAR]
 
 
 _ROUNDED: Final = Decimal("0.02")

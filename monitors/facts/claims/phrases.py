@@ -164,6 +164,8 @@ def _find_status(  # noqa: C901, PLR0912, PLR0917 - one row for each status
         return PhraseStatus.QUALIFIED
     if _is_denied(tokens, start, first, after):
         return PhraseStatus.DENIED
+    if _is_denied_later(tokens, after, end):
+        return PhraseStatus.QUALIFIED
     if any(token.key in _TOO for token in tokens[after : after + _TOO_REACH]) and tokens[after].key in _IS:
         return PhraseStatus.QUALIFIED  # "March is too late"
     marks = _collect_marks(passage, start, end)
@@ -300,6 +302,21 @@ def _is_denied(tokens: Sequence[Token], start: int, first: int, after: int) -> b
     while at < len(tokens) and tokens[at].key in _BEHIND_SKIPPED:
         at += 1
     return at < len(tokens) and (tokens[at].key in _DENIALS_BEHIND or tokens[at].text.lower() in _DENIALS_BEHIND)
+
+
+def _is_denied_later(tokens: Sequence[Token], after: int, end: int) -> bool:
+    """Whether a phrase is the subject of a denial: "a clock isn't in it", "desk par koi booking nahi hoti"."""
+    behind = [remove_unread_mark(token.key) for token in tokens[after : min(end, after + _DENIAL_REACH)]]
+    if not behind or "only" in behind or "just" in behind:
+        return False
+    is_subject = behind[0] in _DENIED_VERBS or (behind[0] in _IS and len(behind) > 1 and behind[1] in _DENIALS)
+    return is_subject or any(key in _HINDI_DENIALS for key in behind)
+
+
+_DENIED_VERBS: Final = parse_keys("isn't aren't wasn't weren't doesn't don't won't can't cannot")
+_HINDI_DENIALS: Final = parse_keys("नहीं nahi nahin nhi")
+_DENIAL_REACH: Final = 5
+"""Words behind a phrase in which the verb that denies it stands."""
 
 
 def _is_outdone(passage: Passage, clause: Clause, place: tuple[int, int], asked: Words, question: Passage) -> bool:

@@ -145,11 +145,21 @@ def _read_than_bound(reader: NumberReader, at: int) -> Bound:
     key = reader.token(at).key
     # "not more than", "will not pay more than", "shall not be more than".
     negated = any(reader.token(place).key in _NEGATIONS for place in range(at - 3, at))
-    if key in {"more", "greater", "longer", "later", "higher", "older"}:
+    if key in _MORE:
         return Bound.AT_MOST if negated else Bound.AT_LEAST
-    if key in {"less", "fewer", "lower", "shorter", "younger", "earlier"}:
+    if key in _LESS:
         return Bound.AT_LEAST if negated else Bound.AT_MOST
     return Bound.EXACT
+
+
+_MORE = parse_keys(
+    "more greater longer later higher older faster heavier larger bigger taller wider deeper thicker farther "
+    "further hotter warmer louder"
+)
+_LESS = parse_keys(
+    "less fewer lower shorter younger earlier slower lighter smaller narrower shallower thinner nearer closer "
+    "colder cooler quieter sooner"
+)
 
 
 _JOINTS = frozenset({"and", "और", "aur", ",", "&", "एवं", "व"})
