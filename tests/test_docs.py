@@ -67,6 +67,7 @@ def test_a_stored_job_in_the_documents_is_read_with_its_report(block):
         assert turn.steps
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("block", blocks("console"))
 def test_a_command_in_the_documents_exists_with_its_options(block):
     commands = every_command()

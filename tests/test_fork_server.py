@@ -90,6 +90,7 @@ def test_a_fault_of_the_command_is_a_fault_here_too(tmp_path):
     assert "Traceback" in said
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("different", [{"COLUMNS": "60"}, {"NO_COLOR": "1"}])
 def test_variables_read_by_the_command_may_differ(tmp_path, different):
     """No import makes a console: width and colours are those of the command's own environment."""
@@ -98,6 +99,7 @@ def test_variables_read_by_the_command_may_differ(tmp_path, different):
     assert (done.returncode, done.stdout, done.stderr) == started("--help", cwd=tmp_path, env=asked)
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("different", [{"TZ": "Asia/Kolkata"}, {"HOME": "/"}])
 def test_variables_read_at_import_must_be_equal(server, tmp_path, different):
     """A command that would have read otherwise at its start is refused by the server and started in truth."""

@@ -107,6 +107,7 @@ def fields_by_class() -> dict[str, set[str]]:
     }
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(
     ("source", "record"),
     [

@@ -120,6 +120,7 @@ def test_every_module_can_be_imported(installed: Environment, tmp_path: Path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.whole_only
 def test_the_first_commands_find_their_files(installed: Environment, elsewhere: Path):
     """Also in a folder where another project has packages of the same names."""
     for command, said in (
@@ -150,6 +151,7 @@ def without(installed: Environment, libraries: Path, *missing: str) -> Iterator[
     listed.write_text(here, encoding="utf-8")
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(
     ("missing", "command", "to_install"),
     [

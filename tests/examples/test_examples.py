@@ -37,6 +37,7 @@ def rows() -> list[pytest.param]:
     return [pytest.param(name, marks=[pytest.mark.browser] if name in WITH_BROWSER else []) for name in SHOWN]
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.parametrize("name", rows())
 @pytest.mark.a_slice(2)

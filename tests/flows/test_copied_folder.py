@@ -126,6 +126,7 @@ def test_what_gets_worse_in_a_separated_copy_is_sent_in_a_thread_of_its_own(tmp_
     assert slack.messages[-1].thread_ts is None
 
 
+@pytest.mark.whole_only
 def test_a_moved_folder_sends_what_was_waiting(tmp_path, slack, original):
     moved = copy_of(original, tmp_path / "copy", moved=True)
     assert read_identity(tmp_path / "copy").id == "original"

@@ -48,6 +48,7 @@ def test_each_night_ends_as_what_it_was(week):
     assert {one.state for one in digests} == {("COMPLETED", "Completed")}
 
 
+@pytest.mark.whole_only
 def test_few_messages_each_in_its_owners_channel(week):
     """Ten beside the seven digests: five new ones, each followed by one reply in its thread once it is over."""
     nights, digests, alerts = week

@@ -177,6 +177,7 @@ def test_the_new_name_of_a_renamed_key_exists_and_the_old_one_does_not():
         assert old not in keys
 
 
+@pytest.mark.whole_only
 def test_a_renamed_key_ends_a_command_with_the_usage_code(tmp_path):
     (tmp_path / "lookout.toml").write_text(
         '[targets.bot]\nurl = "https://bot.example.com"\nsuite = "s.jsonl"\n[judge]\nspot_check_share = 0.5\n',

@@ -111,6 +111,7 @@ def test_every_kind_is_described(described: Mapping[Enum, object], kinds: Collec
     assert set(described) == set(kinds)
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("group", COMMANDS)
 def test_help_fits_a_narrow_terminal_with_every_word_whole(group: str, tmp_path: Path):
     path = [] if group == "lookout" else group.split()

@@ -276,6 +276,7 @@ def test_people_decide_about_what_is_broken(installation):
     decide("unsilence", silence["id"], "--as", "asha")
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.parametrize(
     ("command", "variable", "value", "said"),

@@ -117,6 +117,7 @@ def job(tmp_path, prefect_environment):
     return repository, run
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_its_steps_ask_report_and_keep_the_baseline(job):
     repository, run = job

@@ -105,6 +105,7 @@ def test_production_s_keys_are_refused_before_anything_is_written(owner: Owner) 
     assert owner.langfuse.requests == [("GET", "/api/public/projects")]
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("at_border", ["swapped", "missing"])
 def test_pages_without_a_stable_order_end_the_pull_and_change_nothing(owner: Owner, at_border: str) -> None:
     """Of 230 items one is read twice or never: what would be pruned or added is not known."""

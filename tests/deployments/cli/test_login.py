@@ -60,6 +60,7 @@ def everything(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.whole_only
 def test_a_form_signs_in_and_the_session_is_stored_for_its_owner(tmp_path: Path, site: LoginSite) -> None:
     installation = configured(tmp_path, site, BY_FORM)
     done = installation.run("login", "bot", **SECRETS)

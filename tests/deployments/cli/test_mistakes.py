@@ -108,6 +108,7 @@ def test_a_usage_error_is_answered_as_the_page_says(row: Mistake, around, tmp_pa
     check_answer(row, around, tmp_path, done)
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.browser
 @pytest.mark.parametrize("row", [row for row in ROWS if row not in USAGE_ERRORS], ids=lambda row: row.title)

@@ -103,6 +103,7 @@ def store(folder):
     return folder
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("arguments", [QUERY, ("sql", "--json", QUERY[1]), ("sql", "--csv", QUERY[1])], ids=str)
 def test_f104_a_closed_output_is_quiet_and_the_code_is_the_commands_own(store, arguments):
     pipe = subprocess.PIPE

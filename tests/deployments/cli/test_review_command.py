@@ -249,6 +249,7 @@ def without_judge(tmp_path_factory, lookout):
     return folder
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_people_see_what_rules_passed_and_each_rule_gets_its_error_rates(without_judge, snapshot):
     """Without a judge people review what rules decided, and each rule's own errors are counted."""

@@ -129,6 +129,7 @@ def in_process(installation: Installation, *arguments: str) -> str:
     return run_in_process(*arguments, cwd=installation.folder, env=fork_server.bare()).stdout
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_a_verdict_is_short_and_names_the_command_that_shows_the_rest(installation):
     """Verdict, why, what to do next, where to read on; arithmetic and metrics only when asked for."""

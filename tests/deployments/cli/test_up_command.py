@@ -92,6 +92,7 @@ def test_from_one_command_a_delivery_becomes_a_run_a_killed_part_comes_back_and_
     assert all(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ [a-z]+ +\| ", line) for line in said.splitlines())
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
 def test_killed_itself_it_leaves_nothing_behind_and_a_second_one_is_refused(tmp_path, prefect_environment):

@@ -70,6 +70,7 @@ def test_its_first_line_says_where_it_serves_and_that_it_has_faults(space: Runni
     assert replace_volatile(space.first_line) == snapshot
 
 
+@pytest.mark.whole_only
 def test_the_space_streams_an_answer_and_logs_it(space: Running, snapshot: SnapshotAssertion):
     states = ask(space, "What is the grace period of Suraksha Gold?")
     assert len(states) > 3

@@ -64,6 +64,7 @@ async def test_f26_a_missing_header_is_refused(people, clock, slack, door, missi
     await refused(people, door, body, headers)
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(("off_s", "taken"), [(-301, False), (301, False), (-299, True), (299, True)])
 async def test_f27_five_minutes_either_way(people, slack, door, off_s, taken):
     await page(people, door.clock)

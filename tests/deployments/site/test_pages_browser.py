@@ -24,6 +24,7 @@ def site(tmp_path_factory):
         yield served
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("path", ADDRESSES)
 async def test_a_page_can_be_read_and_used_with_and_without_script(chromium, site, path):
     """By axe-core's rules for accessibility and our own, in both colours, without a bar to scroll sideways.

@@ -28,6 +28,7 @@ def claimed(testbed: AlertingTestbed, owner: str) -> SendLease:
     return claim_alerts(testbed.store, owner=owner, lease_s=90, limit=9, wait_s=5)
 
 
+@pytest.mark.whole_only
 async def test_alerts_waiting_during_a_clock_change_are_sent_by_the_next_visit(testbed, slack, step):
     slack.always = "500"
     await notify(testbed.notifier(), [observation()], summary=QUIET)
@@ -39,6 +40,7 @@ async def test_alerts_waiting_during_a_clock_change_are_sent_by_the_next_visit(t
     assert len(slack.messages) == 1
 
 
+@pytest.mark.whole_only
 async def test_a_dead_workers_claim_ends_whatever_the_clock_says(testbed, slack, step):
     slack.always = "500"
     await notify(testbed.notifier(), [observation()], summary=QUIET)
@@ -48,6 +50,7 @@ async def test_a_dead_workers_claim_ends_whatever_the_clock_says(testbed, slack,
     assert claimed(testbed, "bob").alerts
 
 
+@pytest.mark.whole_only
 async def test_a_message_whose_reply_was_lost_is_found_again_after_a_step(testbed, slack, step):
     slack.misbehave("lost")
     await notify(testbed.notifier(), [observation()], summary=QUIET)
@@ -58,6 +61,7 @@ async def test_a_message_whose_reply_was_lost_is_found_again_after_a_step(testbe
     assert len(slack.messages) == 1
 
 
+@pytest.mark.whole_only
 async def test_a_fault_is_said_once_and_its_end_too(testbed, slack, step):
     """Seen before the step, not seen after it: the run that asked again resolves it, though it was seen in the future."""
     await notify(testbed.notifier(), [observation(seen_at=testbed.now)], summary=QUIET)

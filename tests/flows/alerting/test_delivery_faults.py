@@ -105,6 +105,7 @@ async def test_f92_what_slack_refused_comes_as_one_alert_and_one_summary_once_it
     assert len(slack.messages) == before + 2
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("closed_by", ["its run", "a later check"])
 async def test_f92_an_alert_that_slack_refused_is_in_a_summary_when_its_incident_is_over(testbed, slack, closed_by):
     slack.always = "channel_not_found"

@@ -240,6 +240,7 @@ async def test_an_early_alert_says_where_the_evidence_is_and_the_gate_refers_to_
     assert messages.replace(socket.gethostname(), "HOST") == snapshot
 
 
+@pytest.mark.whole_only
 async def test_the_last_line_of_a_run_counts_what_was_sent_and_what_was_known(testbed, snapshot):
     """Printed and sent, worse and recovered, and nothing new: as the terminal shows it."""
     lines = []

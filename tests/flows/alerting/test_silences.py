@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from flows.alerting.pipeline import notify, send_waiting_alerts
 from flows.alerting.silence_summaries import record_silence_summaries
 from monitors.records.base import Severity
@@ -43,6 +45,7 @@ def watcher(testbed: AlertingTestbed):
     return replace(testbed.notifier("watch"), target="deploys")
 
 
+@pytest.mark.whole_only
 async def test_a_period_is_summed_up_once_after_its_end_and_open_faults_alert_as_ever(testbed, slack):
     append_silence(testbed.store.journal, silence())
     rate = observation("limit-3", FailureKind.WRONG_FACT, run_id="run-1", seen_at=NIGHT, severity=Severity.MAJOR)

@@ -97,6 +97,7 @@ async def test_of_several_kinds_there_is_one_message_and_another_about_the_monit
     assert len(slack.messages) == 2
 
 
+@pytest.mark.whole_only
 async def test_a_fault_fixed_before_the_first_run_with_slack_is_not_sent(testbed, slack):
     by_hand = testbed.notifier("by-hand", [testbed.terminal])
     await notify(by_hand, [observation(), observation("price-1")], summary=QUIET, scope=scope("by-hand"))

@@ -212,6 +212,7 @@ print(asyncio.run(digest(path)))
 """
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.a_slice(1)  # always in the quick tier, whatever slice of the file it takes
 def test_the_flow_sends_one_for_each_target_and_ends_what_stopped_it(

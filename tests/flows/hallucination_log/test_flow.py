@@ -88,6 +88,7 @@ def count_alerted(config: Path) -> int:
     return sum(len(Alert.model_validate_json(str(record)).items) for (record,) in alerts)
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.a_slice(1)  # always in the quick tier, whatever slice of the file it takes
 def test_a_line_reaches_slack_by_the_schedule_also_after_a_kill(prefect_environment, config, slack):

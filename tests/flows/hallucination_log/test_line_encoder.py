@@ -143,6 +143,7 @@ def batches(count: int) -> list[LogBatch]:
     ]
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("killed", [False, True], ids=["undisturbed", "workers are killed"])
 def test_workers_give_the_same_in_the_same_order(killed: bool) -> None:
     settings, given = LineSettings(target=TARGET), batches(MIN_BATCHES_FOR_WORKERS + 12)

@@ -139,6 +139,7 @@ async def test_after_the_time_of_a_burst_a_new_message_rings(followed, slack, te
     assert len(about_the_app(slack)) == 2
 
 
+@pytest.mark.whole_only
 async def test_a_follower_that_lives_on_begins_a_message_for_each_burst_and_each_fault(followed, slack, testbed):
     """As `lookout watch` does: what it alerted hours ago is over, and nobody reads it again."""
     watch = followed.follower()
@@ -243,6 +244,7 @@ async def test_lost_lines_are_reported_once(followed, slack):
     assert followed.stored() == [-1, 7, 8]
 
 
+@pytest.mark.whole_only
 async def test_lines_that_are_no_entries_alert_without_a_word_of_them(followed, slack, snapshot):
     await followed.look()
     followed.append("{my password is hunter2\n", entry(1))
@@ -386,6 +388,7 @@ class _FaultyPlace:
         yield LogFiles(None, ())
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(
     "error",
     [ValueError("x"), RuntimeError("x"), MemoryError(), OSError(5, "Input/output error"), WarehouseBusy("x")],

@@ -73,6 +73,7 @@ def test_thirty_zones_are_tried_with_the_prefect_that_the_schedules_were_measure
     assert prefect.__version__.startswith("3.8.")
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("zone", ZONES)
 def test_each_run_that_prefect_starts_has_a_night_of_its_own(zone):
     """Also where the clock change skips or repeats the hour, and for each hour that a change can hit."""

@@ -69,6 +69,7 @@ def given(server: LangSmithServer) -> dict[tuple[int, str], float]:
     return {(uuid.UUID(one["run_id"]).int - 1, one["key"]): one["score"] for one in server.feedback.values()}
 
 
+@pytest.mark.whole_only
 async def test_a_conversation_gets_the_scores_that_are_known_of_it(nights, langsmith):
     """No fact of the other two was checked: nobody can say that they are correct."""
     await nights.grade()

@@ -83,6 +83,7 @@ async def test_census_counts_outlive_the_checkpoint_without_personal_data(nights
     assert LEAKED.encode() not in nights.stored_bytes()
 
 
+@pytest.mark.whole_only
 async def test_an_error_burst_is_one_alert_and_over_when_it_is_over(nights, slack, snapshot):
     """140 of 552 replies of one day were a provider's errors; no sample of ten need show one."""
     for number, errors in enumerate((0, 0, 140, 0, 0)):

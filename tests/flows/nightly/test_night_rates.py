@@ -199,6 +199,7 @@ def test_a_judge_that_does_not_answer_makes_rates_unknown_and_recovers_nothing(c
     assert NotifyReason.RECOVERED not in {alert.reason for alert in course[fault].alerts}
 
 
+@pytest.mark.whole_only
 def test_a_judge_that_answers_again_ends_its_fault_and_the_drift_goes_on(course, snapshot):
     """One fault over both nights without the judge."""
     back = course[JUDGED_AGAIN].report

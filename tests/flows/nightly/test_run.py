@@ -222,6 +222,7 @@ async def test_disclosures_are_one_incident_of_their_kind_with_their_share_in_it
     assert [one.kind for one in nights.testbed.store.incidents("demo").values()] == [IncidentKind.CASE_FAILURE]
 
 
+@pytest.mark.whole_only
 async def test_a_week_without_it_a_kind_of_failure_is_over(nights, slack, snapshot):
     """One of one, and then none of one: a single night without it proves nothing."""
     nights.append(talk(1, LEAK))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from flows.clock import utc_now
 from flows.runtime.run import build_run_context
 from flows.verify.run_state import LiveRun, find_baseline
@@ -49,6 +51,7 @@ def test_the_second_run_is_held_against_the_first_and_names_what_broke(tmp_path)
     assert second.verdict is Verdict.FAIL
 
 
+@pytest.mark.whole_only
 def test_a_failed_run_and_one_of_a_pull_request_are_nobodys_baseline(tmp_path):
     first = recorded_run(tmp_path, commit="aaa")
     recorded_run(tmp_path, wrong=20, commit="bbb")

@@ -16,6 +16,7 @@ from tests.tiers import scale_examples
 HINTED = [*(shape for shapes in FORMAL for shape in shapes), *LECTURES]
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("hinted", HINTED, ids=lambda hinted: hinted.pattern.pattern[:40])
 def test_hints_let_every_match_of_the_pattern_through(hinted: Hinted) -> None:
     """In texts made from the pattern itself, with letters that only a search without regard to case takes for ASCII."""

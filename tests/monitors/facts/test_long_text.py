@@ -36,6 +36,7 @@ def test_the_ends_are_masked_and_the_middle_is_withheld_with_a_mark():
     assert [text[one.start : one.end] for one in found.found] == ["asha@example.com", "mina@example.com"]
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("shift", range(-16, 17, 4))
 def test_a_find_on_the_border_is_not_cut_in_two(shift):
     secret = "asha.rao@example.com"
@@ -108,6 +109,7 @@ PATTERNS = (
 )
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.a_slice(4)

@@ -94,6 +94,7 @@ def years():
     return {zone: clock_minutes(zone, 2027) for zone in ZONES}
 
 
+@pytest.mark.whole_only
 @settings(max_examples=25, deadline=None)
 @given(
     zone=st.sampled_from(ZONES),

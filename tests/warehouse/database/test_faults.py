@@ -108,6 +108,7 @@ def delete(log: Path, _: random.Random) -> None:
     log.unlink()
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("damage", [tear, flip, delete])
 def test_f78_log_tail_damaged(tmp_path, damage, seed):
@@ -268,6 +269,7 @@ def test_f81_a_folder_in_the_file_s_place(tmp_path):
         store.load_pending(1)
 
 
+@pytest.mark.whole_only
 def test_f78_a_damaged_index_is_reported_by_the_write_that_meets_it(tmp_path):
     """Wherever the file is overwritten, the next load is either right or says what to do; a rebuild loses nothing."""
     store = store_in(tmp_path)

@@ -124,6 +124,7 @@ def answer_with_every_verdict(case_id: str):
     return assessment("run-1", case_id).model_copy(update={"grades": rules})
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("kind", [None, *FailureKind])
 def test_a_failure_counts_for_the_graders_of_that_question_alone(tmp_path, kind):
     """A wrong fact is no false pass of the language grader; nothing was said of its question."""

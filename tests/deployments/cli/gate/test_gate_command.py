@@ -131,6 +131,7 @@ def test_a_staging_deploy_that_is_not_reached_is_red_with_its_blame(tmp_path, lo
     assert "by the application" in github.comments[0].body
 
 
+@pytest.mark.whole_only
 def test_a_monitor_that_breaks_leaves_no_pending_status(tmp_path, lookout, github):
     with Chat() as chat:
         path = watched(tmp_path, chat, cases=1)

@@ -91,6 +91,7 @@ def test_what_the_application_talks_about_is_asked_and_written(tmp_path, answer,
     assert load_config(tmp_path / "lookout.toml").target("bot").domains == domains
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 def test_a_parcel_service_is_not_read_as_a_health_insurer(tmp_path, lookout):
     """Three days for a return are no answer about a delivery, and "deliver" answers yes or no."""
@@ -162,6 +163,7 @@ def test_if_one_file_cannot_be_written_all_are_restored(tmp_path):
     assert (tmp_path / "lookout.toml").read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.whole_only
 @pytest.mark.prefect
 @pytest.mark.browser
 def test_doctor_and_verify_work_with_what_it_wrote(tmp_path, lookout, clean_space):

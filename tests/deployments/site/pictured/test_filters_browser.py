@@ -112,6 +112,7 @@ async def test_every_page_is_in_the_table():
     assert len(CASES) == 13
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(
     ("width", "script"), [(PHONE, True), (DESKTOP, False)], ids=["phone", "desktop, no script"]
 )

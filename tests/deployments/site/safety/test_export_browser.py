@@ -109,6 +109,7 @@ async def test_a_page_from_disk_can_be_read_and_asks_for_nothing(chromium, copy,
         assert heard == []
 
 
+@pytest.mark.whole_only
 @pytest.mark.browser
 @IN_ONE_LOOP
 async def test_a_reader_finds_the_way_by_clicking(chromium, copy):

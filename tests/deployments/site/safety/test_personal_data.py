@@ -84,6 +84,7 @@ def test_a_permitted_user_asks_and_is_logged(guarded, asking):
     assert all("rows=200" in line["query"] for line in written)
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("name", ["read", "operate"])
 def test_an_unpermitted_user_is_refused_and_logged(guarded, name):
     """403 for every page, as JSON too, with nothing of it, and no line that says it was shown."""

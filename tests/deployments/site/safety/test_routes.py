@@ -126,6 +126,7 @@ def _forged(visited, cookie, change):
             return given
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("change", ELSEWHERE.values(), ids=ELSEWHERE.keys())
 def test_a_form_from_elsewhere_is_refused_and_nothing_is_stored(visited, change):
     """Every address that takes a form, over HTTP: 403, and the journal, names, drafts and sessions are as they were."""

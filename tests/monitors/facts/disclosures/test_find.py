@@ -243,6 +243,7 @@ HOSTILE = (
 )  # fmt: skip
 
 
+@pytest.mark.whole_only
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_hostile_texts_end(piece: str) -> None:

@@ -110,6 +110,7 @@ async def test_no_page_and_no_batch_has_more_than_a_hundred(server: LangSmithDat
 SERVER_FAULTS = [(429, {}), (429, {"Retry-After": "1"}), (500, {}), (502, {}), (503, {})]
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize(("status", "headers"), SERVER_FAULTS)
 @pytest.mark.parametrize("path", ["/datasets", "/info", "/examples", "/v1/platform", "/datasets/"])
 async def test_temporary_faults_are_retried(
@@ -169,6 +170,7 @@ async def test_examples_added_by_users_are_neither_changed_nor_deleted(server: L
 _TRACE = "aaaaaaaa-2222-4333-8444-555555555555"
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("seed", range(SLICE))
 async def test_a_push_that_is_killed_anywhere_is_made_whole_by_the_next(
     server: LangSmithDatasetServer, seed: int

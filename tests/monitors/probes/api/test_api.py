@@ -168,6 +168,7 @@ async def test_gradios_steps_are_not_the_answer(gradio: str) -> None:
     assert "for first is" in answer.earlier[0]
 
 
+@pytest.mark.whole_only
 async def test_gradios_exception_is_the_apps(gradio: str) -> None:
     async with asking(gradio, "gradio") as driver:
         with pytest.raises(AppErrorShown, match="out of reach") as raised:

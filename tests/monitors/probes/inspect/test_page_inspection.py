@@ -119,6 +119,7 @@ async def test_with_newest_first_no_answer_selector_is_configured(
     assert look.selectors.answer is None
 
 
+@pytest.mark.whole_only
 async def test_gradio_tells_where_answers_stand_and_is_asked_nothing(
     gradio: str, settings: ProbeSettings, tmp_path: Path
 ) -> None:

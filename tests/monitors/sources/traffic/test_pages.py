@@ -40,6 +40,7 @@ def chat(number: int, **changes: Any) -> dict[str, Any]:
     return {"id": f"c-{number}", "time": at[0], "messages": messages, **changes}
 
 
+@pytest.mark.whole_only
 @pytest.mark.parametrize("style", ["marked", "plain", "scripted"])
 async def test_past_conversations_are_read_without_configuration(style: str) -> None:
     with PastChats([chat(number) for number in range(5)], style=style) as server:
