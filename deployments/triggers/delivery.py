@@ -224,9 +224,14 @@ def parse_payload(body: bytes, form: type[Read]) -> Read:
 
 def parse_git_commit(text: str) -> str:
     """Return a full commit hash in lower case. Raises `DeliveryRejected`."""
-    if not _GIT_COMMIT.fullmatch(text.lower()):
+    if not is_git_commit(text.lower()):
         raise DeliveryRejected(RejectionReason.MALFORMED, "the payload has no commit")
     return text.lower()
+
+
+def is_git_commit(text: str) -> bool:
+    """Whether a text is a full commit hash in lower case."""
+    return _GIT_COMMIT.fullmatch(text) is not None
 
 
 def normalise_commit(text: str) -> str:

@@ -26,6 +26,7 @@ from deployments.triggers.delivery import (
     RejectionReason,
     check_content_type,
     is_branch,
+    is_git_commit,
     is_null_commit,
     parse_branch,
     parse_git_commit,
@@ -38,6 +39,7 @@ from deployments.triggers.routes import DeployClaim, Routes
 from monitors.config.sections import DeploySender, GitHubEvent, TriggerSettings
 
 Text = Annotated[str, Field(max_length=1_000)]
+_Number = Annotated[int, Field(ge=0, le=2**63)]
 
 
 class Repository(Payload):
@@ -62,7 +64,7 @@ class _RunOfWorkflow(Payload):
 
 
 class _DeploymentPayload(Payload):
-    id: Annotated[int, Field(ge=0, le=2**63)] | None = None
+    id: _Number | None = None
     sha: Text
     ref: Text
     environment: Text
@@ -83,6 +85,9 @@ class DeploymentStatus(Payload):
 
 
 class _RunPayload(_RunOfWorkflow):
+    id: _Number | None = None
+    workflow_id: _Number | None = None
+    run_attempt: _Number = 1
     head_sha: Text
     head_branch: Text | None = None
     head_repository: Repository | None = None
@@ -103,6 +108,7 @@ class Push(Payload):
     """``push``."""
 
     ref: Text
+    before: Text | None = None
     after: Text
     repository: Repository
 
@@ -192,6 +198,7 @@ def _parse_workflow_run(body: bytes) -> DeployClaim | IgnoreReason:
         branch=run.head_branch,
         workflow=run.name,
         pull_request=run.pull_number,
+        deployment=f"run-{run.workflow_id or 0}-{run.id}-{run.run_attempt}" if run.id is not None else None,
     )
 
 
@@ -206,6 +213,7 @@ def _parse_push(body: bytes) -> DeployClaim | IgnoreReason:
         at=None,
         event=GitHubEvent.PUSH,
         branch=parse_branch(push.ref),
+        deployment=f"push-{push.before}" if push.before and is_git_commit(push.before) else None,
     )
 
 

@@ -123,6 +123,7 @@ class StandardParser:
             branch=parse_branch(data.branch) if data.branch else None,
             environment=data.environment,
             pull_request=data.pull_request,
+            deployment=f"message-{hashlib.sha256(_get_header(delivery, ID_HEADER).encode()).hexdigest()[:16]}",
         )
         return self._routes.route(report, received_at=delivery.received_at)
 

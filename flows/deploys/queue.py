@@ -8,9 +8,9 @@
     deploys/TARGET/first-poll       the poll has polled this target before
     deploys/TARGET/running          what the last poll found running, and since when
 
-A rollback or redeploy of a known commit has another ID, a redelivery has the same one. A report without an ID is
-new if its commit is. One with an ID is not, if a report of its commit came within a day before and had none: a push
-and the deployment of it are one deploy.
+A rollback or redeploy of a known commit has another ID of the same form, a redelivery has the same one. A report
+without an ID is new if its commit is. The first with an ID of its form is not, if another report of its commit came
+within a day before: a push and the deployment of it are one deploy.
 
 Each is a file and not a segment of the journal: whether a commit is new must be decided at once, across processes
 and without the warehouse's lock, and only one process can create a hard link. The reports are never deleted:
@@ -20,6 +20,7 @@ neither the Hub nor GitHub dates a delivery, and one that is repeated after a ye
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from glob import escape
@@ -48,6 +49,15 @@ NOT_FOR_US_PREFIX: Final = "not for us"
 """The beginning of the receiver's answer to a verified delivery that starts nothing; drills recognise it."""
 
 log = logging.getLogger(__name__)
+
+
+_ID_FORM: Final = re.compile(r"run-\d+|[a-z]*")
+
+
+def _find_id_form(deploy: ReportedDeploy) -> str | None:
+    """Return what the ids of one sender and event have in common; ``None`` without an id."""
+    match = _ID_FORM.match(deploy.deployment) if deploy.deployment is not None else None
+    return match[0] if match else None
 
 
 class QueuedDeploy(Record):
@@ -107,12 +117,14 @@ class DeployQueue:
             return not reports
         if self._path(deploy, _REPORTED) in reports:
             return False
-        first = self._read_deploy(reports[0])
-        if len(reports) > 1 or first is None or first.deploy.deployment is not None:
+        earlier = [report for path in reports if (report := self._read_deploy(path)) is not None]
+        form = _find_id_form(deploy)
+        newest = max((report.stored_at for report in earlier), default=None)
+        if is_back or newest is None or any(_find_id_form(report.deploy) == form for report in earlier):
             return True
-        if is_back or queued.stored_at - first.stored_at > SAME_DEPLOYMENT:
+        if queued.stored_at - newest > SAME_DEPLOYMENT:
             return True
-        self.store_outcome(deploy, DeployOutcome(run_id=None, at=first.stored_at))
+        self.store_outcome(deploy, DeployOutcome(run_id=None, at=newest))
         write_once(self._path(deploy, _REPORTED), queued.model_dump_json(), within=self._root.parent)
         return False
 

@@ -114,4 +114,8 @@ class ReportedDeploy(Record):
     environment: EnvironmentName | None = None
     pull_request: PullRequest | None = None
     deployment: Identifier | None = None
-    """The sender's id of this deployment, which a redelivery repeats and a rollback or redeploy does not."""
+    """The sender's id of this deployment, which a redelivery repeats and a rollback or redeploy does not.
+
+    A number is GitHub's deployment, ``run-WORKFLOW-RUN-ATTEMPT`` its workflow run, ``push-COMMIT`` its push from a
+    commit, ``message-HASH`` a Standard Webhook, ``after-TIME`` what the poll found running again.
+    """

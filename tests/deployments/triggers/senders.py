@@ -101,9 +101,9 @@ def by_hub(payload: Any) -> Delivery:
     return delivery(raw(payload), hub_headers())
 
 
-def by_standard(payload: Any) -> Delivery:
+def by_standard(payload: Any, *, msg_id: str = "msg_1") -> Delivery:
     body = raw(payload)
-    return delivery(body, standard_headers(body))
+    return delivery(body, standard_headers(body, msg_id=msg_id))
 
 
 def deployed(**changes: Any) -> dict[str, Any]:
@@ -138,6 +138,9 @@ def workflow(**changes: Any) -> dict[str, Any]:
     return {
         "action": changes.get("action", "completed"),
         "workflow_run": {
+            "id": changes.get("id"),
+            "workflow_id": 31,
+            "run_attempt": changes.get("attempt", 1),
             "name": changes.get("name", "Deploy"),
             "conclusion": changes.get("conclusion", "success"),
             "head_sha": changes.get("sha", COMMIT),
@@ -153,6 +156,7 @@ def workflow(**changes: Any) -> dict[str, Any]:
 def pushed(**changes: Any) -> dict[str, Any]:
     return {
         "ref": changes.get("ref", "refs/heads/main"),
+        "before": changes.get("before"),
         "after": changes.get("after", COMMIT),
         "deleted": False,
         "repository": {"full_name": changes.get("repository", REPOSITORY)},

@@ -227,3 +227,27 @@ def test_githubs_real_payloads_are_read_as_they_are():
 def test_the_id_of_a_deployment_tells_a_redeploy_from_a_redelivery():
     found = [deploy_in(github(), by_github(deployed(id=number))).deployment for number in (7, 8, 7, None)]
     assert found == ["7", "8", "7", None]
+
+
+@pytest.mark.parametrize(
+    ("event", "first", "redelivered", "again", "ids"),
+    [
+        ("workflow_run", workflow(id=7), workflow(id=7), workflow(id=7, attempt=2), ("run-31-7-1", "run-31-7-2")),
+        (
+            "push",
+            pushed(before="1" * 40),
+            pushed(before="1" * 40),
+            pushed(before="2" * 40),
+            (f"push-{'1' * 40}", f"push-{'2' * 40}"),
+        ),
+    ],
+    ids=["workflow_run", "push"],
+)
+def test_runs_and_pushes_have_an_id_that_only_a_redelivery_repeats(event, first, redelivered, again, ids):
+    parser = github(trigger(event=event))
+    deploys = [deploy_in(parser, by_github(payload, event)).deployment for payload in (first, redelivered, again)]
+    assert deploys == [ids[0], ids[0], ids[1]]
+
+
+def test_a_push_without_a_known_commit_before_has_no_id():
+    assert deploy_in(github(trigger(event="push")), by_github(pushed(before="?"), "push")).deployment is None

@@ -56,9 +56,18 @@ def test_a_message_of_a_deploy_is_read_whole():
                 ),
                 environment="staging",
                 pull_request=PullRequest(repository=REPOSITORY, number=12),
+                deployment="message-116b88f173007be5",
             ),
         )
     )
+
+
+def test_the_id_of_a_message_distinguishes_a_redeploy_from_a_redelivery():
+    ids = [
+        standard().parse(by_standard(announced(), msg_id=msg_id)).deploys[0].deployment
+        for msg_id in ("msg_1", "msg_1", "msg_2")
+    ]
+    assert ids[0] == ids[1] != ids[2]
 
 
 def test_a_version_is_a_commit_too_and_hexadecimal_is_the_same_in_capitals():

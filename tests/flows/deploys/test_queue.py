@@ -65,6 +65,16 @@ def test_a_push_and_the_deployment_of_it_are_one_deploy(tmp_path, first):
     assert [deploys.save(later), deploys.save(queued(OTHER_COMMIT, deployment="9"))] == [True, True]
 
 
+@pytest.mark.parametrize("second", ["push-" + "1" * 40, "run-31-8-1", "message-0a1b", "7"])
+def test_two_senders_of_one_deploy_are_one_and_each_can_report_a_redeploy(tmp_path, second):
+    """A deploy workflow and the deployment that it makes both report one commit within a day."""
+    deploys, first = DeployQueue(tmp_path), "run-30-2-1"
+    assert [deploys.save(queued(deployment=deployment)) for deployment in (first, second)] == [True, False]
+    assert [row.deploy.deployment for row in deploys.list_open_deploys()] == [first]
+    assert not any(deploys.save(queued(deployment=deployment)) for deployment in (first, second)), "redelivered"
+    assert deploys.save(queued(deployment="run-30-2-2")), "the workflow ran again"
+
+
 def test_f28_of_many_who_come_at_once_one_keeps_it(tmp_path):
     deploys = DeployQueue(tmp_path)
     with ThreadPoolExecutor(16) as pool:
