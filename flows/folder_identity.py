@@ -42,11 +42,7 @@ def settle_identity(
 
 def _leave_to_original(data_folder: Path, journal_at: str | None, at: datetime) -> None:
     """Leave messages, reported deploys and unfinished nights to the original; runs go by the time they began."""
-    if journal_at is not None:
-        raise ConfigError(
-            f"warehouse.journal = {journal_at!r}: a copy would share this journal with the original; set another "
-            "one, and start with an empty data folder"
-        )
+    refuse_shared_journal(journal_at)
     from flows.nightly.checkpoint import READING_FILE  # takes seconds, and only a copy needs it
 
     store = open_store_in(data_folder)
@@ -56,3 +52,12 @@ def _leave_to_original(data_folder: Path, journal_at: str | None, at: datetime) 
     deploys = DeployQueue(data_folder)
     for queued in deploys.list_open_deploys():
         deploys.store_outcome(queued.deploy, DeployOutcome(run_id=None, at=at))
+
+
+def refuse_shared_journal(journal_at: str | None) -> None:
+    """Raise `ConfigError` if the journal of a copy is in an object store, where the original writes it, too."""
+    if journal_at is not None:
+        raise ConfigError(
+            f"warehouse.journal = {journal_at!r}: a copy would share this journal with the original; set another "
+            "one, and start with an empty data folder"
+        )

@@ -91,6 +91,10 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "Test the alert path end to end with a planted failure."),
         "automations": ("cli.automations",
             "Create Prefect automations that alert on missing or crashed runs (idempotent)."),
+        "backup": ("cli.backup",
+            "Write the journal, keys and reports of the data folder into one file; runs continue meanwhile."),
+        "restore": ("cli.backup",
+            "Verify a backup, restore it into a missing or empty data folder, and rebuild the warehouse."),
     },
     "browser": {
         "install": ("install_browser",
@@ -120,7 +124,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
             "Move old segments into Parquet archives; each archive is checked before a segment is deleted."
         )),
         "age": ("cli.warehouse",
-            "Remove personal data from old records. Keys become pseudonyms, made with LOOKOUT_AGE_KEY."),
+            "Remove personal data from old records, or from one conversation."),
         "pictures": ("cli.warehouse",
             "Remove screenshots and traces that are older than the limits under [evidence]."),
         "export": ("cli.warehouse",
@@ -203,7 +207,7 @@ USERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Domain expert: which answers are right?": ("gold", "review"),
     "Platform engineer: does it keep running?": (
         *("up", "down", "receive", "slack-actions", "watch", "drill", "automations", "prefect-yaml", "warehouse"),
-        "browser",
+        *("backup", "restore", "browser"),
     ),
     "Scripts: JSON lines in, JSON lines out": (
         *("grade", "facts", "redact", "conversations", "localise", "efficiency", "first-look"),
@@ -244,6 +248,8 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "prefect-yaml": "--pool lookout",
     "drill": "--here",
     "automations": "--json",
+    "backup": "lookout-backup.tar.gz",
+    "restore": "lookout-backup.tar.gz --moved",
     "site": "--port 8068",
     "browser": "--json",
     "browser install": "",

@@ -80,7 +80,7 @@ def rebuild_command(
 
     with show_waiting("Rebuilding the warehouse from the journal"):
         report = rebuild_database(open_warehouse(config, data_folder), wait_s=wait_s, journal_only=journal_only)
-    _print_report(report, "\n".join(_format_rebuild(report)), as_json=as_json)
+    _print_report(report, "\n".join(format_rebuild(report)), as_json=as_json)
     return ExitCode.PASS if report.whole else ExitCode.MONITOR
 
 
@@ -105,26 +105,43 @@ def compact_command(
 
 def age_command(
     *,
-    days: Annotated[int, typer.Option(min=0, help="redact records older than this number of days")],
+    days: Annotated[int | None, typer.Option(min=0, help="redact records older than this number of days")] = None,
+    conversation: Annotated[
+        str | None, typer.Option(help="redact this conversation now, whatever its age: its id in `conversations`")
+    ] = None,
     config: ConfigOption = DEFAULT_CONFIG,
     data_folder: FolderOption = None,
     wait_s: WaitOption = 60,
     as_json: JsonOption = False,
 ) -> None:
-    """Remove personal data from old records. Keys become pseudonyms, made with LOOKOUT_AGE_KEY."""
-    from flows.clock import utc_now  # duckdb
-    from flows.runtime.secrets import load_age_key  # duckdb
-    from warehouse.database.retention import remove_personal_data
+    """Remove personal data from old records, or from one conversation.
 
+    Keys become pseudonyms, made with LOOKOUT_AGE_KEY. Give either --days or --conversation.
+    """
+    from flows.clock import utc_now  # duckdb
+    from flows.data_folder import RUNS_FOLDER  # duckdb
+    from flows.nightly.grading import build_turn_id  # the graders
+    from flows.runtime.secrets import load_age_key  # duckdb
+    from warehouse.database.retention import ConversationReport, remove_conversation, remove_personal_data
+
+    if (days is None) == (conversation is None):
+        raise typer.BadParameter("give either --days or --conversation")
     key = load_age_key()
     store = open_warehouse(config, data_folder)
-    with show_waiting("Removing personal data from old records"):
-        report = remove_personal_data(store, before=utc_now() - timedelta(days=days), key=key, wait_s=wait_s)
-    _print_report(
-        report,
-        f"Personal data removed from {plural(report.segments, 'segment')} in {plural(report.archives, 'archive')}",
-        as_json=as_json,
-    )
+    with show_waiting("Removing personal data"):
+        if conversation is not None:
+            case_ids = build_turn_id(conversation, 0).removesuffix("1")
+            report = remove_conversation(store, conversation, case_ids=case_ids, key=key, wait_s=wait_s)
+        else:
+            before = utc_now() - timedelta(days=days or 0)
+            report = remove_personal_data(store, before=before, key=key, wait_s=wait_s)
+    removed = f"{plural(report.segments, 'segment')} in {plural(report.archives, 'archive')}"
+    text = f"Personal data removed from {removed}"
+    if isinstance(report, ConversationReport):
+        folders = (store.database.file.parent / RUNS_FOLDER / run_id for run_id in report.run_ids)
+        reports = (f"  {folder} has reports that may quote it: delete it" for folder in folders if folder.exists())
+        text = "\n".join((text, *reports))
+    _print_report(report, text, as_json=as_json)
 
 
 def pictures_command(config: ConfigOption = DEFAULT_CONFIG, as_json: JsonOption = False) -> None:
@@ -168,7 +185,8 @@ def _format_load(report: LoadReport) -> Iterator[str]:
     yield from (f"  {error}" for error in report.errors())
 
 
-def _format_rebuild(report: RebuildReport) -> Iterator[str]:
+def format_rebuild(report: RebuildReport) -> Iterator[str]:
+    """Yield the lines about a rebuild for a person: its counts, then what is missing and how to restore it."""
     backup = f"; the old file is {report.stored_at}" if report.stored_at else ""
     rows = sum(report.loaded.rows.values())
     yield f"Rebuilt from {plural(report.loaded.segments, 'segment')}, {plural(rows, 'row')}{backup}"

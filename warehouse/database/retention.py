@@ -8,12 +8,14 @@ filled from it, so that journal and tables agree. Nothing is deleted before its 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from importlib import resources
 from itertools import groupby
 from pathlib import Path
+from typing import Final
 
 import duckdb
 
@@ -25,6 +27,7 @@ from warehouse.database.stage import (
     ARCHIVE_FOLDER,
     MANIFEST,
     PARQUET,
+    PARTLY_AGED,
     ArchivedSegment,
     ArchiveManifest,
     NamedSegment,
@@ -32,7 +35,6 @@ from warehouse.database.stage import (
     get_verified_parquet,
     hash_file,
     list_current_manifests,
-    load_manifests,
     parse_hash,
     read_manifest,
     stage_archived_segments,
@@ -152,10 +154,10 @@ def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces
         raise WarehouseDamaged(f"{file} is different after writing; check the disk. Lookout removed nothing")
 
 
-def publish_archive(journal: Journal, manifest: ArchiveManifest, file: Path) -> None:
-    """Store an archive, then its manifest: the archive takes effect once the manifest exists."""
+def publish_archive(journal: Journal, manifest: ArchiveManifest, file: Path, *, name: str | None = None) -> None:
+    """Store an archive, then its manifest, as ``name``: the archive takes effect once the manifest exists."""
     journal.segments.put_file(manifest.parquet, file)
-    journal.segments.put(manifest.name, manifest.model_dump_json().encode())
+    journal.segments.put(name or manifest.name, manifest.model_dump_json().encode())
 
 
 def _remove_leftovers(journal: Journal, scratch: Path, loaded: AbstractSet[str]) -> None:
@@ -216,14 +218,14 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
     clean file, and a person must delete the saved ones. Copies for the site are removed. Raises the errors of
     `compact_segments`, and `ValueError` for a short key.
     """
-    if len(key) < MIN_KEY_LENGTH:
-        raise ValueError(f"the key for pseudonyms must have at least {MIN_KEY_LENGTH} bytes, got {len(key)}")
+    _check_key_length(key)
     compact_segments(store, before=before, wait_s=wait_s, unfinished=True)
     limit = build_first_id(before)
     segments = archives = 0
     with store.database.open_for_writing(wait_s) as connection:
-        for manifest in load_manifests(store.journal):
-            if manifest.replaces is None and max(archived.header.id for archived in manifest.segments) < limit:
+        for name in list_current_manifests(store.journal):
+            manifest = read_manifest(store.journal, name)
+            if _must_age(name, manifest) and max(archived.header.id for archived in manifest.segments) < limit:
                 _age_archive(connection, store.journal, manifest, key, store.database.scratch)
                 archives += 1
                 segments += len(manifest.segments)
@@ -234,22 +236,97 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
     return AgeReport(archives=archives, segments=segments)
 
 
+class ConversationReport(AgeReport):
+    """The same for one conversation, with the runs that graded it: their reports may quote it."""
+
+    run_ids: tuple[str, ...] = ()
+
+
+def remove_conversation(
+    store: Store, conversation: str, *, case_ids: str, key: bytes, wait_s: float
+) -> ConversationReport:
+    """Remove the personal data of one conversation now, as `remove_personal_data` does it for old records.
+
+    ``conversation`` is its stored id. ``case_ids`` is what the ids of its graded replies begin with; a number
+    follows. Also log entries that name the id are emptied. Segments with other conversations stay as they are in
+    everything else, and age later. Raises the errors of `remove_personal_data`.
+    """
+    _check_key_length(key)
+    ids = f"(?:{re.escape(conversation)}|{re.escape(case_ids)}[0-9]+)"
+    mark = re.compile(f'"{ids}"'.encode())
+    journal, scratch = store.journal, store.database.scratch
+    segments = archives = 0
+    with store.database.open_for_writing(wait_s) as connection:
+        load_journal(connection, journal, scratch)
+        runs = connection.execute(
+            "select run_id from results where regexp_full_match(case_id, $ids)"
+            " union select run_id from conversations where id = $id and record is not null order by 1",
+            {"ids": ids, "id": conversation},
+        ).fetchall()
+        names = [name for name in journal.segments.names() if mark.search(journal.segments.get(name))]
+        for batch in _batches(journal, names):
+            _archive_batch(connection, journal, batch, scratch)
+        for name in list_current_manifests(journal):
+            manifest = read_manifest(journal, name)
+            if _must_age(name, manifest) and _age_archive(connection, journal, manifest, key, scratch, only=ids):
+                archives += 1
+                segments += len(manifest.segments)
+        load_journal(connection, journal, scratch)
+        store.save_ledger(connection)
+        _remove_leftovers(journal, scratch, load_archive_hashes(connection))
+    discard_snapshots(store.database.file.parent)
+    return ConversationReport(archives=archives, segments=segments, run_ids=tuple(str(row[0]) for row in runs))
+
+
+_NAMES_ID: Final = """regexp_matches(row_json::varchar, '"' || getvariable('ids') || '"')"""
+"""Whether a staged line names one of the ids as a text of its own."""
+
+
+def _must_age(name: str, manifest: ArchiveManifest) -> bool:
+    """Whether an archive still has personal data; ``name`` is that of its manifest."""
+    return manifest.replaces is None or name.endswith(PARTLY_AGED)
+
+
+def _check_key_length(key: bytes) -> None:
+    if len(key) < MIN_KEY_LENGTH:
+        raise ValueError(f"the key for pseudonyms must have at least {MIN_KEY_LENGTH} bytes, got {len(key)}")
+
+
 def _age_archive(
-    connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: ArchiveManifest, key: bytes, scratch: Path
-) -> None:
+    connection: duckdb.DuckDBPyConnection,
+    journal: Journal,
+    manifest: ArchiveManifest,
+    key: bytes,
+    scratch: Path,
+    *,
+    only: str | None = None,
+) -> bool:
+    """Replace an archive by one without personal data; with the regular expression ``only``, of these ids only.
+
+    Returns False, and replaces nothing, if the archive has nothing to remove about these ids.
+    """
     clear_stage(connection)
     parquet = get_verified_parquet(journal, manifest, scratch)
     stage_archived_segments(connection, parquet, [archived.header.id for archived in manifest.segments])
     connection.execute(
         "create or replace temp macro pseudonym(id) as"
-        " if(starts_with(id, 'p-') and length(id) = 26, id, 'p-' || left(sha256(getvariable('key') || id), 24))"
+        " if(starts_with(id, 'p-') and length(id) = 26 or not regexp_full_match(id, getvariable('ids')), id,"
+        " 'p-' || left(sha256(getvariable('key') || id), 24))"
     )
     connection.execute("set variable key = ?", [key.hex()])
+    connection.execute("set variable ids = ?", [only or ".*"])
+    if only is not None:
+        connection.execute("create or replace temp table whole as from staged")
+        connection.execute(f"delete from staged where not ({_NAMES_ID})")  # noqa: S608 - a constant
     connection.execute(
         "create or replace temp table real_traffic as select distinct run_id from results where origin <> 'probe'"
     )
     connection.execute(resources.files("warehouse").joinpath("aging.sql").read_text("utf-8"))
     connection.execute("reset variable key")
+    if only is not None:
+        if not connection.execute("from staged except from whole limit 1").fetchall():
+            return False
+        connection.execute(f"insert into staged from whole where not ({_NAMES_ID})")
     hashes = dict(_hash_segments(connection))
     scratch.unlink(missing_ok=True)
     write_parquet(connection, scratch, replaces=manifest.sha256)
@@ -258,7 +335,9 @@ def _age_archive(
         replaces=manifest.sha256,
         segments=tuple(_replace_hash(archived, hashes[archived.header.id]) for archived in manifest.segments),
     )
-    publish_archive(journal, aged, scratch)
+    partly = f"{ARCHIVE_FOLDER}/{aged.sha256}{PARTLY_AGED}" if only is not None else None
+    publish_archive(journal, aged, scratch, name=partly)
+    return True
 
 
 def _hash_segments(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:

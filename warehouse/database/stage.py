@@ -140,6 +140,8 @@ ARCHIVE_FOLDER = "_archive"
 MANIFEST = ".manifest.json"
 AGED = ".aged.json"
 """The mark in the name of a manifest that replaces another archive, so that other manifests need not be read."""
+PARTLY_AGED = f".partly{AGED}"
+"""The same, if personal data was removed from some conversations only, so that the others must still age."""
 
 PARQUET = ".parquet"
 FORMAT_VERSION = 1
@@ -195,11 +197,6 @@ def list_current_manifests(journal: Journal, *, unless: Callable[[str], bool] = 
         for name in [*journal.segments.others(ARCHIVE_FOLDER, MANIFEST), *aged]
         if parse_hash(name) not in replaced
     ]
-
-
-def load_manifests(journal: Journal) -> Sequence[ArchiveManifest]:
-    """Load the manifests that count. Raises `WarehouseDamaged` for an unreadable manifest, and `SchemaTooNew`."""
-    return [read_manifest(journal, name) for name in list_current_manifests(journal)]
 
 
 def parse_hash(name: str) -> str:

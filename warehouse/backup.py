@@ -1,0 +1,360 @@
+"""Back up a data folder into one file while runs write, and restore it.
+
+A backup is a tar.gz with the files of the data folder that cannot be made again, and a manifest with the SHA-256
+of each. The warehouse file is left out, because it is rebuilt from the journal; it is included only if it has rows
+that the journal lost.
+
+No lock is held while files are read, so that no run waits. A backup is the state after a crash at one moment: what
+refers to a record is read before the record. So files come before the journal, and of the journal only what was
+written before its first listing ended. Segments come before archives, because a segment is deleted only after its
+archive is complete.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Final
+
+from pydantic import Field, ValidationError
+
+from monitors.errors import ConfigError, SchemaTooNew, WarehouseBusy, WarehouseDamaged, WarehouseError
+from monitors.records.base import Record, Sha256, UtcTime
+from monitors.storage import (
+    OWNER_ONLY_MODE,
+    build_unwritable_error,
+    make_private_folder,
+    move,
+    open_without_links,
+)
+from warehouse.database.database import get_log_path
+from warehouse.database.snapshot import SNAPSHOT_FOLDER
+from warehouse.database.stage import AGED, ARCHIVE_FOLDER, MANIFEST, PARQUET, ArchiveManifest
+from warehouse.database.store import DATABASE_FILE, JOURNAL_FOLDER, Store
+from warehouse.journal.journal import SUITES
+from warehouse.journal.segments import SET_ASIDE, SUFFIX, LocalSegments, decode_segment, parse_segment_id, sync_file
+
+MANIFEST_NAME: Final = "lookout-backup.json"
+FORMAT_VERSION: Final = 1
+MAX_MANIFEST_BYTES: Final = 256_000_000
+"""A manifest of two million files; a longer one is not read into memory."""
+BLOCK_BYTES: Final = 1_000_000
+"""Read at once while a backup is verified."""
+
+_LEFT_OUT_FOLDERS: Final = ("prefect", SNAPSHOT_FOLDER)
+"""Prefect's server has its own history; copies for the site are made again."""
+_LOCK_SUFFIXES: Final = (".lock", ".turn", ".alive")
+_DATABASE_NAMES: Final = (DATABASE_FILE, f"{DATABASE_FILE}.wal")
+_DAMAGE: Final = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, RecursionError)
+"""What gzip, tarfile and json raise for a file that is damaged, cut, or something else."""
+
+
+class BackupManifest(Record):
+    """The contents of a backup: the hash of each file by its path in the data folder.
+
+    ``lookout`` is the version that made it. Without ``has_journal`` the journal is in an object store.
+    """
+
+    lookout_backup: Annotated[int, Field(ge=1)] = FORMAT_VERSION
+    lookout: str
+    made_at: UtcTime
+    has_journal: bool
+    files: Mapping[str, Sha256]
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredFile:
+    name: str
+    content: bytes
+    changed_at: float
+
+
+def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> BackupManifest:
+    """Back up the store's data folder to the new file ``file``, for its owner only, and return the manifest.
+
+    Runs continue. ``version`` is Lookout's. The file appears complete or not at all. Raises `ConfigError` if it
+    exists or would be inside the data folder, `WarehouseBusy` if the warehouse file stays locked for ``wait_s``
+    seconds, `WarehouseDamaged` if a file cannot be read, and `WarehouseUnwritable`.
+    """
+    folder = store.database.file.parent
+    if file.exists():
+        raise ConfigError(f"{file} exists already; give the name of a new file")
+    if file.resolve().is_relative_to(folder.resolve()):
+        raise ConfigError(f"{file} is inside the data folder {folder}; write the backup to another folder or disk")
+    beside = file.with_name(f".{file.name}.{os.getpid()}.part")
+    made_at, hashes = store.clock(), dict[str, str]()
+    try:
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with (
+            os.fdopen(open_without_links(beside, new, OWNER_ONLY_MODE), "wb") as target,
+            tarfile.open(fileobj=target, mode="w:gz") as archive,
+        ):
+            for stored in _read_data_folder(store, file.parent, made_at, wait_s):
+                hashes[stored.name] = hashlib.sha256(stored.content).hexdigest()
+                _add_member(archive, stored)
+            manifest = BackupManifest(
+                lookout=version,
+                made_at=made_at,
+                has_journal=isinstance(store.journal.segments, LocalSegments),
+                files=hashes,
+            )
+            text = manifest.model_dump_json(indent=1).encode()
+            _add_member(archive, _StoredFile(MANIFEST_NAME, text, made_at.timestamp()))
+        sync_file(beside)
+        move(beside, file)
+    except OSError as error:
+        raise build_unwritable_error(file, error) from error
+    finally:
+        beside.unlink(missing_ok=True)
+    return manifest
+
+
+def _add_member(archive: tarfile.TarFile, stored: _StoredFile) -> None:
+    member = tarfile.TarInfo(stored.name)
+    member.size, member.mode, member.mtime = len(stored.content), OWNER_ONLY_MODE, stored.changed_at
+    archive.addfile(member, io.BytesIO(stored.content))
+
+
+def _read_data_folder(store: Store, scratch: Path, made_at: datetime, wait_s: float) -> Iterator[_StoredFile]:
+    """Yield every file of a backup, in the order that makes it consistent; ``scratch`` is a folder with space."""
+    yield from _read_files(store.database.file.parent)
+    if not isinstance(store.journal.segments, LocalSegments):
+        return
+    loaded = _list_loaded_segments(store, wait_s)
+    intact: set[str] = set()
+    for name, content, segment_ids in _read_journal(store):
+        intact |= segment_ids
+        yield _StoredFile(f"{JOURNAL_FOLDER}/{name}", content, made_at.timestamp())
+    if loaded - intact:  # the journal lost records that the warehouse file still has
+        with tempfile.TemporaryDirectory(dir=scratch, prefix=".lookout-backup-") as temporary:
+            copy = Path(temporary) / DATABASE_FILE
+            store.database.copy_to(copy, wait_s)
+            for path in (copy, get_log_path(copy)):
+                if path.exists():
+                    yield _StoredFile(path.name, path.read_bytes(), made_at.timestamp())
+
+
+def _read_files(folder: Path) -> Iterator[_StoredFile]:
+    """Yield the files outside the journal. A file that is removed meanwhile is skipped."""
+    for parent, folders, files in os.walk(folder, onerror=_refuse_unreadable):
+        folders[:] = sorted(name for name in folders if not (Path(parent) == folder and name == JOURNAL_FOLDER))
+        for path in (Path(parent) / name for name in sorted(files)):
+            name = path.relative_to(folder).as_posix()
+            if not _is_backed_up(name) or not path.is_file():
+                continue
+            try:
+                content, changed_at = path.read_bytes(), path.stat().st_mtime
+            except OSError as error:
+                _refuse_unreadable(error)
+                continue
+            if path.suffix == SUFFIX:  # a line may be half written at this moment
+                content = content[: content.rfind(b"\n") + 1]
+            yield _StoredFile(name, content, changed_at)
+
+
+def _refuse_unreadable(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise WarehouseDamaged(
+            f"cannot read {error.filename}: {error.strerror}; run the backup as the user that runs Lookout"
+        ) from error
+
+
+def _is_backed_up(name: str) -> bool:
+    """Whether a backup has this file of the data folder: not a lock or a temporary file, and not made again."""
+    path = PurePosixPath(name)
+    return (
+        path.parts[0] not in _LEFT_OUT_FOLDERS
+        and not path.parts[0].startswith(DATABASE_FILE)
+        and not any(part.startswith(".") for part in path.parts)
+        and path.suffix not in _LOCK_SUFFIXES
+    )
+
+
+def _list_loaded_segments(store: Store, wait_s: float) -> frozenset[str]:
+    """List the ids of the segments in the warehouse file; none if there is no readable file."""
+    if not store.database.file.exists():
+        return frozenset()
+    try:
+        with store.database.open_for_reading(wait_s) as connection:
+            return frozenset(str(row[0]) for row in connection.execute("select id from segments").fetchall())
+    except WarehouseBusy:
+        raise
+    except WarehouseError:  # a damaged file has nothing to add to the journal
+        return frozenset()
+
+
+def _read_journal(store: Store) -> Iterator[tuple[str, bytes, frozenset[str]]]:
+    """Yield name and content of each file of the journal, and the ids of the segments that are intact in it."""
+    segments = store.journal.segments
+    newest = max((parse_segment_id(name) for name in segments.names() if not _is_suite(name)), default="")
+    for name in segments.names():
+        if _is_suite(name) or parse_segment_id(name) <= newest:
+            try:
+                content = segments.get(name)
+            except FileNotFoundError:
+                continue  # archived or set aside meanwhile: the loops below find it
+            yield name, content, _verify_segment(name, content)
+    done: set[str] = set()
+    while new := [name for name in _list_archive_files(store) if name not in done]:
+        for name in new:
+            done.add(name)
+            try:
+                content = segments.get(name)
+            except FileNotFoundError:
+                continue  # replaced meanwhile: the next listing has the new one
+            yield name, content, _verify_archive(store, name, content)
+    for name in segments.others(SET_ASIDE, ""):
+        yield name, segments.get(name), frozenset()
+
+
+def _is_suite(name: str) -> bool:
+    return name.startswith(f"{SUITES}/")
+
+
+def _list_archive_files(store: Store) -> list[str]:
+    """List manifests before Parquet files: a manifest is written after its Parquet file."""
+    return [
+        name
+        for suffix in (MANIFEST, AGED, PARQUET)
+        for name in store.journal.segments.others(ARCHIVE_FOLDER, suffix)
+    ]
+
+
+def _verify_segment(name: str, content: bytes) -> frozenset[str]:
+    folder, segment_id = name.partition("/")[0], parse_segment_id(name)
+    run_id = None if folder.startswith("_") else folder
+    try:
+        decode_segment(content, where=name, segment_id=segment_id, run_id=run_id)
+    except WarehouseDamaged:
+        return frozenset()
+    except SchemaTooNew:
+        pass
+    return frozenset((segment_id,))
+
+
+def _verify_archive(store: Store, name: str, content: bytes) -> frozenset[str]:
+    """Return the segments of an archive's manifest if its Parquet file is intact; none for any other file."""
+    try:
+        manifest = ArchiveManifest.model_validate_json(content) if not name.endswith(PARQUET) else None
+        parquet = store.journal.segments.get(manifest.parquet) if manifest else b""
+    except (ValidationError, FileNotFoundError):
+        return frozenset()
+    if manifest is None or hashlib.sha256(parquet).hexdigest() != manifest.sha256:
+        return frozenset()
+    return frozenset(archived.header.id for archived in manifest.segments)
+
+
+def read_backup(file: Path, *, version: str) -> BackupManifest:
+    """Read a whole backup, verify every file in it, and return its manifest. Writes nothing.
+
+    ``version`` is the version of this Lookout. Raises `ConfigError` for a file that is missing, damaged, cut or of
+    a newer Lookout, and for one with links, devices, or names that a data folder cannot have.
+    """
+    try:
+        hashes, text = _hash_members(file)
+        format_version = json.loads(text)["lookout_backup"] if text is not None else None
+        if isinstance(format_version, int) and format_version > FORMAT_VERSION:
+            raise _build_newer_error(file, f"backup format {format_version}")
+        manifest = BackupManifest.model_validate_json(text or "")
+    except (*_DAMAGE, KeyError, TypeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise ConfigError(f"{file} cannot be read: {error.strerror}; give a file of `lookout backup`") from None
+        is_foreign = isinstance(error, ValidationError | KeyError | TypeError)
+        reason = "its manifest is missing or cannot be read" if is_foreign else str(error)
+        raise ConfigError(
+            f"{file} is not a complete backup of Lookout ({reason}); copy it again, or use another backup"
+        ) from None
+    if _parse_version(manifest.lookout) > _parse_version(version):
+        raise _build_newer_error(file, f"Lookout {manifest.lookout}")
+    for name in sorted({*hashes, *manifest.files}):
+        if hashes.get(name) != manifest.files.get(name):
+            difference = "is missing" if name not in hashes else "differs from its hash in the manifest"
+            raise ConfigError(f"{file} is damaged: {name!r} {difference}; copy it again, or use another backup")
+    folders = {str(parent) for name in hashes for parent in PurePosixPath(name).parents}
+    for name in hashes:
+        if not _is_valid_name(name) or name in folders:
+            raise ConfigError(f"{file} has the file {name!r}, which no backup of Lookout has; use another backup")
+    return manifest
+
+
+def _hash_members(file: Path) -> tuple[Mapping[str, str], bytes | None]:
+    """Return the hash of each member, and the text of the manifest, which is last; ``None`` without one."""
+    hashes: dict[str, str] = {}
+    text = None
+    with gzip.open(file) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        for member in archive:
+            content = archive.extractfile(member) if member.type == tarfile.REGTYPE else None
+            if content is None or member.issparse() or member.name in hashes or text is not None:
+                raise ConfigError(
+                    f"{file} has the entry {member.name!r}, which is a link, a device or a duplicate; "
+                    "use another backup"
+                )
+            if member.name == MANIFEST_NAME and member.size <= MAX_MANIFEST_BYTES:
+                text = content.read()
+                continue
+            digest = hashlib.sha256()
+            while block := content.read(BLOCK_BYTES):
+                digest.update(block)
+            hashes[member.name] = digest.hexdigest()
+        while stream.read(BLOCK_BYTES):  # up to the checksum at the end
+            pass
+    return hashes, text
+
+
+def _parse_version(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d{1,9}", version)]
+
+
+def _build_newer_error(file: Path, what: str) -> ConfigError:
+    return ConfigError(f"{file} is of a newer Lookout ({what}); update Lookout, then restore it")
+
+
+def _is_valid_name(name: str) -> bool:
+    path = PurePosixPath(name)
+    is_plain = str(path) == name and not path.is_absolute() and "\0" not in name
+    return is_plain and (name in _DATABASE_NAMES or _is_backed_up(name))
+
+
+@contextmanager
+def extract_backup(file: Path, manifest: BackupManifest, folder: Path) -> Generator[Path]:
+    """Extract a verified backup into a new folder beside ``folder``, and move it there when the block ends.
+
+    ``folder`` must be missing or empty. If anything fails, ``folder`` is as before. Raises `WarehouseUnwritable`.
+    """
+    try:
+        make_private_folder(folder.parent)
+        beside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.restoring-", dir=folder.parent))
+    except OSError as error:
+        raise build_unwritable_error(folder, error) from error
+    try:
+        new = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with tarfile.open(file, "r:gz") as archive:
+            for member in archive:
+                content = archive.extractfile(member) if member.name in manifest.files else None
+                if content is None:
+                    continue
+                path = beside / member.name
+                make_private_folder(path.parent)
+                with os.fdopen(open_without_links(path, new, OWNER_ONLY_MODE), "wb") as target:
+                    shutil.copyfileobj(content, target)
+                os.utime(path, (member.mtime, member.mtime))  # pictures are deleted by their age
+        yield beside
+        os.sync()  # every file is on the disk before the folder has its name
+        move(beside, folder)
+    except OSError as error:
+        raise build_unwritable_error(folder, error) from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
