@@ -324,7 +324,7 @@ def _build_newer_error(file: Path, what: str) -> ConfigError:
 
 def _is_valid_name(name: str) -> bool:
     path = PurePosixPath(name)
-    is_plain = str(path) == name and not path.is_absolute() and "\0" not in name
+    is_plain = bool(path.parts) and str(path) == name and not path.is_absolute() and "\0" not in name
     return is_plain and (name in _DATABASE_NAMES or _is_backed_up(name))
 
 
