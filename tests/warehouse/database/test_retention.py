@@ -33,16 +33,16 @@ LATER = NOON + timedelta(days=1)
 SECRET = "Asha Rao, 42 Hill Road"
 
 
-def talk(case_id: str, run_id: str = "night-1") -> Exchange:
+def talk(case_id: str, run_id: str = "night-1", *, text: str = SECRET) -> Exchange:
     """A real conversation with personal data everywhere it can be."""
-    return exchange(run_id, case_id, text=SECRET).model_copy(
+    return exchange(run_id, case_id, text=text).model_copy(
         update={
             "origin": Origin.TRAFFIC,
-            "turns": (f"I am {SECRET}",),
-            "earlier_answers": (SECRET,),
-            "wire": WirePayload(url="http://127.0.0.1/chat", text=SECRET, citations=(SECRET,), app_latency_ms=5),
-            "evidence": Evidence(screenshot=f"{SECRET}.png", console_errors=(SECRET,)),
-            "failed_attempts": (Attempt(started_at=NOON, blame=Blame.APP, reason="answer_timeout", detail=SECRET),),
+            "turns": (f"I am {text}",),
+            "earlier_answers": (text,),
+            "wire": WirePayload(url="http://127.0.0.1/chat", text=text, citations=(text,), app_latency_ms=5),
+            "evidence": Evidence(screenshot=f"{text}.png", console_errors=(text,)),
+            "failed_attempts": (Attempt(started_at=NOON, blame=Blame.APP, reason="answer_timeout", detail=text),),
         }
     )
 
