@@ -29,8 +29,7 @@ def settle_identity(
     a folder that is no copy, so that a service may start with them each time. ``journal_at`` is `open_store_in`'s.
     Raises `ConfigError`, and `WarehouseBusy` for a copy whose warehouse is in use.
     """
-    if moved and copied:
-        raise ConfigError("--moved and --copy contradict each other: say --moved if the original is gone")
+    check_copy_options(None, moved=moved, copied=copied)
     if copied:
         try:
             read_identity(data_folder)
@@ -42,7 +41,7 @@ def settle_identity(
 
 def _leave_to_original(data_folder: Path, journal_at: str | None, at: datetime) -> None:
     """Leave messages, reported deploys and unfinished nights to the original; runs go by the time they began."""
-    refuse_shared_journal(journal_at)
+    check_copy_options(journal_at, moved=False, copied=True)
     from flows.nightly.checkpoint import READING_FILE  # takes seconds, and only a copy needs it
 
     store = open_store_in(data_folder)
@@ -54,9 +53,11 @@ def _leave_to_original(data_folder: Path, journal_at: str | None, at: datetime) 
         deploys.store_outcome(queued.deploy, DeployOutcome(run_id=None, at=at))
 
 
-def refuse_shared_journal(journal_at: str | None) -> None:
-    """Raise `ConfigError` if the journal of a copy is in an object store, where the original writes it, too."""
-    if journal_at is not None:
+def check_copy_options(journal_at: str | None, *, moved: bool, copied: bool) -> None:
+    """Raise `ConfigError` for both options, and for a copy whose journal is in an object store: both write there."""
+    if moved and copied:
+        raise ConfigError("--moved and --copy contradict each other: say --moved if the original is gone")
+    if copied and journal_at is not None:
         raise ConfigError(
             f"warehouse.journal = {journal_at!r}: a copy would share this journal with the original; set another "
             "one, and start with an empty data folder"

@@ -74,7 +74,7 @@ def restore_command(
     """
     from deployments.cli.warehouse import format_rebuild
     from flows.data_folder import open_store_in  # duckdb
-    from flows.folder_identity import refuse_shared_journal  # duckdb
+    from flows.folder_identity import check_copy_options  # duckdb
     from monitors.config.file import load_config  # every model of the configuration
     from warehouse.backup import extract_backup, read_backup  # duckdb
     from warehouse.database.rebuild import rebuild_database  # duckdb
@@ -88,7 +88,7 @@ def restore_command(
         )
     with show_waiting("Verifying the backup"):
         manifest = read_backup(file, version=version("lookout-monitor"))
-    if (moved and copy) or (IDENTITY_FILE in manifest.files and not (moved or copy)):
+    if IDENTITY_FILE in manifest.files and not (moved or copy):
         raise ConfigError(
             f"{file} is a copy of a data folder that may still be in use. If that one is gone, add --moved: the "
             "restored one continues with its incidents. If both remain, add --copy: it sends nothing that the "
@@ -100,8 +100,7 @@ def restore_command(
         raise ConfigError(
             f"the journal of this backup is {place}, but {config} says otherwise: change warehouse.journal there"
         )
-    if copy:
-        refuse_shared_journal(journal_at)
+    check_copy_options(journal_at, moved=moved, copied=copy)
     with show_waiting("Restoring the data folder"), extract_backup(file, manifest, folder) as beside:
         report = rebuild_database(open_store_in(beside, journal_at), wait_s=0)
     settle_folder(folder, configured, moved=moved, copied=copy)

@@ -15,6 +15,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, FolderOption, JsonOption
 from flows.terminal import print_text, write_json
 from flows.waiting import show_waiting
+from monitors.errors import ConfigError
 from monitors.plural import plural
 from monitors.records.base import Record
 
@@ -125,7 +126,7 @@ def age_command(
     from warehouse.database.retention import ConversationReport, remove_conversation, remove_personal_data
 
     if (days is None) == (conversation is None):
-        raise typer.BadParameter("give either --days or --conversation")
+        raise ConfigError("give either --days N or --conversation ID")
     key = load_age_key()
     store = open_warehouse(config, data_folder)
     with show_waiting("Removing personal data"):
