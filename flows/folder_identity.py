@@ -54,7 +54,7 @@ def _leave_to_original(data_folder: Path, journal_at: str | None, at: datetime) 
 
 
 def check_copy_options(journal_at: str | None, *, moved: bool, copied: bool) -> None:
-    """Raise `ConfigError` for both options, and for a copy whose journal is in an object store: both write there."""
+    """Raise `ConfigError` for both options, and for a copy whose journal is in the original's object store."""
     if moved and copied:
         raise ConfigError("--moved and --copy contradict each other: say --moved if the original is gone")
     if copied and journal_at is not None:

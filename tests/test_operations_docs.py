@@ -48,10 +48,10 @@ def machine(tmp_path) -> Path:
     settle_identity(folder / ".lookout", None, new_id="original", at=NOON)
     store = open_store_in(folder / ".lookout")
     for name, text in (("talk-17", SECRET), ("talk-18", "Bela Sen")):
-        result = ResultRow(row=talk(f"{name}:1", text=text))
+        answer = ResultRow(row=talk(f"{name}:1", text=text))
         graded = AssessmentRow(row=assessment("night-1", f"{name}:1"))
         conversation = ConversationRow(row=seen(name, sampled_in=text))
-        store.journal.append([result, graded, conversation], run_id="night-1")
+        store.journal.append([answer, graded, conversation], run_id="night-1")
     store.journal.append([NightlyRunRow(row=night_report())], run_id="night-1")
     decided = OutboxDecision(incidents=(incident(),), alerts=(alert(),))
     decide(store, store.journal, "helpdesk", lambda _: decided, wait_s=5)
@@ -163,7 +163,7 @@ def read_all_texts(folder: Path) -> str:
     text = ""
     for path in sorted(folder.rglob("*")):
         if path.suffix == ".parquet":
-            text += str(duckdb.sql(f"from '{path}'").fetchall())
+            text += str(duckdb.read_parquet(str(path)).fetchall())
         elif path.is_file() and path.suffix != ".gz":
             text += path.read_bytes().decode("latin-1")
     store = open_store_in(folder / ".lookout")

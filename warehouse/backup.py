@@ -24,7 +24,6 @@ import tempfile
 import zlib
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final
@@ -75,11 +74,8 @@ class BackupManifest(Record):
     files: Mapping[str, Sha256]
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredFile:
-    name: str
-    content: bytes
-    changed_at: float
+_StoredFile = tuple[str, bytes, float]
+"""The path in the data folder, the content, and the time of the last change in seconds since 1970."""
 
 
 def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> BackupManifest:
@@ -102,9 +98,9 @@ def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> Ba
             os.fdopen(open_without_links(beside, new, OWNER_ONLY_MODE), "wb") as target,
             tarfile.open(fileobj=target, mode="w:gz") as archive,
         ):
-            for stored in _read_data_folder(store, file.parent, made_at, wait_s):
-                hashes[stored.name] = hashlib.sha256(stored.content).hexdigest()
-                _add_member(archive, stored)
+            for name, content, changed_at in _read_data_folder(store, file.parent, made_at, wait_s):
+                hashes[name] = hashlib.sha256(content).hexdigest()
+                _add_member(archive, name, content, changed_at)
             manifest = BackupManifest(
                 lookout=version,
                 made_at=made_at,
@@ -112,7 +108,7 @@ def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> Ba
                 files=hashes,
             )
             text = manifest.model_dump_json(indent=1).encode()
-            _add_member(archive, _StoredFile(MANIFEST_NAME, text, made_at.timestamp()))
+            _add_member(archive, MANIFEST_NAME, text, made_at.timestamp())
         sync_file(beside)
         move(beside, file)
     except OSError as error:
@@ -122,10 +118,10 @@ def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> Ba
     return manifest
 
 
-def _add_member(archive: tarfile.TarFile, stored: _StoredFile) -> None:
-    member = tarfile.TarInfo(stored.name)
-    member.size, member.mode, member.mtime = len(stored.content), OWNER_ONLY_MODE, stored.changed_at
-    archive.addfile(member, io.BytesIO(stored.content))
+def _add_member(archive: tarfile.TarFile, name: str, content: bytes, changed_at: float) -> None:
+    member = tarfile.TarInfo(name)
+    member.size, member.mode, member.mtime = len(content), OWNER_ONLY_MODE, changed_at
+    archive.addfile(member, io.BytesIO(content))
 
 
 def _read_data_folder(store: Store, scratch: Path, made_at: datetime, wait_s: float) -> Iterator[_StoredFile]:
@@ -137,14 +133,14 @@ def _read_data_folder(store: Store, scratch: Path, made_at: datetime, wait_s: fl
     intact: set[str] = set()
     for name, content, segment_ids in _read_journal(store):
         intact |= segment_ids
-        yield _StoredFile(f"{JOURNAL_FOLDER}/{name}", content, made_at.timestamp())
+        yield f"{JOURNAL_FOLDER}/{name}", content, made_at.timestamp()
     if loaded - intact:  # the journal lost records that the warehouse file still has
         with tempfile.TemporaryDirectory(dir=scratch, prefix=".lookout-backup-") as temporary:
             copy = Path(temporary) / DATABASE_FILE
             store.database.copy_to(copy, wait_s)
             for path in (copy, get_log_path(copy)):
                 if path.exists():
-                    yield _StoredFile(path.name, path.read_bytes(), made_at.timestamp())
+                    yield path.name, path.read_bytes(), made_at.timestamp()
 
 
 def _read_files(folder: Path) -> Iterator[_StoredFile]:
@@ -153,7 +149,7 @@ def _read_files(folder: Path) -> Iterator[_StoredFile]:
         folders[:] = sorted(name for name in folders if not (Path(parent) == folder and name == JOURNAL_FOLDER))
         for path in (Path(parent) / name for name in sorted(files)):
             name = path.relative_to(folder).as_posix()
-            if not _is_backed_up(name) or not path.is_file():
+            if not _is_backed_up(name) or path.is_symlink() or not path.is_file():
                 continue
             try:
                 content, changed_at = path.read_bytes(), path.stat().st_mtime
@@ -162,7 +158,7 @@ def _read_files(folder: Path) -> Iterator[_StoredFile]:
                 continue
             if path.suffix == SUFFIX:  # a line may be half written at this moment
                 content = content[: content.rfind(b"\n") + 1]
-            yield _StoredFile(name, content, changed_at)
+            yield name, content, changed_at
 
 
 def _refuse_unreadable(error: OSError) -> None:
@@ -178,7 +174,7 @@ def _is_backed_up(name: str) -> bool:
     return (
         path.parts[0] not in _LEFT_OUT_FOLDERS
         and not path.parts[0].startswith(DATABASE_FILE)
-        and not any(part.startswith(".") for part in path.parts)
+        and not any(piece.startswith(".") for piece in path.parts)
         and path.suffix not in _LOCK_SUFFIXES
     )
 
@@ -318,8 +314,8 @@ def _parse_version(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d{1,9}", version)]
 
 
-def _build_newer_error(file: Path, what: str) -> ConfigError:
-    return ConfigError(f"{file} is of a newer Lookout ({what}); update Lookout, then restore it")
+def _build_newer_error(file: Path, version: str) -> ConfigError:
+    return ConfigError(f"{file} is of a newer Lookout ({version}); update Lookout, then restore it")
 
 
 def _is_valid_name(name: str) -> bool:

@@ -12,6 +12,7 @@ import typer
 from deployments.cli.data_folder import DEFAULT_FOLDER, find_data_folder, open_warehouse, settle_folder
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, FolderOption, JsonOption, MovedOption
+from deployments.cli.warehouse import WaitOption, format_rebuild
 from flows.terminal import print_text, write_json
 from flows.waiting import show_waiting
 from monitors.errors import ConfigError
@@ -19,8 +20,6 @@ from monitors.plural import plural
 
 if TYPE_CHECKING:
     from warehouse.backup import BackupManifest  # duckdb, which --help can do without
-
-WaitOption = Annotated[float, typer.Option("--wait-s", min=0, help="the longest wait for other processes")]
 
 
 def backup_command(
@@ -72,7 +71,6 @@ def restore_command(
     If anything is wrong with the file or the folder, nothing changes. Exit code 4 when the backup's journal was
     already incomplete: the folder is restored, and the output names what is missing.
     """
-    from deployments.cli.warehouse import format_rebuild
     from flows.data_folder import open_store_in  # duckdb
     from flows.folder_identity import check_copy_options  # duckdb
     from monitors.config.file import load_config  # every model of the configuration

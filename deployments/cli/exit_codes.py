@@ -73,10 +73,7 @@ SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "warehouse load": _DAMAGED,
     "warehouse check": _DAMAGED,
     "warehouse rebuild": _DAMAGED,
-    "restore": {
-        ExitCode.USAGE: "the backup is damaged, cut or of a newer Lookout, or the data folder is not empty",
-        ExitCode.MONITOR: "restored, but the backup's journal was incomplete already",
-    },
+    "restore": {ExitCode.MONITOR: "restored, but the backup's journal was incomplete already"},
     "browser": {ExitCode.USAGE: "no browser works"},
     "browser install": {ExitCode.USAGE: "no browser could be installed"},
     "gold check": {ExitCode.FAIL: "something must be fixed"},

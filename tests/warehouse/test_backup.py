@@ -74,7 +74,7 @@ def restore(file: Path, folder: Path) -> Store:
     return bare_store_in(folder, seed=5)
 
 
-def read_tables(store: Store) -> dict[str, object]:
+def read_tables(store: Store) -> dict[str, tuple[tuple[object, ...], ...]]:
     store.load_pending(1)
     tables = ("results", "assessments", "grades", "runs", "conversations")
     return {table: store.query(f"select * from {table} order by all").rows for table in tables}
@@ -189,13 +189,19 @@ def test_a_damaged_backup_is_refused_or_has_the_same_files(tmp_path, store, data
         assert (is_cut, accepted) == (False, manifest)
 
 
+def read_member(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    content = archive.extractfile(member)
+    assert content is not None
+    return content.read()
+
+
 def rewrite(
     source: Path, goal: Path, change: Callable[[dict[str, object]], None] = lambda _: None, **extra
 ) -> Path:
     """Write the backup again with a changed manifest, and one more member, which the manifest names."""
     with tarfile.open(source) as old, tarfile.open(goal, "w:gz") as new:
         for member in old:
-            content = old.extractfile(member).read()
+            content = read_member(old, member)
             if member.name == MANIFEST_NAME:
                 manifest = json.loads(content)
                 if extra:

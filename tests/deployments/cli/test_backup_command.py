@@ -60,7 +60,9 @@ def test_a_restored_installation_answers_as_the_original(folder, snapshot):
     assert restored.returncode == 0, restored.stderr
     assert {question: lookout(*question, cwd=folder).stdout for question in questions} == shown
     assert all("helpdesk" in text for text in shown.values())
-    assert read_identity(folder / ".lookout").id == "original"
+    identity = read_identity(folder / ".lookout")
+    assert identity is not None
+    assert identity.id == "original"
     assert [make_stable(done.stdout, folder) for done in (made, restored)] == snapshot
 
 
@@ -68,7 +70,9 @@ def test_a_restored_copy_leaves_messages_to_its_original(folder):
     assert lookout("backup", "saved.tar.gz", cwd=folder).returncode == 0
     done = lookout("restore", "saved.tar.gz", "--copy", "--data-folder", "copy", "--json", cwd=folder)
     assert (done.returncode, json.loads(done.stdout)["whole"]) == (0, True)
-    assert read_identity(folder / "copy").id != "original"
+    identity = read_identity(folder / "copy")
+    assert identity is not None
+    assert identity.id != "original"
     waiting = [open_store_in(folder / name).query("from unsent_alerts").rows for name in (".lookout", "copy")]
     assert [len(rows) for rows in waiting] == [1, 0]
 

@@ -37,9 +37,9 @@ TABLES = ("results", "assessments", "conversations", "incident_history", "alerts
 def store(tmp_path) -> Store:
     """A night with a conversation of each of two people, and what was decided about the first one."""
     store = store_in(tmp_path)
-    results = [talk("talk-1:1", text=WANTED), talk("talk-1:2", text=WANTED), talk("talk-10:1", text=OTHER)]
-    rows = [ResultRow(row=result) for result in results]
-    graded = [AssessmentRow(row=assessment("night-1", result.case_id)) for result in results]
+    answers = [talk("talk-1:1", text=WANTED), talk("talk-1:2", text=WANTED), talk("talk-10:1", text=OTHER)]
+    rows = [ResultRow(row=answer) for answer in answers]
+    graded = [AssessmentRow(row=assessment("night-1", answer.case_id)) for answer in answers]
     talks = [ConversationRow(row=seen(f"talk-{n}", sampled_in=text)) for n, text in ((1, WANTED), (10, OTHER))]
     store.journal.append([*rows, *graded, *talks, NightlyRunRow(row=night_report())], run_id="night-1")
     store.journal.append([HallucinationRow(row=blocked())], run_id=None)
@@ -109,9 +109,9 @@ def test_a_pseudonym_is_the_one_that_aging_gives(store, tmp_path):
 
 
 def test_a_log_entry_that_names_the_conversation_is_emptied(store):
-    entry = blocked(2)
-    named = type(entry).model_validate_json(
-        entry.model_dump_json().replace('"session":"', '"talk":"talk-1","session":"')
+    line = blocked(2)
+    named = type(line).model_validate_json(
+        line.model_dump_json().replace('"session":"', '"talk":"talk-1","session":"')
     )
     store.journal.append([HallucinationRow(row=named)], run_id=None)
     store.load_pending(1)
