@@ -12,8 +12,11 @@ import pytest
 
 from flows.data_folder import open_store_in
 from flows.folder_identity import settle_identity
+from flows.server import prefect_server
 from tests import fork_server
+from tests.flows.chat import Chat, watched
 from tests.in_process import run_in_process
+from tests.prefect_home import with_tables
 from tests.stable_text import replace_volatile
 from tests.warehouse.decisions import OutboxDecision, decide
 from tests.warehouse.sample_nights import night_report, seen
@@ -133,3 +136,33 @@ def test_what_the_journal_had_lost_before_is_named_after_the_restore(folder):
     done = lookout("restore", "saved.tar.gz", "--moved", "--data-folder", "new", cwd=folder)
     assert (done.returncode, "_damaged/run-1__x.jsonl was set aside earlier" in done.stdout) == (4, True)
     assert (folder / "new" / "journal" / "_damaged" / "run-1__x.jsonl").exists()
+
+
+@pytest.mark.prefect
+@pytest.mark.whole_only
+def test_a_verified_target_goes_on_after_a_restore(tmp_path):
+    """A run, a backup, a lost disk, a restore: the report is the same, and the next run compares with the first."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return fork_server.run(*arguments, cwd=tmp_path, env=fork_server.bare(), timeout_s=600)
+
+    home = tmp_path / "data" / "prefect"
+    with Chat() as chat:
+        with_tables(home)
+        watched(tmp_path, chat, cases=2)
+        try:
+            assert run("verify", "demo").returncode == 0
+            shown = run("report", "--json").stdout
+            made = run("backup", "saved.tar.gz", "--json")
+            assert made.returncode == 0, made.stderr
+            assert run("down").returncode == 0
+            shutil.rmtree(tmp_path / "data")
+            restored = run("restore", "saved.tar.gz", "--moved")
+            assert restored.returncode == 0, restored.stderr
+            with_tables(home)
+            assert json.loads(run("report", "--json").stdout) == json.loads(shown)
+            assert run("verify", "demo", "--fresh").returncode == 0
+            runs = run("sql", "select count(*) as n from runs where target = 'demo'", "--json")
+            assert json.loads(runs.stdout)["n"] == 2
+        finally:
+            prefect_server.stop_server(home)
