@@ -17,6 +17,8 @@ from flows.data_folder import open_store_in
 from flows.folder_identity import settle_identity
 from tests import fork_server
 from tests.conftest import ROOT
+from tests.flows.chat import Chat, watched
+from tests.servers.slack import TOKEN, SlackServer
 from tests.warehouse.crash_worker import longer_schema
 from tests.warehouse.database.test_retention import talk
 from tests.warehouse.decisions import OutboxDecision, decide
@@ -65,13 +67,13 @@ def machine(tmp_path) -> Path:
     return folder
 
 
-def type_lines(block: str, folder: Path) -> str:
+def type_lines(block: str, folder: Path, **variables: str) -> str:
     """Run the lines of a block in a shell, as they stand; each must succeed. Returns what they print."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-ec", block],
         cwd=folder,
-        env=fork_server.bare(PATH=path, HOME=str(folder.parent), **KEYS),
+        env=fork_server.bare(PATH=path, HOME=str(folder.parent), **KEYS, **variables),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -125,7 +127,7 @@ def test_an_upgrade_can_be_taken_back(machine):
 
 @pytest.mark.whole_only
 def test_the_keys_of_the_site_are_rotated(machine):
-    (block,) = read_blocks("Rotating each key")
+    _, block = read_blocks("Rotating each key")
     tokens = machine / ".lookout" / "site" / "tokens.json"
     type_lines("lookout site token add asha --role operate", machine)
     (tokens.parent / "key").write_text("00" * 32, encoding="ascii")
@@ -133,6 +135,19 @@ def test_the_keys_of_the_site_are_rotated(machine):
     type_lines(block, machine)
     assert "asha" in tokens.read_text(encoding="utf-8") != before
     assert not (tokens.parent / "key").exists()
+
+
+@pytest.mark.browser
+def test_a_new_token_is_tested_before_the_old_one_is_revoked(machine):
+    """Slack takes no token but the new one, once the old one is revoked there."""
+    testing, _ = read_blocks("Rotating each key")
+    with Chat() as chat, SlackServer() as slack:
+        alerts = f'[alerts]\nslack_channel = "C0ALERTS"\nslack_api_url = "{slack.api_url}"\n'
+        watched(machine, chat, cases=2, more=alerts)
+        type_lines(testing, machine, SLACK_BOT_TOKEN=TOKEN)
+        assert len(slack.messages) == 1
+        with pytest.raises(AssertionError, match="invalid_auth"):
+            type_lines(testing, machine, SLACK_BOT_TOKEN=f"{TOKEN}-of-last-year")
 
 
 def test_every_key_of_the_environment_has_a_row():
