@@ -207,7 +207,8 @@ USERS: Final[Mapping[str, tuple[str, ...]]] = {
     "Domain expert: which answers are right?": ("gold", "review"),
     "Platform engineer: does it keep running?": (
         *("up", "down", "receive", "slack-actions", "watch", "drill", "automations", "prefect-yaml", "warehouse"),
-        *("backup", "restore", "browser"),
+        *("backup", "restore"),
+        "browser",
     ),
     "Scripts: JSON lines in, JSON lines out": (
         *("grade", "facts", "redact", "conversations", "localise", "efficiency", "first-look"),
