@@ -113,6 +113,7 @@ HTTP_CLIENTS = {
     "monitors/http_client.py": "the one client for what others serve",
     "monitors/alerts/liveness.py": "posts to one secret address, by aiohttp, which logs none; follows no redirect",
     "monitors/alerts/slack/client.py": "Slack's SDK wants aiohttp; follows no redirect",
+    "flows/alerting/shared_server.py": "asks the configured Prefect",
     "flows/drill/receiver.py": "asks Lookout's own receiver",
     "flows/drill/stations.py": "asks Lookout's own receiver",
     "flows/drill/worker.py": "asks the configured Prefect",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from flows.alerting.shared_server import SharedServer
 from monitors.alerts.operator_actions import resolve_action
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.settings import AlertSettings
@@ -91,7 +92,8 @@ class Notifier:
     ``terminal`` prints what no other path accepts; ``now`` is the clock.
 
     ``actions`` carries out operator actions before any alert is decided. ``owner`` is the part of the monitor that
-    opens the incidents. ``production`` is true for a production target.
+    opens the incidents. ``production`` is true for a production target. ``shared_server`` is the Prefect server
+    that other machines may use too; ``None`` for the local one of this machine.
     """
 
     target: str
@@ -105,3 +107,4 @@ class Notifier:
     now: Callable[[], datetime]
     owner: Capability = Capability.VERIFY
     production: bool = False
+    shared_server: SharedServer | None = None

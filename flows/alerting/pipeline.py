@@ -62,6 +62,12 @@ async def notify(
     with suppress(WarehouseError):  # the next notification records them
         await asyncio.to_thread(record_silence_summaries, notifier)
     await _deliver(notifier)
+    if notifier.shared_server is not None and notifier.sender.notifies:
+        with suppress(WarehouseError):  # as above
+            incidents = await asyncio.to_thread(notifier.store.open_incidents, notifier.target)
+            unresolved = {incident.fingerprint for incident in incidents}
+            interval = timedelta(hours=notifier.settings.reminder_interval_h)
+            await notifier.shared_server.record_endings(notifier.target, unresolved, interval)
     await report_load_errors(notifier)
     return alerts
 

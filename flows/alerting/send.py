@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
 
 from flows.alerting.edits import add_to_first_alert
 from flows.alerting.notifier import LOCK_WAIT_S, Notifier
+from flows.alerting.shared_server import SENT_ELSEWHERE, Claim
 from flows.alerting.worker import get_worker_name, is_gone
 from monitors.alerts.sender import REFUSED_PREFIX
 from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
@@ -37,6 +39,8 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
     Never raises for a message that cannot be sent.
     """
     receipts: list[Receipt] = []
+    shared = notifier.shared_server
+    lease_s = LEASE.total_seconds() + (shared.lease_s + 2 * shared.answer_timeout_s if shared else 0)
     while len(receipts) < MAX_SENT_AT_ONCE:
         last = [receipt.status for receipt in receipts[-MAX_FAILURES_IN_A_ROW:]]
         if last == [DeliveryStatus.FAILED] * MAX_FAILURES_IN_A_ROW:
@@ -45,7 +49,7 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
             claim_alerts,
             notifier.store,
             owner=get_worker_name(),
-            lease_s=LEASE.total_seconds(),
+            lease_s=lease_s,
             limit=1,
             wait_s=LOCK_WAIT_S,
             is_gone=is_gone,
@@ -61,29 +65,43 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
         for receipt in receipts
         if receipt.status is DeliveryStatus.REJECTED or receipt.detail.startswith(REFUSED_PREFIX)
     ]
-    sent = sum(receipt.status is DeliveryStatus.SENT for receipt in receipts)
+    own = [receipt for receipt in receipts if not receipt.detail.startswith(SENT_ELSEWHERE)]
+    sent = sum(receipt.status is DeliveryStatus.SENT for receipt in own)
     return DeliveryReport(sent=sent, refusals=tuple(refusals))
 
 
 async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Receipt:
     """Add ``alert`` to the first alert of its run, or try to send it once; store the receipt.
 
-    An alert that every delivery path refuses is printed. Later alerts about its incidents go to its thread.
+    What another machine has sent is not sent again. An alert that every delivery path refuses is printed. Later
+    alerts about its incidents go to its thread.
     """
+    shared, interval = notifier.shared_server, timedelta(hours=notifier.settings.reminder_interval_h)
+    is_shared = shared is not None and notifier.sender.notifies
+    async with shared.hold_target(alert, interval) if shared and is_shared else nullcontext(Claim(alert)) as claim:
+        if claim.alert is None:
+            receipt = Receipt(alert_id=alert.id, status=DeliveryStatus.SENT, at=notifier.now(), detail=claim.note)
+        else:
+            receipt = await _send_claimed(notifier, claim, claim.alert, again=again)
+            claim.receipts.append(receipt)
+    await asyncio.to_thread(record_receipt, notifier.store, notifier.journal, receipt, wait_s=LOCK_WAIT_S)
+    if receipt.thread is not None and alert.reason in THREAD_REASONS:
+        await asyncio.to_thread(_store_thread, notifier, alert, receipt)
+    return receipt
+
+
+async def _send_claimed(notifier: Notifier, claim: Claim, alert: Alert, *, again: bool) -> Receipt:
     receipt = await add_to_first_alert(notifier, alert)
     if receipt is None:
         try:
-            receipt = await notifier.sender.send(alert, again=again)
+            receipt = await notifier.sender.send(alert, thread=claim.thread, channel=claim.channel, again=again)
         except NotifyError as error:
             is_refused = not isinstance(error, NotifyTransient)
             if is_refused:
                 await notifier.terminal.send(alert)
             status = DeliveryStatus.REJECTED if is_refused else DeliveryStatus.FAILED
             receipt = Receipt(alert_id=alert.id, status=status, at=notifier.now(), detail=str(error))
-    await asyncio.to_thread(record_receipt, notifier.store, notifier.journal, receipt, wait_s=LOCK_WAIT_S)
-    if receipt.thread is not None and alert.reason in THREAD_REASONS:
-        await asyncio.to_thread(_store_thread, notifier, alert, receipt)
-    return receipt
+    return receipt if receipt.detail else receipt.explain(claim.note)
 
 
 def _store_thread(notifier: Notifier, alert: Alert, receipt: Receipt) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import socket
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -11,16 +14,18 @@ from pathlib import Path
 from pydantic import SecretStr, ValidationError
 
 from flows.alerting.notifier import Notifier, build_operator_actions
+from flows.alerting.shared_server import SharedServer
 from flows.clock import utc_now
-from flows.data_folder import open_store
+from flows.data_folder import get_prefect_home, open_store
 from flows.runtime.secrets import generate_nonce, generate_run_id
+from flows.server.prefect_server import is_local_address, read_noted_server
 from flows.terminal import write_note
 from flows.terminal_console import make_terminal_console
 from monitors.alerts.liveness import Beat, Heartbeat, LastPing, build_heartbeat
 from monitors.alerts.sender import AlertSender, DeliveryPath, FallbackSender
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
 from monitors.alerts.terminal import TerminalSender
-from monitors.config.file import Config
+from monitors.config.file import Config, build_target_record
 from monitors.errors import WarehouseError
 from monitors.records.base import Record
 from monitors.records.incidents import Capability
@@ -116,6 +121,30 @@ def build_slack_bot(config: Config) -> SlackBot | None:
     return SlackBot(config.alerts, token=token, now=utc_now) if token and config.alerts.slack_channel else None
 
 
+def build_shared_server(config: Config, environment: Mapping[str, str]) -> SharedServer | None:
+    """Build the client of a Prefect server that other machines may use too; ``None`` for this folder's own one.
+
+    A target on this machine's loopback address is another application on every machine.
+    """
+    url = config.prefect.api_url or environment.get("PREFECT_API_URL")
+    own = read_noted_server(get_prefect_home(config))
+    if not url or (own is not None and own.api_url == url.rstrip("/")):
+        return None
+    identity, host = read_identity(config.data_folder), socket.gethostname()
+    credentials = [environment.get(name) for name in (TOKEN_VARIABLE, WEBHOOK_VARIABLE)]
+    place = [config.alerts.slack_api_url, config.alerts.slack_channel, *credentials]
+    addresses = {name: build_target_record(name, target).address for name, target in config.targets.items()}
+    return SharedServer(
+        url,
+        folder=identity.id if identity else f"{host}:{config.data_folder}",
+        host=host,
+        destination=hashlib.sha256(json.dumps(place).encode()).hexdigest(),
+        addresses={name: f"{host} {url}" if is_local_address(url) else url for name, url in addresses.items()},
+        auth=environment.get("PREFECT_API_AUTH_STRING", ""),
+        api_key=environment.get("PREFECT_API_KEY", ""),
+    )
+
+
 def build_notifier(
     config: Config,
     store: Store,
@@ -145,6 +174,7 @@ def build_notifier(
         now=utc_now,
         owner=owner,
         production=configured is not None and configured.environment is Environment.PRODUCTION,
+        shared_server=build_shared_server(config, os.environ),
     )
 
 

@@ -409,7 +409,7 @@ def _get_json(api_url: str, path: str) -> object:
         response = httpx.get(
             f"{api_url.rstrip('/')}/{path}",
             timeout=HEALTH_TIMEOUT_S,
-            trust_env=not _is_local(api_url),
+            trust_env=not is_local_address(api_url),
             verify=httpx.URL(api_url).scheme != "http",  # plain HTTP has no certificates; reading all takes 20 ms
         )
         return cast("object", response.json()) if response.is_success else None
@@ -417,9 +417,9 @@ def _get_json(api_url: str, path: str) -> object:
         return None
 
 
-def _is_local(api_url: str) -> bool:
-    """Whether the API is on this machine, so that no proxy is used."""
-    return httpx.URL(api_url).host in ("127.0.0.1", "localhost", "::1")
+def is_local_address(url: str) -> bool:
+    """Whether ``url`` is on this machine, so that no proxy is used."""
+    return httpx.URL(url).host in ("127.0.0.1", "localhost", "::1")
 
 
 def _choose_port(port_before: int | None) -> int:
