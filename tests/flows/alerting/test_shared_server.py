@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from dataclasses import replace
 from datetime import timedelta
@@ -17,11 +18,18 @@ from flows.alerting.notifier import store_action
 from flows.alerting.pipeline import notify
 from flows.alerting.shared_server import SENT_ELSEWHERE, SharedServer
 from flows.clock import utc_now
+from flows.data_folder import get_prefect_home
+from flows.runtime.slack import build_shared_server
+from flows.server import prefect_server
+from flows.server.prefect_server import LocalServer
+from monitors.config.file import load_config
 from monitors.records.base import Severity
 from monitors.records.incidents import ActionKind, ActionVia, IncidentKind
 from monitors.records.operator_actions import OperatorAction
 from tests.flows.alerting_testbed import AlertingTestbed
+from tests.flows.few_cases import configured
 from tests.monitors.alerts.sample_observations import fingerprint, observation, outage, scope
+from tests.prefect_home import with_tables
 from tests.servers.threaded_server import ThreadedServer
 
 pytestmark = pytest.mark.prefect
@@ -299,3 +307,37 @@ async def test_a_changed_variable_loses_no_alert(machines, slack, api):
                 assert changed.is_success
     await second.see()
     assert len(slack.messages) == 2
+
+
+@pytest.mark.whole_only
+async def test_a_server_with_a_password_and_csrf_protection(tmp_path, slack):
+    home = with_tables(tmp_path / "prefect")
+    protected = dict(os.environ) | {
+        "PREFECT_SERVER_API_AUTH_STRING": "ada:secret",
+        "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
+    }
+    try:
+        prefect_server.connect(None, home, environment=protected, start_timeout_s=180, write_line=print)
+        api = protected["PREFECT_API_URL"]
+        for name in "ab":
+            machine = Machine(tmp_path / name, slack, api, auth="ada:secret")
+            await machine.see()
+            assert "without a lease" not in str(machine.details)
+        assert len(slack.messages) == 1
+        await Machine(tmp_path / "c", slack, api, auth="ada:wrong").see()
+        assert len(slack.messages) == 2, "refused, so it sends"
+    finally:
+        prefect_server.stop_server(home)
+
+
+def test_only_a_configured_server_is_shared(tmp_path):
+    """Not the server that Lookout itself started for this data folder, whose address it puts into the environment."""
+    config = load_config(configured(tmp_path, "http://127.0.0.1:9", tmp_path / "suite.jsonl"))
+    assert build_shared_server(config, {}) is None
+    environment = {"PREFECT_API_URL": "http://127.0.0.1:4242/api"}
+    assert build_shared_server(config, environment) is not None
+    home = get_prefect_home(config)
+    home.mkdir(parents=True)
+    (home / "server.json").write_text(LocalServer(pid=1, port=4242).model_dump_json(), encoding="utf-8")
+    assert build_shared_server(config, environment) is None
+    assert build_shared_server(config, {"PREFECT_API_URL": "https://prefect.example/api"}) is not None
