@@ -145,7 +145,6 @@ class SharedServer:
         destination: str,
         addresses: Mapping[str, str],
         auth: str = "",
-        api_key: str = "",
         lease_s: float = LEASE_S,
         answer_timeout_s: float = ANSWER_TIMEOUT_S,
     ) -> None:
@@ -155,7 +154,6 @@ class SharedServer:
         self._folder, self._host = folder, host
         self._destination, self._addresses = destination, addresses
         self._auth = httpx.BasicAuth(*auth.split(":", 1)) if ":" in auth else None
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._away_until = 0.0
 
     @asynccontextmanager
@@ -207,7 +205,6 @@ class SharedServer:
         async with httpx.AsyncClient(
             base_url=self._api_url,
             auth=self._auth,
-            headers=self._headers,
             timeout=self.answer_timeout_s,
             trust_env=not is_local_address(self._api_url),
             verify=not self._api_url.startswith("http:"),  # plain HTTP has no certificates; reading all takes 20 ms

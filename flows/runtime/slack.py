@@ -141,7 +141,6 @@ def build_shared_server(config: Config, environment: Mapping[str, str]) -> Share
         destination=hashlib.sha256(json.dumps(place).encode()).hexdigest(),
         addresses={name: f"{host} {url}" if is_local_address(url) else url for name, url in addresses.items()},
         auth=environment.get("PREFECT_API_AUTH_STRING", ""),
-        api_key=environment.get("PREFECT_API_KEY", ""),
     )
 
 
