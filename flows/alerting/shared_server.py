@@ -14,7 +14,7 @@ import hashlib
 import json
 import time
 import uuid
-from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -49,7 +49,7 @@ SENT_ELSEWHERE: Final = "sent by another machine"
 OWN_KINDS: Final = ABOUT_THE_MONITOR | {IncidentKind.DRILL}
 """Kinds that are about this machine's Lookout: another machine's alert does not report them."""
 MAX_ROWS: Final = 200
-"""Prefect's maximum page size. What an older record told is told again."""
+"""Prefect's maximum page size. A fault of an older record is reported again."""
 MAX_FACTS: Final = 100
 """Facts in one variable: below Prefect's 5,000 characters."""
 OVER: Final = "over"
@@ -58,7 +58,7 @@ _NO_ANSWER: Final = (httpx.HTTPError, TimeoutError, KeyError, ValueError)
 
 
 class SentRecord(Record):
-    """What a message told people about faults. ``folder`` is the identity of the data folder that sent it.
+    """What a message reported about faults. ``folder`` is the identity of the data folder that sent it.
 
     ``facts`` are those of each fault, by the beginning of its fingerprint. ``alert_id`` is empty for faults that
     ended without a message.
@@ -84,8 +84,8 @@ _VARIABLES: Final = TypeAdapter(list[Variable])
 
 
 @dataclass
-class ToldFault:
-    """What people were told about a fault since it last ended, or of its end; ``facts`` by other machines only.
+class ReportedFault:
+    """What messages reported about a fault since it last ended, or its end; ``facts`` by other machines only.
 
     ``opening`` is the record that began it, ``newest`` the last one of another machine, at ``at`` by the server's
     clock. ``is_own`` says that this machine sent any of it.
@@ -98,19 +98,19 @@ class ToldFault:
     is_own: bool = False
     facts: set[str] = field(default_factory=set[str])
 
-    def covers(self, item: AlertItem, now: datetime, interval: timedelta) -> bool:
-        """Whether another machine told people within ``interval`` all that ``item`` says.
+    def covers(self, alert_item: AlertItem, now: datetime, interval: timedelta) -> bool:
+        """Whether another machine reported all facts of ``alert_item`` within ``interval``.
 
         This machine's own messages do not count: its journal has decided with them already. Reminders of several
         machines are due almost together, so only half the interval counts for them.
         """
-        incident = item.incident
+        incident = alert_item.incident
         if incident.is_resolved or self.is_over:
             is_end = incident.is_resolved and self.is_over and self.at >= incident.opened_at
             return is_end and not self.is_own and bool(self.newest.alert_id)
         ended_here_since = incident.resolved_at is not None and self.at <= incident.resolved_at
-        limit = interval / 2 if item.reason is NotifyReason.REMINDER else interval
-        return not ended_here_since and now - self.at < limit and self.facts.issuperset(_list_facts(item))
+        limit = interval / 2 if alert_item.reason is NotifyReason.REMINDER else interval
+        return not ended_here_since and now - self.at < limit and self.facts.issuperset(_list_facts(alert_item))
 
 
 @dataclass(frozen=True)
@@ -132,8 +132,8 @@ class SharedServer:
     """The Prefect server that machines share, for the data folder ``folder`` on ``host``.
 
     ``destination`` identifies where alerts go and ``addresses`` the targets: machines whose targets have other
-    addresses, or that post elsewhere, never speak for each other. ``auth`` is ``name:password``. A lease ends after
-    ``lease_s`` seconds; the server must answer within ``answer_timeout_s``.
+    addresses, or that post elsewhere, never speak for each other. ``nonce`` makes names of variables, ``auth`` is
+    ``name:password``. A lease ends after ``lease_s`` seconds; the server must answer within ``answer_timeout_s``.
     """
 
     def __init__(
@@ -144,6 +144,7 @@ class SharedServer:
         host: str,
         destination: str,
         addresses: Mapping[str, str],
+        nonce: Callable[[], str],
         auth: str = "",
         lease_s: float = LEASE_S,
         answer_timeout_s: float = ANSWER_TIMEOUT_S,
@@ -152,7 +153,7 @@ class SharedServer:
         self.answer_timeout_s = answer_timeout_s
         self._api_url = api_url.rstrip("/")
         self._folder, self._host = folder, host
-        self._destination, self._addresses = destination, addresses
+        self._destination, self._addresses, self._nonce = destination, addresses, nonce
         self._auth = httpx.BasicAuth(*auth.split(":", 1)) if ":" in auth else None
         self._away_until = 0.0
 
@@ -160,8 +161,8 @@ class SharedServer:
     async def hold_target(self, alert: Alert, interval: timedelta) -> AsyncGenerator[Claim]:
         """Hold the lease of the alert's target for the block; yield what this machine has to send.
 
-        Waits while another machine holds it. ``interval`` is that of reminders: what people were told earlier is
-        told again. Never raises for the server: the alert is then sent without a lease.
+        Waits while another machine holds it. ``interval`` is that of reminders: what was reported earlier is
+        reported again. Never raises for the server: the alert is then sent without a lease.
         """
         if alert.kind in OWN_KINDS:
             yield Claim(alert)
@@ -193,8 +194,8 @@ class SharedServer:
         still_open = {_shorten(fingerprint) for fingerprint in unresolved}
         async with self._open(target) as shared:
             try:
-                told, _ = await shared.read_told(interval)
-                ended = [key for key, fault in told.items() if fault.is_own and not fault.is_over]
+                reported, _ = await shared.read_reported(interval)
+                ended = [key for key, fault in reported.items() if fault.is_own and not fault.is_over]
                 await shared.record("", ((key, OVER) for key in ended if key not in still_open))
             except _NO_ANSWER:
                 self._note_away()
@@ -210,7 +211,14 @@ class SharedServer:
             verify=not self._api_url.startswith("http:"),  # plain HTTP has no certificates; reading all takes 20 ms
         ) as client:
             key = hashlib.sha256(identity.encode()).hexdigest()[:16]
-            yield _SharedTarget(client, key, self._folder, self._host, self.answer_timeout_s)
+            yield _SharedTarget(
+                client,
+                key,
+                folder=self._folder,
+                host=self._host,
+                nonce=self._nonce,
+                timeout_s=self.answer_timeout_s,
+            )
 
     def _note_away(self) -> str:
         self._away_until = max(self._away_until, time.monotonic() + AWAY_S)
@@ -224,12 +232,19 @@ class _SharedTarget:
     """The variables of one target: its lease, and the records of what was sent."""
 
     def __init__(
-        self, client: httpx.AsyncClient, key: str, folder: str, host: str, answer_timeout_s: float
+        self,
+        client: httpx.AsyncClient,
+        key: str,
+        *,
+        folder: str,
+        host: str,
+        nonce: Callable[[], str],
+        timeout_s: float,
     ) -> None:
-        self._client, self._folder, self._host = client, folder, host
+        self._client, self._folder, self._host, self._nonce = client, folder, host, nonce
         self._lease_name, self._record_name = f"lookout-lease-{key}", f"lookout-alert-{key}"
-        self._answer_timeout_s = answer_timeout_s
-        self._deadline = time.monotonic() + answer_timeout_s
+        self._timeout_s = timeout_s
+        self._deadline = time.monotonic() + timeout_s
         self._expired: list[uuid.UUID] = []
 
     async def take(self, alert: Alert, interval: timedelta, lease_s: float) -> tuple[Variable | None, Claim]:
@@ -238,8 +253,8 @@ class _SharedTarget:
         while True:
             self._restart_deadline()
             lease = await self._create(self._lease_name, {"folder": self._folder, "host": self._host})
-            told, now = await self.read_told(interval)
-            claim = _build_claim(alert, told, now, interval)
+            reported, now = await self.read_reported(interval)
+            claim = _build_claim(alert, reported, now, interval)
             if lease is not None or claim.alert is None:
                 return lease, claim
             response = await self._ask("GET", f"/variables/name/{self._lease_name}", accept=404)
@@ -261,32 +276,34 @@ class _SharedTarget:
         for receipt in claim.receipts:
             if claim.alert is not None and receipt.status is DeliveryStatus.SENT:
                 facts = (
-                    (_shorten(i.incident.fingerprint), fact) for i in claim.alert.items for fact in _list_told(i)
+                    (_shorten(alert_item.incident.fingerprint), fact)
+                    for alert_item in claim.alert.items
+                    for fact in _list_reported_facts(alert_item)
                 )
                 await self.record(claim.alert.id, facts, receipt)
         await self._delete(lease.id)
         for variable_id in self._expired:
             await self._delete(variable_id)
 
-    async def read_told(self, interval: timedelta) -> tuple[Mapping[str, ToldFault], datetime]:
-        """Read what people were told about each fault within ``interval``, and the time, by the server's clock."""
+    async def read_reported(self, interval: timedelta) -> tuple[Mapping[str, ReportedFault], datetime]:
+        """Read what was reported about each fault within ``interval``, and the time, by the server's clock."""
         like = {"variables": {"name": {"like_": self._record_name}}, "sort": "CREATED_DESC", "limit": MAX_ROWS}
         response = await self._ask("POST", "/variables/filter", like)
         now = parsedate_to_datetime(response.headers["date"])
         variables = _VARIABLES.validate_python(response.json())
         self._expired = [variable.id for variable in variables if now - variable.created >= interval]
-        told: dict[str, ToldFault] = {}
+        reported: dict[str, ReportedFault] = {}
         for variable in reversed(variables):
             try:
                 record = SentRecord.model_validate(variable.value)
             except ValidationError:
-                continue  # a person changed it, or another version wrote it: then the fault is told again
+                continue  # a person changed it, or another version wrote it: then it is reported again
             if variable.id not in self._expired:
-                _add_record(told, record, variable.created, is_own=record.folder == self._folder)
-        return told, now
+                _add_record(reported, record, variable.created, is_own=record.folder == self._folder)
+        return reported, now
 
     async def record(self, alert_id: str, facts: Iterable[tuple[str, str]], receipt: Receipt | None = None) -> None:
-        """Record ``facts``, each with its fault, as told by this machine, in as many variables as they need."""
+        """Record ``facts``, each with its fault, as reported by this machine, in as many variables as they need."""
         pairs = list(facts)
         for start in range(0, len(pairs), MAX_FACTS):
             by_fault: dict[str, tuple[str, ...]] = {}
@@ -300,7 +317,7 @@ class _SharedTarget:
                 thread=receipt.thread if receipt else None,
                 facts=by_fault,
             )
-            await self._create(f"{self._record_name}-{uuid.uuid4().hex}", record.model_dump(mode="json"))
+            await self._create(f"{self._record_name}-{self._nonce()}", record.model_dump(mode="json"))
 
     async def _create(self, name: str, value: object) -> Variable | None:
         """Create a variable; return ``None`` if its name exists."""
@@ -316,7 +333,7 @@ class _SharedTarget:
         async with asyncio.timeout(self._deadline - time.monotonic()):
             response = await self._client.request(method, path, json=body)
             if response.status_code == 403 and "CSRF" in response.text:  # noqa: PLR2004 - Prefect's protection
-                client = str(uuid.uuid4())
+                client = self._nonce()
                 answer = await self._client.get("/csrf-token", params={"client": client})
                 token = str(answer.raise_for_status().json()["token"])
                 self._client.headers.update({"Prefect-Csrf-Client": client, "Prefect-Csrf-Token": token})
@@ -324,20 +341,20 @@ class _SharedTarget:
         return response if response.status_code == accept else response.raise_for_status()
 
     def _restart_deadline(self) -> None:
-        self._deadline = time.monotonic() + self._answer_timeout_s
+        self._deadline = time.monotonic() + self._timeout_s
 
 
-def _build_claim(alert: Alert, told: Mapping[str, ToldFault], now: datetime, interval: timedelta) -> Claim:
-    """Build the claim of the part of ``alert`` that no other machine has told people."""
-    faults = [told.get(_shorten(item.incident.fingerprint)) for item in alert.items]
+def _build_claim(alert: Alert, reported: Mapping[str, ReportedFault], now: datetime, interval: timedelta) -> Claim:
+    """Build the claim of the part of ``alert`` that no other machine has reported."""
+    faults = [reported.get(_shorten(alert_item.incident.fingerprint)) for alert_item in alert.items]
     pairs = list(zip(alert.items, faults, strict=True))
-    left = [item for item, fault in pairs if fault is None or not fault.covers(item, now, interval)]
+    left = [
+        alert_item for alert_item, fault in pairs if fault is None or not fault.covers(alert_item, now, interval)
+    ]
     if not left:
-        newest = max((fault for fault in faults if fault is not None), key=lambda fault: fault.at)
-        note = (
-            f"{SENT_ELSEWHERE}, {newest.newest.host}, as {newest.newest.alert_id} at {newest.at:%Y-%m-%d %H:%M} UTC"
-        )
-        return Claim(None, note=note)
+        fault = max((fault for fault in faults if fault is not None), key=lambda fault: fault.at)
+        record, at = fault.newest, f"{fault.at:%Y-%m-%d %H:%M} UTC"
+        return Claim(None, note=f"{SENT_ELSEWHERE}, {record.host}, as {record.alert_id} at {at}")
     # A reply about faults that another machine reported first belongs in the thread of that message.
     places = {(fault.opening.channel, fault.opening.thread) if fault else (None, None) for _, fault in pairs}
     channel, thread = places.pop() if len(places) == 1 else (None, None)
@@ -347,31 +364,34 @@ def _build_claim(alert: Alert, told: Mapping[str, ToldFault], now: datetime, int
     return Claim(alert if whole else alert.with_items(left), channel=channel, thread=thread)
 
 
-def _add_record(told: dict[str, ToldFault], record: SentRecord, at: datetime, *, is_own: bool) -> None:
-    """Add a record to what earlier ones told: an end begins anew, and so does the first message after an end."""
+def _add_record(reported: dict[str, ReportedFault], record: SentRecord, at: datetime, *, is_own: bool) -> None:
+    """Add a record to earlier ones; an end begins a new story, and so does the first message after it."""
     for key, facts in record.facts.items():
-        fault = told.get(key)
+        fault = reported.get(key)
         if fault is None or fault.is_over or OVER in facts:
-            fault = told[key] = ToldFault(opening=record, newest=record, at=at, is_over=OVER in facts)
+            fault = reported[key] = ReportedFault(opening=record, newest=record, at=at, is_over=OVER in facts)
         fault.is_own = fault.is_own or is_own
         if not is_own:
             fault.newest, fault.at = record, at
             fault.facts.update(facts)
 
 
-def _list_told(item: AlertItem) -> list[str]:
-    """List the facts that a message with ``item`` tells: who knows severity 3 need not hear of 2."""
-    if item.incident.is_resolved:
+def _list_reported_facts(alert_item: AlertItem) -> list[str]:
+    """List the facts that a message with ``alert_item`` tells: who knows severity 3 need not hear of 2."""
+    if alert_item.incident.is_resolved:
         return [OVER]
-    return [*map(str, range(1, item.incident.severity)), *_list_facts(item)]
+    return [*map(str, range(1, alert_item.incident.severity)), *_list_facts(alert_item)]
 
 
-def _list_facts(item: AlertItem) -> list[str]:
+def _list_facts(alert_item: AlertItem) -> list[str]:
     """List the facts that an open fault's message states: severity, failed cases, the gate's reasons, a rise."""
-    observation = item.observation
+    observation = alert_item.observation
     rise = f"rise {observation.seen_at:%Y-%m-%d}"  # several machines see the same night's rise
     texts = [*observation.failed_cases, *observation.verdict_reasons, *([rise] if observation.multiplied else [])]
-    return [str(int(item.incident.severity)), *(hashlib.sha256(text.encode()).hexdigest()[:8] for text in texts)]
+    return [
+        str(int(alert_item.incident.severity)),
+        *(hashlib.sha256(text.encode()).hexdigest()[:8] for text in texts),
+    ]
 
 
 def _shorten(fingerprint: str) -> str:

@@ -140,6 +140,7 @@ def build_shared_server(config: Config, environment: Mapping[str, str]) -> Share
         host=host,
         destination=hashlib.sha256(json.dumps(place).encode()).hexdigest(),
         addresses={name: f"{host} {url}" if is_local_address(url) else url for name, url in addresses.items()},
+        nonce=generate_nonce,
         auth=environment.get("PREFECT_API_AUTH_STRING", ""),
     )
 

@@ -19,6 +19,7 @@ from flows.alerting.pipeline import notify
 from flows.alerting.shared_server import SENT_ELSEWHERE, SharedServer
 from flows.clock import utc_now
 from flows.data_folder import get_prefect_home
+from flows.runtime.secrets import generate_nonce
 from flows.runtime.slack import build_shared_server
 from flows.server import prefect_server
 from flows.server.prefect_server import LocalServer
@@ -68,6 +69,7 @@ class Machine(AlertingTestbed):
             host=self.name,
             destination=destination or slack.api_url,
             addresses={"demo": "https://demo.example"},
+            nonce=generate_nonce,
             **options,
         )
 
@@ -76,8 +78,8 @@ class Machine(AlertingTestbed):
 
     async def see(self, *observations, run_id="run-1", **changes):
         """Report observations, by default one leak, in one run."""
-        found = observations or [observation(seen_at=self(), run_id=run_id, **changes)]
-        await notify(self.notifier(run_id), found)
+        default = [observation(seen_at=self(), run_id=run_id, **changes)]
+        await notify(self.notifier(run_id), observations or default)
 
     async def pass_case(self, run_id, case="leak-1"):
         """Run once more, with a right answer."""
@@ -157,7 +159,7 @@ async def test_the_same_fault_is_sent_again_where_it_is_more_severe(machines, sl
     await second.see(severity=Severity.CRITICAL)
     assert len(slack.messages) == 2
     await first.see(severity=Severity.CRITICAL, run_id="run-2")
-    assert len(slack.messages) == 2, "the other machine has told that it is worse"
+    assert len(slack.messages) == 2, "the other machine has reported that it is worse"
 
 
 async def test_a_failed_gate_is_sent_again_with_other_failed_cases(machines, slack):
@@ -211,7 +213,7 @@ async def test_one_reminder_of_two_machines(machines, slack):
     assert ["reminder" in str(message.blocks) for message in slack.messages] == [False, True]
 
 
-async def test_what_was_told_longer_ago_than_the_interval_is_told_again(tmp_path, slack, api):
+async def test_what_was_sent_longer_ago_than_the_interval_is_sent_again(tmp_path, slack, api):
     first, second = (Machine(tmp_path / name, slack, api, interval_h=1 / 3600) for name in "ab")
     before = {row["id"] for row in variables(api, "lookout-alert")}
     await first.see()
