@@ -267,7 +267,11 @@ def test_a_manifest_that_does_not_fit_is_refused(tmp_path, store, change, text):
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"text", gzip.compress(b"text"), gzip.compress(bytes(10_240))])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"text", gzip.compress(b"text"), gzip.compress(bytes(10_240))],
+    ids=["empty", "text", "gzip of a text", "gzip of zeros"],
+)
 def test_a_file_that_is_not_a_backup_is_refused(tmp_path, content):
     (tmp_path / "other.tar.gz").write_bytes(content)
     with pytest.raises(ConfigError, match="not a complete backup"):
