@@ -35,9 +35,9 @@ from warehouse.journal.rows import AssessmentRow
 EXCLUDED: Final = ("monitors/graders/", "monitors/facts/", "monitors/judge/")
 """What grades a reply, whatever the path to it looks like: graders, facts, judge."""
 
-MAX_FUNCTIONS: Final = 248
+MAX_FUNCTIONS: Final = 249
 """At most so many functions without the excluded modules. It was 302 before the way was shortened, and 200 after; reading
-the forms in which loggers write conversations took 48 of them back."""
+the forms in which loggers write conversations took 48 of them back, and telling languages from each other one."""
 
 START: Final = ("monitors/sources/traffic/files.py", "FileTrafficSource.read")
 END: Final = ("warehouse/journal/journal.py", "Journal.append")

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from itertools import product
 from typing import Final
 
 from monitors.facts.claims.equality import Match, compare_readings
@@ -192,8 +193,9 @@ def is_conversion(first: Figure, second: Figure) -> bool:
     """
     first_reading, second_reading = first.low, second.low
     if first.kind is second.kind is FigureKind.MONEY and first.per != second.per:
-        wanted, given = (_list_parts_of_year(figure) for figure in (first, second))
-        return any(second_reading.value * count == first_reading.value * part for count in given for part in wanted)
+        wanted, stated = (_list_parts_of_year(figure) for figure in (first, second))
+        pairs = product(stated, wanted)
+        return any(second_reading.value * times == first_reading.value * periods for times, periods in pairs)
     if (
         first_reading.kind is not FactKind.QUANTITY
         or first_reading.kind is not second_reading.kind
