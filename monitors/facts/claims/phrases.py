@@ -62,13 +62,16 @@ _MAX_ABBREVIATION: Final = 3
 @lru_cache(maxsize=256)
 def extract_phrase_keys(text: str) -> tuple[str, ...]:
     """Return the words of a phrase that the reply must contain: folded, without asides and articles."""
-    core = _ASIDE.sub(" ", text)
-    words = _extract_plain_keys(core) or _extract_plain_keys(text)
-    return tuple([word for word in words if word not in _ARTICLES] or words)
+    tokens = _tokenise_words(_ASIDE.sub(" ", text)) or _tokenise_words(text)
+    letters = {
+        token.start for before, token in pairwise(tokens) if before.kind == NUMERAL and before.end == token.start
+    }
+    named = [token for token in tokens if token.start in letters or _to_plain_key(token) not in _ARTICLES]
+    return tuple(map(_to_plain_key, named or tokens))  # the "a" of "platform 3a" is no article
 
 
-def _extract_plain_keys(text: str) -> list[str]:
-    return [_to_plain_key(token) for token in tokenise(normalise(text).text) if token.kind != SIGN]
+def _tokenise_words(text: str) -> list[Token]:
+    return [token for token in tokenise(normalise(text).text) if token.kind != SIGN]
 
 
 def _to_plain_key(token: Token) -> str:
