@@ -165,13 +165,36 @@ order by r.finished_at desc;
 comment on view coverage is 'How many cases of each run were graded, and why the others were not.';
 
 create or replace view unsent_alerts as
-select a.id, a.target, a.severity, a.kind, a.reason, a.created_at, a.run_id, count(r.alert_id) as tries
-from alerts a
-left join receipts r on r.alert_id = a.id
-group by a.id, a.target, a.severity, a.kind, a.reason, a.created_at, a.run_id
-having count(*) filter (where r.status <> 'failed') = 0
-order by a.severity desc, a.created_at;
-comment on view unsent_alerts is 'Messages that nobody has seen yet, worst first, with how often sending was tried.';
+with tried as (
+  select
+    a.id, a.target, a.severity, a.kind, a.reason, a.created_at, a.run_id, count(r.alert_id) as tries,
+    case
+      when count(*) filter (where r.status <> 'failed') = 0 then 'waiting'
+      when count(*) filter (where r.status not in ('failed', 'rejected')) = 0 then 'refused'
+    end as state
+  from alerts a
+  left join receipts r on r.alert_id = a.id
+  group by a.id, a.target, a.severity, a.kind, a.reason, a.created_at, a.run_id
+), refused as (
+  select t.id, t.target, t.created_at, unnest(json_extract_string(a.record, '$.items[*].incident.fingerprint')) as fingerprint
+  from tried t join alerts a on a.id = t.id where t.state = 'refused' and t.reason <> 'reminder'
+), sent as (
+  select a.target, a.created_at, unnest(json_extract_string(a.record, '$.items[*].incident.fingerprint')) as fingerprint
+  from alerts a semi join receipts r on r.alert_id = a.id and r.status = 'sent'
+  where a.created_at >= (select min(created_at) from refused)
+)
+select t.* from tried t
+where t.state = 'waiting' or t.id in (
+  select r.id from refused r
+  anti join sent s on s.target = r.target and s.fingerprint = r.fingerprint and s.created_at >= r.created_at
+  anti join incidents i on i.fingerprint = r.fingerprint and (
+    i.state = 'acknowledged'
+    or i.state = 'resolved' and i.record->>'owner' = 'delivery'  -- the fault about refusals ends without a message
+  )
+)
+order by t.severity desc, t.created_at;
+comment on view unsent_alerts is
+  'Messages that nobody has seen yet, worst first, with how often sending was tried. state: waiting for the next try, or refused (Slack refused it for good, and since then no message about its incidents was sent and no person acknowledged them).';
 comment on column receipts.status is
   'sent, printed, failed (stored for the next try), rejected, or left (to the installation that the data folder was copied from).';
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from deployments.up.one_installation import Holder, find_holder
+from flows.alerting.pipeline import MAX_REFUSED_AGE
 from flows.data_folder import get_prefect_home
 from flows.drill.standing import DrillState, build_standing
 from flows.runtime.slack import read_last_ping
@@ -146,14 +147,16 @@ def _build_drill_lines(site: Site) -> Iterator[HealthLine]:
 
 
 def _build_alerts_line(site: Site) -> HealthLine:
-    label, unsent_alerts = "alerts not yet delivered", count_unsent(site.store)
+    label = "alerts not yet delivered"
+    unsent_alerts = count_unsent(site.store, refused_since=site.now() - MAX_REFUSED_AGE)
     if not unsent_alerts.count:
         return HealthLine(what=label, ok=True, text="none")
     severe = f", {unsent_alerts.severe} of severity 3" if unsent_alerts.severe else ""
+    refused = f", {unsent_alerts.refused} refused by Slack" if unsent_alerts.refused else ""
     return HealthLine(
         what=label,
         ok=False,
-        text=f"{unsent_alerts.count}{severe}, the oldest of",
+        text=f"{unsent_alerts.count}{severe}{refused}, the oldest of",
         at=unsent_alerts.oldest_at,
         to_do="The next run tries again. To find the broken channel:",
         command="lookout doctor",

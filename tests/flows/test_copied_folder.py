@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from deployments.demo.configuration import find_free_port
-from flows.alerting.pipeline import notify
+from flows.alerting.pipeline import notify, send_alerts_again
 from flows.alerting.send import send_outbox
 from flows.deploys.queue import DeployQueue, QueuedDeploy
 from flows.folder_identity import settle_identity
@@ -115,6 +115,21 @@ def test_a_separated_copy_sends_nothing_that_its_original_sends(tmp_path, slack,
     assert live_on(original) == ALL
 
 
+def test_a_separated_copy_does_not_send_what_slack_refused_from_its_original(tmp_path, slack, original):
+    """The original sends it, once Slack accepts messages again."""
+    slack.always = "channel_not_found"
+    asyncio.run(notify(original.notifier("run-3"), [observation("leak-3", run_id="run-3")]))
+    slack.always = None
+    copy = copy_of(original, tmp_path / "copy", copied=True)
+    for testbed in (copy, original):
+        before = len(slack.messages)
+        testbed.skip(hours=2)
+        asyncio.run(send_alerts_again(testbed.notifier("run-4")))
+        assert (len(slack.messages) > before) == (testbed is original)
+    assert copy.store.query("from unsent_alerts").rows == ()
+
+
+@pytest.mark.whole_only
 def test_what_gets_worse_in_a_separated_copy_is_sent_in_a_thread_of_its_own(tmp_path, slack, original):
     mild = observation("price", FailureKind.WRONG_FACT, severity=Severity.MAJOR)
     asyncio.run(notify(original.notifier("run-2"), [mild]))

@@ -211,6 +211,7 @@ def receipt(
 def list_unsent_alerts(store: Store) -> tuple[Alert, ...]:
     """List the alerts without a final receipt (sent, printed, rejected), worst first, including leased ones."""
     table = store.query(
-        "select record from alerts semi join unsent_alerts using (id) order by severity desc, created_at, id"
+        "select record from alerts semi join (from unsent_alerts where state = 'waiting') using (id)"
+        " order by severity desc, created_at, id"
     )
     return tuple(Alert.model_validate_json(str(row[0])) for row in table.rows)

@@ -42,9 +42,10 @@ def list_receipts(store: Store, alert_id: str) -> tuple[Receipt, ...]:
 
 
 def count_other_alerts_to_send(store: Store, alert_id: str) -> tuple[int, datetime | None]:
-    """Count the other unsent alerts; also return the time of the oldest."""
+    """Count the other alerts that wait to be sent; also return the time of the oldest."""
     table = store.query(
-        "select count(*), min(created_at) from unsent_alerts where id <> $alert", {"alert": alert_id}
+        "select count(*), min(created_at) from unsent_alerts where state = 'waiting' and id <> $alert",
+        {"alert": alert_id},
     )
     count, oldest = table.rows[0]
     return int(str(count)), oldest if isinstance(oldest, datetime) else None

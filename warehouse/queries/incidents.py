@@ -218,7 +218,8 @@ with about as (
   from alerts a
 ), ends as (
   select alert_id, bool_or(status = 'sent') as sent, bool_or(status = 'printed') as printed,
-    bool_or(status = 'rejected') as rejected, bool_or(status <> 'failed') as final, max(tried_at) as at
+    bool_or(status = 'rejected') and not bool_or(status = 'left') as rejected, bool_or(status <> 'failed') as final,
+    max(tried_at) as at
   from receipts group by alert_id
 )
 """
@@ -353,8 +354,10 @@ def list_sent_alerts(store: Store, run_id: str, target: str) -> Sequence[tuple[s
 
 
 def count_alerts_to_send(store: Store, target: str) -> int:
-    """Count the unsent alerts about ``target``."""
-    table = store.query("select count(*) from unsent_alerts where target = $target", {"target": target})
+    """Count the alerts about ``target`` that wait to be sent."""
+    table = store.query(
+        "select count(*) from unsent_alerts where state = 'waiting' and target = $target", {"target": target}
+    )
     return int(str(table.rows[0][0]))
 
 
@@ -369,8 +372,8 @@ def is_waiting(store: Store, not_tried_since: datetime, now: datetime) -> bool:
     A try after ``now`` comes from a clock that was set back since, and has no effect.
     """
     table = store.query(
-        "select 1 from unsent_alerts u where not exists (select 1 from receipts r where r.alert_id = u.id"
-        " and r.tried_at > $since::timestamptz and r.tried_at <= $now::timestamptz) limit 1",
+        "select 1 from unsent_alerts u where state = 'waiting'"
+        " and not exists (select 1 from receipts r where r.alert_id = u.id and r.tried_at > $since::timestamptz and r.tried_at <= $now::timestamptz) limit 1",
         {"since": not_tried_since.isoformat(), "now": now.isoformat()},
     )
     return bool(table.rows)

@@ -130,7 +130,7 @@ def _end_leases(connection: duckdb.DuckDBPyConnection, now: datetime, is_gone: C
 
 _FREE = """
 select id, record, exists (select 1 from leases l where l.alert_id = a.id) as claimed from alerts a
-where id in (select id from unsent_alerts)
+where id in (select id from unsent_alerts where state = 'waiting')
   and not list_contains($but::varchar[], id)
   and not exists (
     select 1 from leases l

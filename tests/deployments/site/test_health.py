@@ -20,12 +20,13 @@ from deployments.up.one_installation import hold_data_folder
 from flows.runtime.slack import build_recorded_heartbeat
 from flows.server.schedule_state import ScheduleState, load_schedule_states
 from monitors.alerts.liveness import Beat
+from monitors.records.incidents import DeliveryStatus
 from monitors.records.self_checks import DrillReport, DrillStation, StationResult, StationState
 from tests.deployments.site.site_server import config_of, filled, serving_site
 from tests.polling import wait_until
 from tests.servers.watchdog import Watchdog
-from tests.warehouse.sample_rows import alert, exchange
-from warehouse.journal.rows import AlertRow, DrillRow, ResultRow
+from tests.warehouse.sample_rows import NOON, alert, exchange, receipt
+from warehouse.journal.rows import AlertRow, DrillRow, ReceiptRow, ResultRow
 
 AT = datetime(2026, 3, 2, 9, tzinfo=UTC)
 
@@ -104,7 +105,10 @@ def test_the_last_drill_is_shown(tmp_path, station, ok, text, command):
 def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):
     """A segment that nobody loads for an hour is ill; one of a moment ago is on its way."""
     store = filled(tmp_path)
-    store.journal.append_outbox([AlertRow(row=alert("never-sent"))])
+    refusals = [ReceiptRow(row=receipt(name, DeliveryStatus.REJECTED)) for name in ("refused", "refused-long-ago")]
+    old = alert("refused-long-ago").model_copy(update={"created_at": NOON - timedelta(days=60)})
+    alerts = [AlertRow(row=row) for row in (alert("never-sent"), alert("refused"), old)]
+    store.journal.append_outbox([*alerts, *refusals])
     store.load_pending(5)
     store.journal.append([ResultRow(row=exchange("late", "case"))], run_id="late")
     written = store.journal.newest()

@@ -71,6 +71,13 @@ async def test_f03_each_run_retries_a_refused_alert_until_it_is_sent_once(testbe
     assert sent.reason is NotifyReason.OPEN_BEFORE
 
 
+def list_refused_kinds(testbed) -> list[object]:
+    """List the kinds of the messages that the view shows as refused; none may count as waiting."""
+    rows = testbed.store.query("select kind, state from unsent_alerts order by kind").rows
+    assert {state for _, state in rows} <= {"refused"}
+    return [kind for kind, _ in rows]
+
+
 def list_incidents(alert: Alert) -> list[Incident]:
     return [alert.find_item(key).incident for key in alert.fingerprints]
 
@@ -87,6 +94,7 @@ async def test_f92_what_slack_refused_comes_as_one_alert_and_one_summary_once_it
     testbed.skip(hours=1)
     right = scope("closed", "leak-2", began_at=testbed.now, ended_at=testbed.now)
     await notify(testbed.notifier("closed"), [], summary=QUIET, scope=right)
+    assert set(list_refused_kinds(testbed)) == {"case_failure", "gate_fail", "monitor_fault"}
     slack.always = None
     before = len(slack.messages)
     testbed.skip(hours=1)
@@ -97,6 +105,7 @@ async def test_f92_what_slack_refused_comes_as_one_alert_and_one_summary_once_it
     ]
     ended = {incident.case_id: incident.state for incident in list_incidents(sent[1])}
     assert ended == {None: IncidentState.OPEN, "leak-2": IncidentState.RESOLVED, "price-1": IncidentState.RESOLVED}
+    assert list_refused_kinds(testbed) == []
     assert [message.thread_ts for message in slack.messages[before:]] == [None, None]
     assert format_messages(slack.messages[before:]) == snapshot
     assert IncidentKind.MONITOR_FAULT not in {incident.kind for incident in testbed.store.open_incidents("demo")}
@@ -157,11 +166,13 @@ async def test_f92_the_fault_of_the_refusals_ends_when_nothing_else_was_missed(t
     slack.always = "channel_not_found"
     testbed.skip(days=1)
     await notify(testbed.notifier("day-2"), [observation(run_id="day-2")], summary=QUIET)
+    assert list_refused_kinds(testbed) == ["monitor_fault"]
     slack.always = None
     for run_id in ("works", "again"):
         testbed.skip(hours=1)
         await notify(testbed.notifier(run_id), [observation(run_id=run_id)], summary=QUIET)
     _, fault = slack.messages
+    assert list_refused_kinds(testbed) == []
     assert "channel_not_found" in json.dumps(fault.blocks)
     assert [incident.kind for incident in testbed.store.open_incidents("demo")] == [IncidentKind.CASE_FAILURE]
 
@@ -181,6 +192,7 @@ async def test_f92_what_a_person_acknowledged_is_not_sent(testbed, slack):
     testbed.skip(hours=1)
     await notify(testbed.notifier("works"), [], summary=QUIET)
     assert "leak-1" not in said(slack)
+    assert list_refused_kinds(testbed) == []
     assert IncidentKind.MONITOR_FAULT not in {incident.kind for incident in testbed.store.open_incidents("demo")}
 
 

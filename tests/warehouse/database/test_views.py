@@ -213,7 +213,7 @@ def test_an_incident_stands_as_it_was_last_decided(store):
 
 def test_a_message_waits_until_one_try_has_settled_it(store):
     for name in ("never", "failed", "sent", "rejected"):
-        message = alert(name)
+        message = alert(name, about=incident(name))
         decide(store, store.journal, "helpdesk", lambda _, new=message: OutboxDecision(alerts=(new,)), wait_s=1)
     tries = [
         ("failed", DeliveryStatus.FAILED, 0),
@@ -224,5 +224,9 @@ def test_a_message_waits_until_one_try_has_settled_it(store):
     ]
     for name, status, seconds in tries:
         record_receipt(store, store.journal, receipt(name, status, seconds=seconds), wait_s=1)
-    found = store.query("select id, tries, severity from unsent_alerts order by id").rows
-    assert found == (("failed", 2, Severity.CRITICAL), ("never", 0, Severity.CRITICAL))
+    rows = store.query("select id, state, tries, severity from unsent_alerts order by id").rows
+    assert rows == (
+        ("failed", "waiting", 2, Severity.CRITICAL),
+        ("never", "waiting", 0, Severity.CRITICAL),
+        ("rejected", "refused", 1, Severity.CRITICAL),
+    )

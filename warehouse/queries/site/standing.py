@@ -115,16 +115,21 @@ def list_last_entries(store: Store, since: datetime) -> tuple[LastEntry, ...]:
 
 
 class UnsentAlerts(Record):
-    """Unsent messages: their number, the number of severity 3, and the time since which the oldest waits."""
+    """Unsent messages: their number, how many are of severity 3, how many were refused, the time of the oldest."""
 
     count: int
     severe: int
+    refused: int
     oldest_at: UtcTime | None
 
 
-def count_unsent(store: Store) -> UnsentAlerts:
-    """Count the unsent alerts."""
-    table = store.query("select count(*), count(*) filter (where severity = 3), min(created_at) from unsent_alerts")
+def count_unsent(store: Store, *, refused_since: datetime) -> UnsentAlerts:
+    """Count the alerts that wait to be sent, and those created after ``refused_since`` that Slack refused."""
+    table = store.query(
+        "select count(*), count(*) filter (where severity = 3), count(*) filter (where state = 'refused'),"
+        " min(created_at) from unsent_alerts where state = 'waiting' or created_at >= $since::timestamptz",
+        {"since": refused_since.isoformat()},
+    )
     return UnsentAlerts.model_validate(dict(zip(UnsentAlerts.model_fields, table.rows[0], strict=True)))
 
 
