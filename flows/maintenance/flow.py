@@ -1,6 +1,7 @@
 """Maintain the warehouse every night: load → export → age → compact → check → age pictures.
 
-    load ─▶ export ─▶ age ─▶ compact ─▶ check ─▶ age pictures ─▶ notify the monitor's owners, when there is cause
+    load ─▶ export ─▶ age ─▶ compact ─▶ check ─▶ age pictures ─▶ close incidents of removed targets
+         ─▶ notify the monitor's owners, when there is cause
 
 A stage that fails is reported, and the next one is run. If the clock was set ahead, nothing is removed by age. A
 file that is damaged, or that differs from the journal, is rebuilt from the journal. The flow ends Completed as
@@ -24,6 +25,7 @@ from flows.alerting.faults import build_fault_from_error, notify_fault
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import WAREHOUSE, notify
 from flows.clock import read_uptime, utc_now
+from flows.data_folder import open_store
 from flows.maintenance.clock_guard import build_clock_reading, check_clock
 from flows.maintenance.findings import (
     REPAIRED_BY_REBUILD,
@@ -36,24 +38,27 @@ from flows.maintenance.findings import (
 from flows.runtime.secrets import load_age_key
 from flows.runtime.slack import build_notifier_without_run
 from flows.server.missed_runs import skip_missed_run
-from monitors.alerts.resolve import ResolutionScope
+from monitors.alerts.resolve import TARGET_REMOVED, ResolutionScope
 from monitors.config.file import Config, load_config
 from monitors.config.sections import WarehouseSettings
 from monitors.errors import MonitorError, WarehouseBusy, WarehouseDamaged, WarehouseError
 from monitors.probes.evidence_age import RemovedEvidence
-from monitors.records.incidents import Capability, IncidentKind
+from monitors.records.incidents import Capability, IncidentKind, NotifyReason
 from warehouse.database.check import CheckReport, check_database
 from warehouse.database.load import LoadReport
 from warehouse.database.parquet import ExportReport, export_parquet
 from warehouse.database.rebuild import rebuild_database
 from warehouse.database.retention import AgeReport, CompactReport, compact_segments, remove_personal_data
 from warehouse.database.store import Store
+from warehouse.queries.incidents import list_removed_targets
 
 SUBJECT: Final = WAREHOUSE
 """The subject of the messages, instead of a target's name."""
 
 LOCK_TIMEOUT_S: Final = 600.0
 """Many times longer than the longest load that was measured."""
+
+REMOVED_AFTER: Final = timedelta(days=1)
 
 HEALTHY_STATES: Final = frozenset({WarehouseHealth.SOUND, WarehouseHealth.RESTORED, WarehouseHealth.BUSY})
 
@@ -78,6 +83,7 @@ async def load_warehouse(config_path: Path, wait_s: float = LOCK_TIMEOUT_S) -> S
     await _run_stages(notifier.store, config.warehouse, upkeep, wait_s, may_age=may_age)
     if may_age:
         upkeep.pictures = await _run_stage(upkeep, age_pictures(config, notifier.now()))
+        await _run_stage(upkeep, close_incidents_of_removed_targets(config, notifier.now()))
     for fault in upkeep.faults:
         await notify_fault(notifier, fault)
     if not upkeep.faults:
@@ -195,6 +201,32 @@ async def compact_old(store: Store, days: int, wait_s: float) -> CompactReport:
 async def check_warehouse(store: Store, wait_s: float) -> CheckReport:
     """Compare journal and tables, row by row."""
     return await asyncio.to_thread(check_database, store, wait_s=wait_s)
+
+
+@task(name="close incidents of removed targets", cache_policy=NO_CACHE)
+async def close_incidents_of_removed_targets(config: Config, now: datetime) -> None:
+    """Close the incidents of targets that are not in the configuration, since nothing asks these targets any more.
+
+    A target that was asked within `REMOVED_AFTER` may be in another configuration with the same data folder.
+    """
+    store = open_store(config)
+    for target in await asyncio.to_thread(list_removed_targets, store, config.targets, now - REMOVED_AFTER):
+        incidents = await asyncio.to_thread(store.open_incidents, target)
+        cases = frozenset(incident.case_id for incident in incidents if incident.case_id)
+        for owner in sorted({incident.owner for incident in incidents}):
+            notifier = await asyncio.to_thread(build_notifier_without_run, config, target, owner)
+            scope = ResolutionScope(
+                target=target,
+                run_id=notifier.run_id,
+                began_at=now,
+                ended_at=notifier.now(),
+                graded=cases,
+                cleared=frozenset(IncidentKind),
+                owner=owner,
+                text=TARGET_REMOVED,
+                reason=NotifyReason.CLOSED,
+            )
+            await notify(notifier, [], scope=scope)
 
 
 async def _notify_recovery(notifier: Notifier, *, began_at: datetime) -> None:

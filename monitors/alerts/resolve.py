@@ -141,6 +141,10 @@ ANSWERS_AGAIN: Final = "The questions of this run got answers."
 """For an outage with a title about Lookout's settings: the application may not have been down."""
 LEFT_SUITE: Final = "The suite no longer has this case, so nothing asks it: whether the fault is gone is not known."
 
+TARGET_REMOVED: Final = (
+    "The configuration no longer has this target, so nothing asks it: whether the fault is gone is not known."
+)
+
 
 def build_recovery(incident: Incident, scope: ResolutionScope) -> AlertItem:
     """Build the recovery of ``incident`` by the run of ``scope``; the caller decides whether to send an alert."""

@@ -56,7 +56,7 @@ REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.REGRESSED: "back again after it was resolved",
     NotifyReason.REMINDER: "reminder: still failing",
     NotifyReason.RECOVERED: "recovered",
-    NotifyReason.CLOSED: "its case left the suite",
+    NotifyReason.CLOSED: "its case or its target was removed",
     NotifyReason.OPEN_BEFORE: "found when Slack was not set up or not reachable, so nobody was notified",
     NotifyReason.MISSED: "Slack refused the messages about it until now",
     NotifyReason.SILENCED: "withheld by a recurring silence that is over now",

@@ -104,7 +104,7 @@ class NotifyReason(StrEnum):
     SILENCED = "silenced"
     """It was withheld within a period of a recurring silence: in the summary after the period's end."""
     CLOSED = "closed"
-    """Its case left the suite, so nothing asks it: whether the fault is gone is not known."""
+    """Its case left the suite or its target the configuration: nothing asks it, so whether it is fixed is unknown."""
 
     @property
     def is_ending(self) -> bool:

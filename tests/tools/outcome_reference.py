@@ -138,7 +138,7 @@ REASONS: Final = {
     NotifyReason.REGRESSED: "It was resolved, by a run or by a person, and a run has seen it again; a gate: the same case.",
     NotifyReason.REMINDER: "It still fails, and nobody has acknowledged it.",
     NotifyReason.RECOVERED: "A run asked again, graded it, and it was right.",
-    NotifyReason.CLOSED: "The suite no longer has its case, so nothing asks it; whether the fault is gone is not known.",
+    NotifyReason.CLOSED: "The suite no longer has its case, or the configuration its target; whether the fault is gone is not known.",
     NotifyReason.OPEN_BEFORE: "It was open and had reached nobody when Slack was set up, or worked again.",
     NotifyReason.SILENCED: "A recurring silence withheld it: a summary of what failed in its period, after the period's end.",
     NotifyReason.MISSED: "Slack refused its messages: a summary of what opened, closed and recovered meanwhile.",

@@ -366,6 +366,24 @@ def list_targets_with_open_incidents(store: Store) -> tuple[str, ...]:
     return tuple(str(row[0]) for row in store.query("select distinct target from open_incidents order by 1").rows)
 
 
+_REMOVED_TARGETS = """
+select i.target from incidents i
+where i.state <> 'resolved' and not list_contains(string_split($configured, ','), i.target)
+group by i.target
+having bool_or(i.record->>'owner' in ('verify', 'nightly', 'hallucination_log', 'repeatability', 'digest'))
+  and max(i.last_seen_at) < $since::timestamptz
+  and not exists (select 1 from runs r where r.target = i.target and r.started_at >= $since::timestamptz)
+order by 1
+"""
+"""An owner that asks or reads targets shows that the subject is one, and not a part of Lookout."""
+
+
+def list_removed_targets(store: Store, configured: Iterable[str], since: datetime) -> tuple[str, ...]:
+    """List the targets with open incidents that are not ``configured`` and that no run has asked since ``since``."""
+    table = store.query(_REMOVED_TARGETS, {"configured": ",".join(configured), "since": since.isoformat()})
+    return tuple(str(row[0]) for row in table.rows)
+
+
 def is_waiting(store: Store, not_tried_since: datetime, now: datetime) -> bool:
     """Whether a message waits to be sent without any try since then, for example because its run was killed.
 
@@ -373,7 +391,8 @@ def is_waiting(store: Store, not_tried_since: datetime, now: datetime) -> bool:
     """
     table = store.query(
         "select 1 from unsent_alerts u where state = 'waiting'"
-        " and not exists (select 1 from receipts r where r.alert_id = u.id and r.tried_at > $since::timestamptz and r.tried_at <= $now::timestamptz) limit 1",
+        " and not exists (select 1 from receipts r where r.alert_id = u.id"
+        " and r.tried_at > $since::timestamptz and r.tried_at <= $now::timestamptz) limit 1",
         {"since": not_tried_since.isoformat(), "now": now.isoformat()},
     )
     return bool(table.rows)

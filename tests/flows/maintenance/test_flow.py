@@ -15,11 +15,15 @@ import pytest
 
 from flows.clock import utc_now
 from flows.data_folder import open_store_in
+from monitors.alerts.resolve import TARGET_REMOVED
 from monitors.records.base import Severity
+from monitors.records.incidents import Capability, IncidentKind
 from tests import fork_server
-from tests.builders import assessment, exchange, gold_case
+from tests.builders import NOON, assessment, exchange, gold_case
 from tests.conftest import ROOT
 from tests.polling import wait_until
+from tests.warehouse.decisions import OutboxDecision, decide
+from tests.warehouse.sample_rows import incident
 from warehouse.journal.rows import AssessmentRow, ResultRow
 
 pytestmark = pytest.mark.prefect
@@ -181,3 +185,34 @@ def test_a_locked_file_is_reported_and_nothing_is_lost(night, tmp_path, prefect_
     assert "safe in the journal" in said
     assert len(answers(tmp_path)) == 0
     assert store.load_pending(5).segments == 3
+
+
+def test_incidents_of_a_target_that_left_the_configuration_are_closed_with_that_reason(night, tmp_path):
+    """Open stay those of a configured target, of one that another configuration asked today, and of Lookout itself."""
+    store = open_store_in(tmp_path / "data")
+    fault, since = {"kind": IncidentKind.MONITOR_FAULT}, utc_now() - timedelta(hours=2)
+    incidents = [
+        incident(name).model_copy(update={"target": target, "case_id": name, "last_notified_at": NOON} | changes)
+        for name, target, changes in (
+            ("case", "gone", {}),
+            ("fault", "gone", fault | {"owner": Capability.NIGHTLY}),
+            ("kept", "demo", {}),
+            ("recent", "other", {"last_seen_at": since}),
+            ("watch", "deploy-watch", fault | {"owner": Capability.DEPLOYS}),
+        )
+    ]
+    opened = OutboxDecision(incidents=tuple(incidents))
+    decide(store, store.journal, "helpdesk", lambda _: opened, wait_s=5)
+    assert night().name == "Sound"
+    rows = store.query("select target, state from incidents order by target, title").rows
+    assert rows == (
+        ("demo", "open"),
+        ("deploy-watch", "open"),
+        ("gone", "resolved"),
+        ("gone", "resolved"),
+        ("other", "open"),
+    )
+    closings = store.query(
+        "select distinct target, reason, record->'items'->0->'observation'->>'reason' from alerts"
+    )
+    assert closings.rows == (("gone", "closed", TARGET_REMOVED),)
