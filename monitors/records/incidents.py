@@ -104,7 +104,7 @@ class NotifyReason(StrEnum):
     SILENCED = "silenced"
     """It was withheld within a period of a recurring silence: in the summary after the period's end."""
     CLOSED = "closed"
-    """Its case left the suite or its target the configuration: nothing asks it, so whether it is fixed is unknown."""
+    """Its case left the suite or its target the configuration: whether the fault is gone is not known."""
 
     @property
     def is_ending(self) -> bool:

@@ -16,7 +16,7 @@ LEFT_DETAIL: Final = "left to the installation that this data folder was copied 
 
 
 def leave_messages_to_original(store: Store, journal: Journal, at: datetime, *, wait_s: float) -> None:
-    """Mark all waiting and refused messages as left to the original, and send nothing more about open incidents unless worse.
+    """Mark all unsent messages as left to the original; send nothing more about open incidents unless worse.
 
     Idempotent. Raises `WarehouseBusy` after ``wait_s`` seconds; then nothing was changed.
     """

@@ -5,7 +5,7 @@ Messages are in the form of a channel: the parts shown together, the place, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
@@ -379,7 +379,7 @@ order by 1
 
 
 def list_removed_targets(store: Store, configured: Iterable[str], since: datetime) -> tuple[str, ...]:
-    """List the targets with open incidents that are not ``configured`` and that no run has asked since ``since``."""
+    """List the targets with open incidents that are not ``configured`` and were not asked after ``since``."""
     table = store.query(_REMOVED_TARGETS, {"configured": ",".join(configured), "since": since.isoformat()})
     return tuple(str(row[0]) for row in table.rows)
 
