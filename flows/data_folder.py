@@ -20,6 +20,10 @@ PREFECT_FOLDER = "prefect"
 """Inside the data folder: the local server's home. One server for each data folder, see docs/operations.md."""
 
 
+UPKEEP_WAIT_S = 600.0
+"""How long daily jobs wait for another process's work on the warehouse: many times the longest load measured."""
+
+
 def get_runs_folder(config: Config) -> Path:
     """Return the folder that holds one folder for each run, with its screenshots and reports."""
     return config.data_folder / RUNS_FOLDER

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final, TextIO
 
-from monitors.errors import AlreadyRuns, MonitorError, WarehouseBusy
+from monitors.errors import AlreadyRuns, MonitorError, WarehouseInUse
 from monitors.storage import make_private_folder
 from warehouse.data_folder import lock_file
 
@@ -21,10 +21,10 @@ PAUSE_S: Final = 0.1
 def hold_job_lock(folder: Path, job: str, *, wait_s: float) -> Generator[None]:
     """Hold the exclusive lock for ``job``; the lock file is in ``folder``.
 
-    This is not one of Prefect's locks, which stay held for minutes after a run is killed. Raises `WarehouseBusy`
+    This is not one of Prefect's locks, which stay held for minutes after a run is killed. Raises `WarehouseInUse`
     when another process holds the lock for longer than ``wait_s`` seconds, and `WarehouseUnwritable`.
     """
-    busy = WarehouseBusy(f"another process has been working on {job} for {wait_s:g} s")
+    busy = WarehouseInUse(f"another process has been working on {job} for {wait_s:g} s")
     with _hold_lock(folder, job, wait_s, busy):
         yield
 

@@ -36,6 +36,7 @@
     │   └─ SourceUnavailable              yes        app
     ├─ WarehouseError
     │   ├─ WarehouseBusy                  yes        monitor
+    │   │   └─ WarehouseInUse             yes        monitor    by Lookout itself: no fault, wait and load later
     │   ├─ WarehouseDamaged               no         monitor
     │   ├─ WarehouseUnwritable            no         monitor
     │   ├─ QueryInvalid                   no         monitor
@@ -287,6 +288,10 @@ class WarehouseBusy(WarehouseError):
     """Another process has locked the file; the journal stores everything meanwhile."""
 
     retryable = True
+
+
+class WarehouseInUse(WarehouseBusy):
+    """Another process of Lookout works with the file and ends by itself; jobs of every minute skip a turn."""
 
 
 class WarehouseDamaged(WarehouseError):

@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -41,7 +42,7 @@ from flows.runtime.secrets import get_environment, get_hub_token
 from flows.runtime.slack import build_notifier_without_run
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.config.sections import DeploySettings, FirstPoll, TriggerSettings
-from monitors.errors import WarehouseError
+from monitors.errors import WarehouseError, WarehouseInUse
 from monitors.github.actions import TOKEN_VARIABLE
 from monitors.plural import plural
 from monitors.probes.readiness import HUB_SILENT, open_readiness_checker
@@ -262,8 +263,9 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
             build_notifier=lambda target: build_notifier_without_run(config, target, Capability.VERIFY),
         )
     notifier = poller.notifier()
-    await send_waiting_alerts(notifier)
-    await report_load_errors(notifier)
+    with suppress(WarehouseInUse):  # the next poll sends them
+        await send_waiting_alerts(notifier)
+        await report_load_errors(notifier)
     if failed := (*started.failed, *restarted.failed):
         return Failed(name="Waiting", message=str(failed[0]))
     silent = sum(result.error is not None for result in results)

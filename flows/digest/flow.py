@@ -25,7 +25,7 @@ from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify
 from flows.artifacts import build_report_page
 from flows.clock import read_scheduled_time, utc_now
-from flows.data_folder import get_prefect_home, get_runs_folder
+from flows.data_folder import UPKEEP_WAIT_S, get_prefect_home, get_runs_folder
 from flows.drill.course import MISSING_DRILL_FAULT
 from flows.drill.standing import DrillState, build_standing
 from flows.nightly.context import compute_previous_due_at
@@ -310,7 +310,6 @@ def _build_links(
 
 RETRY_AFTER_S = (60.0, 300.0, 900.0)
 """A digest may be a quarter of an hour late. The channel is searched for it before it is posted again."""
-LOAD_WAIT_S = 60.0
 
 
 @flow(name="digest", description=__doc__)
@@ -382,7 +381,7 @@ SENT_AGAIN_TEXT: Final = "The digest is complete again, and was sent."
 async def load_and_send_pending(notifier: Notifier) -> bool:
     """Load the journal and send waiting alerts. Return false, and report a fault, if the warehouse is locked."""
     try:
-        await asyncio.to_thread(notifier.store.load_pending, LOAD_WAIT_S)
+        await asyncio.to_thread(notifier.store.load_pending, UPKEEP_WAIT_S)
     except WarehouseBusy as error:
         await notify_fault(notifier, build_fault_from_error(error))
         return False

@@ -4,7 +4,8 @@
      └──────────────────────────────── again every poll_s, for for_s ────────────────────────────────┘
 
 A start takes seconds and a poll milliseconds, so each run polls more than once. The flow ends Completed as Notified
-(an alert was decided), Quiet or Unreadable; a log that cannot be read is a fault.
+(an alert was decided), Quiet or Unreadable; a log that cannot be read is a fault. While another run of Lookout uses
+the warehouse it ends Cancelled as Busy, and the next run reads.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from time import monotonic
 
 from prefect import flow
 from prefect.client.schemas.objects import State
-from prefect.states import Completed, Failed
+from prefect.states import Cancelled, Completed, Failed
 
 from flows.hallucination_log.follower import (
     LogFollower,
@@ -26,6 +27,7 @@ from flows.hallucination_log.follower import (
     list_logs_to_follow,
     select_state_name,
 )
+from flows.server.missed_runs import BUSY
 from monitors.config.file import load_config
 
 
@@ -41,11 +43,14 @@ async def follow_log(config_path: Path, target: str | None = None, for_s: float 
         await asyncio.to_thread(build_follower, config, name) for name in list_logs_to_follow(config, target)
     ]
     polls_by_log = await asyncio.gather(*(_poll_until_end(log_follower, for_s) for log_follower in followers))
-    completed = tuple(poll for polls in polls_by_log for poll in polls if not poll.broken)
+    completed = tuple(poll for polls in polls_by_log for poll in polls if not poll.broken and not poll.skipped)
     broken = [format_poll(polls[-1]) for polls in polls_by_log if polls[-1].broken]
-    text = "; ".join([*broken, *format_polls(completed)])
+    skipped = [format_poll(polls[0]) for polls in polls_by_log if all(poll.skipped for poll in polls)]
+    text = "; ".join([*broken, *skipped, *format_polls(completed)])
     if broken:
         return Failed(name="Broken", message=text, data=completed)
+    if skipped:
+        return Cancelled(name=BUSY, message=text, data=completed)  # when no run completes, a person is notified
     return Completed(name=select_state_name(completed), message=text, data=completed)
 
 

@@ -37,7 +37,7 @@ from monitors.alerts.liveness import (
 from monitors.alerts.observe import ObservationContext, observe_hallucination
 from monitors.alerts.settings import WatchdogSettings
 from monitors.config.file import Config, TargetConfig
-from monitors.errors import ConfigError, SourceUnavailable, WarehouseDamaged, WarehouseError
+from monitors.errors import ConfigError, SourceUnavailable, WarehouseDamaged, WarehouseError, WarehouseInUse
 from monitors.plural import plural
 from monitors.probes.settings import ProbeSettings
 from monitors.records.base import Record
@@ -138,13 +138,15 @@ RETRY_AFTER_S: Final = 5.0
 class LogPoll(Record):
     """The result of one poll. ``alerts`` are the ids of the alerts that were decided.
 
-    ``broken`` means that polling failed in another way than that the log cannot be read.
+    ``broken`` means that polling failed in another way than that the log cannot be read, ``skipped`` that another
+    run of Lookout used the warehouse: nothing was read, and the next poll begins at the same position.
     """
 
     target: str
     found: LogRead = LogRead()
     unreadable: str | None = None
     broken: bool = False
+    skipped: bool = False
     alerts: tuple[str, ...] = ()
 
 
@@ -180,6 +182,8 @@ class LogFollower:
         """
         try:
             return await self.poll()
+        except WarehouseInUse as error:
+            return LogPoll(target=self.notifier.target, unreadable=str(error), skipped=True)
         except Exception as error:  # noqa: BLE001 - a server or a file can cause an error of any type
             fault = build_fault_from_error(error)
             await notify_fault(self.notifier, fault)

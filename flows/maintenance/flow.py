@@ -25,7 +25,7 @@ from flows.alerting.faults import build_fault_from_error, notify_fault
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import WAREHOUSE, notify
 from flows.clock import read_uptime, utc_now
-from flows.data_folder import open_store
+from flows.data_folder import UPKEEP_WAIT_S, open_store
 from flows.maintenance.clock_guard import build_clock_reading, check_clock
 from flows.maintenance.findings import (
     REPAIRED_BY_REBUILD,
@@ -55,9 +55,6 @@ from warehouse.queries.incidents import list_removed_targets
 SUBJECT: Final = WAREHOUSE
 """The subject of the messages, instead of a target's name."""
 
-LOCK_TIMEOUT_S: Final = 600.0
-"""Many times longer than the longest load that was measured."""
-
 REMOVED_AFTER: Final = timedelta(days=1)
 
 HEALTHY_STATES: Final = frozenset({WarehouseHealth.SOUND, WarehouseHealth.RESTORED, WarehouseHealth.BUSY})
@@ -66,7 +63,7 @@ Done = TypeVar("Done")
 
 
 @flow(name="load-warehouse", description=__doc__)
-async def load_warehouse(config_path: Path, wait_s: float = LOCK_TIMEOUT_S) -> State[str] | State[None]:
+async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> State[str] | State[None]:
     """Maintain the warehouse of one configuration, by its ``[warehouse]`` settings.
 
     Each stage waits up to ``wait_s`` seconds for other processes. The state is named after the health of the

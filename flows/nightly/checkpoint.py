@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from flows.data_folder import UPKEEP_WAIT_S
 from flows.nightly.census import Census
 from flows.nightly.grading import GradedTurn, NightlyJudging, TrafficGrader, build_turn_id, is_open
 from flows.nightly.read import NightlyRead
@@ -27,7 +28,6 @@ from warehouse.database.store import Store
 from warehouse.journal.rows import AssessmentRow, ConversationRow, JournalRow, NightlyRunRow, OutboxRow, ResultRow
 from warehouse.queries.traffic import find_nightly_report, iterate_known_ids, list_recent_nightly_reports
 
-LOAD_WAIT_S: Final = 60.0
 READING_FILE: Final = "reading.json"
 JUDGED_FILE: Final = "judged.json"
 ROWS_PER_SEGMENT: Final = 5_000
@@ -50,7 +50,7 @@ class NightlyCheckpoint:
 
     def load_earlier(self) -> tuple[NightlyReport, ...]:
         """Load the journal and return the reports of earlier nightly runs, newest first."""
-        self._store.load_pending(LOAD_WAIT_S)
+        self._store.load_pending(UPKEEP_WAIT_S)
         nightly_runs = list_recent_nightly_reports(self._store, self._target, EARLIER_NIGHT_COUNT)
         return tuple(nightly for nightly in nightly_runs if nightly.run_id != self._run_id)
 

@@ -40,6 +40,8 @@ from flows.server.schedules import TAG, is_about
 from monitors.config.sections import MissedRuns
 
 SKIPPED: Final = "Skipped"
+BUSY: Final = "Busy"
+"""The state of a job of every minute whose turn was skipped, since another run used the warehouse. No fault."""
 MISSED_AFTER: Final = timedelta(hours=1)
 """A run that begins so long after its time was missed; less is a queue on a busy machine."""
 MAX_RUNS: Final = 200

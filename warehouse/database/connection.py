@@ -16,7 +16,14 @@ from pathlib import Path
 
 import duckdb
 
-from monitors.errors import SchemaTooNew, WarehouseBusy, WarehouseDamaged, WarehouseError, WarehouseUnwritable
+from monitors.errors import (
+    SchemaTooNew,
+    WarehouseBusy,
+    WarehouseDamaged,
+    WarehouseError,
+    WarehouseInUse,
+    WarehouseUnwritable,
+)
 from monitors.storage import build_unwritable_error, open_without_links
 
 _MIN_PAUSE_S = 0.005
@@ -75,7 +82,7 @@ class Deadline:
 
 @contextmanager
 def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generator[None]:
-    """Hold the lock beside ``file``. Raises `WarehouseBusy` when it cannot be acquired in time.
+    """Hold the lock beside ``file``. Raises `WarehouseInUse` when it cannot be acquired in time.
 
     A reader who cannot create the lock file (in a read-only folder) continues without it.
     """
@@ -89,7 +96,10 @@ def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generato
         return
     try:
         if not (_lock_exclusively if exclusive else _lock_shared)(handle, file, deadline):
-            raise _build_busy_error(file)
+            raise WarehouseInUse(
+                f"another run of Lookout uses {file}. The results of runs are safe in the journal, and Lookout "
+                "loads them later"
+            )
         yield
     finally:
         os.close(handle)

@@ -263,3 +263,29 @@ def test_a_target_without_a_log_says_what_to_add(lookout, config):
     said = lookout("watch", cwd=config.parent)
     assert said.returncode == 2
     assert "[targets.NAME.hallucination_log]" in said.stderr
+
+
+@pytest.mark.whole_only
+@pytest.mark.prefect
+def test_a_run_beside_another_run_of_lookout_is_skipped_without_an_alert(config, slack, prefect_environment):
+    """The other run uses the warehouse for longer than a poll waits; the next run reads the entry."""
+    code = (
+        "import sys; from pathlib import Path; from flows.hallucination_log.flow import follow_log; import asyncio; "
+        "state = asyncio.run(follow_log(Path(sys.argv[1]), return_state=True)); print(state.type.value, state.name)"
+    )
+
+    def follow() -> str:
+        command = [sys.executable, "-c", code, str(config)]
+        done = subprocess.run(
+            command, cwd=ROOT, env=prefect_environment, capture_output=True, text=True, check=True
+        )
+        return done.stdout.splitlines()[-1]
+
+    assert follow() == "COMPLETED Quiet"
+    with (config.parent / "hallucinations.jsonl").open("a", encoding="utf-8") as log:
+        log.write(entry(1))
+    with open_store_in(config.parent / ".lookout").database.hold_lock(5):
+        assert follow() == "CANCELLED Busy"
+    assert count_alerted(config) == 0
+    assert follow() == "COMPLETED Notified"
+    assert slack.messages == []  # the process has no token

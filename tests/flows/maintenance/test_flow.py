@@ -181,7 +181,7 @@ def test_a_locked_file_is_reported_and_nothing_is_lost(night, tmp_path, prefect_
             )
         kind, name, words, said = going_on.result()
     assert (kind, name) == ("COMPLETED", "Busy")
-    assert words.count("another process uses") == 1
+    assert words.count("another run of Lookout uses") == 1
     assert "safe in the journal" in said
     assert len(answers(tmp_path)) == 0
     assert store.load_pending(5).segments == 3
