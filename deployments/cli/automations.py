@@ -36,7 +36,7 @@ def automations_command(
     )
 
     with show_waiting("Creating the automations at the Prefect server"):
-        changes = asyncio.run(ensure_watched(planned, way))
+        changes = asyncio.run(ensure_watched(planned, way, loaded.prefect.tag))
     if as_json:
         write_json(json.dumps(changes, indent=2) + "\n")
         return ExitCode.PASS

@@ -146,7 +146,7 @@ def build_deploys_receiver(
     starter = RunStarter(
         deploys,
         journal,
-        RunPlan(deployment=settings.deployment, config_path=config_path.resolve()),
+        RunPlan(deployment=settings.deployment, config_path=config_path.resolve(), tag=config.prefect.tag),
         prefect_api=api,
         metrics=metrics,
         now=utc_now,

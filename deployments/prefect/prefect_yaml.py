@@ -27,7 +27,6 @@ from flows.runtime.secrets import get_environment
 from flows.server.schedules import (
     NOT_PAUSED,
     SCHEDULE_SLUG,
-    TAG,
     Cron,
     Every,
     Pause,
@@ -38,7 +37,6 @@ from flows.terminal import write_data, write_text
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError
 
-POOL: Final = "lookout"
 FOLDER: Final = Path(__file__).parent
 EXAMPLE: Final = FOLDER.parent / "lookout.example.toml"
 DOCUMENT: Final = FOLDER / "prefect.yaml"
@@ -60,7 +58,12 @@ def prefect_yaml_command(
     at: Annotated[
         Path | None, typer.Option(help="path of that file on the workers; default: the same path as here")
     ] = None,
-    pool: Annotated[str, typer.Option(help="the work pool whose workers do the runs")] = POOL,
+    pool: Annotated[
+        str | None,
+        typer.Option(
+            help="the work pool whose workers do the runs; default: lookout, or lookout-PREFIX with prefect.prefix"
+        ),
+    ] = None,
     image: Annotated[str | None, typer.Option(help="the image of a pool of containers")] = None,
     deploy: Annotated[
         bool,
@@ -72,6 +75,7 @@ def prefect_yaml_command(
 ) -> None:
     """Print a prefect.yaml with every deployment and schedule, for workers of a work pool."""
     loaded, config_path = load_config(config), at or config.resolve()
+    pool = pool or loaded.prefect.tag
     if deploy:
         _deploy(loaded, config_path, pool=pool, image=image)
     else:
@@ -89,12 +93,12 @@ def _deploy(config: Config, config_path: Path, *, pool: str, image: str | None) 
 
     async def read() -> Mapping[str, Pause]:
         async with get_client() as client:
-            return await read_pauses(client)
+            return await read_pauses(client, config.prefect.tag)
 
     async def remove() -> Sequence[str]:
         async with get_client() as client:
             return await remove_unplanned(
-                client, plan_deployments(config, config_path, config.schedules), config_path
+                client, plan_deployments(config, config_path, config.schedules), config_path, config.prefect.tag
             )
 
     pauses = asyncio.run(read())
@@ -119,14 +123,17 @@ def format_prefect_yaml(
     config: Config,
     config_path: Path,
     *,
-    pool: str = POOL,
+    pool: str | None = None,
     image: str | None = None,
     pauses: Mapping[str, Pause] = MappingProxyType({}),
 ) -> str:
     """Format the file for workers that read ``config_path`` (absolute); ``image`` is for pools of containers.
 
+    ``pool`` is the installation's own by default.
+
     ``pauses`` are `read_pauses`.
     """
+    pool = pool or config.prefect.tag
     work_pool: dict[str, Any] = {"name": pool}
     if image is not None:
         work_pool["job_variables"] = {"image": image}
@@ -157,7 +164,7 @@ def _build_deployment(planned: PlannedDeployment, work_pool: dict[str, Any], pau
     return {
         "name": planned.name,
         "entrypoint": f"{planned.module}.{planned.function}",
-        "tags": [TAG, *planned.tags, *pause.tags],
+        "tags": [planned.tag, *planned.tags, *pause.tags],
         "schedules": _build_schedules(planned.when, pause),
         **({"paused": True} if pause.is_paused else {}),
         **({"concurrency_limit": limit} if is_poll or planned.limit is not None else {}),

@@ -82,9 +82,8 @@ class HealthWatch:
         if self.slow is None or abs(now - self.slow.asked_at) >= REFRESH_INTERVAL:
             config = site.config
             api = find_api_url(config.prefect.api_url, get_prefect_home(config), self._environment)
-            states = (
-                load_schedule_states(api, self._environment.get("PREFECT_API_AUTH_STRING", "")) if api else None
-            )
+            auth = self._environment.get("PREFECT_API_AUTH_STRING", "")
+            states = load_schedule_states(api, config.prefect.tag, auth) if api else None
             self.slow = SlowFacts(
                 now,
                 None if states is None else {state.name: state for state in states},

@@ -252,7 +252,7 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
     absolute = await asyncio.to_thread(config_path.resolve)
     poller = build_poller(config, settings)
     results = await poll_all(poller)
-    plan = RunPlan(deployment=settings.deployment, config_path=absolute)
+    plan = RunPlan(deployment=settings.deployment, config_path=absolute, tag=config.prefect.tag)
     journal = open_store(config).journal
     async with get_client() as client:
         started = await start_waiting_deploys(client, poller.deploys, journal, plan, now=poller.now)

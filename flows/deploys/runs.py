@@ -24,6 +24,7 @@ from prefect.exceptions import ObjectNotFound, PrefectException
 from flows.alerting.faults import Fault, notify_fault
 from flows.alerting.notifier import Notifier
 from flows.deploys.queue import DeployAttempt, DeployOutcome, DeployQueue, QueuedDeploy
+from monitors.config.file import PREFECT_TAG
 from monitors.errors import MonitorError
 from monitors.records.base import Record
 from monitors.records.targets import ReportedDeploy
@@ -46,10 +47,14 @@ class RunNotMade(MonitorError):
 
 
 class RunPlan(Record):
-    """The Prefect deployment (``flow/name``) and the configuration that verify a deploy."""
+    """The Prefect deployment (``flow/name``) and the configuration that verify a deploy.
+
+    ``tag`` is `PrefectSettings.tag`: runs of all installations of a server have their keys in common.
+    """
 
     deployment: str
     config_path: Path
+    tag: str = PREFECT_TAG
 
     def compute_digest(self) -> str:
         """Compute the SHA-256 of the configuration file and the version of Lookout, in hexadecimal."""
@@ -67,9 +72,9 @@ class StartReport(NamedTuple):
     failed: tuple[RunNotMade, ...]
 
 
-def build_run_key(deploy: ReportedDeploy, attempt: int = 1) -> str:
+def build_run_key(deploy: ReportedDeploy, attempt: int = 1, *, tag: str = PREFECT_TAG) -> str:
     """Build the idempotency key of a deploy's run. No part can hold a slash, so keys are unique."""
-    key = f"lookout-deploy/{deploy.event.target}/{deploy.event.commit}"
+    key = f"{tag}-deploy/{deploy.event.target}/{deploy.event.commit}"
     again = f"/attempt {attempt}" if attempt > 1 else ""
     return f"{key}{again}" if deploy.deployment is None else f"{key}/{deploy.deployment}{again}"
 
@@ -88,7 +93,7 @@ async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPla
                 parameters={"request": build_request_parameters(deploy, plan)},
                 name=f"{event.target} {event.commit[:SHOWN_COMMIT_LENGTH]}",
                 tags=build_run_tags(deploy),
-                idempotency_key=build_run_key(deploy, attempt),
+                idempotency_key=build_run_key(deploy, attempt, tag=plan.tag),
             )
     except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
         raise RunNotMade(_format_reason(plan, error)) from error

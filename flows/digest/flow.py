@@ -338,7 +338,7 @@ async def digest(config_path: Path, target: str | None = None) -> State[tuple[st
             due_at=due_at,
             run_id=notifier.run_id,
             runs=get_runs_folder(config),
-            skipped_runs=await list_skipped_runs(name, due_at - DAY - OVERLAP),
+            skipped_runs=await list_skipped_runs(name, due_at - DAY - OVERLAP, tag=config.prefect.tag),
             paused=await asyncio.to_thread(_load_paused, config, config_path, name),
         )
         receipt = await send_digest(notifier, message)
@@ -355,7 +355,11 @@ def _load_paused(config: Config, config_path: Path, target: str) -> tuple[Schedu
     """Load the paused schedules of ``target``, and those that all targets have in common."""
     environment = get_environment()
     api_url = find_api_url(config.prefect.api_url, get_prefect_home(config), environment)
-    states = load_schedule_states(api_url, environment.get("PREFECT_API_AUTH_STRING", "")) if api_url else None
+    states = (
+        load_schedule_states(api_url, config.prefect.tag, environment.get("PREFECT_API_AUTH_STRING", ""))
+        if api_url
+        else None
+    )
     planned = plan_deployments(config, config_path, config.schedules)
     names = {deployment.name for deployment in planned if deployment.when and deployment.is_about(target)}
     return tuple(state for state in states or () if state.paused and state.name in names)

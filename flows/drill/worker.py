@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from prefect.client.orchestration import PrefectClient
     from prefect.client.schemas.objects import FlowRun
 
-DEPLOYMENT: Final = f"{DRILL}/{DRILL}"
 POLL_S: Final = 0.5
 SILENCE_TIMEOUT_S: Final = 400.0
 """Longer than one station may take; after that the worker is gone or hangs."""
@@ -121,11 +120,12 @@ class _DrillFollower:
         from prefect.exceptions import ObjectNotFound
         from prefect.states import Cancelled
 
+        name = f"{DRILL}/{self._drill.config.prefect.add_prefix(DRILL)}"
         try:
-            deployment = await client.read_deployment_by_name(DEPLOYMENT)
+            deployment = await client.read_deployment_by_name(name)
         except ObjectNotFound:
             raise StationFailed(
-                f"the deployment {DEPLOYMENT} is not registered at this Prefect server", START_UP_HINT
+                f"the deployment {name} is not registered at this Prefect server", START_UP_HINT
             ) from None
         parameters = {"config_path": str(self._drill.config_path), "drill_id": self._drill.drill_id}
         run = await client.create_flow_run_from_deployment(

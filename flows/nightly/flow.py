@@ -86,7 +86,7 @@ async def grade_target(config: Config, target: str, due_at: datetime | None, now
     paths = build_report_paths(context.folder)
     if paths.markdown.is_file():  # not for a night that was graded elsewhere, or whose report was removed by age
         await publish_report(
-            f"night-{target}",
+            config.prefect.add_prefix(f"night-{target}"),
             paths,
             link=find_site_address(config, build_report_page(report.run_id)),
             description=format_nightly_briefly(report),

@@ -77,7 +77,7 @@ async def measure_repeatability(
 async def ask_target_twice(config: Config, target: str, cases: int | None) -> RepeatabilityRun:
     """Run one session of one target."""
     context = await asyncio.to_thread(build_repeatability_context, config, target)
-    async with hold_target(target, log_line):
+    async with hold_target(target, config.prefect.tag, log_line):
         return await RepeatabilitySession(context).run(cases)
 
 

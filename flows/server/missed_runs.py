@@ -36,7 +36,7 @@ from prefect.exceptions import PrefectException
 from prefect.runtime import deployment, flow_run
 from prefect.states import Cancelled
 
-from flows.server.schedules import TAG, is_about
+from flows.server.schedules import is_about
 from monitors.config.sections import MissedRuns
 
 SKIPPED: Final = "Skipped"
@@ -118,14 +118,14 @@ def _format_due_time(run: FlowRun) -> str:
     return f"{_get_due_time(run).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-async def list_skipped_runs(target: str, since: datetime) -> Sequence[tuple[str, datetime]]:
+async def list_skipped_runs(target: str, since: datetime, *, tag: str) -> Sequence[tuple[str, datetime]]:
     """List name of the deployment and due time of each run that was skipped since ``since``, oldest first.
 
-    The runs are those of ``target``, and those that all targets have in common.
+    The runs are those of ``target``, and those that all targets have in common, of deployments with ``tag``.
     """
     async with get_client() as client:
         deployments = await client.read_deployments(
-            deployment_filter=DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG])), limit=MAX_RUNS
+            deployment_filter=DeploymentFilter(tags=DeploymentFilterTags(all_=[tag])), limit=MAX_RUNS
         )
         names = {
             deployment_row.id: deployment_row.name
@@ -151,16 +151,16 @@ async def list_skipped_runs(target: str, since: datetime) -> Sequence[tuple[str,
 
 
 @asynccontextmanager
-async def hold_target(target: str, write_line: Callable[[str], None]) -> AsyncGenerator[None]:
+async def hold_target(target: str, tag: str, write_line: Callable[[str], None]) -> AsyncGenerator[None]:
     """Let this run of a deployment ask ``target`` alone; wait for a run that asks it now, on any machine.
 
-    Without a server that answers, the run continues: a limit must not stop a verification. A run that a person
-    starts by a command does not wait.
+    ``tag`` separates installations. Without a server that answers, the run continues: a limit must not stop a
+    verification. A run that a person starts by a command does not wait.
     """
     if not deployment.id:
         yield
         return
-    name = f"{TAG}: {target}"
+    name = f"{tag}: {target}"
     async with AsyncExitStack() as stack:
         try:
             async with get_client() as client:

@@ -11,33 +11,34 @@ from prefect.client.orchestration import PrefectClient
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterTags
 from prefect.client.schemas.responses import DeploymentResponse
 
-from flows.server.schedules import NOT_PAUSED, PAUSED_TAG, SCHEDULE_SLUG, TAG, Pause, PlannedDeployment
+from flows.server.schedules import NOT_PAUSED, PAUSED_TAG, SCHEDULE_SLUG, Pause, PlannedDeployment
 
 MAX_DEPLOYMENTS: Final = 200
 """Prefect's maximum page size."""
 
 
-async def read_pauses(client: PrefectClient) -> Mapping[str, Pause]:
-    """Read the pauses that a person set, by the deployment's name.
+async def read_pauses(client: PrefectClient, tag: str) -> Mapping[str, Pause]:
+    """Read the pauses that a person set at the deployments with ``tag``, by the deployment's name.
 
     Schedules without our slug are of an earlier version, which paused all of them when it ended: these count as
     active.
     """
-    pauses = {deployment.name: _read_pause(deployment) for deployment in await _list_deployments(client)}
+    pauses = {deployment.name: _read_pause(deployment) for deployment in await _list_deployments(client, tag)}
     return {name: pause for name, pause in pauses.items() if pause != NOT_PAUSED}
 
 
 async def remove_unplanned(
-    client: PrefectClient, planned: Sequence[PlannedDeployment], config_path: Path
+    client: PrefectClient, planned: Sequence[PlannedDeployment], config_path: Path, tag: str
 ) -> tuple[str, ...]:
     """Remove the deployments of ``config_path`` that its configuration no longer has; return their names.
 
-    Their waiting runs go with them, and runs that ended stay. Deployments of other configurations stay.
+    Their waiting runs go with them, and runs that ended stay. Deployments of other configurations, and
+    those without ``tag``, stay.
     """
     names = {deployment.name for deployment in planned}
     gone = [
         deployment
-        for deployment in await _list_deployments(client)
+        for deployment in await _list_deployments(client, tag)
         if deployment.name not in names and _get_config_path(deployment) == str(config_path)
     ]
     for deployment in gone:
@@ -45,9 +46,9 @@ async def remove_unplanned(
     return tuple(sorted(deployment.name for deployment in gone))
 
 
-async def _list_deployments(client: PrefectClient) -> Sequence[DeploymentResponse]:
+async def _list_deployments(client: PrefectClient, tag: str) -> Sequence[DeploymentResponse]:
     return await client.read_deployments(
-        deployment_filter=DeploymentFilter(tags=DeploymentFilterTags(all_=[TAG])), limit=MAX_DEPLOYMENTS
+        deployment_filter=DeploymentFilter(tags=DeploymentFilterTags(all_=[tag])), limit=MAX_DEPLOYMENTS
     )
 
 

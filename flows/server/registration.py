@@ -50,18 +50,15 @@ from flows.server.schedules import (
     DRILL,
     NOT_PAUSED,
     SCHEDULE_SLUG,
-    TAG,
     Cron,
     Every,
     Pause,
     PlannedDeployment,
 )
+from monitors.config.file import PREFECT_TAG
 from monitors.records.base import Record
 from monitors.reports.format import format_zoned_moment
 
-AUTOMATION_PREFIX: Final = "lookout: "
-"""The prefix of the names of our automations; others are never changed."""
-BLOCK_NAME: Final = "lookout-alerts"
 WATCHED_FLOWS: Final = (
     *("verify-deploy", "digest", "load-warehouse", "grade-traffic", "follow-log", "watch-deploys"),
     *("fire-drill", "measure-repeatability"),
@@ -87,6 +84,10 @@ DUPLICATE_WINDOW: Final = timedelta(hours=1)
 RUN_EVENTS: Final = "prefect.flow-run.*"
 
 
+Watched = list[ResourceSpecification]
+"""What the related resources of a run's event must match, each of them."""
+
+
 class Expectation(Record):
     """A deployment (the name of ``flow/name``) of which a run must complete every ``within_s`` seconds."""
 
@@ -108,23 +109,31 @@ async def ensure_automations(
     endpoint: SlackEndpoint | None,
     *,
     expected: Sequence[Expectation],
+    tag: str = PREFECT_TAG,
     flows: Sequence[str] = WATCHED_FLOWS,
     crashed_after_s: float = CRASHED_AFTER_S,
 ) -> Mapping[str, Change]:
     """Create Prefect automations that alert on missing or crashed runs (idempotent); return the changes by name.
 
-    Without an ``endpoint`` nobody is notified, but crashed runs are still marked Crashed. An automation that a
-    person has disabled stays disabled. Automations of deployments that are no longer expected are removed.
+    ``tag`` is `PrefectSettings.tag`: with a prefix, the automations watch only the runs of its deployments, and the
+    automations of other installations do not change. Without an ``endpoint`` nobody is notified, but crashed runs
+    are still marked Crashed. An automation that a person has disabled stays disabled. Automations of deployments
+    that are no longer expected are removed.
     """
-    wanted = [build_abandoned_run_automation(flows, crashed_after_s)]
+    watched = _match_flows(flows, tag)
+    wanted = [build_abandoned_run_automation(watched, crashed_after_s)]
     if endpoint is not None:
-        block = await _save_webhook_block(client, endpoint)
+        block = await _save_webhook_block(client, endpoint, tag)
         wanted += [
-            build_crashed_run_automation(flows, block, endpoint.channel),
-            build_unstarted_run_automation(flows, block, endpoint.channel),
+            build_crashed_run_automation(watched, block, endpoint.channel),
+            build_unstarted_run_automation(
+                _match_flows([flow for flow in flows if flow not in MINUTELY], tag), block, endpoint.channel
+            ),
         ]
         wanted += [build_missing_run_automation(expectation, block, endpoint.channel) for expectation in expected]
-    existing = await _list_own_automations(client)
+    start = f"{tag}: "
+    wanted = [core.model_copy(update={"name": f"{start}{core.name}"}) for core in wanted]
+    existing = await _list_own_automations(client, start)
     changes = {core.name: await _ensure_automation(client, core, existing.get(core.name, [])) for core in wanted}
     for name in existing.keys() - changes.keys():
         for automation in existing[name]:
@@ -141,7 +150,7 @@ def build_missing_run_automation(expectation: Expectation, block: UUID, channel:
         "Check that its schedule is on and that a worker is running."
     )
     return AutomationCore(
-        name=f"{AUTOMATION_PREFIX}no run of {expectation.deployment}",
+        name=f"no run of {expectation.deployment}",
         description="Sends an alert if a scheduled run is missing.",
         trigger=EventTrigger(
             match=_match_runs(StateType.COMPLETED),
@@ -157,7 +166,7 @@ def build_missing_run_automation(expectation: Expectation, block: UUID, channel:
     )
 
 
-def build_crashed_run_automation(flows: Sequence[str], block: UUID, channel: str | None) -> AutomationCore:
+def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
     """Build the automation that sends a message for every crashed run, whose process is gone.
 
     A run that was stopped (Ctrl-C, or SIGTERM at a shutdown) is also Crashed for Prefect; its text says that.
@@ -175,12 +184,12 @@ def build_crashed_run_automation(flows: Sequence[str], block: UUID, channel: str
         "a run crashed",
         "Sends an alert if the process of a run was killed.",
         match=_match_runs(StateType.CRASHED),
-        flows=flows,
+        watched=watched,
         action=CallWebhook(block_document_id=block, payload=_build_payload(f"{{{{ {text} | tojson }}}}", channel)),
     )
 
 
-def build_unstarted_run_automation(flows: Sequence[str], block: UUID, channel: str | None) -> AutomationCore:
+def build_unstarted_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
     """Build the automation that sends a message for a run whose configuration or parameters are wrong.
 
     Such a run may not know whom to notify; one that does sends a second message. Jobs that run every minute are
@@ -203,21 +212,26 @@ def build_unstarted_run_automation(flows: Sequence[str], block: UUID, channel: s
         "a run could not start",
         "Sends an alert if the configuration or the parameters of a run are wrong.",
         match=match,
-        flows=[flow for flow in flows if flow not in MINUTELY],
+        watched=watched,
         action=CallWebhook(block_document_id=block, payload=_build_payload(f"{{{{ {text} | tojson }}}}", channel)),
     )
 
 
 def _build_run_automation(
-    name: str, description: str, *, match: ResourceSpecification, flows: Sequence[str], action: CallWebhook
+    name: str,
+    description: str,
+    *,
+    match: ResourceSpecification,
+    watched: Watched,
+    action: CallWebhook,
 ) -> AutomationCore:
     """Build an automation that acts once on each run whose event matches."""
     return AutomationCore(
-        name=f"{AUTOMATION_PREFIX}{name}",
+        name=name,
         description=description,
         trigger=EventTrigger(
             match=match,
-            match_related=_match_flows(flows),
+            match_related=[*watched],
             expect={RUN_EVENTS},
             for_each={"prefect.resource.id"},
             posture=Posture.Reactive,
@@ -228,14 +242,14 @@ def _build_run_automation(
     )
 
 
-def build_abandoned_run_automation(flows: Sequence[str], crashed_after_s: float) -> AutomationCore:
+def build_abandoned_run_automation(watched: Watched, crashed_after_s: float) -> AutomationCore:
     """Build the automation that marks a run Crashed when its heartbeats stop, so that it frees its slot."""
     return AutomationCore(
-        name=f"{AUTOMATION_PREFIX}a run sends no heartbeat",
+        name="a run sends no heartbeat",
         description="Marks a run as Crashed if its heartbeats stop.",
         trigger=EventTrigger(
             match=_build_resource_match({"prefect.resource.id": RUN_EVENTS}),
-            match_related=_match_flows(flows),
+            match_related=[*watched],
             after={"prefect.flow-run.heartbeat"},
             expect={RUN_EVENTS},
             for_each={"prefect.resource.id"},
@@ -258,8 +272,13 @@ def _match_runs(kind: StateType) -> ResourceSpecification:
     return _build_resource_match({"prefect.resource.id": RUN_EVENTS, "prefect.state-type": kind.value})
 
 
-def _match_flows(flows: Sequence[str]) -> ResourceSpecification:
-    return _build_resource_match({"prefect.resource.role": "flow", "prefect.resource.name": list(flows)})
+def _match_flows(flows: Sequence[str], tag: str) -> Watched:
+    """Match runs of ``flows``; with a prefix, only those of deployments with its ``tag``."""
+    of_flows = _build_resource_match({"prefect.resource.role": "flow", "prefect.resource.name": list(flows)})
+    if tag == PREFECT_TAG:
+        return [of_flows]
+    tagged = {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{tag}"}
+    return [of_flows, _build_resource_match(tagged)]
 
 
 def _build_resource_match(labels: Mapping[str, str | list[str]]) -> ResourceSpecification:
@@ -272,17 +291,17 @@ def _build_payload(text_as_json: str, channel: str | None) -> str:
     return f'{{{place}"text": {text_as_json}}}'
 
 
-async def _save_webhook_block(client: PrefectClient, endpoint: SlackEndpoint) -> UUID:
+async def _save_webhook_block(client: PrefectClient, endpoint: SlackEndpoint, tag: str) -> UUID:
     """Save the block with the webhook and return its id. Prefect stores its secrets encrypted."""
     headers = {name: value.get_secret_value() for name, value in endpoint.headers.items()}
     webhook = Webhook(url=endpoint.url, headers=SecretDict({**headers, "Content-Type": "application/json"}))
-    return await webhook.asave(BLOCK_NAME, overwrite=True, client=client)
+    return await webhook.asave(f"{tag}-alerts", overwrite=True, client=client)
 
 
-async def _list_own_automations(client: PrefectClient) -> dict[str, list[Automation]]:
+async def _list_own_automations(client: PrefectClient, start: str) -> dict[str, list[Automation]]:
     ours: dict[str, list[Automation]] = {}
     for automation in await client.read_automations():
-        if automation.name.startswith(AUTOMATION_PREFIX):
+        if automation.name.startswith(start):
             ours.setdefault(automation.name, []).append(automation)
     return ours
 
@@ -325,7 +344,7 @@ async def build_runner_deployment(planned: PlannedDeployment, pause: Pause = NOT
         else None,  # one late run starts, and skips the other late runs
         schedules=None if planned.when else [],
         parameters=dict(planned.parameters),
-        tags=[TAG, *planned.tags, *pause.tags],
+        tags=[planned.tag, *planned.tags, *pause.tags],
         description=flow.description,
         entrypoint_type=EntrypointType.MODULE_PATH,
     )
@@ -352,20 +371,22 @@ async def serve_all(
     write_line: Callable[[str], None],
     *,
     config_path: Path | None = None,
+    tag: str = PREFECT_TAG,
 ) -> None:
     """Register all deployments, then execute due runs until SIGTERM, which ends the runs.
 
     ``write_line`` gets a line for each: what it does, and its next run. What a person paused stays paused. Runs
-    that were missed are `skip_missed_run`'s. With ``config_path``, deployments that left it are removed.
+    that were missed are `skip_missed_run`'s. With ``config_path``, deployments with ``tag`` that
+    left it are removed.
     """
-    runner = _Runner(name=TAG, limit=compute_run_limit(planned), pause_on_shutdown=False)
+    runner = _Runner(name=tag, limit=compute_run_limit(planned), pause_on_shutdown=False)
     async with get_client() as client:
-        pauses = await read_pauses(client)
-        gone = await remove_unplanned(client, planned, config_path) if config_path is not None else ()
+        pauses = await read_pauses(client, tag)
+        gone = await remove_unplanned(client, planned, config_path, tag) if config_path is not None else ()
     for deployment in planned:
         pause = pauses.get(deployment.name, NOT_PAUSED)
         await runner.aadd_deployment(await build_runner_deployment(deployment, pause))
-    await ensure_watched(planned, endpoint)
+    await ensure_watched(planned, endpoint, tag)
     for line in await format_timetable(planned, now(), pauses):
         write_line(line)
     for name in gone:
@@ -402,11 +423,11 @@ async def _format_next_run(planned: PlannedDeployment, at: datetime, pause: Paus
 
 
 async def ensure_watched(
-    planned: Sequence[PlannedDeployment], endpoint: SlackEndpoint | None
+    planned: Sequence[PlannedDeployment], endpoint: SlackEndpoint | None, tag: str
 ) -> Mapping[str, Change]:
     """Create or update the automations for the planned deployments; return the changes by name."""
     async with get_client() as client:
-        return await ensure_automations(client, endpoint, expected=list_expectations(planned))
+        return await ensure_automations(client, endpoint, expected=list_expectations(planned), tag=tag)
 
 
 class _Runner(Runner):

@@ -10,7 +10,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from flows.server.prefect_server import find_server_process
-from flows.server.schedules import PAUSED_TAG, TAG
+from flows.server.schedules import PAUSED_TAG
 from monitors.records.base import Record, UtcTime
 
 TIMEOUT_S: Final = 5.0
@@ -43,8 +43,11 @@ def find_api_url(configured: str | None, home: Path, environment: Mapping[str, s
     return configured or environment.get("PREFECT_API_URL") or (local.api_url if local else None)
 
 
-def load_schedule_states(api_url: str, auth: str = "") -> tuple[ScheduleState, ...] | None:
-    """Load the states of our deployments; ``None`` if the server does not answer. ``auth`` is ``name:password``."""
+def load_schedule_states(api_url: str, tag: str, auth: str = "") -> tuple[ScheduleState, ...] | None:
+    """Load the states of the deployments with ``tag``; ``None`` if the server does not answer.
+
+    ``auth`` is ``name:password``.
+    """
     name, _, password = auth.partition(":")
     try:
         with httpx.Client(
@@ -53,13 +56,13 @@ def load_schedule_states(api_url: str, auth: str = "") -> tuple[ScheduleState, .
             auth=(name, password) if auth else None,
             trust_env=not api_url.startswith("http://127.0.0.1"),
         ) as client:
-            return _read_states(client, api_url)
+            return _read_states(client, api_url, tag)
     except (httpx.HTTPError, ValueError, KeyError, ValidationError):
         return None
 
 
-def _read_states(client: httpx.Client, api_url: str) -> tuple[ScheduleState, ...]:
-    deployments = _query(client, "deployments", {"deployments": {"tags": {"any_": [TAG]}}})
+def _read_states(client: httpx.Client, api_url: str, tag: str) -> tuple[ScheduleState, ...]:
+    deployments = _query(client, "deployments", {"deployments": {"tags": {"any_": [tag]}}})
     ids = {"deployments": {"id": {"any_": [deployment["id"] for deployment in deployments]}}}
     waiting = _query(client, "flow_runs", ids | _build_run_filter("NEXT_SCHEDULED_START_TIME_ASC", ("SCHEDULED",)))
     ended = _query(client, "flow_runs", ids | _build_run_filter("END_TIME_DESC", ENDED_STATES))

@@ -39,8 +39,6 @@ MINUTELY_LATE_S: Final = 3600.0
 DAY_S: Final = 86_400.0
 VERIFY: Final = "verify-deploy"
 DRILL: Final = "fire-drill"
-TAG: Final = "lookout"
-"""The tag of our deployments, since a shared server has others."""
 SCHEDULE_SLUG: Final = "lookout"
 """The name of a deployment's only schedule at Prefect, by which Prefect and Lookout identify the schedule."""
 PAUSED_TAG: Final = "paused-since:"
@@ -121,6 +119,8 @@ class PlannedDeployment(Record):
     parameters: Mapping[str, Any] = {}
     tags: tuple[str, ...] = ()
     late_after_s: float | None = None
+    tag: str
+    """The tag of the installation's deployments (`PrefectSettings.tag`), since a shared server has others."""
 
     @property
     def module(self) -> str:
@@ -182,7 +182,10 @@ def plan_deployments(
 def _plan_after_deploys(config: Config) -> PlannedDeployment:
     """Plan the verification that a deploy starts, named by ``deploys.deployment`` unless another flow is."""
     flow, _, name = config.deploys.deployment.partition("/")
-    return PlannedDeployment(name=name if flow == VERIFY else VERIFY, flow=VERIFY, tags=("deploy",))
+    own = config.prefect.add_prefix(VERIFY)
+    return PlannedDeployment(
+        name=name if flow == VERIFY else own, flow=VERIFY, tags=("deploy",), tag=config.prefect.tag
+    )
 
 
 def _plan_nightly(
@@ -193,11 +196,12 @@ def _plan_nightly(
     for target, configured in config.targets.items():
         of_traffic = configured.traffic.time_zone if configured.traffic else UTC_ZONE
         yield PlannedDeployment(
-            name=f"scheduled-verify-{target}",
+            name=config.prefect.add_prefix(f"scheduled-verify-{target}"),
             flow=VERIFY,
             when=Cron(line=settings.verify_cron, time_zone=settings.time_zone or of_traffic),
             parameters={"request": {"target": target, **where}},
             tags=("nightly", f"target:{target}"),
+            tag=config.prefect.tag,
             late_after_s=_compute_late_after_s(config, settings.verify_cron),
         )
 
@@ -209,11 +213,12 @@ def _plan_repeatability(
         return
     for target in list_measured_targets(config, None):
         yield PlannedDeployment(
-            name=f"repeatability-{target}",
+            name=config.prefect.add_prefix(f"repeatability-{target}"),
             flow="measure-repeatability",
             when=Cron(line=settings.repeatability_cron, time_zone=settings.time_zone or UTC_ZONE),
             parameters={**where, "target": target},
             tags=("nightly", f"target:{target}"),
+            tag=config.prefect.tag,
             late_after_s=_compute_late_after_s(config, settings.repeatability_cron),
         )
 
@@ -223,11 +228,12 @@ def _plan_traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedD
         if (traffic := configured.traffic) is not None:
             cron = f"0 {traffic.hour} * * *"
             yield PlannedDeployment(
-                name=f"grade-traffic-{target}",
+                name=config.prefect.add_prefix(f"grade-traffic-{target}"),
                 flow="grade-traffic",
                 when=Cron(line=cron, time_zone=traffic.time_zone),
                 parameters={**where, "target": target},
                 tags=("traffic", f"target:{target}"),
+                tag=config.prefect.tag,
                 late_after_s=_compute_late_after_s(config, cron),
             )
 
@@ -236,20 +242,22 @@ def _plan_minutely(config: Config, where: Mapping[str, str]) -> Iterator[Planned
     """Plan the jobs that run every minute, one for all targets, since a start is expensive and a poll is cheap."""
     if any(target.hallucination_log is not None for target in config.targets.values()):
         yield PlannedDeployment(
-            name="follow-log",
+            name=config.prefect.add_prefix("follow-log"),
             flow="follow-log",
             when=Every(seconds=FOLLOW_EVERY_S),
             parameters={**where, "for_s": FOLLOW_FOR_S},
             tags=("log",),
+            tag=config.prefect.tag,
             late_after_s=MINUTELY_LATE_S,
         )
     if any(target.space is not None for target in config.targets.values()) or select_polled_triggers(config):
         yield PlannedDeployment(
-            name="watch-deploys",
+            name=config.prefect.add_prefix("watch-deploys"),
             flow="watch-deploys",
             when=Every(seconds=EVERY_MINUTE_S),
             parameters={**where, "settings": config.deploys.model_dump(mode="json", exclude_defaults=True)},
             tags=("deploy",),
+            tag=config.prefect.tag,
             late_after_s=MINUTELY_LATE_S,
         )
 
@@ -260,11 +268,12 @@ def _plan_daily(
     for flow, cron in (("load-warehouse", settings.load_cron), ("digest", settings.digest_cron)):
         if cron:
             yield PlannedDeployment(
-                name=flow,
+                name=config.prefect.add_prefix(flow),
                 flow=flow,
                 when=Cron(line=cron, time_zone=settings.time_zone or UTC_ZONE),
                 parameters=where,
                 tags=("upkeep",),
+                tag=config.prefect.tag,
                 late_after_s=_compute_late_after_s(config, cron),
             )
 
@@ -273,11 +282,12 @@ def _plan_drill(config: Config, where: Mapping[str, str], settings: ScheduleSett
     """Plan the drill; without a schedule it is only started by `lookout drill`."""
     cron = config.drill.cron if config.drill.enabled else ""
     return PlannedDeployment(
-        name=DRILL,
+        name=config.prefect.add_prefix(DRILL),
         flow=DRILL,
         when=Cron(line=cron, time_zone=settings.time_zone or UTC_ZONE) if cron else None,
         parameters=where,
         tags=("upkeep",),
+        tag=config.prefect.tag,
         late_after_s=config.drill.missing_after_days * DAY_S if cron else None,
     )
 

@@ -67,7 +67,7 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
     )
     endpoint = build_slack_endpoint(config, get_environment())
     own_path = None if only_deploys else config_path
-    asyncio.run(serve_all(planned, endpoint, utc_now, log_line, config_path=own_path))
+    asyncio.run(serve_all(planned, endpoint, utc_now, log_line, config_path=own_path, tag=config.prefect.tag))
 
 
 async def _send_alerts_again_at_start(config: Config) -> None:

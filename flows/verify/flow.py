@@ -85,7 +85,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None
     skipped = await skip_missed_run(config.schedules.missed, utc_now())
     if skipped is not None:
         return skipped
-    async with hold_target(request.target, log_line):
+    async with hold_target(request.target, config.prefect.tag, log_line):
         newer = await asyncio.to_thread(find_newer_commit, config, request)
         if newer is not None:
             return Cancelled(name="Superseded", message=f"{request.commit} was followed by {newer}: not asked")
@@ -171,7 +171,7 @@ async def ask_and_grade(run: LiveRun) -> None:
 
     Grade and store each answer, and send an alert immediately about severe failures.
     """
-    page = ProgressPage(run.context.target.name)
+    page = ProgressPage(_build_artifact_name(run))
     await page.start(run.done, run.planned)
     run.on_step = page.show
     await (run.asking if run.asking is not None else ask_in_time(run))
@@ -332,7 +332,11 @@ async def write_experiment(run: LiveRun, report: RunReport, experiment: Experime
 async def publish(run: LiveRun, report: RunReport, paths: ReportPaths) -> None:
     """Publish the run in Prefect's UI."""
     link = find_site_address(run.context.config, build_report_page(report.run_id))
-    await publish_artifacts(report, run.results, paths, link)
+    await publish_artifacts(_build_artifact_name(run), report, run.results, paths, link)
+
+
+def _build_artifact_name(run: LiveRun) -> str:
+    return run.context.config.prefect.add_prefix(f"verify-{run.context.target.name}")
 
 
 def _build_links(report: RunReport, paths: ReportPaths) -> tuple[Link, ...]:

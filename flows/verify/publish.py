@@ -28,10 +28,9 @@ STEP_PERCENT: Final = 5.0
 
 
 async def publish_artifacts(
-    report: RunReport, results: Sequence[CaseResult], paths: ReportPaths, link: str | None
+    name: str, report: RunReport, results: Sequence[CaseResult], paths: ReportPaths, link: str | None
 ) -> None:
     """Publish the Markdown summary, its page's link and the table of wrong or open answers. Needs a flow run."""
-    name = f"verify-{report.target.name}"
     await publish_report(name, paths, link=link, description=f"{report.verdict}: {paths.html}")
     rows = [_build_row(r) for r in results if r.assessment.outcome is not CaseOutcome.CORRECT]
     if rows:
@@ -47,8 +46,8 @@ async def publish_artifacts(
 class ProgressPage:
     """Shows the run's progress in Prefect's UI, in steps. Needs a task run."""
 
-    def __init__(self, target: str) -> None:
-        self._key = f"{build_artifact_key(f'verify-{target}')}-progress"
+    def __init__(self, name: str) -> None:
+        self._key = f"{build_artifact_key(name)}-progress"
         self._shown = 0.0
         self._artifact: UUID | None = None
 

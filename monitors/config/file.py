@@ -155,6 +155,9 @@ class TargetConfig(BaseModel):
         return self
 
 
+PREFECT_TAG: Final = "lookout"
+
+
 class PrefectSettings(BaseModel):
     """`[prefect]`: which server runs are recorded on."""
 
@@ -169,6 +172,28 @@ class PrefectSettings(BaseModel):
         gt=0,
         description="longest time in seconds for the start of a local server; it needs 15 s on an idle machine",
     )
+    prefix: str = Field(
+        default="",
+        max_length=30,
+        description="separates installations that share a Prefect server: begins the names of all that this one "
+        'registers there, such as "team-a"; lowercase letters, digits and single dashes',
+    )
+
+    @field_validator("prefix")
+    @classmethod
+    def _check_prefix(cls, prefix: str) -> str:
+        if prefix and not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", prefix):
+            raise ValueError('use lowercase letters, digits and single dashes, beginning with a letter: "team-a"')
+        return prefix
+
+    @property
+    def tag(self) -> str:
+        """The tag of this installation's deployments, which begins the names of its other objects at Prefect."""
+        return f"{PREFECT_TAG}-{self.prefix}" if self.prefix else PREFECT_TAG
+
+    def add_prefix(self, name: str) -> str:
+        """Return the name of a deployment of this installation."""
+        return f"{self.prefix}-{name}" if self.prefix else name
 
 
 class Config(BaseModel):
@@ -233,6 +258,18 @@ class Config(BaseModel):
                     target.langsmith.merge_defaults(self.langsmith)
             except ValueError as error:
                 raise ValueError(f"targets.{name}.langsmith.{error}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _check_deployment(self) -> Self:
+        flow, _, name = self.deploys.deployment.partition("/")
+        start = self.prefect.add_prefix("")
+        is_own = flow == "verify-deploy" and "deployment" in self.deploys.model_fields_set
+        if is_own and not name.startswith(start):
+            raise ValueError(
+                f"deploys.deployment: with prefect.prefix = {self.prefect.prefix!r}, the name of a deployment of "
+                f"verify-deploy begins with {start!r}: verify-deploy/{start}{name}, or remove the key"
+            )
         return self
 
     @model_validator(mode="after")
@@ -302,6 +339,9 @@ def load_config(path: Path) -> Config:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}; {_format_toml_advice(text)}") from error
     config = _resolve_paths(parse_config(values, str(path)), path.resolve().parent)
+    if config.prefect.prefix and "deployment" not in config.deploys.model_fields_set:
+        name = f"verify-deploy/{config.prefect.add_prefix('verify-deploy')}"
+        config = config.model_copy(update={"deploys": config.deploys.model_copy(update={"deployment": name})})
     for name, target in config.targets.items():
         _check_domains(target, f"{path}: targets.{name}.domains")
     return config

@@ -14,9 +14,11 @@ from http import HTTPStatus
 import httpx
 import pytest
 
-from flows.server.registration import AUTOMATION_PREFIX
+from monitors.config.file import PREFECT_TAG
 from tests.conftest import ROOT
 from tests.flows.few_cases import few_cases
+
+AUTOMATIONS = f"{PREFECT_TAG}: "
 
 pytestmark = pytest.mark.prefect
 
@@ -47,7 +49,7 @@ def pool(api):
         api.delete(f"deployments/{one['id']}")
     api.delete(f"work_pools/{name}")
     for one in answered(api, "POST", "automations/filter", limit=200):
-        if one["name"].startswith(AUTOMATION_PREFIX):
+        if one["name"].startswith(AUTOMATIONS):
             api.delete(f"automations/{one['id']}")
 
 
@@ -153,7 +155,7 @@ def test_two_workers_share_the_runs_and_each_is_done_once(prefect_environment, l
 
     watched = lookout("automations", "--json", cwd=tmp_path, SLACK_WEBHOOK_URL="http://127.0.0.1:9/s")
     assert watched.returncode == 0, watched.stderr
-    assert f"{AUTOMATION_PREFIX}no run of scheduled-verify-bot" in json.loads(watched.stdout)
+    assert f"{AUTOMATIONS}no run of scheduled-verify-bot" in json.loads(watched.stdout)
 
     deployment = names["load-warehouse"]["id"]
     wanted = [

@@ -316,7 +316,8 @@ def _check_paused_schedules(context: DoctorContext, api_url: str) -> list[Health
         return []
     planned = plan_deployments(context.config, context.config_path.resolve(), context.config.schedules)
     names = {deployment.name for deployment in planned if deployment.when is not None}
-    states = load_schedule_states(api_url, context.environment.get("PREFECT_API_AUTH_STRING", "")) or ()
+    auth = context.environment.get("PREFECT_API_AUTH_STRING", "")
+    states = load_schedule_states(api_url, context.config.prefect.tag, auth) or ()
     return [
         HealthCheck(
             name=f"schedule {state.name}",

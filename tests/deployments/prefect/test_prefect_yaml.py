@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
-from deployments.prefect.prefect_yaml import DOCUMENT, EXAMPLE, INSTALLED_AT, POOL, format_prefect_yaml
+from deployments.prefect.prefect_yaml import DOCUMENT, EXAMPLE, INSTALLED_AT, format_prefect_yaml
 from flows.server.schedules import plan_deployments
 from monitors.config.file import load_config
 from tests.conftest import ROOT
@@ -184,4 +184,3 @@ def test_a_planted_secret_is_found():
         "definitions": {"d": {"properties": {"api_key": {}}}},
     }
     assert list(secrets_in(schema)) == ["api_key"]
-    assert POOL == "lookout"

@@ -20,6 +20,7 @@ from deployments.up.one_installation import hold_data_folder
 from flows.runtime.slack import build_recorded_heartbeat
 from flows.server.schedule_state import ScheduleState, load_schedule_states
 from monitors.alerts.liveness import Beat
+from monitors.config.file import PREFECT_TAG
 from monitors.records.incidents import DeliveryStatus
 from monitors.records.self_checks import DrillReport, DrillStation, StationResult, StationState
 from tests.deployments.site.site_server import config_of, filled, serving_site
@@ -227,17 +228,17 @@ def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
             ended = client.create_flow_run_from_deployment(ours)
             client.set_flow_run_state(ended.id, Completed(name="Pass"), force=True)
             states = wait_until(
-                lambda: load_schedule_states(api), what="Prefect's server answers within the deadline"
+                lambda: load_schedule_states(api, PREFECT_TAG), what="Prefect's server answers within the deadline"
             )
             before = datetime.now(UTC) - timedelta(seconds=1)
             httpx.post(f"{api}/deployments/{ours}/pause_deployment", timeout=60, trust_env=False)
-            (paused,) = (row for row in load_schedule_states(api) if row.name == "site-health-ours")
+            (paused,) = (row for row in load_schedule_states(api, PREFECT_TAG) if row.name == "site-health-ours")
             assert paused.paused_since >= before
             *variables, _prefect, call, method, place = paused.resume.split()
             assert variables == [f"PREFECT_API_URL={api}"]
             command = [sys.executable, "-m", "prefect", call, method, place]
             subprocess.run(command, env=prefect_environment, check=True, capture_output=True)
-            (resumed,) = (row for row in load_schedule_states(api) if row.name == "site-health-ours")
+            (resumed,) = (row for row in load_schedule_states(api, PREFECT_TAG) if row.name == "site-health-ours")
             assert (paused.paused, resumed.paused, resumed.resume) == (True, False, "")
         finally:
             for deployment in (ours, strangers):
@@ -251,8 +252,8 @@ def test_prefect_is_asked_when_a_schedule_runs(prefect_environment):
 
 def test_a_server_that_is_away_or_strange_says_nothing(tmp_path):
     """No answer is no data, whatever comes instead."""
-    assert load_schedule_states("http://127.0.0.1:9/api") is None
+    assert load_schedule_states("http://127.0.0.1:9/api", PREFECT_TAG) is None
     with Watchdog() as dog:
-        assert load_schedule_states(dog.url) is None
+        assert load_schedule_states(dog.url, PREFECT_TAG) is None
     del tmp_path
     assert HealthWatch({}).slow is None

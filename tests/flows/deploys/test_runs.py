@@ -73,6 +73,7 @@ async def test_the_run_gets_only_the_parameters_it_needs(prefect, tmp_path):
 
 def test_no_two_deploys_share_a_key():
     assert len({build_run_key(reported(deployment=number)) for number in (None, "7", "8")}) == 3
+    assert build_run_key(reported()) != build_run_key(reported(), tag="lookout-team-a")
     assert build_run_key(reported("b:c", target="a")) != build_run_key(reported("c", target="a:b"))
 
 

@@ -6,6 +6,7 @@ import asyncio
 import sys
 
 from flows.server.missed_runs import hold_target
+from monitors.config.file import PREFECT_TAG
 
 
 def write_line(line: str) -> None:
@@ -13,7 +14,7 @@ def write_line(line: str) -> None:
 
 
 async def main() -> None:
-    async with hold_target(sys.argv[1], write_line):
+    async with hold_target(sys.argv[1], PREFECT_TAG, write_line):
         write_line("holding")
         await asyncio.to_thread(sys.stdin.readline)
     write_line("over")

@@ -35,9 +35,11 @@ async def live_through(policy: str, days: int) -> list[tuple[str, str]]:
     from flows.server.missed_runs import cancel_missed_runs
     from flows.server.registration import build_runner_deployment
     from flows.server.schedules import Cron, PlannedDeployment
+    from monitors.config.file import PREFECT_TAG
     from monitors.config.sections import MissedRuns
 
     planned = PlannedDeployment(
+        tag=PREFECT_TAG,
         name="scheduled-verify-bot",
         flow="verify-deploy",
         when=Cron(line="0 1 * * *", time_zone="UTC"),

@@ -10,10 +10,13 @@ import uuid
 import pytest
 
 from flows.runtime.slack import build_bot_endpoint, build_webhook_endpoint
-from flows.server.registration import AUTOMATION_PREFIX, Change, Expectation, ensure_automations
+from flows.server.registration import Change, Expectation, ensure_automations
+from monitors.config.file import PREFECT_TAG
 from tests.conftest import ROOT
 from tests.servers.slack import TOKEN, SlackServer
 from tests.stable_text import replace_volatile
+
+AUTOMATIONS = f"{PREFECT_TAG}: "
 
 pytestmark = pytest.mark.prefect
 
@@ -33,7 +36,7 @@ async def client(prefect_environment):
     async with PrefectClient(prefect_environment["PREFECT_API_URL"]) as client:
         yield client
         for automation in await client.read_automations():
-            if automation.name.startswith(AUTOMATION_PREFIX):
+            if automation.name.startswith(AUTOMATIONS):
                 await client.delete_automation(automation.id)
 
 
@@ -51,17 +54,17 @@ async def test_they_are_made_once_and_updated_when_something_changes(client, sla
 
     later = NIGHTLY.model_copy(update={"within_s": 30 * 3600.0})
     changed = await ensure_automations(client, build_webhook_endpoint(slack.webhook_url), expected=[later])
-    assert changed[f"{AUTOMATION_PREFIX}no run of nightly"] is Change.UPDATED
-    assert len([one for one in await client.read_automations() if one.name.startswith(AUTOMATION_PREFIX)]) == 4
+    assert changed[f"{AUTOMATIONS}no run of nightly"] is Change.UPDATED
+    assert len([one for one in await client.read_automations() if one.name.startswith(AUTOMATIONS)]) == 4
 
 
 async def test_disabled_automations_stay_off_and_unexpected_ones_are_removed(client, slack):
     await ensure_automations(client, by_bot(slack), expected=[NIGHTLY])
-    (crashes,) = await client.read_automations_by_name(f"{AUTOMATION_PREFIX}a run crashed")
+    (crashes,) = await client.read_automations_by_name(f"{AUTOMATIONS}a run crashed")
     await client.pause_automation(crashes.id)
     changes = await ensure_automations(client, by_bot(slack), expected=[])
-    assert changes[f"{AUTOMATION_PREFIX}no run of nightly"] is Change.REMOVED
-    (crashes,) = await client.read_automations_by_name(f"{AUTOMATION_PREFIX}a run crashed")
+    assert changes[f"{AUTOMATIONS}no run of nightly"] is Change.REMOVED
+    (crashes,) = await client.read_automations_by_name(f"{AUTOMATIONS}a run crashed")
     assert not crashes.enabled
 
 
