@@ -97,7 +97,8 @@ async def check_schedules(drill: DrillContext) -> str:
                 registered = await client.read_deployment_by_name(deployment.full_name)
             except ObjectNotFound:
                 raise StationFailed(
-                    f"{deployment.full_name} is not registered at Prefect", "restart `lookout up`"
+                    f"{deployment.full_name} is not registered at Prefect",
+                    "restart `lookout up`, or deploy to your work pool with `lookout prefect-yaml --deploy`",
                 ) from None
             if registered.paused or not any(row.active for row in registered.schedules):
                 raise StationFailed(

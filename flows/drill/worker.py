@@ -6,6 +6,7 @@ If Prefect or the worker does not work, the drill ends here, and this process no
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -34,7 +35,8 @@ SILENCE_TIMEOUT_S: Final = 400.0
 """Longer than one station may take; after that the worker is gone or hangs."""
 STATIONS_BEFORE_WORKER: Final = 2
 """The stations Prefect and worker, which come before those that the worker itself runs."""
-START_UP_HINT: Final = "start `lookout up` (or the worker of your work pool), and read its log"
+REGISTER_HINT: Final = "start `lookout up`, or deploy to your work pool with `lookout prefect-yaml --deploy`"
+UP_HINT: Final = "start `lookout up`, and read its log"
 
 
 async def run_drill_by_worker(
@@ -63,7 +65,7 @@ async def _find_prefect_api(config: Config, environment: Mapping[str, str]) -> s
         server = prefect_server.find_running_server(get_prefect_home(config))
         api = server.api_url if server else None
     if api is None:
-        raise StationFailed("no Prefect server runs for this data folder", START_UP_HINT)
+        raise StationFailed("no Prefect server runs for this data folder", UP_HINT)
     try:
         async with httpx.AsyncClient(timeout=REQUEST_TIMEOUT_S) as client:
             (await client.get(f"{api}/health")).raise_for_status()
@@ -82,6 +84,7 @@ class _DrillFollower:
         self._drill = drill
         self._on_station = on_station
         self.results: list[StationResult] = []
+        self._worker_hint = UP_HINT
 
     async def run_station(self, name: DrillStation, station: Station) -> str:
         """Run a station in this process and add its result. Raises `StationFailed` if it fails."""
@@ -125,8 +128,10 @@ class _DrillFollower:
             deployment = await client.read_deployment_by_name(name)
         except ObjectNotFound:
             raise StationFailed(
-                f"the deployment {name} is not registered at this Prefect server", START_UP_HINT
+                f"the deployment {name} is not registered at this Prefect server", REGISTER_HINT
             ) from None
+        if (pool := deployment.work_pool_name) is not None:
+            self._worker_hint = f"start a worker, and read its log: prefect worker start --pool {shlex.quote(pool)}"
         parameters = {"config_path": str(self._drill.config_path), "drill_id": self._drill.drill_id}
         run = await client.create_flow_run_from_deployment(
             deployment.id, parameters=parameters, name=self._drill.drill_id
@@ -138,7 +143,7 @@ class _DrillFollower:
         ):
             if self._drill.monotonic() > end_s:
                 await client.set_flow_run_state(run.id, Cancelled(message="no worker started it"), force=True)
-                raise StationFailed(f"no worker started the drill within {limit_s:g} s", START_UP_HINT)
+                raise StationFailed(f"no worker started the drill within {limit_s:g} s", self._worker_hint)
             # Prefect sends no event to a client that waits.
             await asyncio.sleep(POLL_S)
         return run
@@ -185,6 +190,6 @@ class _DrillFollower:
         return report
 
     def _build_worker_failure(self, reason: str) -> StationFailed:
-        failed = StationFailed(reason, "read the log of `lookout up`, or of the worker")
+        failed = StationFailed(reason, self._worker_hint)
         self._add_result(DrillStation.WORKER, StationState.FAILED, reason, self._drill.monotonic(), failed.to_do)
         return failed

@@ -81,6 +81,8 @@ STOPPED_MESSAGES: Final = [
 """The state messages of a run that was ended by a signal (`prefect.states`)."""
 DUPLICATE_WINDOW: Final = timedelta(hours=1)
 """Only one message in this time: an event may reach Prefect's triggers twice, from the run and from the server."""
+RUN_PLACE: Final = '((flow_run | ui_url) or ("prefect flow-run inspect " ~ flow_run.id))'
+"""Where a message sends its reader: a server without ``PREFECT_UI_URL`` may not know the address of its pages."""
 RUN_EVENTS: Final = "prefect.flow-run.*"
 
 
@@ -178,7 +180,7 @@ def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | N
         f'{STOPPED_MESSAGES} else " crashed: its process is gone. ") ~ '
         '"Answers that arrived are stored, and the next run within the hour continues from there. The run of a '
         'deploy is started again by itself. " '
-        "~ (flow_run | ui_url))"
+        f"~ {RUN_PLACE})"
     )
     return _build_run_automation(
         "a run crashed",
@@ -198,8 +200,8 @@ def build_unstarted_run_automation(watched: Watched, block: UUID, channel: str |
     """
     text = (
         '("🛠️ Lookout itself has a fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
-        'so nothing was asked: its configuration or its parameters are wrong. Its page says which. " '
-        "~ (flow_run | ui_url))"
+        'so nothing was asked: its configuration or its parameters are wrong. Read which one in its state: " '
+        f"~ {RUN_PLACE})"
     )
     match = _build_resource_match(
         {

@@ -180,3 +180,21 @@ def test_two_workers_share_the_runs_and_each_is_done_once(prefect_environment, l
     assert [(run["state_type"], run["run_count"]) for run in runs] == [("COMPLETED", 1)] * RUNS
     assert sorted(shares[0] + shares[1]) == sorted(wanted)
     assert all(shares), shares
+
+
+@pytest.mark.whole_only
+def test_a_drill_without_a_worker_names_the_command_that_starts_one(
+    prefect_environment, lookout, tmp_path, api, pool
+):
+    few_cases(tmp_path, severe=1, others=1)
+    (tmp_path / "lookout.toml").write_text(
+        'data_folder = "data"\n[targets.bot]\nurl = "http://127.0.0.1:9"\nsuite = "few.jsonl"\n'
+        "[drill]\nworker_wait_s = 5\n",
+        encoding="utf-8",
+    )
+    prefect(prefect_environment, tmp_path, "work-pool", "create", pool, "--type", "process")
+    deployed_files = lookout("prefect-yaml", "--pool", pool, "--deploy", cwd=tmp_path)
+    assert deployed_files.returncode == 0, deployed_files.stderr
+    done = lookout("drill", cwd=tmp_path)
+    assert done.returncode != 0
+    assert f"prefect worker start --pool {pool}" in " ".join(done.stdout.split())

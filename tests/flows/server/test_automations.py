@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
+import socket
 import sys
 import uuid
 
+import httpx
 import pytest
 
 from flows.runtime.slack import build_bot_endpoint, build_webhook_endpoint
 from flows.server.registration import Change, Expectation, ensure_automations
 from monitors.config.file import PREFECT_TAG
 from tests.conftest import ROOT
+from tests.polling import wait_until
+from tests.prefect_home import with_tables
 from tests.servers.slack import TOKEN, SlackServer
 from tests.stable_text import replace_volatile
 
@@ -188,3 +193,48 @@ async def test_a_run_cancelled_by_a_user_is_reported_once_and_not_as_a_fault(
     (message,) = slack.messages
     assert flow in message.text
     assert re.sub(r"run \S+ of", "run NAME of", replace_volatile(message.text, flow=flow)) == snapshot
+
+
+@pytest.mark.whole_only
+async def test_a_server_that_does_not_know_its_pages_names_the_command_that_shows_the_run(slack, tmp_path):
+    """Started as Prefect's own documentation does, on all addresses: it has no `PREFECT_UI_URL`."""
+    from prefect.client.orchestration import PrefectClient  # seconds to import
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    home = with_tables(tmp_path / "home")
+    api = f"http://127.0.0.1:{port}/api"
+    variables = {name: text for name, text in os.environ.items() if not name.startswith("PREFECT_")}
+    variables |= {"PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
+    command = (sys.executable, "-m", "prefect", "server", "start", "--host", "0.0.0.0", "--port", str(port))
+    server = await asyncio.create_subprocess_exec(
+        *command, env=variables, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        await asyncio.to_thread(
+            wait_until, lambda: answers(f"{api}/health"), timeout_s=180, what="the server answers"
+        )
+        flow = f"broken-{uuid.uuid4().hex[:8]}"
+        async with PrefectClient(api) as client:
+            await ensure_automations(client, by_bot(slack), expected=[], flows=[flow])
+            runner = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-c", BROKEN, flow, "1"),
+                env=variables | {"PYTHONPATH": str(ROOT), "PREFECT_API_URL": api},
+            )
+            assert await runner.wait() == 0
+            assert await asyncio.to_thread(slack.wait_until, lambda: bool(slack.messages), 120.0)
+            (run,) = await client.read_flow_runs()
+        (message,) = slack.messages
+        assert message.text.endswith(f"Read which one in its state: prefect flow-run inspect {run.id}")
+    finally:
+        server.terminate()
+        await server.wait()
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url, trust_env=False).is_success
+    except httpx.HTTPError:
+        return False
