@@ -26,6 +26,7 @@ BENCHES: Final[dict[str, tuple[str, ...]]] = {
     "bench_night_load": ("night",),
     "bench_site": ("P11",),
     "bench_help": ("help",),
+    "bench_pool_start": ("pool",),
     "bench_cost": ("cost",),
     "bench_dataset": ("dataset",),
     "bench_deploy_to_page": ("deploy",),
