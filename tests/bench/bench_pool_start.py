@@ -42,7 +42,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--runs", type=int, default=3)
     options.add_argument("--burners", type=int, default=os.cpu_count() or 1)
-    given = options.parse_args()
+    arguments = options.parse_args()
     with tempfile.TemporaryDirectory() as temporary, ExitStack() as stack:
         folder = Path(temporary)
         few_cases(folder, severe=1, others=1)
@@ -56,14 +56,14 @@ def main() -> int:
             (*LOOKOUT, "prefect-yaml", "--deploy"),
         ):
             subprocess.run(command, cwd=folder, env=variables, check=True, stdout=subprocess.DEVNULL)
-        for _ in range(given.burners):
+        for _ in range(arguments.burners):
             stack.enter_context(start_process((sys.executable, "-c", "while True: pass"), folder, variables))
         parts = {
-            name: measure(folder, variables | settings, given.runs)
+            name: measure(folder, variables | settings, arguments.runs)
             for name, settings in (("default", {}), ("advised", ADVISED))
         }
     ours, theirs = parts["advised"], parts["default"]
-    busy = f"{given.burners} busy processes on {os.cpu_count()} cores"
+    busy = f"{arguments.burners} busy processes on {os.cpu_count()} cores"
     for number, what in enumerate(("a worker claims a run", "its process runs the flow")):
         values, baselines = (tuple(row[number] for row in rows) for rows in (ours, theirs))
         report(Figure(id="pool", what=what, unit="s", values=values, baseline="default", baselines=baselines))

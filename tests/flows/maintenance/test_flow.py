@@ -196,7 +196,7 @@ def test_incidents_of_a_target_that_left_the_configuration_are_closed_with_that_
         for name, target, changes in (
             ("case", "gone", {}),
             ("fault", "gone", fault | {"owner": Capability.NIGHTLY}),
-            ("kept", "demo", {}),
+            ("case-2", "demo", {}),
             ("recent", "other", {"last_seen_at": since}),
             ("watch", "deploy-watch", fault | {"owner": Capability.DEPLOYS}),
         )
