@@ -2,10 +2,10 @@
 
     each target with a Space, or deployed by GitHub ─▶ which commit runs? ─▶ known: nothing · new: saved ─▶ its run
 
-The receiver and the poll store deploys in one place and create runs with the same idempotency key, so it does not
-matter which is first. The flow also creates the runs for deploys that a receiver stored before it ended, and sends
-the messages of a killed run. It ends Completed as Watched, or Failed as Waiting when a run could not be created:
-the next poll, a minute later, tries again.
+`flows.watching` polls every minute, and this flow every hour as a sign of life. Receiver, watcher and flow store
+deploys in one place and create runs with the same idempotency key, so it does not matter which is first. A poll
+also creates the runs for deploys that a receiver stored before it ended. The flow ends Completed as Watched, or
+Failed as Waiting when a run could not be created: the next poll, a minute later, tries again.
 
 Prefect's key gives each commit one run, but it cannot tell a missing delivery from the first poll: when Lookout is
 set up, every target runs a commit that was never reported. So the first poll is noted, and the commit that runs
@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 from prefect import flow
 from prefect.client.orchestration import get_client
@@ -37,7 +37,7 @@ from flows.clock import utc_now
 from flows.data_folder import open_store
 from flows.deploys.github_deployments import find_deployment, select_polled_triggers
 from flows.deploys.queue import FOLDER, DeployOutcome, DeployQueue, QueuedDeploy
-from flows.deploys.runs import RunPlan, restart_crashed_runs, start_waiting_deploys
+from flows.deploys.runs import RunNotMade, RunPlan, restart_crashed_runs, start_waiting_deploys
 from flows.runtime.secrets import get_environment, get_hub_token
 from flows.runtime.slack import build_notifier_without_run
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
@@ -249,10 +249,35 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
     Raises `ConfigError` before any poll, and `WarehouseUnwritable` when nothing can be stored.
     """
     config = await asyncio.to_thread(load_config, config_path)
-    absolute = await asyncio.to_thread(config_path.resolve)
     poller = build_poller(config, settings)
+    check = await check_deploys(poller, await asyncio.to_thread(config_path.resolve))
+    notifier = poller.notifier()
+    with suppress(WarehouseInUse):  # the next poll sends them
+        await send_waiting_alerts(notifier)
+        await report_load_errors(notifier)
+    if check.failed:
+        return Failed(name="Waiting", message=str(check.failed[0]))
+    silent = sum(result.error is not None for result in check.results)
+    polled, runs = plural(len(check.results), "target"), plural(len(check.runs), "run")
+    return Completed(name="Watched", message=f"{polled} polled, {silent} without an answer, {runs} started")
+
+
+class DeployCheck(NamedTuple):
+    """The results of a poll, the ids of the runs that were created, and the errors for those that were not."""
+
+    results: tuple[PollResult, ...]
+    runs: tuple[str, ...]
+    failed: tuple[RunNotMade, ...]
+
+
+async def check_deploys(poller: DeployPoller, config_path: Path) -> DeployCheck:
+    """Poll every target once; create the runs of waiting deploys, and those of runs whose process was killed.
+
+    The runs read the absolute ``config_path``. Raises `WarehouseUnwritable`.
+    """
     results = await poll_all(poller)
-    plan = RunPlan(deployment=settings.deployment, config_path=absolute, tag=config.prefect.tag)
+    config = poller.config
+    plan = RunPlan(deployment=poller.settings.deployment, config_path=config_path, tag=config.prefect.tag)
     journal = open_store(config).journal
     async with get_client() as client:
         started = await start_waiting_deploys(client, poller.deploys, journal, plan, now=poller.now)
@@ -262,15 +287,7 @@ async def watch_deploys(config_path: Path, settings: DeploySettings) -> State[st
             plan,
             build_notifier=lambda target: build_notifier_without_run(config, target, Capability.VERIFY),
         )
-    notifier = poller.notifier()
-    with suppress(WarehouseInUse):  # the next poll sends them
-        await send_waiting_alerts(notifier)
-        await report_load_errors(notifier)
-    if failed := (*started.failed, *restarted.failed):
-        return Failed(name="Waiting", message=str(failed[0]))
-    silent = sum(result.error is not None for result in results)
-    polled, runs = plural(len(results), "target"), plural(len(started.runs) + len(restarted.runs), "run")
-    return Completed(name="Watched", message=f"{polled} polled, {silent} without an answer, {runs} started")
+    return DeployCheck(results, (*started.runs, *restarted.runs), (*started.failed, *restarted.failed))
 
 
 def build_poller(config: Config, settings: DeploySettings) -> DeployPoller:

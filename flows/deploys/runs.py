@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -85,7 +86,7 @@ async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPla
     Raises `RunNotMade` when Prefect does not answer or has no such deployment.
     """
     event = deploy.event
-    try:
+    with convert_prefect_errors(plan.deployment):
         async with asyncio.timeout(RUN_CREATION_TIMEOUT_S):
             deployment = await client.read_deployment_by_name(plan.deployment)
             run = await client.create_flow_run_from_deployment(
@@ -95,9 +96,16 @@ async def ensure_run(client: PrefectClient, deploy: ReportedDeploy, plan: RunPla
                 tags=build_run_tags(deploy),
                 idempotency_key=build_run_key(deploy, attempt, tag=plan.tag),
             )
-    except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
-        raise RunNotMade(_format_reason(plan, error)) from error
     return str(run.id)
+
+
+@contextmanager
+def convert_prefect_errors(deployment: str) -> Generator[None]:
+    """Raise `RunNotMade` instead of an error of Prefect's client in a request about a run of ``deployment``."""
+    try:
+        yield
+    except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
+        raise RunNotMade(_format_reason(deployment, error)) from error
 
 
 def build_request_parameters(deploy: ReportedDeploy, plan: RunPlan) -> dict[str, object]:
@@ -187,13 +195,12 @@ RUNNING_STATES: Final = frozenset(
 
 async def _read_state(client: PrefectClient, run_id: str, plan: RunPlan) -> StateType:
     """Read the state of a run; a run that Prefect does not know any more counts as crashed. Raises `RunNotMade`."""
-    try:
-        async with asyncio.timeout(RUN_CREATION_TIMEOUT_S):
-            run = await client.read_flow_run(UUID(run_id))
-    except ObjectNotFound:
-        return StateType.CRASHED
-    except (httpx.HTTPError, PrefectException, TimeoutError, OSError) as error:
-        raise RunNotMade(_format_reason(plan, error)) from error
+    with convert_prefect_errors(plan.deployment):
+        try:
+            async with asyncio.timeout(RUN_CREATION_TIMEOUT_S):
+                run = await client.read_flow_run(UUID(run_id))
+        except ObjectNotFound:
+            return StateType.CRASHED
     return run.state_type or StateType.PENDING
 
 
@@ -209,13 +216,13 @@ def _find_obstacle(deploys: DeployQueue, queued: QueuedDeploy, attempt: DeployAt
     return None
 
 
-def _format_reason(plan: RunPlan, error: BaseException) -> str:
+def _format_reason(deployment: str, error: BaseException) -> str:
     """Format why no run was created. Only the HTTP status is named, since the response may hold the parameters."""
     if isinstance(error, httpx.HTTPStatusError):
-        return f"Prefect answered HTTP {error.response.status_code} to the request for a run of {plan.deployment}"
+        return f"Prefect answered HTTP {error.response.status_code} to the request for a run of {deployment}"
     if isinstance(error, PrefectException):
         return (
-            f"Prefect has no deployment {plan.deployment} ({type(error).__name__}): check that "
+            f"Prefect has no deployment {deployment} ({type(error).__name__}): check that "
             "`deploys.deployment` is its name, and that it is registered"
         )
     return f"Prefect does not answer ({type(error).__name__})"

@@ -1,9 +1,10 @@
-"""Follow the hallucination logs: store new entries and send alerts about them, every minute.
+"""Follow the hallucination logs: store new entries and send alerts about them.
 
     load ─▶ read ─▶ save, with the read position ─▶ send alerts about new entries ─▶ check the log itself
-     └──────────────────────────────── again every poll_s, for for_s ────────────────────────────────┘
+     └──────────────────── again every poll_s, until no entry came for for_s ────────────────────────┘
 
-A start takes seconds and a poll milliseconds, so each run polls more than once. The flow ends Completed as Notified
+`flows.watching` starts a run when a log has changed, and the schedule starts one every hour as a sign of life. A
+start takes seconds and a poll milliseconds, so a run stays while entries come. The flow ends Completed as Notified
 (an alert was decided), Quiet or Unreadable; a log that cannot be read is a fault. While another run of Lookout uses
 the warehouse it ends Cancelled as Busy, and the next run reads.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 from time import monotonic
+from typing import Final
 
 from prefect import flow
 from prefect.client.schemas.objects import State
@@ -30,10 +32,13 @@ from flows.hallucination_log.follower import (
 from flows.server.missed_runs import BUSY
 from monitors.config.file import load_config
 
+MAX_FOLLOW_S: Final = 900.0
+"""A run of a log that is always busy ends after this time, so that a new one reads the configuration again."""
+
 
 @flow(name="follow-log", description=__doc__)
 async def follow_log(config_path: Path, target: str | None = None, for_s: float = 0) -> State[tuple[LogPoll, ...]]:
-    """Poll the log of ``target``, or of every target that has one, repeatedly for ``for_s`` seconds.
+    """Poll the log of ``target``, or of every target that has one, until no entry came for ``for_s`` seconds.
 
     Raises `ConfigError` before anything is read. An error of one log, of any type, does not stop the others. The
     state's data are the successful polls.
@@ -42,7 +47,7 @@ async def follow_log(config_path: Path, target: str | None = None, for_s: float 
     followers = [
         await asyncio.to_thread(build_follower, config, name) for name in list_logs_to_follow(config, target)
     ]
-    polls_by_log = await asyncio.gather(*(_poll_until_end(log_follower, for_s) for log_follower in followers))
+    polls_by_log = await asyncio.gather(*(_poll_until_quiet(log_follower, for_s) for log_follower in followers))
     completed = tuple(poll for polls in polls_by_log for poll in polls if not poll.broken and not poll.skipped)
     broken = [format_poll(polls[-1]) for polls in polls_by_log if polls[-1].broken]
     skipped = [format_poll(polls[0]) for polls in polls_by_log if all(poll.skipped for poll in polls)]
@@ -54,11 +59,16 @@ async def follow_log(config_path: Path, target: str | None = None, for_s: float 
     return Completed(name=select_state_name(completed), message=text, data=completed)
 
 
-async def _poll_until_end(log_follower: LogFollower, for_s: float) -> list[LogPoll]:
-    end = monotonic() + for_s
-    polls = [await log_follower.poll_or_report()]
-    while end - monotonic() > (pause := log_follower.settings.poll_s):
+async def _poll_until_quiet(log_follower: LogFollower, for_s: float) -> list[LogPoll]:
+    began = monotonic()
+    last_entry = began
+    polls: list[LogPoll] = []
+    while True:
+        polls.append(await log_follower.poll_or_report())
+        if polls[-1].found.entries:
+            last_entry = monotonic()
+        end = min(last_entry, began + MAX_FOLLOW_S) + for_s
+        if end - monotonic() <= (pause := log_follower.settings.poll_s):
+            return polls
         # A log file is polled; its pause is a setting.
         await asyncio.sleep(pause)
-        polls.append(await log_follower.poll_or_report())
-    return polls

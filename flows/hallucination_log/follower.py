@@ -380,10 +380,14 @@ def _build_line_settings(target: str, settings: HallucinationLogSettings, config
     )
 
 
+UNREADABLE: Final = "Unreadable"
+"""The name of the state of a run that could not read a log."""
+
+
 def select_state_name(polls: Sequence[LogPoll]) -> str:
     """Return Unreadable, Notified or Quiet: the most important of all polls."""
     if any(poll.unreadable for poll in polls):
-        return "Unreadable"
+        return UNREADABLE
     return "Notified" if any(poll.alerts for poll in polls) else "Quiet"
 
 

@@ -23,7 +23,7 @@ async def read_pauses(client: PrefectClient, tag: str) -> Mapping[str, Pause]:
     Schedules without our slug are of an earlier version, which paused all of them when it ended: these count as
     active.
     """
-    pauses = {deployment.name: _read_pause(deployment) for deployment in await _list_deployments(client, tag)}
+    pauses = {deployment.name: read_pause(deployment) for deployment in await _list_deployments(client, tag)}
     return {name: pause for name, pause in pauses.items() if pause != NOT_PAUSED}
 
 
@@ -52,7 +52,8 @@ async def _list_deployments(client: PrefectClient, tag: str) -> Sequence[Deploym
     )
 
 
-def _read_pause(deployment: DeploymentResponse) -> Pause:
+def read_pause(deployment: DeploymentResponse) -> Pause:
+    """Return what a person paused of a deployment."""
     schedules = [schedule for schedule in deployment.schedules if schedule.slug == SCHEDULE_SLUG]
     is_active = all(schedule.active for schedule in schedules)
     if not schedules or (is_active and not deployment.paused):

@@ -18,10 +18,11 @@ state's type, a label of the event.
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -48,8 +49,10 @@ from flows.runtime.slack import SlackEndpoint
 from flows.server.registered import read_pauses, remove_unplanned
 from flows.server.schedules import (
     DRILL,
+    FOLLOW_LOG,
     NOT_PAUSED,
     SCHEDULE_SLUG,
+    WATCH_DEPLOYS,
     Cron,
     Every,
     Pause,
@@ -64,7 +67,7 @@ WATCHED_FLOWS: Final = (
     *("fire-drill", "measure-repeatability"),
 )
 """The flows that are watched, since a shared server has others."""
-MINUTELY: Final = ("follow-log", "watch-deploys")
+WATCHERS: Final = (FOLLOW_LOG, WATCH_DEPLOYS)
 NOT_STARTED_MESSAGES: Final = (
     "Flow run encountered an exception: ConfigError*",
     "Flow run encountered an exception: GoldSetError*",
@@ -194,9 +197,8 @@ def build_crashed_run_automation(watched: Watched, block: UUID, channel: str | N
 def build_unstarted_run_automation(watched: Watched, block: UUID, channel: str | None) -> AutomationCore:
     """Build the automation that sends a message for a run whose configuration or parameters are wrong.
 
-    Such a run may not know whom to notify; one that does sends a second message. Jobs that run every minute are
-    excluded, since they would send a message each minute: they are only reported when they do not complete for
-    long.
+    Such a run may not know whom to notify; one that does sends a second message. The watcher's runs are excluded,
+    since it starts them again and again: they are only reported when none completes for long.
     """
     text = (
         '("🛠️ Lookout itself has a fault · run " ~ flow_run.name ~ " of " ~ flow.name ~ " could not begin, '
@@ -326,7 +328,7 @@ async def _ensure_automation(
 
 
 MAX_LONG_RUNS: Final = 4
-"""In addition to the jobs that run every minute. A verification takes about half a gigabyte for its browser."""
+"""In addition to the watcher's runs. A verification takes about half a gigabyte for its browser."""
 
 
 async def build_runner_deployment(planned: PlannedDeployment, pause: Pause = NOT_PAUSED) -> RunnerDeployment:
@@ -362,7 +364,7 @@ def list_expectations(planned: Sequence[PlannedDeployment]) -> tuple[Expectation
 
 
 def compute_run_limit(planned: Sequence[PlannedDeployment]) -> int:
-    """Compute how many runs may execute concurrently, so that long runs do not delay the jobs of every minute."""
+    """Compute how many runs may execute concurrently, so that long runs do not delay those of the watcher."""
     return MAX_LONG_RUNS + sum(isinstance(deployment.when, Every) for deployment in planned)
 
 
@@ -374,8 +376,9 @@ async def serve_all(
     *,
     config_path: Path | None = None,
     tag: str = PREFECT_TAG,
+    watch: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
-    """Register all deployments, then execute due runs until SIGTERM, which ends the runs.
+    """Register all deployments, then execute due runs until SIGTERM, which ends the runs; ``watch`` runs beside.
 
     ``write_line`` gets a line for each: what it does, and its next run. What a person paused stays paused. Runs
     that were missed are `skip_missed_run`'s. With ``config_path``, deployments with ``tag`` that
@@ -393,7 +396,7 @@ async def serve_all(
         write_line(line)
     for name in gone:
         write_line(f"{name} has left the configuration, and was removed at Prefect")
-    await runner.start()
+    await asyncio.gather(runner.start(), *([watch()] if watch is not None else []))
 
 
 async def format_timetable(
@@ -419,7 +422,7 @@ async def _format_next_run(planned: PlannedDeployment, at: datetime, pause: Paus
             dates = await schedule.get_dates(n=1, start=at)
             return f"next {format_zoned_moment(dates[0], when.time_zone)}"
         case Every(seconds=seconds):
-            return f"every {seconds:g} s"
+            return f"when the watcher finds something, and every {seconds / 60:g} min"
         case None:
             return "only by `lookout drill`" if planned.flow == DRILL else "after each reported deploy"
 

@@ -4,8 +4,8 @@
     scheduled-verify-TARGET every night                   verify-deploy/scheduled-verify-TARGET
     repeatability-TARGET    every night                   measure-repeatability/repeatability-TARGET
     grade-traffic-TARGET    every night, with traffic     grade-traffic/grade-traffic-TARGET
-    follow-log              every 25 s, with a log        follow-log/follow-log
-    watch-deploys           every minute, (Space, GitHub)  watch-deploys/watch-deploys
+    follow-log              on new lines, and every hour   follow-log/follow-log
+    watch-deploys           every hour, (Space, GitHub)    watch-deploys/watch-deploys
     load-warehouse, digest  every day                     load-warehouse/load-warehouse, digest/digest
     fire-drill              every week                    fire-drill/fire-drill
 
@@ -24,21 +24,14 @@ from monitors.config.file import Config
 from monitors.config.sections import ScheduleSettings, is_daily
 from monitors.records.base import Record, UtcTime
 
-EVERY_MINUTE_S: Final = 60.0
-FOLLOW_EVERY_S: Final = 25.0
-"""People are notified of an entry within a minute even if the run that would report it is killed.
-
-At worst the entry comes just after a run's last poll, the next run is killed before its first poll, and the one
-after that has to start: two intervals less the second poll (15 s into a run, by default), or 35 s, plus slow
-starts.
-"""
-FOLLOW_FOR_S: Final = 17.0
-"""Enough for two polls 15 s apart; a start takes 4 to 10 s, and the run must end before the next one begins."""
-MINUTELY_LATE_S: Final = 3600.0
-"""A job that runs every minute and has not completed for an hour is stuck. Less would alert at every restart."""
+SIGN_OF_LIFE_S: Final = 3600.0
+"""The watcher (`flows.watching`) starts a run when it finds something, and the schedule one every hour."""
+SIGN_OF_LIFE_LATE_S: Final = 2 * SIGN_OF_LIFE_S
 DAY_S: Final = 86_400.0
 VERIFY: Final = "verify-deploy"
 DRILL: Final = "fire-drill"
+FOLLOW_LOG: Final = "follow-log"
+WATCH_DEPLOYS: Final = "watch-deploys"
 SCHEDULE_SLUG: Final = "lookout"
 """The name of a deployment's only schedule at Prefect, by which Prefect and Lookout identify the schedule."""
 PAUSED_TAG: Final = "paused-since:"
@@ -172,7 +165,7 @@ def plan_deployments(
         *_plan_nightly(config, config_parameter, settings),
         *_plan_repeatability(config, config_parameter, settings),
         *_plan_traffic(config, config_parameter),
-        *_plan_minutely(config, config_parameter),
+        *_plan_watched(config, config_parameter),
         *_plan_daily(config, config_parameter, settings),
         _plan_drill(config, config_parameter, settings),
     )
@@ -238,27 +231,27 @@ def _plan_traffic(config: Config, where: Mapping[str, str]) -> Iterator[PlannedD
             )
 
 
-def _plan_minutely(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
-    """Plan the jobs that run every minute, one for all targets, since a start is expensive and a poll is cheap."""
+def _plan_watched(config: Config, where: Mapping[str, str]) -> Iterator[PlannedDeployment]:
+    """Plan the jobs of the watcher, one for all targets."""
     if any(target.hallucination_log is not None for target in config.targets.values()):
         yield PlannedDeployment(
-            name=config.prefect.add_prefix("follow-log"),
-            flow="follow-log",
-            when=Every(seconds=FOLLOW_EVERY_S),
-            parameters={**where, "for_s": FOLLOW_FOR_S},
+            name=config.prefect.add_prefix(FOLLOW_LOG),
+            flow=FOLLOW_LOG,
+            when=Every(seconds=SIGN_OF_LIFE_S),
+            parameters=where,
             tags=("log",),
             tag=config.prefect.tag,
-            late_after_s=MINUTELY_LATE_S,
+            late_after_s=SIGN_OF_LIFE_LATE_S,
         )
     if any(target.space is not None for target in config.targets.values()) or select_polled_triggers(config):
         yield PlannedDeployment(
-            name=config.prefect.add_prefix("watch-deploys"),
-            flow="watch-deploys",
-            when=Every(seconds=EVERY_MINUTE_S),
+            name=config.prefect.add_prefix(WATCH_DEPLOYS),
+            flow=WATCH_DEPLOYS,
+            when=Every(seconds=SIGN_OF_LIFE_S),
             parameters={**where, "settings": config.deploys.model_dump(mode="json", exclude_defaults=True)},
             tags=("deploy",),
             tag=config.prefect.tag,
-            late_after_s=MINUTELY_LATE_S,
+            late_after_s=SIGN_OF_LIFE_LATE_S,
         )
 
 

@@ -1,7 +1,7 @@
 """The runner of an installation, as a process: ``python -m flows.server.serve lookout.toml [--deploys]``.
 
-It registers every deployment of the configuration and executes their runs in this process, until SIGTERM. With
-``--deploys`` it only serves the deployment that is started after a deploy.
+It registers every deployment of the configuration, executes their runs and watches logs, Spaces and deploys, until
+SIGTERM. With ``--deploys`` it only serves the deployment that is started after a deploy.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
         os.chdir(own)
     if is_local:
         threading.Thread(target=_end_when_moved, args=(config,), name="moved-server", daemon=True).start()
-    from flows.server.registration import serve_all  # Prefect reads its settings at import, so it must be connected
+    # Prefect reads its settings at import, so it must be connected.
+    from flows.server.registration import serve_all
+    from flows.watching.watcher import Watcher
 
     asyncio.run(_send_alerts_again_at_start(config))
     planned = plan_deployments(config, config_path, config.schedules)
@@ -66,8 +68,15 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
         f"{plural(len(planned), 'deployment')}: {', '.join(deployment.full_name for deployment in planned)}\n"
     )
     endpoint = build_slack_endpoint(config, get_environment())
-    own_path = None if only_deploys else config_path
-    asyncio.run(serve_all(planned, endpoint, utc_now, log_line, config_path=own_path, tag=config.prefect.tag))
+    tag = config.prefect.tag
+    if only_deploys:
+        asyncio.run(serve_all(planned, endpoint, utc_now, log_line, tag=tag))
+        return
+    watcher = Watcher(config, config_path, now=utc_now, write_line=log_line)
+    serving = serve_all(
+        planned, endpoint, utc_now, log_line, config_path=config_path, tag=tag, watch=watcher.run
+    )
+    asyncio.run(serving)
 
 
 async def _send_alerts_again_at_start(config: Config) -> None:

@@ -1,0 +1,63 @@
+"""The watcher's last polls, in a file of the data folder, so that other processes see when it is down or behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from monitors.records.base import Record, UtcTime
+from monitors.storage import write_atomically
+
+FILE_NAME: Final = "watching.json"
+WRITE_EVERY_S: Final = 10.0
+MAX_MISSED_POLLS: Final = 3
+
+
+class WatchPoll(Record):
+    """The last poll that worked of one thing that is watched ``every_s`` seconds, by its name for people.
+
+    ``target`` is ``None`` for a poll about all targets.
+    """
+
+    name: str
+    target: str | None = None
+    at: UtcTime
+    every_s: float
+
+    def is_late(self, now: datetime) -> bool:
+        """Whether three polls are missing; the file is up to `WRITE_EVERY_S` old."""
+        return now - self.at > timedelta(seconds=MAX_MISSED_POLLS * self.every_s + 2 * WRITE_EVERY_S)
+
+
+_POLLS: Final = TypeAdapter(tuple[WatchPoll, ...])
+
+
+def write_polls(data_folder: Path, polls: Sequence[WatchPoll]) -> None:
+    """Store the last polls. Raises `WarehouseUnwritable`."""
+    write_atomically(data_folder / FILE_NAME, _POLLS.dump_json(tuple(polls)), within=data_folder)
+
+
+def read_polls(data_folder: Path) -> tuple[WatchPoll, ...]:
+    """Read the last polls; empty if nothing was watched yet."""
+    try:
+        return _POLLS.validate_json((data_folder / FILE_NAME).read_bytes())
+    except (OSError, ValidationError):
+        return ()
+
+
+def list_late_polls(data_folder: Path, now: datetime, target: str | None = None) -> tuple[WatchPoll, ...]:
+    """List what is not watched any more; with ``target`` only what concerns this target."""
+    polls = read_polls(data_folder)
+    return tuple(poll for poll in polls if poll.is_late(now) and target in (None, poll.target or target))
+
+
+def format_late_polls(late: Sequence[WatchPoll]) -> str:
+    """Format what is not watched any more, and since when."""
+    return "; ".join(
+        f"{poll.name} was last polled at {poll.at:%Y-%m-%d %H:%M} UTC instead of every {poll.every_s:g} s"
+        for poll in late
+    )

@@ -1,0 +1,255 @@
+"""Watches hallucination logs, Spaces and deploys in one process; only what is new starts a Prefect run.
+
+    each log, every poll_s ─▶ names, sizes and times of its files ─▶ as a run left them: nothing · else: a run
+    each target, every minute ─▶ which commit runs? ─▶ known: nothing · new: the run that verifies it
+    every minute ─▶ does an alert wait? ─▶ send it
+
+Only a run of `flows.hallucination_log` moves the read position of a log. The watcher remembers what a run has read
+when that run has completed, so a killed run, or a killed watcher, is followed by another run. Without Prefect's
+server the watcher reads the log itself. What a person paused at Prefect is not started.
+
+This module imports Prefect, which reads its settings at import: connect first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from prefect.client.orchestration import PrefectClient, get_client
+from prefect.client.schemas.objects import State
+from prefect.exceptions import ObjectNotFound
+from prefect.states import Crashed
+
+from flows.alerting.faults import build_fault_from_error
+from flows.alerting.pipeline import report_load_errors, send_waiting_alerts
+from flows.deploys.flow import build_poller, check_deploys
+from flows.deploys.runs import RUN_CREATION_TIMEOUT_S, RunNotMade, convert_prefect_errors
+from flows.hallucination_log.flow import MAX_FOLLOW_S
+from flows.hallucination_log.follower import UNREADABLE, LogFollower, build_follower
+from flows.runtime.slack import build_notifier_without_run
+from flows.server.registered import read_pause
+from flows.server.schedules import FOLLOW_LOG, NOT_PAUSED, WATCH_DEPLOYS, PlannedDeployment, plan_deployments
+from flows.watching.polls import WRITE_EVERY_S, WatchPoll, write_polls
+from monitors.alerts.redact import redact
+from monitors.config.file import Config
+from monitors.errors import SourceUnavailable
+from monitors.records.incidents import Capability
+
+EVERY_MINUTE_S: Final = 60.0
+COMPARE_EVERY_S: Final = 3.0
+"""Comparing what was polled costs nothing; only a difference or a run that has not ended asks Prefect."""
+FOLLOW_FOR_S: Final = 20.0
+"""A run ends when no entry came for this time: one more poll, by default."""
+MAX_RUN_S: Final = MAX_FOLLOW_S + 300.0
+"""A run that has not ended after this time is not waited for."""
+UNKNOWN_RUN_S: Final = 60.0
+"""The same while Prefect does not say how it ended."""
+SUBJECT: Final = "watching"
+"""The subject of messages, in the place of a target's name."""
+
+LogFilesState = tuple[tuple[str, int, int], ...] | None
+"""Name, size and time of change in nanoseconds of each file of a log; ``None`` if the log cannot be read."""
+
+
+class FollowRun(NamedTuple):
+    """A run that reads logs, and the state of their files before it was created."""
+
+    id: str
+    files: dict[str, LogFilesState]
+    created_s: float
+
+
+@dataclass
+class WatchedLog:
+    """A log, the state of its files at the newest poll, and at the last run that has read it."""
+
+    follower: LogFollower
+    polled_at: datetime | None = None
+    is_compared: bool = True
+    files: LogFilesState = None
+    is_read: bool = False
+    read_files: LogFilesState = None
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the files changed since a run read them; a watcher that just began does not know it."""
+        return not self.is_compared and not (self.is_read and self.files == self.read_files)
+
+    def poll(self, now: Callable[[], datetime]) -> None:
+        """Look at the files without reading them."""
+        try:
+            with self.follower.reader.place.poll() as files:
+                newest = [files.newest] if files.newest is not None else []
+                # The size of an archive is unknown until it is decompressed, and an archive never grows.
+                self.files = tuple(
+                    (file.name, 0 if file.archive else file.size, file.modified_ns)
+                    for file in (*newest, *files.rotated)
+                )
+        except SourceUnavailable:
+            self.files = None
+        self.polled_at, self.is_compared = now(), False
+
+    def note_read(self, files: LogFilesState) -> None:
+        """Remember the state of the files that was read."""
+        self.is_read, self.read_files = True, files
+
+
+class Watcher:
+    """Watches what a configuration has; ``config_path`` is absolute, and what runs read."""
+
+    def __init__(
+        self, config: Config, config_path: Path, *, now: Callable[[], datetime], write_line: Callable[[str], None]
+    ) -> None:
+        self._config, self._config_path, self._now, self._write_line = config, config_path, now, write_line
+        self._planned: dict[str, PlannedDeployment] = {
+            planned.flow: planned for planned in plan_deployments(config, config_path, config.schedules)
+        }
+        self._logs = {
+            name: WatchedLog(build_follower(config, name))
+            for name, target in config.targets.items()
+            if target.hallucination_log is not None
+        }
+        self._poller = build_poller(config, config.deploys) if WATCH_DEPLOYS in self._planned else None
+        self._notifier = build_notifier_without_run(config, SUBJECT, Capability.UP)
+        self._polls: dict[str, WatchPoll] = {}
+        self._paused: dict[str, bool] = {}
+        self._runs: list[FollowRun] = []
+
+    async def run(self) -> None:
+        """Watch until cancelled; return at once if there is nothing to watch. An error never ends it."""
+        if not self._logs and self._poller is None:
+            return
+        async with asyncio.TaskGroup() as group:
+            for log in self._logs.values():
+                poll = partial(asyncio.to_thread, log.poll, self._now)
+                group.create_task(self._repeat(poll, log.follower.settings.poll_s))
+            if self._logs:
+                group.create_task(self._repeat(self._follow_logs, COMPARE_EVERY_S))
+            if self._poller is not None:
+                group.create_task(self._repeat(self._check_deploys, EVERY_MINUTE_S))
+            group.create_task(self._repeat(self._send_alerts, EVERY_MINUTE_S))
+            group.create_task(self._repeat(self._write_polls, WRITE_EVERY_S))
+
+    async def _repeat(self, work: Callable[[], Awaitable[None]], every_s: float) -> None:
+        while True:
+            try:
+                await work()
+            except Exception as error:  # noqa: BLE001 - a file or a server can cause an error of any type
+                self._write_line(
+                    f"watching failed, and is tried again: {redact(build_fault_from_error(error).detail)}"
+                )
+            # Files and servers are polled.
+            await asyncio.sleep(every_s)
+
+    def _note_poll(self, name: str, at: datetime, every_s: float, target: str | None = None) -> None:
+        self._polls[name] = WatchPoll(name=name, target=target, at=at, every_s=every_s)
+
+    async def _write_polls(self) -> None:
+        await asyncio.to_thread(write_polls, self._config.data_folder, tuple(self._polls.values()))
+
+    async def _send_alerts(self) -> None:
+        """Send the alerts that a killed run, or one without Slack, left behind."""
+        await send_waiting_alerts(self._notifier)
+        await report_load_errors(self._notifier)
+
+    async def _check_deploys(self) -> None:
+        if self._poller is None or await self._is_paused(WATCH_DEPLOYS):
+            self._polls.pop("the deployed commits", None)
+            return
+        check = await check_deploys(self._poller, self._config_path)
+        for run_id in check.runs:
+            self._write_line(f"a deploy was found: Prefect's run {run_id} verifies it")
+        for error in check.failed:
+            self._write_line(f"a deploy waits for its run: {error}")
+        self._note_poll("the deployed commits", self._now(), EVERY_MINUTE_S)
+
+    async def _is_paused(self, flow: str) -> bool:
+        """Whether a person paused the deployment of ``flow``; as before if Prefect does not answer."""
+        name = self._planned[flow].full_name
+        with suppress(RunNotMade), convert_prefect_errors(name):
+            async with asyncio.timeout(RUN_CREATION_TIMEOUT_S), get_client() as client:
+                self._paused[flow] = read_pause(await client.read_deployment_by_name(name)) != NOT_PAUSED
+        return self._paused.get(flow, False)
+
+    async def _follow_logs(self) -> None:
+        """Start a run for the logs that have news, unless one that has not ended reads them."""
+        if self._runs:
+            await self._note_ended_runs()
+        covered = {target for run in self._runs for target in run.files}
+        news = [name for name, log in self._logs.items() if log.has_news and name not in covered]
+        if news and not await self._is_paused(FOLLOW_LOG):
+            # A second run reads all logs, so that there are never as many runs as logs.
+            await self._read_logs(list(self._logs) if self._runs else news)
+        for name, log in self._logs.items():
+            if name in news:
+                log.is_compared = True  # after a run that failed, the next poll starts another one
+            if log.polled_at is not None:
+                self._note_poll(f"the log of {name}", log.polled_at, log.follower.settings.poll_s, name)
+
+    async def _read_logs(self, names: Sequence[str]) -> None:
+        """Let a run read the logs of these targets; without Prefect, read them here."""
+        files = {name: self._logs[name].files for name in names}
+        try:
+            run = await self._start_follow_run(files)
+        except RunNotMade as error:
+            self._write_line(f"{error}; the watcher reads the logs itself")
+            await asyncio.gather(*(self._read_log(self._logs[name], files[name]) for name in names))
+        else:
+            self._runs.append(run)
+            self._write_line(f"the log of {', '.join(names)} has changed: Prefect's run {run.id} reads it")
+
+    async def _start_follow_run(self, files: dict[str, LogFilesState]) -> FollowRun:
+        """Create the run that reads the logs of ``files``: of one target, or of all. Raises `RunNotMade`."""
+        name = self._planned[FOLLOW_LOG].full_name
+        target = next(iter(files)) if len(files) == 1 else None
+        with convert_prefect_errors(name):
+            async with asyncio.timeout(RUN_CREATION_TIMEOUT_S), get_client() as client:
+                deployment = await client.read_deployment_by_name(name)
+                run = await client.create_flow_run_from_deployment(
+                    deployment.id,
+                    parameters={"config_path": str(self._config_path), "target": target, "for_s": FOLLOW_FOR_S},
+                    tags=["log", *(f"target:{name}" for name in files)],
+                )
+        return FollowRun(str(run.id), files, monotonic())
+
+    async def _read_log(self, log: WatchedLog, files: LogFilesState) -> None:
+        poll = await log.follower.poll_or_report()
+        if poll.unreadable is None or (files is None and not poll.broken):
+            log.note_read(files)
+
+    async def _note_ended_runs(self) -> None:
+        """Forget the runs that have ended, and remember what the completed ones read."""
+        try:
+            with convert_prefect_errors(self._planned[FOLLOW_LOG].full_name):
+                async with asyncio.timeout(RUN_CREATION_TIMEOUT_S), get_client() as client:
+                    states = [await _read_final_state(client, run) for run in self._runs]
+        except RunNotMade:
+            self._runs = [run for run in self._runs if monotonic() - run.created_s < UNKNOWN_RUN_S]
+            return
+        for run, state in zip(tuple(self._runs), states, strict=True):
+            if state is None:
+                continue
+            self._runs.remove(run)
+            for name, files in run.files.items():
+                if state.is_completed() and (state.name != UNREADABLE or files is None):
+                    self._logs[name].note_read(files)
+
+
+async def _read_final_state(client: PrefectClient, run: FollowRun) -> State | None:
+    """Return the state in which a run ended; ``None`` while it has not."""
+    try:
+        state = (await client.read_flow_run(UUID(run.id))).state
+    except ObjectNotFound:
+        return Crashed()
+    if monotonic() - run.created_s > MAX_RUN_S:
+        return Crashed()
+    return state if state is not None and state.is_final() else None
