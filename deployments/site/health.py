@@ -21,6 +21,7 @@ from flows.runtime.slack import read_last_ping
 from flows.server.schedule_state import ScheduleState, find_api_url, load_schedule_states
 from flows.server.schedules import UTC_ZONE, Cron, PlannedDeployment, plan_deployments
 from flows.verify.run_watch import RunState
+from flows.watching.polls import WATCH_TO_DO, format_late_polls, list_late_polls, read_polls
 from monitors.alerts.liveness import Beat
 from monitors.errors import MonitorError
 from monitors.plural import plural
@@ -108,6 +109,7 @@ def build_monitor_lines(site: Site) -> tuple[HealthLine, ...]:
         _build_alerts_line(site),
         _build_segments_line(slow.waiting if slow else None, site.now()),
         *_build_disk_lines(site.config.data_folder),
+        *_build_watch_lines(site.config.data_folder, site.now()),
         *_build_schedule_lines(site, slow.schedules if slow else None),
     )
 
@@ -186,6 +188,15 @@ def _build_disk_lines(data_folder: Path, free_gb: Callable[[Path], float] | None
     if free < MIN_FREE_DISK_GB:
         to_do = "Free some disk space, or store pictures for fewer days ([evidence] in lookout.toml)."
         yield HealthLine(what="disk", ok=False, text=f"{free:.1f} GB are left", to_do=to_do)
+
+
+def _build_watch_lines(data_folder: Path, now: datetime) -> Iterator[HealthLine]:
+    """Yield a line if logs, Spaces or deploys were ever watched."""
+    if polls := read_polls(data_folder):
+        late = list_late_polls(data_folder, now)
+        text = f"{format_late_polls(late)}." if late else f"{', '.join(poll.name for poll in polls)}:"
+        at = None if late else min(poll.at for poll in polls)
+        yield HealthLine(what="watching", ok=not late, text=text, at=at, to_do=f"{WATCH_TO_DO}." if late else "")
 
 
 def _measure_free_gb(folder: Path) -> float:

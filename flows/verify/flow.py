@@ -50,6 +50,7 @@ from flows.verify.recheck import recheck_failures
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, find_baseline, find_judge_change
 from flows.verify.snapshot import build_run_snapshot, find_last_pass, is_report_of_changes_useful
+from flows.watching.polls import WATCH_TO_DO, format_late_polls, list_late_polls
 from monitors.alerts.liveness import choose_final_beat
 from monitors.alerts.redact import build_redactor, redact
 from monitors.alerts.resolve import LEFT_SUITE
@@ -143,9 +144,11 @@ async def _run_verification(request: VerifyRequest, begun: LiveRun | None) -> St
             report = await write_experiment(run, report, experiment)
             run_folder.finish()
             await publish(run, report, paths)
-    final_beat = choose_final_beat(graded=run.graded, broke=run.interrupted)
+    late = await asyncio.to_thread(list_late_polls, context.config.data_folder, context.now(), context.target.name)
+    final_beat = choose_final_beat(graded=run.graded, broke=run.interrupted or bool(late))
     if final_beat is not None:
-        await beat.ping(final_beat, run_id=context.run_id, note=_format_in_one_line(report))
+        note = f"{format_late_polls(late)}. {WATCH_TO_DO}" if late else _format_in_one_line(report)
+        await beat.ping(final_beat, run_id=context.run_id, note=note)
     return Completed(name=report.verdict.value.capitalize(), message=_format_in_one_line(report), data=report)
 
 

@@ -33,6 +33,7 @@ from deployments.cli.doctor.services import (
 )
 from deployments.install_browser import find_working_browser
 from flows.waiting import update_waiting
+from flows.watching.polls import WATCH_TO_DO, format_late_polls, list_late_polls, read_polls
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.errors import AccessDenied, BrowserLost, ConfigError, MonitorError, WarehouseBusy
 from monitors.goldset.load import load_suite, read_suite_text
@@ -330,6 +331,18 @@ def _check_paused_schedules(context: DoctorContext, api_url: str) -> list[Health
     ]
 
 
+def check_watching(context: DoctorContext) -> list[HealthCheck]:
+    """Check that the logs, Spaces and deploys that `lookout up` has watched are still watched."""
+    polls = read_polls(context.data_folder)
+    if not polls:
+        return []
+    late = list_late_polls(context.data_folder, context.now)
+    if late:
+        found = format_late_polls(late)
+        return [HealthCheck(name="watching", health=Health.BROKEN, found=found, to_do=WATCH_TO_DO)]
+    return [HealthCheck(name="watching", health=Health.GOOD, found=", ".join(poll.name for poll in polls))]
+
+
 def check_drill(context: DoctorContext) -> list[HealthCheck]:
     """Report when the last drill proved that alerts arrive, and how long that took."""
     from flows.drill.course import read_report  # duckdb, slack_sdk
@@ -442,6 +455,7 @@ CHECKS: tuple[Callable[[DoctorContext], list[HealthCheck]], ...] = (
     check_rights,
     check_warehouse,
     check_prefect,
+    check_watching,
     check_drill,
     check_alerts,
 )
