@@ -1,9 +1,13 @@
-"""``lookout watch``: follow the hallucination logs in a terminal, and send alerts as the schedule would."""
+"""``lookout watch``: follow the hallucination logs in a terminal, and send alerts as a run would.
+
+With ``--runs`` it is the watcher of a work pool: the one that ``lookout up`` has in its runner.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,10 +16,14 @@ from rich.console import Console
 from deployments.cli.data_folder import settle_folder
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, JsonOption, MovedOption
+from flows.clock import utc_now
 from flows.hallucination_log.follower import LogFollower, LogPoll, build_follower, format_poll, list_logs_to_follow
+from flows.runtime.run import connect_to_prefect
+from flows.runtime.slack import log_line
 from flows.terminal import write_json
 from flows.terminal_console import make_terminal_console
-from monitors.config.file import load_config
+from monitors.config.file import Config, load_config
+from monitors.errors import ConfigError
 
 
 def watch_command(
@@ -23,6 +31,14 @@ def watch_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     once: Annotated[bool, typer.Option("--once", help="poll once and end")] = False,
+    runs: Annotated[
+        bool,
+        typer.Option(
+            "--runs",
+            help="also watch Spaces and deploys, and start a Prefect run for what is new; for a work pool, since "
+            "`lookout up` does it itself",
+        ),
+    ] = False,
     moved: MovedOption = False,
     copy: CopyOption = False,
     as_json: JsonOption = False,
@@ -30,6 +46,12 @@ def watch_command(
     """Follow the applications' hallucination logs; store new entries and send alerts about them."""
     loaded = load_config(config)
     settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
+    if runs:
+        if target is not None or once:
+            raise ConfigError(
+                "--runs watches all targets until it is stopped; it takes neither a target nor --once"
+            )
+        return _watch_with_runs(loaded, config.resolve())
     followers = [build_follower(loaded, name) for name in list_logs_to_follow(loaded, target)]
     console = make_terminal_console(stderr=True)
     for log_follower in followers:
@@ -38,6 +60,20 @@ def watch_command(
             f"[bold]{log_follower.notifier.target}[/]  {log_follower.settings.at}  ·  {every}", highlight=False
         )
     return asyncio.run(_watch_logs(followers, console, once=once, as_json=as_json))
+
+
+def _watch_with_runs(config: Config, config_path: Path) -> ExitCode:
+    connect_to_prefect(config)
+    from flows.watching.watcher import Watcher  # Prefect reads its settings at import, so it must be connected
+
+    watcher = Watcher(config, config_path, now=utc_now, write_line=log_line)
+    if not watcher.names:
+        raise ConfigError(
+            "there is nothing to watch: no target has a Space, a hallucination_log or a GitHub trigger"
+        )
+    log_line(f"watching {', '.join(watcher.names)}")
+    asyncio.run(watcher.run())
+    return ExitCode.PASS
 
 
 async def _watch_logs(followers: Sequence[LogFollower], console: Console, *, once: bool, as_json: bool) -> ExitCode:

@@ -159,15 +159,14 @@ class _NoAliasDumper(yaml.SafeDumper):
 
 
 def _build_deployment(planned: PlannedDeployment, work_pool: dict[str, Any], pause: Pause) -> dict[str, Any]:
-    is_poll = isinstance(planned.when, Every)  # the next poll comes within a minute
-    limit = {"limit": 1, "collision_strategy": "CANCEL_NEW" if is_poll else "ENQUEUE"}
+    limit = {"limit": 1, "collision_strategy": "ENQUEUE"}
     return {
         "name": planned.name,
         "entrypoint": f"{planned.module}.{planned.function}",
         "tags": [planned.tag, *planned.tags, *pause.tags],
         "schedules": _build_schedules(planned.when, pause),
         **({"paused": True} if pause.is_paused else {}),
-        **({"concurrency_limit": limit} if is_poll or planned.limit is not None else {}),
+        **({"concurrency_limit": limit} if planned.limit is not None else {}),
         "parameters": dict(planned.parameters),
         "work_pool": work_pool,
     }

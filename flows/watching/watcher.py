@@ -53,6 +53,7 @@ MAX_RUN_S: Final = MAX_FOLLOW_S + 300.0
 """A run that has not ended after this time is not waited for."""
 UNKNOWN_RUN_S: Final = 60.0
 """The same while Prefect does not say how it ended."""
+DEPLOYS: Final = "the deployed commits"
 SUBJECT: Final = "watching"
 """The subject of messages, in the place of a target's name."""
 
@@ -124,9 +125,15 @@ class Watcher:
         self._paused: dict[str, bool] = {}
         self._runs: list[FollowRun] = []
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is watched, in words."""
+        logs = tuple(f"the log of {name}" for name in self._logs)
+        return logs if self._poller is None else (*logs, DEPLOYS)
+
     async def run(self) -> None:
         """Watch until cancelled; return at once if there is nothing to watch. An error never ends it."""
-        if not self._logs and self._poller is None:
+        if not self.names:
             return
         async with asyncio.TaskGroup() as group:
             for log in self._logs.values():
@@ -163,18 +170,19 @@ class Watcher:
 
     async def _check_deploys(self) -> None:
         if self._poller is None or await self._is_paused(WATCH_DEPLOYS):
-            self._polls.pop("the deployed commits", None)
+            self._polls.pop(DEPLOYS, None)
             return
         check = await check_deploys(self._poller, self._config_path)
         for run_id in check.runs:
             self._write_line(f"a deploy was found: Prefect's run {run_id} verifies it")
         for error in check.failed:
             self._write_line(f"a deploy waits for its run: {error}")
-        self._note_poll("the deployed commits", self._now(), EVERY_MINUTE_S)
+        self._note_poll(DEPLOYS, self._now(), EVERY_MINUTE_S)
 
     async def _is_paused(self, flow: str) -> bool:
         """Whether a person paused the deployment of ``flow``; as before if Prefect does not answer."""
         name = self._planned[flow].full_name
+        # Without an answer the last one counts.
         with suppress(RunNotMade), convert_prefect_errors(name):
             async with asyncio.timeout(RUN_CREATION_TIMEOUT_S), get_client() as client:
                 self._paused[flow] = read_pause(await client.read_deployment_by_name(name)) != NOT_PAUSED

@@ -25,6 +25,7 @@ BENCHES: Final[dict[str, tuple[str, ...]]] = {
     "bench_night": ("P10",),
     "bench_night_load": ("night",),
     "bench_site": ("P11",),
+    "bench_rest": ("P13",),
     "bench_help": ("help",),
     "bench_pool_start": ("pool",),
     "bench_cost": ("cost",),

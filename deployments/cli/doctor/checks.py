@@ -338,8 +338,8 @@ def check_watching(context: DoctorContext) -> list[HealthCheck]:
         return []
     late = list_late_polls(context.data_folder, context.now)
     if late:
-        found = format_late_polls(late)
-        return [HealthCheck(name="watching", health=Health.BROKEN, found=found, to_do=WATCH_TO_DO)]
+        text = format_late_polls(late)
+        return [HealthCheck(name="watching", health=Health.BROKEN, found=text, to_do=WATCH_TO_DO)]
     return [HealthCheck(name="watching", health=Health.GOOD, found=", ".join(poll.name for poll in polls))]
 
 

@@ -110,7 +110,7 @@ def test_missing_daily_runs_are_alerted_except_on_days_off():
     known = config(bot={"hallucination_log": LOG})
     daily = planned(known)
     assert daily["verify-deploy/scheduled-verify-bot"].late_after_s == 26 * 3600
-    assert daily["follow-log/follow-log"].late_after_s == 3600
+    assert daily["follow-log/follow-log"].late_after_s == 2 * 3600
     assert daily["verify-deploy/verify-deploy"].late_after_s is None
     on_working_days = planned(known, verify_cron="0 1 * * 1-5")
     assert on_working_days["verify-deploy/scheduled-verify-bot"].late_after_s is None
