@@ -132,7 +132,7 @@ async def ensure_automations(
         wanted += [
             build_crashed_run_automation(watched, block, endpoint.channel),
             build_unstarted_run_automation(
-                _match_flows([flow for flow in flows if flow not in MINUTELY], tag), block, endpoint.channel
+                _match_flows([flow for flow in flows if flow not in WATCHERS], tag), block, endpoint.channel
             ),
         ]
         wanted += [build_missing_run_automation(expectation, block, endpoint.channel) for expectation in expected]

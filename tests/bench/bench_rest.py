@@ -53,11 +53,12 @@ PARTS = {
 
 
 class Usage(NamedTuple):
-    """Megabytes and percent of one core, in a window; ``parts`` are megabytes, ``started`` counts new processes."""
+    """Megabytes and percent of one core in a window, also by part; ``started`` counts new processes."""
 
     memory_mb: float
     cpu_percent: float
-    parts: Mapping[str, float]
+    memory_by_part: Mapping[str, float]
+    cpu_by_part: Mapping[str, float]
     started: int
 
 
@@ -73,16 +74,22 @@ def main() -> int:
             prefect = measure(pids, window_s)
         usages = measure_lookout(Path(temporary), window_s)
     rest, *busy = usages
-    note = ", ".join(f"{part} {size:.0f} MB" for part, size in sorted(rest.parts.items(), key=lambda row: -row[1]))
     met = [
-        report_beside("memory at rest", "MB", rest.memory_mb, prefect.memory_mb, goal=GOAL, note=note),
+        report_beside(
+            "memory at rest",
+            "MB",
+            rest.memory_mb,
+            prefect.memory_mb,
+            goal=GOAL,
+            note=format_parts(rest.memory_by_part, ".0f"),
+        ),
         report_beside(
             "processor at rest",
             "% of a core",
             rest.cpu_percent,
             prefect.cpu_percent,
             goal=GOAL,
-            note=f"{rest.started} processes started in {window_s:g} s",
+            note=f"{format_parts(rest.cpu_by_part, '.2f')}; {rest.started} processes started in {window_s:g} s",
         ),
     ]
     for rate, usage in zip(ENTRIES_PER_MINUTE, busy, strict=True):
@@ -92,6 +99,11 @@ def main() -> int:
             f"processor, {rate} log entries a minute", "% of a core", usage.cpu_percent, prefect.cpu_percent
         )
     return met.count(False)
+
+
+def format_parts(parts: Mapping[str, float], form: str) -> str:
+    """Format what each part uses, the largest first."""
+    return ", ".join(f"{part} {value:{form}}" for part, value in sorted(parts.items(), key=lambda row: -row[1]))
 
 
 def report_beside(
@@ -221,12 +233,17 @@ def measure(
             next_sample += SAMPLE_EVERY_S
         # Processes are sampled and entries written at fixed times.
         time.sleep(0.05)
-    used_s = sum(read_cpu_s(pid) - cpu_s.get(pid, 0.0) for pid in list_pids())
+    used_percent: dict[str, float] = {}
+    for pid in list_pids():
+        name = name_part(read_command(pid))
+        used_s = read_cpu_s(pid) - cpu_s.get(pid, 0.0)
+        used_percent[name] = used_percent.get(name, 0.0) + 100 * used_s / window_s
     parts = {name: statistics.median(row.get(name, 0.0) for row in samples) for row in samples for name in row}
     return Usage(
         memory_mb=statistics.median(sum(row.values()) for row in samples),
-        cpu_percent=100 * used_s / window_s,
-        parts=parts,
+        cpu_percent=sum(used_percent.values()),
+        memory_by_part=parts,
+        cpu_by_part=used_percent,
         started=len(started),
     )
 
@@ -237,13 +254,20 @@ def read_parts(pids: set[int]) -> dict[str, float]:
     for pid in pids:
         try:
             rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:
             continue  # it has ended
-        name = name_part(command)
+        name = name_part(read_command(pid))
         size = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
         parts[name] = parts.get(name, 0.0) + size * 1024 / 1e6
     return parts
+
+
+def read_command(pid: int) -> str:
+    """Read the command of a process; empty if it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def name_part(command: str) -> str:

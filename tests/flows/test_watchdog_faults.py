@@ -7,10 +7,13 @@ import os
 import resource
 import signal
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from flows.clock import utc_now
+from flows.watching.polls import WatchPoll, write_polls
 from monitors.alerts.liveness import compute_ping_id
 from monitors.records.incidents import IncidentKind
 from tests import fork_server
@@ -119,6 +122,20 @@ def test_f21_a_run_that_graded_nothing_alerts_and_earns_no_heartbeat(tmp_path, l
     assert alert.items[0].observation.reason == snapshot
     assert dog.kinds == ["/start"]
     assert dog.alarm(dog.pings[-1].at_s + DAY_S, period_s=DAY_S, grace_s=HOUR_S)
+
+
+@pytest.mark.prefect
+@pytest.mark.whole_only
+def test_a_run_says_to_the_outside_check_that_the_watcher_is_down(tmp_path, lookout, dog):
+    """The run graded; but nobody follows the log any more, which the owner may only hear by this check."""
+    poll = WatchPoll(name="the log of demo", target="demo", at=utc_now() - timedelta(minutes=5), every_s=15)
+    with Chat() as chat:
+        watched(tmp_path, chat)
+        write_polls(tmp_path / "data", [poll])
+        done = lookout("verify", "demo", "--json", cwd=tmp_path, LOOKOUT_HEARTBEAT_URL=dog.check)
+    assert json.loads(done.stdout)["coverage"]["graded"] > 0, done.stderr
+    assert dog.kinds == ["/start", "/fail"]
+    assert "the log of demo was last polled at" in dog.pings[-1].body
 
 
 @pytest.mark.prefect

@@ -92,7 +92,7 @@ class HallucinationLogSettings(BaseModel):
     )
     poll_s: Annotated[float, Field(ge=1, le=3600)] = Field(
         default=15.0,
-        description="seconds between two polls of `lookout watch`, and of a scheduled run",
+        description="seconds between two polls of the watcher, and of `lookout watch`",
     )
     longest_line_kb: Annotated[int, Field(ge=1, le=64 * 1024)] = Field(
         default=1024, description="maximum length of a line; longer lines are quarantined unread"

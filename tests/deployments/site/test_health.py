@@ -19,6 +19,7 @@ from deployments.site.serve import SiteEnvironment, open_site
 from deployments.up.one_installation import hold_data_folder
 from flows.runtime.slack import build_recorded_heartbeat
 from flows.server.schedule_state import ScheduleState, load_schedule_states
+from flows.watching.polls import WatchPoll, write_polls
 from monitors.alerts.liveness import Beat
 from monitors.config.file import PREFECT_TAG
 from monitors.records.incidents import DeliveryStatus
@@ -101,6 +102,18 @@ def test_the_last_drill_is_shown(tmp_path, station, ok, text, command):
     with site_in(tmp_path) as site:
         line = lines(site)["last drill"]
     assert (line.ok, line.text.startswith(text), line.to_do, line.command) == (ok, True, station.to_do, command)
+
+
+@pytest.mark.parametrize(("age_s", "ok"), [(30, True), (300, False)])
+def test_a_watcher_that_is_down_is_shown(tmp_path, age_s, ok, snapshot):
+    filled(tmp_path)
+    polled_at = AT - timedelta(seconds=age_s)
+    with site_in(tmp_path) as site:
+        poll = WatchPoll(name="the log of bot", target="bot", at=polled_at, every_s=15)
+        write_polls(site.config.data_folder, [poll])
+        line = lines(site)["watching"]
+    assert line.ok is ok
+    assert (line.text, line.to_do) == snapshot
 
 
 def test_unsent_messages_and_unloaded_segments_are_counted(tmp_path, snapshot):

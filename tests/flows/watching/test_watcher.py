@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from deployments.cli.doctor.checks import CHECKS, run_checks
+from deployments.cli.doctor.services import Health
 from flows.clock import utc_now
 from flows.data_folder import open_store_in
 from flows.watching.polls import WatchPoll, list_late_polls, read_polls, write_polls
@@ -23,6 +25,7 @@ from tests import fork_server
 from tests.deployments.up_process import runs_of_deploys, up
 from tests.flows.few_cases import few_cases
 from tests.flows.followed_logs import entry
+from tests.in_process import run_in_process
 from tests.prefect_home import with_tables
 from tests.process_tree import descendants
 from tests.servers.hub import Hub
@@ -238,6 +241,25 @@ async def watching_registered(building, api: str):
     finally:
         async with PrefectClient(api) as client:
             await client.delete_deployment(deployment)
+
+
+@pytest.mark.parametrize(("age_s", "health"), [(30, Health.GOOD), (300, Health.BROKEN)])
+def test_the_doctor_shows_a_watcher_that_is_down(config, age_s, health, monkeypatch):
+    poll = WatchPoll(name="the log of bot", target="bot", at=utc_now() - timedelta(seconds=age_s), every_s=15)
+    write_polls(config.parent / "data", [poll])
+    only = next(check for check in CHECKS if check.__name__ == "check_watching")
+    monkeypatch.setattr("deployments.cli.doctor.checks.CHECKS", (only,))
+    (result,) = run_checks(config, environment={}, now=utc_now())[1:]
+    assert (result.name, result.health) == ("watching", health)
+    assert "lookout up" in result.to_do or health is Health.GOOD
+
+
+def test_lookout_watch_with_runs_takes_no_target(config):
+    done = run_in_process(
+        "watch", "bot", "--runs", "--config", str(config), cwd=config.parent, env=fork_server.bare()
+    )
+    assert done.returncode == 2
+    assert "--runs watches all targets" in done.stderr
 
 
 def test_a_poll_is_late_after_three_intervals(tmp_path):
