@@ -103,7 +103,7 @@ def main() -> int:
 
 def format_parts(parts: Mapping[str, float], form: str) -> str:
     """Format what each part uses, the largest first."""
-    return ", ".join(f"{part} {value:{form}}" for part, value in sorted(parts.items(), key=lambda row: -row[1]))
+    return ", ".join(f"{name} {value:{form}}" for name, value in sorted(parts.items(), key=lambda row: -row[1]))
 
 
 def report_beside(

@@ -101,7 +101,9 @@ def test_what_is_new_starts_a_run_and_idle_polls_start_no_process(config, slack,
     with up(config, environment=fork_server.bare(), SLACK_BOT_TOKEN=TOKEN) as monitor:
 
         def list_runs_of_logs() -> list[int]:
-            return [process.pid for process in descendants(monitor.process.pid) if "flow_engine" in process.command]
+            return [
+                process.pid for process in descendants(monitor.process.pid) if "prefect.engine" in process.command
+            ]
 
         monitor.until(lambda: len(read_polls(config.parent / "data")) == 2, "log and Space are watched")
         monitor.until(lambda: "has changed: Prefect's run" in monitor.said(), "the log is read after the start")
@@ -249,9 +251,9 @@ def test_the_doctor_shows_a_watcher_that_is_down(config, age_s, health, monkeypa
     write_polls(config.parent / "data", [poll])
     only = next(check for check in CHECKS if check.__name__ == "check_watching")
     monkeypatch.setattr("deployments.cli.doctor.checks.CHECKS", (only,))
-    (result,) = run_checks(config, environment={}, now=utc_now())[1:]
-    assert (result.name, result.health) == ("watching", health)
-    assert "lookout up" in result.to_do or health is Health.GOOD
+    (health_check,) = run_checks(config, environment={}, now=utc_now())[1:]
+    assert (health_check.name, health_check.health) == ("watching", health)
+    assert "lookout up" in health_check.to_do or health is Health.GOOD
 
 
 def test_lookout_watch_with_runs_takes_no_target(config):
