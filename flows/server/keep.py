@@ -25,6 +25,8 @@ from monitors.config.file import load_config
 from monitors.errors import MonitorError
 
 POLL_S: Final = 2.0
+ASK_EVERY: Final = 3
+"""Of so many polls one asks the server, which costs the server processor time; the others look for its process."""
 MAX_SILENT_POLLS: Final = 3
 """Polls in a row without an answer; each waits `prefect_server.HEALTH_TIMEOUT_S` if the server hangs."""
 BROKEN_EXIT_CODE: Final = 4
@@ -66,10 +68,14 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 
 def _wait_until_gone(home: Path, server: LocalServer) -> None:
     """Wait until the server stops answering, then kill it."""
-    silent = 0
+    silent, polls = 0, 0
     while silent < MAX_SILENT_POLLS:
         threading.Event().wait(POLL_S)
-        silent = 0 if prefect_server.find_running_server(home) else silent + 1
+        polls += 1
+        if prefect_server.find_server_process(home) is None:
+            silent += 1
+        elif polls % ASK_EVERY == 0:
+            silent = 0 if prefect_server.find_running_server(home) else silent + 1
     _write_server_note(f"Prefect's server at {server.api_url} does not answer any more")
     # The server ended meanwhile, or its pid belongs to another process.
     with suppress(ProcessLookupError, PermissionError):

@@ -250,6 +250,8 @@ class Watcher:
             for name, files in run.files.items():
                 if state.is_completed() and (state.name != UNREADABLE or files is None):
                     self._logs[name].note_read(files)
+                if state.is_crashed():
+                    self._logs[name].is_compared = False  # people wait for what the killed run was to tell
 
 
 async def _read_final_state(client: PrefectClient, run: FollowRun) -> State | None:
