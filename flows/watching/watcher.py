@@ -85,7 +85,7 @@ class WatchedLog:
         """Whether the files changed since a run read them; a watcher that just began does not know it."""
         return not self.is_compared and not (self.is_read and self.files == self.read_files)
 
-    def poll(self, now: Callable[[], datetime]) -> None:
+    def poll(self, now: datetime) -> None:
         """Look at the files without reading them."""
         try:
             with self.follower.reader.place.poll() as files:
@@ -97,7 +97,7 @@ class WatchedLog:
                 )
         except SourceUnavailable:
             self.files = None
-        self.polled_at, self.is_compared = now(), False
+        self.polled_at, self.is_compared = now, False
 
     def note_read(self, files: LogFilesState) -> None:
         """Remember the state of the files that was read."""
@@ -137,8 +137,7 @@ class Watcher:
             return
         async with asyncio.TaskGroup() as group:
             for log in self._logs.values():
-                poll = partial(asyncio.to_thread, log.poll, self._now)
-                group.create_task(self._repeat(poll, log.follower.settings.poll_s))
+                group.create_task(self._repeat(partial(self._poll_log, log), log.follower.settings.poll_s))
             if self._logs:
                 group.create_task(self._repeat(self._follow_logs, COMPARE_EVERY_S))
             if self._poller is not None:
@@ -156,6 +155,9 @@ class Watcher:
                 )
             # Files and servers are polled.
             await asyncio.sleep(every_s)
+
+    async def _poll_log(self, log: WatchedLog) -> None:
+        await asyncio.to_thread(log.poll, self._now())
 
     def _note_poll(self, name: str, at: datetime, every_s: float, target: str | None = None) -> None:
         self._polls[name] = WatchPoll(name=name, target=target, at=at, every_s=every_s)
