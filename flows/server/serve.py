@@ -73,9 +73,7 @@ def _serve(config_path: Path, *, only_deploys: bool) -> None:
         asyncio.run(serve_all(planned, endpoint, utc_now, log_line, tag=tag))
         return
     watcher = Watcher(config, config_path, now=utc_now, write_line=log_line)
-    serving = serve_all(
-        planned, endpoint, utc_now, log_line, config_path=config_path, tag=tag, watch=watcher.run
-    )
+    serving = serve_all(planned, endpoint, utc_now, log_line, config_path=config_path, tag=tag, watch=watcher.run)
     asyncio.run(serving)
 
 
