@@ -64,9 +64,9 @@ def main() -> int:
         }
     ours, theirs = parts["advised"], parts["default"]
     busy = f"{arguments.burners} busy processes on {os.cpu_count()} cores"
-    for number, what in enumerate(("a worker claims a run", "its process runs the flow")):
+    for number, leg in enumerate(("a worker claims a run", "its process runs the flow")):
         values, baselines = (tuple(row[number] for row in rows) for rows in (ours, theirs))
-        report(Figure(id="pool", what=what, unit="s", values=values, baseline="default", baselines=baselines))
+        report(Figure(id="pool", what=leg, unit="s", values=values, baseline="default", baselines=baselines))
     return not report(
         Figure(
             id="pool",

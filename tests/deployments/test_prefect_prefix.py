@@ -119,8 +119,8 @@ def test_installations_neither_remove_nor_run_nor_report_what_is_the_other_s(
         assert automations[0].keys().isdisjoint(automations[1])
         assert {*automations[0].values(), *automations[1].values()} == {"created"}
 
-        other = list_deployments(1)[f"{prefixes[1]}-load-warehouse"]["id"]
-        crashed = request(api, "POST", f"deployments/{other}/create_flow_run", name="crashed")["id"]
+        neighbour = list_deployments(1)[f"{prefixes[1]}-load-warehouse"]["id"]
+        crashed = request(api, "POST", f"deployments/{neighbour}/create_flow_run", name="crashed")["id"]
         state = {"type": "CRASHED", "name": "Crashed", "message": "killed"}
         request(api, "POST", f"flow_runs/{crashed}/set_state", state=state, force=True)
         wait_until(lambda: second.messages, timeout_s=120, what="its own installation reports the crash")

@@ -136,8 +136,9 @@ def test_a_log_that_is_created_after_lookout_up_began_alerts_once_for_all_its_en
         monitor.until(lambda: count_entries(config) == 3, "all entries are stored")
         monitor.until(lambda: bool(slack.messages), "a message came")
     assert count_alerted(config) == 2
-    (message,) = [message for message in slack.messages if message.channel == "C0ALERTS"]
-    assert "late" in str(message.blocks)
+    alerts = [str(message.blocks) for message in slack.messages if message.channel == "C0ALERTS"]
+    assert len(alerts) == 1, alerts
+    assert "late" in alerts[0]
 
 
 @pytest.mark.a_slice(1)  # always in the quick tier, whatever slice of the file it takes
