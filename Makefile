@@ -41,7 +41,7 @@ test: setup-dev browser renderers
 	$(PYTEST) --tier quick --durations 20 --durations-min 4
 
 # SHARD=2/3 runs the second third of the files: the workflow runs one on each machine.
-test-all: setup-dev browser renderers
+test-all: setup-dev browser renderers frontends
 	$(PYTEST) --tier whole $(if $(SHARD),--shard $(SHARD)) --durations 40 --durations-min 4
 
 # Only tests that compare with a snapshot run. CI never renews one.
@@ -65,7 +65,7 @@ shape: setup-dev
 bench: setup-dev browser
 	$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write $(WRITE))
 
-soak: setup-dev browser renderers
+soak: setup-dev browser renderers frontends
 	$(MAKE) --no-print-directory demo
 	$(PYTEST) --tier whole --hypothesis-profile night
 	$(BIN)/python -m tests.soak
@@ -73,7 +73,7 @@ soak: setup-dev browser renderers
 # Frameworks that clash with each other live in environments of their own, from locks of their own.
 ZOO := gradio4 gradio5 nicegui panel
 
-zoo: setup-dev browser $(ZOO:%=.cache/zoo/%/.made)
+zoo: setup-dev browser frontends $(ZOO:%=.cache/zoo/%/.made)
 	$(BIN)/python -m tests.zoo
 
 .cache/zoo/%/.made: requirements/zoo-%.lock | uv $(BIN)/python
@@ -103,6 +103,20 @@ $(RENDERERS)/bundle.js: tests/zoo/renderers/package-lock.json tests/zoo/renderer
 	@cd $(RENDERERS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retries=1 \
 	  && npm run --silent build && rm -rf node_modules
 
+# Chat front ends of the zoo, a script for each, in the same way.
+FRONTENDS := .cache/zoo/frontends
+
+.PHONY: frontends
+frontends: | $(BIN)/python
+	@if command -v npm >/dev/null 2>&1 && $(MAKE) --no-print-directory $(FRONTENDS)/built/.made; then :; \
+	 else rm -rf $(FRONTENDS); echo "No front ends by npm: their tests are skipped"; fi
+
+$(FRONTENDS)/built/.made: $(wildcard tests/zoo/frontends/*)
+	@echo "Installing from tests/zoo/frontends/package-lock.json"
+	@mkdir -p $(FRONTENDS) && cp tests/zoo/frontends/* $(FRONTENDS)/
+	@cd $(FRONTENDS) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error --fetch-retries=1 \
+	  && npm run --silent build && rm -rf node_modules && touch built/.made
+
 # Messages have pictures, which need a browser: python -m tests.monitors.alerts.make_docs
 docs: setup-dev
 	$(BIN)/python -m tests.tools.configuration_reference
@@ -123,11 +137,11 @@ accuracy: setup-dev browser
 endif
 
 # A run of the tests under coverage.py takes about twice as long as one without; the data stays in .cache/coverage.
-coverage: setup-dev browser renderers
+coverage: setup-dev browser renderers frontends
 	$(BIN)/python -m tests.tools.branch_coverage $(if $(AGAINST),--against $(AGAINST)) -- \
 	  -n $(JOBS) --dist worksteal --tier whole $(ONLY)
 
-mutants: setup-dev browser renderers
+mutants: setup-dev browser renderers frontends
 	$(BIN)/python -m tests.tools.mutants $(if $(MUTANTS),--mutants $(MUTANTS))
 
 # --- setting up -------------------------------------------------------------------------------------------

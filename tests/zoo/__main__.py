@@ -25,7 +25,7 @@ from monitors.probes.browser.driver import BrowserDriver
 from monitors.probes.settings import ProbeSettings, compute_concurrency
 from monitors.records.exchanges import Timings
 from tests.zoo import bot
-from tests.zoo.animals import APPLICATIONS, PAGES
+from tests.zoo.animals import APPLICATIONS, FRONTENDS, PAGES
 from tests.zoo.questions import Reading, conversations, is_exact, read
 from tests.zoo.server import Zoo
 
@@ -142,7 +142,11 @@ def run(wanted: list[str], seed: int, count: int) -> list[Tally]:
             asked = conversations(seed, count)
             tallies.append(_print_tally(asyncio.run(drive(application.name, address, bot.reply, asked))))
     server = Zoo()
-    for page in filter(lambda one: is_wanted(one.name), PAGES):
+    for page in filter(lambda page: is_wanted(page.name), (*PAGES, *FRONTENDS)):
+        if not page.is_installed:
+            print(f"| {page.name} | not built: `make frontends` |", flush=True)
+            tallies.append(Tally(page.name, unanswered=count))
+            continue
         asked = conversations(seed, count)
         address = f"{server.address}/{page.name}"
         tallies.append(_print_tally(asyncio.run(drive(page.name, address, page.reply, asked))))

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.zoo import bot, server, streams
+from tests.zoo import bot, frontends, server, streams
 
 ROOT = Path(__file__).parents[2]
 ENVIRONMENTS = ROOT / ".cache" / "zoo"
@@ -102,10 +102,16 @@ APPLICATIONS = (
 
 @dataclass(frozen=True)
 class Page:
-    """A hand-written page of `tests/zoo/html`. `reply` is what a person reads on it."""
+    """A page of `tests.zoo.server`, of `tests/zoo/html` or a front end. `reply` is what a person reads on it."""
 
     name: str
     reply: Callable[[str], str] = server.reply
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it can be served: a front end needs the script that `make frontends` builds."""
+        name = self.name.removeprefix("frontends/")
+        return name == self.name or (frontends.BUILT / f"{name}.js").is_file()
 
 
 def _two_bubbles(question: str) -> str:
@@ -142,6 +148,11 @@ def _coded(question: str) -> str:
 def _linked(question: str) -> str:
     """Sources are links without brackets."""
     return re.sub(r"\[([^\]]*)\]", r"\1", server.reply(question))
+
+
+def _typeset(question: str) -> str:
+    """With the quotation marks that Markdown's typographer makes of straight ones."""
+    return re.sub("'([^']*)'", r"‘\1’", re.sub('"([^"]*)"', r"“\1”", bot.reply(question)))
 
 
 PAGES = (
@@ -211,5 +222,12 @@ PAGES = (
     Page("spans.html"),
     Page("windowed.html"),
 )
+
+FRONTENDS = (
+    Page("frontends/deep_chat", bot.reply),
+    Page("frontends/n8n_chat", bot.reply),
+    Page("frontends/botframework_webchat", _typeset),
+)
+"""Front ends that `make frontends` builds."""
 
 REPLY_OF_APPLICATIONS = bot.reply

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from tests.zoo import bot, streams
+from tests.zoo import bot, frontends, streams
 from tests.zoo.websocket import Socket
 
 PAGES = Path(__file__).with_name("html")
@@ -73,6 +73,8 @@ class Handler(BaseHTTPRequestHandler):
             self.send(200, "application/json", json.dumps(self.answers[query.removeprefix("id=")]))
         elif path in ("/events", "/streams/pushed"):
             self._push(urllib.parse.parse_qs(query)["id"][0])
+        elif path.startswith(frontends.PLACE):
+            frontends.answer_get(self, path)
         elif (PAGES / path.lstrip("/")).is_file():
             self.send(200, TYPES[Path(path).suffix], (PAGES / path.lstrip("/")).read_text(encoding="utf-8"))
         else:
@@ -99,6 +101,8 @@ class Handler(BaseHTTPRequestHandler):
             self._tell(urllib.parse.parse_qs(query)["id"][0], question)
         elif path.startswith("/streams/"):
             streams.answer_post(self, path, query, body)
+        elif path.startswith(frontends.PLACE):
+            frontends.answer_post(self, path, body)
         elif path == "/begin":
             self.send(200, "application/json", json.dumps({"id": self.begin(tokens(question))}))
         elif path == "/beacon":

@@ -6,8 +6,8 @@ import pytest
 
 from tests.monitors.probes.conftest import ONE_BROWSER, MakeDriver
 from tests.zoo import bot
-from tests.zoo.animals import APPLICATIONS, PAGES, Application, Page
-from tests.zoo.questions import words
+from tests.zoo.animals import APPLICATIONS, FRONTENDS, PAGES, Application, Page
+from tests.zoo.questions import is_exact, words
 from tests.zoo.server import reply
 
 pytestmark = ONE_BROWSER
@@ -40,6 +40,19 @@ async def test_a_framework_in_an_environment_of_its_own(application: Application
             answer = await driver.ask((FIRST, SECOND))
     assert words(*answer.earlier) == words(bot.reply(FIRST))
     assert words(answer.visible_text) == words(bot.reply(SECOND))
+
+
+@pytest.mark.whole_only
+@pytest.mark.parametrize("page", FRONTENDS, ids=lambda page: page.name)
+async def test_a_front_end_by_npm(zoo: str, driver_for: MakeDriver, page: Page) -> None:
+    """Three turns come back to the character: a pause in the middle, the question again, quotes and tags in it."""
+    if not page.is_installed:
+        pytest.skip(f"{page.name} is not built: make frontends (needs npm)")
+    turns = (FIRST, SECOND, "what do \"quotes\" & <b>tags</b> mean for plan9012 – 'really'? 🙂")
+    async with driver_for(f"{zoo}/{page.name}", patience_s=3) as driver:
+        answer = await driver.ask(turns)
+    for question, text in zip(turns, (*answer.earlier, answer.visible_text), strict=True):
+        assert is_exact(question, text, page.reply), text
 
 
 @pytest.mark.whole_only
