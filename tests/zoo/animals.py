@@ -227,6 +227,7 @@ FRONTENDS = (
     Page("frontends/deep_chat", bot.reply),
     Page("frontends/n8n_chat", bot.reply),
     Page("frontends/botframework_webchat", _typeset),
+    Page("frontends/assistant_ui", bot.reply),
 )
 """Front ends that `make frontends` builds."""
 

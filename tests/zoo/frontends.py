@@ -43,13 +43,15 @@ def answer_get(handler: Handler, path: str) -> None:
         handler.send(200, f"{TYPES[Path(name).suffix]}; charset=utf-8", text)
 
 
-def answer_post(handler: Handler, path: str, body: str) -> None:
+def answer_post(handler: Handler, path: str, _query: str, body: str) -> None:
     """Answer in the protocol of the front end that asks."""
     given = json.loads(body or "{}")
     match path.removeprefix(PLACE).split("/"):
         case ["deep_chat"]:
             pieces = bot.tokens(given["messages"][-1]["text"])
             _stream(handler, "text/event-stream", (f"data: {json.dumps({'text': piece})}\n\n" for piece in pieces))
+        case ["assistant_ui"]:
+            _stream(handler, "text/plain; charset=utf-8", bot.tokens(given["question"]))
         case ["n8n_chat"] if given["action"] == "loadPreviousSession":
             handler.send(200, "application/json", '{"data": []}')
         case ["n8n_chat"]:

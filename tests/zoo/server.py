@@ -21,6 +21,7 @@ from tests.zoo import bot, frontends, streams
 from tests.zoo.websocket import Socket
 
 PAGES = Path(__file__).with_name("html")
+POSTS = {"streams": streams.answer_post, "frontends": frontends.answer_post}
 TYPES = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 
 
@@ -99,10 +100,8 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/tell":
             self.send(202, "application/json", "{}")
             self._tell(urllib.parse.parse_qs(query)["id"][0], question)
-        elif path.startswith("/streams/"):
-            streams.answer_post(self, path, query, body)
-        elif path.startswith(frontends.PLACE):
-            frontends.answer_post(self, path, body)
+        elif answer := POSTS.get(path.split("/")[1]):
+            answer(self, path, query, body)
         elif path == "/begin":
             self.send(200, "application/json", json.dumps({"id": self.begin(tokens(question))}))
         elif path == "/beacon":
