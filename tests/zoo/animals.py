@@ -110,8 +110,8 @@ class Page:
     @property
     def is_installed(self) -> bool:
         """Whether it can be served: a front end needs the script that `make frontends` builds."""
-        name = self.name.removeprefix("frontends/")
-        return name == self.name or (frontends.BUILT / f"{name}.js").is_file()
+        folder, _, script = self.name.partition("?")[0].rpartition("/")
+        return not folder or (frontends.BUILT / f"{script}.js").is_file()
 
 
 def _two_bubbles(question: str) -> str:
@@ -225,8 +225,11 @@ PAGES = (
 
 FRONTENDS = (
     Page("frontends/deep_chat", bot.reply),
+    Page("frontends/deep_chat?whole", bot.reply),
     Page("frontends/n8n_chat", bot.reply),
+    Page("frontends/n8n_chat?whole", bot.reply),
     Page("frontends/botframework_webchat", _typeset),
+    Page("frontends/botframework_webchat?polling", _typeset),
     Page("frontends/assistant_ui", bot.reply),
 )
 """Front ends that `make frontends` builds."""

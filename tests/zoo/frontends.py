@@ -22,99 +22,121 @@ if TYPE_CHECKING:
     from tests.zoo.server import Handler
 
 BUILT: Final = Path(__file__).parents[2] / ".cache" / "zoo" / "frontends" / "built"
-TYPES: Final = {"": "text/html", ".css": "text/css", ".js": "text/javascript"}
+TYPES: Final = {".css": "text/css", ".js": "text/javascript"}
 PLACE: Final = "/frontends/"
 """Where the pages, their scripts and the addresses that they ask are."""
+SUGGESTED: Final = {
+    "suggestedActions": {
+        "actions": [{"type": "imBack", "title": title, "value": title} for title in ("Plans", "Claims in 30 days")]
+    }
+}
 
 
 def answer_get(handler: Handler, path: str) -> None:
-    """Serve a page (a path without a suffix), its script, its style sheet, or the socket of Direct Line."""
-    name = path.removeprefix(PLACE)
-    if name.startswith("directline/socket/"):
-        _send_activities(handler, name.rsplit("/", 1)[1])
-    elif not (BUILT / name).with_suffix(".js").is_file():
-        handler.send(404, "text/html", "not found")
-    elif not Path(name).suffix:
-        style = f"<link rel=stylesheet href={name}.css>" if (BUILT / f"{name}.css").is_file() else ""
-        page = f"<!doctype html><title>Chat</title>{style}<body><script src={name}.js></script>"
-        handler.send(200, "text/html; charset=utf-8", page)
-    else:
-        text = (BUILT / name).read_text(encoding="utf-8") if (BUILT / name).is_file() else ""
-        handler.send(200, f"{TYPES[Path(name).suffix]}; charset=utf-8", text)
+    """Serve a page, its script and style sheet, or the activities of a conversation of Direct Line."""
+    match path.removeprefix(PLACE).split("/"):
+        case ["directline", "socket", conversation]:
+            _send_activities(handler, handler.subscribers[conversation])
+        case ["directline", "conversations", conversation, "activities"]:
+            inbox = handler.subscribers[conversation]
+            handler.send(200, "application/json", _group(inbox.get() for _ in range(inbox.qsize())))
+        case [name] if (file := BUILT / name).is_file():
+            handler.send(200, f"{TYPES[file.suffix]}; charset=utf-8", file.read_text(encoding="utf-8"))
+        case [name] if (BUILT / f"{name}.js").is_file():
+            style = f"<link rel=stylesheet href={name}.css>" if (BUILT / f"{name}.css").is_file() else ""
+            page = f"<!doctype html><title>Chat</title>{style}<body><script src={name}.js></script>"
+            handler.send(200, "text/html; charset=utf-8", page)
+        case _:
+            handler.send(404, "text/html", "not found")
 
 
 def answer_post(handler: Handler, path: str, _query: str, body: str) -> None:
     """Answer in the protocol of the front end that asks."""
     given = json.loads(body or "{}")
     match path.removeprefix(PLACE).split("/"):
+        case ["assistant_ui"]:
+            _stream(handler, "text/plain; charset=utf-8", bot.tokens(given["question"]))
         case ["deep_chat"]:
             pieces = bot.tokens(given["messages"][-1]["text"])
             _stream(handler, "text/event-stream", (f"data: {json.dumps({'text': piece})}\n\n" for piece in pieces))
-        case ["assistant_ui"]:
-            _stream(handler, "text/plain; charset=utf-8", bot.tokens(given["question"]))
-        case ["n8n_chat"] if given["action"] == "loadPreviousSession":
+        case ["deep_chat", "whole"]:
+            handler.send(200, "application/json", json.dumps({"text": _wait(given["messages"][-1]["text"])}))
+        case ["n8n_chat", *_] if given["action"] == "loadPreviousSession":
             handler.send(200, "application/json", '{"data": []}')
         case ["n8n_chat"]:
             _stream(handler, "application/json", _list_chunks(given["chatInput"]))
+        case ["n8n_chat", "whole"]:
+            handler.send(200, "application/json", json.dumps({"output": _wait(given["chatInput"])}))
         case ["directline", "conversations"]:
             name = uuid.uuid4().hex
             address = f"ws://{handler.headers['Host']}{PLACE}directline/socket/{name}"
             begun = {"conversationId": name, "token": "local", "expires_in": 3600, "streamUrl": address}
+            inbox = handler.subscribers[name] = queue.Queue()
+            _say(
+                inbox,
+                {"type": "message", "text": "Hello! Ask me about your **policy**, 24 hours a day."} | SUGGESTED,
+            )
             handler.send(201, "application/json", json.dumps(begun))
         case ["directline", "conversations", name, "activities"]:
-            activity = given | {"id": uuid.uuid4().hex, "conversation": {"id": name}}
+            activity = given | {"id": uuid.uuid4().hex}
             handler.send(200, "application/json", json.dumps({"id": activity["id"]}))
-            _say(handler.subscribers[name], activity)
+            _answer_activity(handler.subscribers[name], activity)
         case _:
             handler.send(404, "text/plain", "not found")
 
 
+def _wait(question: str) -> str:
+    """Return the whole answer when its last piece would have come."""
+    return "".join(bot.tokens(question))
+
+
 def _list_chunks(question: str) -> Iterator[str]:
+    """Build the lines that a workflow with a streaming response writes."""
     node = {"nodeId": "1", "nodeName": "AI Agent", "runIndex": 0, "itemIndex": 0}
     items = ({"type": "item", "content": piece} for piece in bot.tokens(question))
     for chunk in itertools.chain([{"type": "begin"}], items, [{"type": "end"}]):
         yield json.dumps(chunk | {"metadata": node | {"timestamp": round(time.time() * 1000)}}) + "\n"
 
 
-def _say(inbox: queue.Queue[str], asked: dict[str, Any]) -> None:
-    """Put the user's activity, which the server repeats, and the growing answer into the conversation's socket."""
-    inbox.put(json.dumps({"activities": [asked]}))
+def _answer_activity(inbox: queue.Queue[str], asked: dict[str, Any]) -> None:
+    """Repeat the user's activity with its id, as Direct Line does, and send the growing answer after it."""
+    inbox.put(json.dumps(asked))
     if asked["type"] != "message":
         return
+    _say(inbox, {"type": "typing"})
     stream = uuid.uuid4().hex
-    common = {
-        "from": {"id": "bot", "role": "bot"},
-        "conversation": asked["conversation"],
-        "channelId": "directline",
-    }
     for number, text in enumerate(bot.growing(asked["text"])):
         channel = {"streamType": "streaming", "streamSequence": number + 1} | (
             {"streamId": stream} if number else {}
         )
-        name = f"{stream}-{number}" if number else stream
-        typing = common | {"id": name, "type": "typing", "text": text, "channelData": channel}
-        inbox.put(json.dumps({"activities": [typing | {"timestamp": _now()}]}))
+        _say(inbox, {"type": "typing", "text": text, "channelData": channel} | ({} if number else {"id": stream}))
     channel = {"streamType": "final", "streamId": stream}
-    final = {"id": f"{stream}-end", "type": "message", "text": bot.reply(asked["text"]), "channelData": channel}
-    inbox.put(json.dumps({"activities": [common | final | {"timestamp": _now()}]}))
+    _say(inbox, {"type": "message", "text": bot.reply(asked["text"]), "channelData": channel} | SUGGESTED)
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _say(inbox: queue.Queue[str], activity: dict[str, Any]) -> None:
+    """Put an activity of the bot into its conversation."""
+    sender = {"from": {"id": "bot", "name": "Suraj", "role": "bot"}, "channelId": "directline"}
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    inbox.put(json.dumps({"id": uuid.uuid4().hex, "timestamp": now} | sender | activity))
 
 
-def _send_activities(handler: Handler, name: str) -> None:
-    """Send the conversation's activities over a web socket."""
-    inbox = handler.subscribers[name] = queue.Queue()
+def _group(activities: Iterable[str]) -> str:
+    return f'{{"activities": [{", ".join(activities)}], "watermark": "0"}}'
+
+
+def _send_activities(handler: Handler, inbox: queue.Queue[str]) -> None:
+    """Send a conversation's activities over a web socket until the browser goes away."""
     socket = Socket(handler)
     try:
         while True:
-            socket.send(inbox.get(timeout=60))
+            socket.send(_group([inbox.get(timeout=60)]))
     except (queue.Empty, OSError):
         socket.close()
 
 
 def _stream(handler: Handler, kind: str, pieces: Iterable[str]) -> None:
+    """Send the pieces as chunks of one response."""
     handler.begin_chunks(kind)
     for piece in pieces:
         handler.send_chunk(piece.encode())

@@ -1,8 +1,9 @@
-// A Direct Line client with a web socket; answers grow by live streaming.
+// A Direct Line client with a web socket, or with polls (`?polling`); answers grow by live streaming.
 import "./node_modules/botframework-webchat/dist/webchat.js";
 
 const home = document.createElement("div");
 home.style.height = "90vh";
 document.body.append(home);
-const directLine = WebChat.createDirectLine({ domain: `${location.origin}/frontends/directline`, token: "local" });
+const domain = `${location.origin}/frontends/directline`;
+const directLine = WebChat.createDirectLine({ domain, token: "local", webSocket: location.search !== "?polling" });
 WebChat.renderWebChat({ directLine, userID: "user" }, home);
