@@ -110,9 +110,9 @@ def _print_plans(config: Config, names: Sequence[str], due_at: datetime | None, 
 def _format_plan(plan: NightlyPlan | None, reading: IntakeCheckpoint) -> Sequence[str]:
     if plan is not None:
         return plan.lines
-    earlier = f" ({reading.known:,} known from earlier nights)" if reading.known else ""
+    earlier = f" ({reading.known:,} were counted on earlier nights)" if reading.known else ""
     span = f"{reading.since:%Y-%m-%d %H:%M} and {reading.until:%Y-%m-%d %H:%M} UTC"
-    return [f"no new conversation between {span}{earlier}: there is nothing to plan"]
+    return [f"no new conversation between {span}{earlier}, so no plan is needed"]
 
 
 async def _build_plan(

@@ -226,12 +226,12 @@ def _build_nightly_figures(
 def _format_missing_nightly(newest: NightlyReport | None, due: datetime, now: datetime) -> str:
     if newest is None:
         return "no night of live traffic was graded yet"
-    due_night = f"the night until {due:%Y-%m-%d %H:%M} UTC"
+    due_night = f"the nightly run until {due:%Y-%m-%d %H:%M} UTC"
     if now - due < GRADING_GRACE:
         return f"{due_night} is not graded yet"
     last = f"{newest.due_at:%Y-%m-%d %H:%M} UTC"
     return (
-        f"{due_night} is missing; the last graded night is of {last}. Check that the schedule is on and a worker "
+        f"{due_night} is missing; the last graded one ended {last}. Check that the schedule is on and a worker "
         "is running"
     )
 
@@ -242,7 +242,7 @@ def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigu
     figures = {
         "night": f"{plural(nightly.read, 'conversation')} read {until}, {nightly.sampled:,} sampled"
         if nightly.read
-        else f"no new conversation {until}, {nightly.known:,} known from earlier nights",
+        else f"no new conversation {until}; {nightly.known:,} were counted on earlier nights",
         "severity-3 rate": format_rate_text(nightly.severe) if nightly.read else "",
         "any failure": format_rate_text(nightly.failed) if nightly.read else "",
         "failed in the sample": ", ".join(
@@ -254,7 +254,7 @@ def _build_graded_nightly_figures(nightly: NightlyReport) -> Iterator[DigestFigu
         "reports": format_reports(nightly.reports) if nightly.reports is not None else "",
         "clarifying questions": format_questions(nightly.questions) if nightly.questions.questions else "",
         "drift": nightly.drift_reading.text if nightly.drift_reading is not None else "",
-        "not read to the end": "; ".join(nightly.interrupted),
+        "not read completely": "; ".join(nightly.interrupted),
     }
     for label, value in figures.items():
         if value:
@@ -266,7 +266,7 @@ def _build_repeatability_figures(session: RepeatabilityRun | None, now: datetime
     if session is None or now - session.finished_at > WEEK:
         return
     if session.void:
-        yield DigestFigure(label="repeatability", value=redact(f"last session void: {session.void}"))
+        yield DigestFigure(label="repeatability", value=redact(f"last session not valid: {session.void}"))
     elif session.figures is not None:
         yield DigestFigure(label="repeatability", value=format_for_digest(session.figures))
 

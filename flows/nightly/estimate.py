@@ -55,7 +55,7 @@ RULES: Final = "rules"
 DRIFT_REFERENCE_AFTER: Final = timedelta(days=7)
 """This long after a drift alert the new rate becomes the reference of the next nightly runs."""
 NEW_REFERENCE_REASON: Final = "the changed rate has lasted for a week, so Lookout now compares with it"
-NO_FACT_TEXT: Final = "no fact was checked"
+NO_FACT_TEXT: Final = "no facts were checked"
 
 Assessments = Mapping[str, Sequence[Assessment]]
 """The assessments of each sampled conversation's replies, by the conversation's id."""
@@ -264,11 +264,15 @@ class NightlyEstimates:
 
     def _build_unknown_rate(self, sampled: int, passed: Sequence[_ConversationResult]) -> RateUnknown:
         graded = sum(result.by in {FailureBasis.GOLD, FailureBasis.JUDGE} for result in passed)
-        why = f" ({self._why})" if self._why else ""
-        among = f" in the {len(passed):,} of {sampled:,} that rules passed" if len(passed) < sampled else ""
-        text = (
-            f"a fact was checked in only {graded:,} of {sampled:,} sampled" if graded else f"{NO_FACT_TEXT}{among}"
+        why = f", because {self._why}" if self._why else ""
+        among = (
+            f" in the {len(passed):,} of {sampled:,} conversations that passed the rules"
+            if len(passed) < sampled
+            else ""
         )
+        text = f"{NO_FACT_TEXT}{among}"
+        if graded:
+            text = f"facts were checked in only {graded:,} of {sampled:,} sampled conversations"
         there = sum(result.conversations for result in self._strata)
         return RateUnknown(conversations=there, sampled=sampled, why=f"{text}{why}")
 

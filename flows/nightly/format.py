@@ -17,7 +17,7 @@ SOURCE_WARNING_KINDS: Final = frozenset({SourceWarningKind.PAGES_MAY_FOLLOW})
 """Warnings about a whole source and not about one of its items."""
 
 
-NOT_WHOLE: Final = "NOT WHOLE"
+INCOMPLETE: Final = "INCOMPLETE"
 
 
 class IntakeSummary(Protocol):
@@ -51,9 +51,9 @@ class IntakeSummary(Protocol):
 
 def format_nightly(report: NightlyReport) -> Iterator[str]:
     """Yield the results of a nightly run, one line for each fact."""
-    yield f"{report.target}: the night until {report.until:%Y-%m-%d %H:%M} UTC"
-    known_text = f", {report.known:,} known from earlier nights" if report.known else ""
-    yield f"  {plural(report.read, 'conversation')}{known_text}; {report.sampled:,} sampled"
+    yield f"{report.target}: nightly run, conversations until {report.until:%Y-%m-%d %H:%M} UTC"
+    known_text = f" ({report.known:,} were counted on earlier nights)" if report.known else ""
+    yield f"  {plural(report.read, 'new conversation')}{known_text}; {report.sampled:,} sampled"
     yield from (f"    {line}" for line in _format_strata(report))
     yield f"  severity-3 rate  {format_rate_text(report.severe, report.reviews)}"
     yield f"  any failure      {format_rate_text(report.failed, report.reviews)}"
@@ -63,8 +63,8 @@ def format_nightly(report: NightlyReport) -> Iterator[str]:
 
 def _format_strata(report: NightlyReport) -> Iterator[str]:
     for row in report.strata:
-        counts = f"{row.sampled:,} of {row.conversations:,} sampled, {row.failures:,} of severity 3"
-        yield f"{row.stratum}: {counts}"
+        failures = plural(row.failures, "severity-3 failure")
+        yield f"stratum {row.stratum}: {row.sampled:,} of {row.conversations:,} sampled, {failures}"
 
 
 def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
@@ -74,8 +74,8 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
         yield f"  {kind.kind.value}: {kind.failures:,} found, {format_rate_text(kind.rate)}"
     yield _format_facts(report)
     yield from (
-        f"citations not checked in {name}: its log has no field for them and hardly an answer names a source; "
-        f"traffic.sources.{name}.fields.citations maps one"
+        f"citations not checked in {name}: it has no citation field, and almost no answer names a source. "
+        f"To check them, set traffic.sources.{name}.fields.citations."
         for name, is_checked in report.citations_checked.items()
         if not is_checked
     )
@@ -83,27 +83,34 @@ def format_nightly_findings(report: NightlyReport) -> Iterator[str]:
         yield small
     if report.known_questions is not None:
         asked = report.known_questions
-        yield f"{asked.conversations:,} asked what the gold set asks: {asked.failed:,} answered wrongly, by rule"
+        wrong = plural(asked.failed, "wrong answer")
+        yield f"{asked.conversations:,} asked a question of the gold set; rules found {wrong}"
     if report.reports is not None:
         yield format_reports(report.reports)
     yield f"graded by {report.graded_by}{_format_judge_silence(report)}"
-    yield from (f"{NOT_WHOLE}: {row}" for row in report.shortfalls)
+    yield from (f"{INCOMPLETE}: {row}" for row in report.shortfalls)
     yield _format_drift(report)
     if report.questions.questions:
         yield format_questions(report.questions)
     if report.judging.calls:
         estimated = report.judging.estimated_calls
-        note = f" (the tokens of {estimated:,} estimated: the provider did not count them)" if estimated else ""
+        note = (
+            f" (the tokens of {plural(estimated, 'call')} are estimated, because the provider did not report them)"
+            if estimated
+            else ""
+        )
         judging = report.judging
         cost = judging.cost_text if judging.unpriced_models else f"${judging.cost_usd:.2f}"
         yield f"judge: {plural(report.judging.calls, 'call')}, {cost}{note}"
-    yield from (f"asked one by one, at the full price: {row}" for row in report.judging.not_by_batch)
+    yield from (
+        f"the judge was asked without a batch, at the full price: {row}" for row in report.judging.not_by_batch
+    )
     yield from format_intake(report)
 
 
 def list_night_lines(report: NightlyReport) -> tuple[str, ...]:
     """Return the findings of a nightly run for a page that shows counts, rates and what is missing itself."""
-    return tuple(line.strip() for line in format_nightly_findings(report) if not line.startswith(NOT_WHOLE))
+    return tuple(line.strip() for line in format_nightly_findings(report) if not line.startswith(INCOMPLETE))
 
 
 def build_night_text(report: NightlyReport, examples: Sequence[CensusExample]) -> NightText:
@@ -135,7 +142,7 @@ def _split_rate(name: str, rate: Rate, reviews: int) -> RateText:
 def _format_census(report: NightlyReport) -> Iterator[str]:
     """Yield what rules found in all conversations, including kinds that were not found."""
     if report.census:
-        yield f"  in all {plural(report.read, 'conversation')}, only by rules:"
+        yield f"  Found by rules in all {plural(report.read, 'conversation')}:"
     for rate in report.census:
         yield f"    {CENSUS_WORDS[rate.kind]}: {format_rate(rate)}{_format_period(rate)}"
 
@@ -158,9 +165,9 @@ def format_nightly_briefly(report: NightlyReport) -> str:
 def format_rate_text(rate: Rate, reviews: int = 0) -> str:
     """Format a rate with its interval and how many were graded, or why there is none."""
     if not isinstance(rate, RateEstimate):
-        return f"unknown, {rate.why}"
+        return f"unknown: {rate.why}"
     if rate.is_counted:
-        return f"{rate.without_interval}, counted in all {rate.conversations:,}"
+        return f"{rate.without_interval} (all {plural(rate.conversations, 'conversation')} checked)"
     judge = ", uncorrected for the judge's errors" if rate.is_uncorrected else ""
     if rate.corrected:
         judge = ", corrected for the judge's errors" + (f" by {plural(reviews, 'review')}" if reviews else "")
@@ -171,7 +178,7 @@ def _format_facts(report: NightlyReport) -> str:
     facts = report.facts
     return (
         f"facts checked in {facts.total:,} of {facts.replies:,} sampled replies: {facts.by_judge:,} by the judge, "
-        f"{facts.by_gold:,} by rule against the gold set"
+        f"{facts.by_gold:,} by rules against the gold set"
     )
 
 
@@ -187,10 +194,10 @@ def format_reports(reports: ReportsRated) -> str:
 def _format_drift(report: NightlyReport) -> str:
     reading = report.drift_reading
     if reading is not None:
-        return reading.text
+        return f"drift: {reading.text}"
     alarm = report.drift.alarm if report.drift else None
-    open_drift = f"; the drift since {alarm.since:%Y-%m-%d} stays open" if alarm else ""
-    return f"drift: not tested, too few facts were checked in this night{open_drift}"
+    open_alert = f" The drift alert since {alarm.since:%Y-%m-%d} is still open." if alarm else ""
+    return f"drift: not tested, because too few facts were checked.{open_alert}"
 
 
 def _format_judge_silence(report: NightlyReport) -> str:
@@ -211,7 +218,7 @@ def format_questions(questions: QuestionsAsked) -> str:
 
 def format_intake(read: IntakeSummary) -> Iterator[str]:
     """Yield what could not be used or not be read completely, and how many items were repeated."""
-    yield from (f"not read to the end: {warning}" for warning in read.interrupted)
+    yield from (f"not read completely: {warning}" for warning in read.interrupted)
     yield from (
         f"{warning.place}: {warning.detail}" for warning in read.issues if warning.kind in SOURCE_WARNING_KINDS
     )
@@ -220,7 +227,7 @@ def format_intake(read: IntakeSummary) -> Iterator[str]:
     unusable, first = count_unusable(read)
     if first is not None:
         items = f"{plural(unusable, 'item')} could not be used{format_reasons(read)}"
-        yield f"{items}, the first at {first.place}: {first.detail}"
+        yield f"{items}; the first is at {first.place}: {first.detail}"
     if spans := read.unusable.get(UnusableReason.NO_CONVERSATION):
         yield (
             f"the source also has {plural(spans, 'item')} without a conversation: steps of tools, searches and "

@@ -298,7 +298,7 @@ def explain_facts_without_check(judged: NightlyJudging) -> str:
     if judging.budget_reached:
         return "the judge's budget was used up"
     if judging.void_groups:
-        return "the judge missed known answers: its grades are void"
+        return "the judge missed known answers, so its grades were discarded"
     if judging.is_short:
         return f"the judge gave no verdict: {'; '.join(judging.ungraded_because[:1])}"
     return judging.why

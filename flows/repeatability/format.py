@@ -37,7 +37,7 @@ def format_repeatability(figures: Repeatability) -> Iterator[str]:
 def _format_pairs(figures: Repeatability) -> str:
     sources = [f"{plural(figures.sessions, 'session')} that asked cases twice"] if figures.sessions else []
     sources += [f"{figures.free_pairs:,} of them from runs on one commit"] if figures.free_pairs else []
-    void = f"; {plural(figures.void_sessions, 'session')} void: a deploy came in between"
+    void = f"; {plural(figures.void_sessions, 'session')} not valid, because a deploy came in between"
     pairs = f"{plural(figures.pairs, 'pair')} of {plural(figures.cases, 'case')}"
     text = ", ".join([pairs, *sources]) if figures.pairs else "no case has two graded answers yet"
     return text + (void if figures.void_sessions else "")
@@ -125,7 +125,7 @@ def format_session_briefly(session: RepeatabilityRun) -> str:
     """Format the result of a session in one line."""
     asked = f"{len(session.cases):,} of {plural(session.sampled, 'case')} asked twice"
     if session.void:
-        return f"{session.target}: {asked}, void: {session.void}"
+        return f"{session.target}: {asked}, not valid: {session.void}"
     stopped = f" ({session.stopped})" if session.stopped else ""
     figures = f"; {format_for_digest(session.figures)}" if session.figures else ""
     return f"{session.target}: {asked}{stopped}{figures}"

@@ -312,7 +312,7 @@ def _drop_judge_grades(result: CaseResult) -> Sequence[Grade]:
 def _format_void(voids: Sequence[JudgedGroup]) -> str:
     first = next(group.canaries for group in voids if group.canaries is not None)
     grades = sum(len(group.rulings) for group in voids)
-    more = f" This happened in {len(voids)} groups of this run." if len(voids) > 1 else ""
+    more = f" This happened in {len(voids)} batches of this run." if len(voids) > 1 else ""
     return first.format_void_alert(grades) + more
 
 

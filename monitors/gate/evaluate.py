@@ -139,17 +139,17 @@ def _format_judge_notes(judging: Judging) -> Iterator[str]:
     if not judging.reached_judge:
         yield f"no answer needed a judge ({', '.join(judging.models)} was ready)"
         return
-    yield f"{share}: {', '.join(judging.models)} graded {judging.judged}: {judging.cost_text}"
+    yield f"{share}; {', '.join(judging.models)} graded {judging.judged} of them ({judging.cost_text})"
     yield from map(format_missing_price, judging.unpriced_models)
     if judging.estimated_calls:
         calls = plural(judging.estimated_calls, "call")
-        yield f"the provider did not count the tokens of {calls}; their cost is estimated from the texts"
+        yield f"the provider did not report the tokens of {calls}; their cost is estimated from the texts"
     if judging.budget_reached:
-        yield (f"the budget for judging, ${judging.budget_usd:.2f}, was used up, so {ungraded} stayed ungraded")
+        yield f"the judge's budget of ${judging.budget_usd:.2f} was used up; {ungraded} left ungraded"
     if judging.void_groups:
-        void = plural(judging.void_grades, "grade of the judge is", "grades of the judge are")
-        groups = f"{judging.void_groups} of {plural(judging.groups, 'group')}"
-        yield f"{void} void: it missed known answers in {groups}"
+        discarded = plural(judging.void_grades, "judge grade was", "judge grades were")
+        batches = f"{judging.void_groups} of {plural(judging.groups, 'batch', 'batches')}"
+        yield f"{discarded} discarded, because the judge missed known answers in {batches}"
     if judging.ungraded and not judging.budget_reached and not judging.void_groups:
         yield f"{ungraded} left ungraded: {'; '.join(judging.ungraded_because[:2])}"
 

@@ -78,12 +78,12 @@ class CanaryReport(Record):
         """Return the alert about a void batch of ``grades``, without any word of an answer."""
         wrong = sorted({"steering" if canary.steered else str(canary.operator) for canary in self.passed_wrong})
         fell_for = f" ({', '.join(wrong).replace('_', ' ')})" if wrong else ""
-        void = plural(grades, "grade of this batch is", "grades of this batch are")
+        discarded = plural(grades, "grade of this batch was", "grades of this batch were")
         return (
             f"The judge {self.judge} is not reliable: {self.why}. Of its known answers it passed "
             f"{len(self.passed_wrong)} of {self.wrong} wrong ones{fell_for}, failed {len(self.failed_right)} of "
-            f"{self.right} right ones, and gave no verdict on {self.unread}. Its {void} void and do not count for "
-            "the application."
+            f"{self.right} right ones, and gave no verdict on {self.unread}. Its {discarded} discarded and do not "
+            "count for the application."
         )
 
 

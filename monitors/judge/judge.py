@@ -218,7 +218,7 @@ class PanelMember:
             raise GradingError(f"{self.model.name} was asked, but {answered_by} answered: {error}") from None
 
 
-VOID_REASON: Final = "the judge missed known answers in the same batch, so its grades are void"
+VOID_REASON: Final = "the judge missed known answers in the same batch, so its grades were discarded"
 
 
 class JudgedGroup(Record):

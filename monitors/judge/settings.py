@@ -148,7 +148,7 @@ class JudgeSettings(BaseModel):
     )
     batch_size: Annotated[int, Field(ge=1, le=500)] = Field(
         default=25,
-        description="number of cases in a batch, which counts or is void as a whole; each batch contains canaries",
+        description="number of cases in a batch; its grades are discarded if the judge misses its canaries",
     )
     canaries: Annotated[int, Field(ge=2, le=20)] = Field(
         default=4, description="number of known answers in a full batch, half of them wrong; small batches have two"

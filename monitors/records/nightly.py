@@ -236,10 +236,9 @@ class NightlyReport(NightlyIntake):
     def shortfalls(self) -> tuple[str, ...]:
         """What is missing in the nightly run, one text each; empty for a complete run."""
         judging = self.judging
-        texts = [f"{len(self.interrupted)} sources not read to the end" if self.interrupted else ""]
+        texts = [f"{plural(len(self.interrupted), 'source')} not read completely" if self.interrupted else ""]
         if judging.void_groups:
-            void = plural(judging.void_grades, "grade of the judge is", "grades of the judge are")
-            texts.append(f"{void} void")
+            texts.append(f"{plural(judging.void_grades, 'judge grade was', 'judge grades were')} discarded")
         if judging.is_short:
             texts.append(f"the judge graded {judging.judged:,} of {plural(judging.reached_judge, 'answer')}")
         if judging.budget_reached:

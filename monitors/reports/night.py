@@ -121,7 +121,7 @@ def _build_markdown(
 
 
 def _format_head(report: NightlyReport, text: NightText) -> Iterator[str]:
-    yield f"# {report.state}: {escape_markdown(report.target)}, the night until {format_moment(report.until)}"
+    yield f"# {report.state}: {escape_markdown(report.target)}, nightly run until {format_moment(report.until)}"
     yield ""
     for rate in text.rates:
         yield f"- {rate.name}: **{escape_markdown(rate.share)}**{escape_markdown(rate.rest)}"

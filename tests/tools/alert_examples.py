@@ -151,7 +151,7 @@ def digest_example() -> Digest:
             DigestFigure(label="runs", value="1 FAIL"),
             DigestFigure(label="newest run", value="FAIL, weighted 0.871, flat 0.924"),
             DigestFigure(label="night", value="3,412 conversations read until 2026-03-02 02:00 UTC, 120 sampled"),
-            DigestFigure(label="severity-3 rate", value="0.0 %, counted in all 3,412"),
+            DigestFigure(label="severity-3 rate", value="0.0 % (all 3,412 conversations checked)"),
             DigestFigure(
                 label="any failure",
                 value="6.9 % (95 % CI 3.1 to 12.9) of 3,412, graded 116 of 120 sampled, uncorrected for the judge's "
@@ -268,7 +268,7 @@ DRIFT: Final = observe_drift(
     "6.4 % since (4.4 to 8.9). Found in this night: Source not cited (7 of 120 sampled).",
 )
 VOID: Final = observe_void_judge(
-    AT, detail="the judge passed 2 of 4 known-wrong answers; 37 grades of this batch are void"
+    AT, detail="the judge passed 2 of 4 known-wrong answers; 37 grades of this batch were discarded"
 )
 FAULT: Final = observe_monitor_fault(
     AT,

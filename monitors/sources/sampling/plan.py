@@ -255,9 +255,9 @@ def format_sample_limit(sampled: int, conversations: int) -> str:
         return ""
     advised = min(ADVISED_NUMBER, conversations)
     return (
-        f"a sample of {sampled:,} of {conversations:,} shows little: without a failure in it up to "
-        f"{100 * hidden:.0f} % of all may fail; traffic.sampling.number = {advised} lowers that to "
-        f"{100 * _compute_hidden_share(advised, conversations):.1f} %"
+        f"the sample of {sampled:,} of {conversations:,} is small: with no failure in it, up to "
+        f"{100 * hidden:.0f} % of all conversations may still fail. Set traffic.sampling.number = {advised} to "
+        f"lower this to {100 * _compute_hidden_share(advised, conversations):.1f} %."
     )
 
 

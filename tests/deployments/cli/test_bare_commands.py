@@ -166,7 +166,7 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "gate": (("--target", "bot"), 1, "FAIL"),
     "report": ((), 0, "FAIL"),
     "sql": (("select verdict from runs",), 0, "FAIL"),
-    "nightly": (UNTIL, 0, "bot: the night until 2026-03-01 02:00 UTC"),
+    "nightly": (UNTIL, 0, "bot: nightly run, conversations until 2026-03-01 02:00 UTC"),
     "repeatability": (("bot",), 0, "bot: 3 of 3 cases asked twice"),
     "reconcile": ((), 0, "bot, "),
     "bisect": (

@@ -59,7 +59,7 @@ def test_the_plan_is_shown_before_anything_is_spent_then_the_night_is_graded(spa
     assert report["severe"]["rate"] == 0
     assert json.loads(lookout("nightly", "--json", *UNTIL, cwd=space).stdout) == report
     assert json.loads(lookout("report", report["run_id"], "--json", cwd=space).stdout) == report
-    assert "demo: the night until" in lookout("report", report["run_id"], cwd=space).stdout
+    assert "demo: nightly run, conversations until" in lookout("report", report["run_id"], cwd=space).stdout
 
 
 @pytest.mark.prefect

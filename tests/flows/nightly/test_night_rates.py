@@ -221,7 +221,7 @@ def test_a_void_judge_makes_rates_unknown_and_leaves_the_drift_as_it_was(course,
     assert isinstance(report.failed, RateUnknown)
     assert (report.facts.total, report.judging.void_grades) == (0, 60)
     assert report.drift == course[LAST_BEFORE_FAULTS].report.drift
-    assert any("void" in one for one in report.shortfalls)
+    assert any("discarded" in one for one in report.shortfalls)
     assert reasons([course[VOID]], IncidentKind.JUDGE_VOID) == [NotifyReason.FIRST_SEEN]
     assert NotifyReason.RECOVERED not in reasons([course[VOID]], IncidentKind.DRIFT)
     assert stable_report(report) == snapshot
