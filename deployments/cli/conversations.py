@@ -18,7 +18,7 @@ _MAX_LINE_BYTES: Final = 64_000_000
 
 
 def conversations_command() -> ExitCode:
-    """Read logged objects as a nightly run reads them: JSON lines in; question, answer, passages and time out."""
+    """Show how a nightly run reads a log. Read JSON Lines from stdin; write question, answer, passages and time."""
     return answer_stream(answer_lines)
 
 

@@ -44,27 +44,29 @@ _VERDICT: Final = {
     ExitCode.FAIL: "FAIL", ExitCode.INCONCLUSIVE: "INCONCLUSIVE, also when the application did not serve",
 }
 _NO_LINE: Final = {ExitCode.USAGE: (
-    "no line could be read; for a bad line among good lines, the output has its error"
+    "no valid line; if some lines are valid, the output has an error for each invalid one"
 )}
 _DAMAGED: Final = {ExitCode.MONITOR: "records are damaged, missing or changed"}
 SPECIAL_CODES: Final[Mapping[str, Mapping[ExitCode, str]]] = {
     "verify": _VERDICT,
     "gate": _VERDICT,
-    "demo": {ExitCode.FAIL: "FAIL, as planted", ExitCode.INCONCLUSIVE: "INCONCLUSIVE"},
-    "nightly": {ExitCode.INCONCLUSIVE: "a night could not be read or graded completely"},
+    "demo": {
+        ExitCode.FAIL: "FAIL; expected, because the demo has planted faults", ExitCode.INCONCLUSIVE: "INCONCLUSIVE",
+    },
+    "nightly": {ExitCode.INCONCLUSIVE: "a nightly run could not be read or graded completely"},
     "repeatability": {ExitCode.INCONCLUSIVE: "a session stopped early, or its answers came from several builds"},
-    "watch": {ExitCode.MONITOR: "with --once: a log could not be read, or some of its lines"},
+    "watch": {ExitCode.MONITOR: "with --once: a log or some of its lines could not be read"},
     "drill": {ExitCode.MONITOR: "the alert about the planted answer did not reach Slack"},
-    "bisect": {ExitCode.INCONCLUSIVE: "the first bad build is not known"},
+    "bisect": {ExitCode.INCONCLUSIVE: "the first bad build was not found"},
     "shrink": {
-        ExitCode.INCONCLUSIVE: "the case does not fail; with --ask, no answer could be graded",
-        ExitCode.FAIL: "with --ask: it fails",
+        ExitCode.INCONCLUSIVE: "the case does not fail; with --ask: no answer could be graded",
+        ExitCode.FAIL: "with --ask: the question failed",
     },
     "doctor": {
         ExitCode.FAIL: "for a page or an API: the application has a fault",
         ExitCode.USAGE: "for an API: its settings in lookout.toml or its token are not correct for this API",
         ExitCode.INCONCLUSIVE: "for a page: Lookout may not be able to ask it",
-        ExitCode.MONITOR: "without a target: something that runs need is broken",
+        ExitCode.MONITOR: "without a target: a part that runs need does not work",
     },
     **dict.fromkeys(
         ("grade", "facts", "redact", "conversations", "localise", "efficiency", "first-look"), _NO_LINE

@@ -356,5 +356,5 @@ def _read_attribute(at: int, name: str, value: Any) -> Value:
     if value is None or isinstance(value, bool | int | float):
         return value
     raise Unreadable(
-        f"cases, case {at}, {replace_surrogates(name)}: expected a text, a number, true, false or null"
+        f"cases, case {at}, {replace_surrogates(name)}: expected a string, a number, true, false or null"
     )

@@ -101,42 +101,42 @@ def _encode_error(line_id: Any, message: str) -> bytes:
 
 
 def facts_command() -> ExitCode:
-    """Read quantities: {"id", "text"} lines in, {"id", "facts": […]} lines out."""
+    """Find quantities. Read JSON Lines with id and text from stdin; write the facts of each line."""
     from deployments.cli.pipe_answers import extract_facts  # each pipe starts with only its own rules
 
     return _run_on_stdin(extract_facts)
 
 
 def grade_command() -> ExitCode:
-    """Grade replies: {"id", "question", "gold", "answer", "expected_refusal"} lines in, verdicts out."""
+    """Grade replies. Read JSON Lines (id, question, gold, answer, expected_refusal) from stdin; write verdicts."""
     from deployments.cli.pipe_answers import grade_line  # each pipe starts with only its own rules
 
     return _run_on_stdin(grade_line)
 
 
 def redact_command() -> ExitCode:
-    """Mask personal data and secrets: {"id", "text"} lines in, {"id", "text", "found": […]} lines out."""
+    """Mask personal data and secrets. Read JSON Lines with id and text from stdin; write the masked texts."""
     from deployments.cli.pipe_answers import redact_line  # each pipe starts with only its own rules
 
     return _run_on_stdin(redact_line)
 
 
 def localise_command() -> ExitCode:
-    """Score named files: {"id", "named": […], "gold": […]} lines in, precision, recall and F1 out."""
+    """Score file lists. Read JSON Lines with id, named and gold from stdin; write precision, recall and F1."""
     from deployments.cli.pipe_answers import score_named_files  # each pipe starts with only its own rules
 
     return _run_on_stdin(score_named_files)
 
 
 def efficiency_command() -> ExitCode:
-    """Count an agent's calls: {"id", "calls": […], "reference": […]} lines in, calls and repeats out."""
+    """Count an agent's calls. Read JSON Lines with id, calls, reference from stdin; write calls and repeats."""
     from deployments.cli.pipe_answers import count_calls  # each pipe starts with only its own rules
 
     return _run_on_stdin(count_calls)
 
 
 def first_look_command() -> ExitCode:
-    """Find what failed cases share: {"id", "cases": [{attribute: value, "failed": true}]} in, causes out."""
+    """Find what failed cases share. Read JSON Lines (id, cases: [{attribute: value, "failed": true}]) on stdin."""
     from deployments.cli.pipe_answers import find_common_causes  # each pipe starts with only its own rules
 
     return _run_on_stdin(find_common_causes)

@@ -64,26 +64,28 @@ class DemoSpaceFailed(MonitorError):
 def demo_command(
     *,
     agent: Annotated[
-        bool, typer.Option("--agent", help="an agent that triages issues, instead of a chat page")
+        bool, typer.Option("--agent", help="use a demo agent that triages issues instead of a chat page")
     ] = False,
     faults: Annotated[bool, typer.Option("--faults/--no-faults", help="plant faults in the demo's bot")] = True,
     judge: Annotated[
-        bool, typer.Option("--judge", help="with --agent: let a model rate its reports; needs ANTHROPIC_API_KEY")
+        bool,
+        typer.Option("--judge", help="with --agent: also rate its reports with a model; needs ANTHROPIC_API_KEY"),
     ] = False,
     judge_url: Annotated[
         str | None, typer.Option(help="with --judge: another Anthropic API, such as a test server")
     ] = None,
     data_folder: Annotated[
-        Path | None, typer.Option(help=f"the folder of the demo [default: {DEMO_FOLDER}, or its agent/]")
+        Path | None,
+        typer.Option(help=f"data folder of the demo [default: {DEMO_FOLDER}; with --agent: {DEMO_FOLDER}/agent]"),
     ] = None,
     port: Annotated[int | None, typer.Option(help="the demo's port; default: a free port")] = None,
     slack_api_url: Annotated[str | None, typer.Option(help="another Slack API, such as a test server")] = None,
     slack_channel: Annotated[str, typer.Option(help="channel for the bot token in SLACK_BOT_TOKEN")] = "#alerts",
-    keep: Annotated[bool, typer.Option("--keep", help="keep the demo and Prefect's pages running")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="keep the demo and the Prefect UI running")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="start a new run; do not continue a stopped run")] = False,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Start a chat page or an agent with planted faults on this machine, and verify it in two minutes."""
+    """Start a demo chat page or agent with planted faults and run Lookout against it (two minutes)."""
     from flows.data_folder import get_prefect_home  # duckdb, slack_sdk
     from flows.runtime.run import connect_to_prefect  # duckdb, slack_sdk
     from flows.runtime.slack import console  # duckdb, slack_sdk

@@ -256,8 +256,12 @@ def _print_answer(answer: BuildAnswer, failed: bool | None) -> None:
 def bisect_command(
     target: Annotated[str, typer.Argument(help="a target of the configuration")],
     *,
-    good: Annotated[str | None, typer.Option(help="a commit that was right; default: of the last PASS")] = None,
-    bad: Annotated[str | None, typer.Option(help="a later commit that fails; default: of the last FAIL")] = None,
+    good: Annotated[
+        str | None, typer.Option(help="a commit that passed; default: the commit of the last PASS")
+    ] = None,
+    bad: Annotated[
+        str | None, typer.Option(help="a later commit that fails; default: the commit of the last FAIL")
+    ] = None,
     url_of: Annotated[
         str | None, typer.Option("--url-of", help="the address of a build, with {commit} or {short} in it")
     ] = None,
@@ -268,12 +272,12 @@ def bisect_command(
     ] = None,
     commit: Annotated[list[str] | None, typer.Option(help="a commit, oldest first; repeat for each build")] = None,
     case: Annotated[list[str] | None, typer.Option(help="a case that fails; repeat for more")] = None,
-    budget: Annotated[int, typer.Option(min=2, help="the most questions to ask")] = 40,
+    budget: Annotated[int, typer.Option(min=2, help="maximum number of questions to ask")] = 40,
     config: ConfigOption = DEFAULT_CONFIG,
     allow_production: AllowProductionOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Find the first bad build, if each build has an address; exit code 3 if it stays unknown."""
+    """Find the first bad build, if each build has an address; exit code 3 if it is not found."""
     from flows.data_folder import open_store  # duckdb
     from warehouse.queries.runs import find_failed_since
 

@@ -85,18 +85,16 @@ def shrink_command(
         str | None,
         typer.Option(
             "--right-at",
-            help=("the address of a build where the case is right; a shorter question must also be right there"),
+            help=("address of a build that answers the case correctly; the shorter question must also pass there"),
         ),
     ] = None,
-    ask: Annotated[
-        int | None, typer.Option(min=1, help="only ask the question this many times; do not shrink it")
-    ] = None,
-    budget: Annotated[int, typer.Option(min=3, help="the most questions to ask")] = 40,
+    ask: Annotated[int | None, typer.Option(min=1, help="ask the question N times and do not shrink it")] = None,
+    budget: Annotated[int, typer.Option(min=3, help="maximum number of questions to ask")] = 40,
     config: ConfigOption = DEFAULT_CONFIG,
     allow_production: AllowProductionOption = None,
     as_json: JsonOption = False,
 ) -> ExitCode:
-    """Find the smallest question that still fails like a case; exit code 3 if the case does not fail."""
+    """Find the shortest question that still fails in the same way as a case."""
     configured = load_config(config)
     name, gold_case = find_target_with_case(configured, case, target)
     if turn:
