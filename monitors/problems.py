@@ -39,7 +39,7 @@ def explain_error(
         return f"{key}: missing; {_find_description(root, place)}"
     if detail["type"] == "union_tag_not_found":
         name = str(detail["ctx"]["discriminator"]).strip("'")
-        return f"{key}.{name}: missing; one of {', '.join(_list_tags(root, place, name))}"
+        return f"{key}.{name}: missing; expected one of {', '.join(_list_tags(root, place, name))}"
     if detail["type"] == "union_tag_invalid":
         context = detail["ctx"]
         return (
@@ -51,7 +51,7 @@ def explain_error(
         message = message.removeprefix(noise)
     if isinstance(detail["input"], Mapping):
         return f"{key}: {message}" if key else message
-    shown = "what stands there" if "headers" in place else URL_CREDENTIALS.sub("[secret]@", repr(detail["input"]))
+    shown = "the value" if "headers" in place else URL_CREDENTIALS.sub("[secret]@", repr(detail["input"]))
     return f"{key}: {shown} is not accepted; expected {message}{_format_as_share(detail)}"
 
 

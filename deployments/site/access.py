@@ -380,8 +380,8 @@ class AccessControl:
         except OSError as error:
             raise EntryRefused(
                 HTTPStatus.SERVICE_UNAVAILABLE,
-                f"The site cannot show pages, because it cannot write the view log to {self.views.folder} "
-                f"({error.strerror}). Free some disk space, or make the folder writable for this user.",
+                f"The site shows no pages, because it cannot write the view log in {self.views.folder}: "
+                f"{error.strerror}. Check that the log's path is a writable file and that the disk has free space.",
             ) from None
 
 

@@ -159,7 +159,7 @@ class PageRequest:
         if value and value not in options:
             raise PageRefused(
                 HTTPStatus.BAD_REQUEST,
-                (f"{name}={value[:80]} is not accepted; accepted: {', '.join(options) or 'nothing yet'}"),
+                (f"{name}={value[:80]} is not valid; accepted: {', '.join(options) or 'nothing yet'}"),
             )
         return value or None
 
@@ -184,7 +184,7 @@ class PageRequest:
         if not (value.isascii() and value.isdecimal() and 1 <= int(value[:12]) <= maximum):
             raise PageRefused(
                 HTTPStatus.BAD_REQUEST,
-                (f"{name}={value[:80]} is not accepted; accepted: a number from 1 to {maximum:,}"),
+                (f"{name}={value[:80]} is not valid; accepted: a number from 1 to {maximum:,}"),
             )
         return int(value)
 

@@ -198,8 +198,8 @@ def _format_nothing_graded(run: LiveRun) -> str:
     """Format the fault of a run that graded no answer."""
     reason = next((r.assessment.reason for r in run.results), "no question has an answer")
     return (
-        f"The run ended without grading a single answer: {plural(len(run.results), 'result')}, and none could be "
-        f"graded ({reason}). Until this is fixed, Lookout does not monitor this target."
+        f"The run graded none of its {plural(len(run.results), 'result')}. First reason: {reason.rstrip('.')}. "
+        "Lookout does not monitor this target until this is fixed."
     )
 
 
@@ -218,7 +218,7 @@ def _format_too_little_graded(run: LiveRun, report: RunReport) -> str:
     )
     why = shorten(f"{ungraded[0].case.id}: {ungraded[0].assessment.reason}", _MAX_DETAIL_CHARACTERS).rstrip(".")
     return (
-        f"Neither PASS nor FAIL: {reason.text}. The other answers may be right or wrong.{judge} The first "
+        f"Neither PASS nor FAIL: {reason.text}. The ungraded answers may be right or wrong.{judge} The first "
         f"ungraded case is {why}. For all, run `lookout report {run.context.run_id}`."
     )
 

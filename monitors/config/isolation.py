@@ -39,11 +39,11 @@ def refuse_production(config: Config, target: str, environment: Mapping[str, str
         conflicts += list_shared_with_production(config.langsmith, environment)
     conflicts += list_shared_model_keys(config.judge, environment)
     if conflicts:
-        why = " writes experiments, and" if experiments else ":"
-        why = " has a table `langsmith`, so its suite is asked of staging alone, and" if tracing else why
+        why = " It writes experiments." if experiments else ""
+        why = " Its suite may run only against staging, because it has a table `langsmith`." if tracing else why
         problems = "".join(f"\n  {line}" for line in dict.fromkeys(conflicts))
         raise ConfigError(
-            f"targets.{target}{why} this run would use production's settings. Lookout asked nothing.{problems}"
+            f"targets.{target}: a run would use production's settings, so Lookout does not start it.{why}{problems}"
         )
 
 
@@ -52,12 +52,15 @@ def list_shared_with_production(settings: LangSmithSettings, environment: Mappin
     own_project = (_parse_host(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
     if settings.project is not None and (_parse_host(where), settings.production_project) == own_project:
-        yield f"langsmith.project is production_project, {settings.project!r}: name staging's project"
+        yield f"langsmith.project and production_project are both {settings.project!r}: set the staging project"
     own_key, named = environment.get(settings.key_env), settings.production_key_env
     if named == settings.key_env:
-        yield f"langsmith.key_env and langsmith.production_key_env are one variable, {named}: name a key for each"
+        yield f"langsmith.key_env and langsmith.production_key_env are both {named}: set a variable for each key"
     elif named is not None and own_key and environment.get(named) == own_key:
-        yield f"the key in {settings.key_env} (langsmith.key_env) is production's, which is in {named}"
+        yield (
+            f"{settings.key_env} (langsmith.key_env) has the same value as {named}, the production key: "
+            "set a separate key"
+        )
 
 
 def list_shared_model_keys(judge: JudgeSettings | None, environment: Mapping[str, str]) -> Iterator[str]:
@@ -66,8 +69,8 @@ def list_shared_model_keys(judge: JudgeSettings | None, environment: Mapping[str
         for named in judge.production_key_variables if judge is not None else ():
             own_key = environment.get(model.key_from)
             if named == model.key_from or (own_key and environment.get(named) == own_key):
-                place = "" if named == model.key_from else f", which is in {named}"
-                yield f"the key in {model.key_from}, by which {model.model} judges, is production's{place}"
+                same = "is" if named == model.key_from else f"has the same value as {named},"
+                yield f"{model.key_from}, the key of judge {model.model}, {same} the production key: set another"
 
 
 def find_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
@@ -106,12 +109,12 @@ def _explain_production_hosts(
 ) -> Iterator[str]:
     if settings.production_url is not None and _parse_host(settings.production_url) in own_hosts:
         host = _parse_host(settings.production_url)
-        yield f"{host} is langsmith.production_url: give the address of a staging deploy"
+        yield f"{host} is langsmith.production_url: set the address of a staging deploy"
     for name in _list_production_targets(config):
         host = _parse_host(build_target_record(name, config.target(name)).address)
         if name != target and host in own_hosts:
             yield (
-                f"{host} is the host of the production target targets.{name}: give the address of a staging deploy"
+                f"{host} is the host of the production target targets.{name}: set the address of a staging deploy"
             )
 
 
@@ -122,9 +125,9 @@ def _find_shared_sources(
     own_project, own_key = (_parse_host(settings.api_url), settings.project), environment.get(settings.key_env)
     for place, source in _list_production_sources(config):
         if settings.project is not None and (_parse_host(source.api_url), source.project) == own_project:
-            yield f"langsmith.project {settings.project!r} is what {place} reads, which is production's"
+            yield f"langsmith.project is {settings.project!r}, from which {place} reads production: set another"
         if own_key and environment.get(source.key_env) == own_key:
-            yield f"the key in {settings.key_env} (langsmith.key_env) is the one by which {place} reads production"
+            yield f"{place} reads production with the key {settings.key_env} (langsmith.key_env): set another"
 
 
 def _list_production_targets(config: Config) -> list[str]:

@@ -247,7 +247,7 @@ def _check_isolation(context: DoctorContext, config: Config) -> Iterator[HealthC
 def _check_separate_keys(context: DoctorContext, place: str, settings: LangSmithSettings) -> HealthCheck:
     check_name, key = f"LangSmith ({place})", settings.key_env
     if shared := "; ".join(list_shared_with_production(settings, context.environment)):
-        to_do = "give evaluations a project and a key of their own: until then every run is refused"
+        to_do = "use a separate project and key for evaluations; until then Lookout refuses every run"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=shared, to_do=to_do)
     if not context.environment.get(key):
         problem = f"{place}.key_env: the environment has no {key}, or it is empty"
@@ -271,7 +271,11 @@ def _check_separate_keys(context: DoctorContext, place: str, settings: LangSmith
         to_do = f"create a key for each, and set {place}.production_key_env to the variable of the production key"
         return HealthCheck(name=check_name, health=Health.DOUBTFUL, found=problem, to_do=to_do, optional=True)
     has_production_key = bool(context.environment.get(settings.production_key_env))
-    note = "another than production's" if has_production_key else "the production key is not on this machine"
+    note = (
+        "differs from the production key"
+        if has_production_key
+        else "not compared with the production key, which is not set here"
+    )
     return HealthCheck(name=check_name, health=Health.GOOD, found=f"{key} is set; {note}")
 
 
@@ -435,7 +439,7 @@ def _report_judge(outcome: JudgeOutcome) -> HealthCheck:
             "page"
         )
         return HealthCheck(name=name, health=Health.BROKEN, found=description, to_do=to_do)
-    to_do = "choose another model: if a judge misses known answers, all its grades are void"
+    to_do = "choose another model: if a judge misses known answers, Lookout discards its grades"
     return HealthCheck(name=name, health=Health.BROKEN, found=description, to_do=to_do)
 
 

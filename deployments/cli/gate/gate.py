@@ -118,8 +118,8 @@ def _parse_min_score(min_score: float) -> dict[str, object]:
     if math.isfinite(min_score) and MAX_SHARE < min_score <= MAX_RATING:
         return {"min_rubric": min_score, "rating_needed": True}
     raise ConfigError(
-        f"--min-score {min_score:g} is not accepted; accepted: 0 to 1 for the weighted score (0.98), or above 1 "
-        "to 5 for the average rating of the reports (4.0)"
+        f"--min-score {min_score:g} is out of range. Use 0 to 1 for the weighted score (for example 0.98), "
+        "or more than 1 and up to 5 for the average report rating (for example 4.0)."
     )
 
 

@@ -51,7 +51,7 @@ class Probe(NamedTuple):
 def check_driver(driver: str | None) -> None:
     """Raise `ConfigError` for a driver that `lookout init` does not support."""
     if driver not in {None, *DRIVERS}:
-        raise ConfigError(f"--driver {driver!r} is not accepted; accepted: {', '.join(DRIVERS)}")
+        raise ConfigError(f"--driver {driver!r} is not valid; accepted: {', '.join(DRIVERS)}")
 
 
 def find_probe(

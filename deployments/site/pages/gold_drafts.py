@@ -107,7 +107,7 @@ def read_draft_word(request: PageRequest) -> DraftWord | None:
     """Return what was said about the last draft, from the address; ``None`` without it. Raises `PageRefused`."""
     word = request.query.get("said")
     if word and word not in set(DraftWord):
-        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={word[:80]} is not accepted; accepted: yes, no")
+        raise PageRefused(HTTPStatus.BAD_REQUEST, f"said={word[:80]} is not valid; accepted: yes, no")
     return DraftWord(word) if word else None
 
 

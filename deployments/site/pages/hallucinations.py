@@ -1,4 +1,4 @@
-"""The hallucination log: what each application held back, its unsupported claims, and the incident."""
+"""The hallucination log: what each application blocked, its unsupported claims, and the incident."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _read_time(request: PageRequest, name: str, label: str) -> datetime | None:
     except ValueError:
         raise PageRefused(
             HTTPStatus.BAD_REQUEST,
-            f"{name}={text[:80]} is not accepted; accepted: a day or a time, as 2026-03-02 or 2026-03-02T08:00",
+            f"{name}={text[:80]} is not valid; accepted: a day or a time, as 2026-03-02 or 2026-03-02T08:00",
         ) from None
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 

@@ -279,8 +279,7 @@ def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
         kind = ActionKind(request.path["decision"])
     except ValueError:
         raise build_not_found_error(
-            "This decision is not accepted; accepted: "
-            f"{', '.join(action_kind.value for action_kind in ActionKind)}."
+            f"This decision is not valid; accepted: {', '.join(action_kind.value for action_kind in ActionKind)}."
         ) from None
     return Done(
         _build_address(request, incident), apply_decision(request, kind, [incident], note, form.get("as_shown", ""))

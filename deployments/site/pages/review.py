@@ -192,7 +192,7 @@ def _read_chosen_verdict(request: PageRequest) -> AnswerVerdict | None:
     except ValueError:
         raise PageRefused(
             HTTPStatus.BAD_REQUEST,
-            f"said={choice[:80]} is not accepted; accepted: {', '.join(AnswerVerdict)}",
+            f"said={choice[:80]} is not valid; accepted: {', '.join(AnswerVerdict)}",
         ) from None
 
 
