@@ -31,7 +31,7 @@ def format_reconciliation(reconciliation: Reconciliation) -> Iterator[str]:
     yield f"  {_format_guard(reconciliation)}"
     yield from (f"  {line}" for line in _format_judge_estimate(reconciliation))
     recall = _format_recall(reconciliation)
-    yield f"  The guard's recall (the share of all bad replies that it held back): {recall}."
+    yield f"  The guard's recall (the share of all bad replies that it blocked): {recall}."
     yield f"  Missed by both: {_format_missed(reconciliation)}."
     if isinstance(reconciliation.judge_blind, Interval):
         judge_blind = _format_figure(reconciliation.judge_blind)
@@ -42,17 +42,17 @@ def format_reconciliation(reconciliation: Reconciliation) -> Iterator[str]:
 
 def _format_guard(reconciliation: Reconciliation) -> str:
     guard = reconciliation.counts.guard
-    held_back = f"The guard held back {plural(guard.entries, 'reply', 'replies')}"
+    held_back = f"The guard blocked {plural(guard.entries, 'reply', 'replies')}"
     if not guard.entries:
         unread = isinstance(reconciliation.recall, Unknown) and reconciliation.recall.why == NO_LOG
-        return f"Held back by the guard: unknown, because {NO_LOG}." if unread else f"{held_back}."
+        return f"Blocked by the guard: unknown, because {NO_LOG}." if unread else f"{held_back}."
     if not isinstance(reconciliation.precision, Interval):
         alarms = f"; people marked {guard.wrong:,} of them as false alarms" if guard.wrong else ""
         return f"{held_back}{alarms} → precision unknown, because {reconciliation.precision.why}."
     right = _format_figure(reconciliation.held_back_rightly)
     return (
         f"{held_back}; people marked {guard.wrong:,} of {guard.labelled:,} as false alarms → precision "
-        f"{_format_percent(reconciliation.precision)}: {right} were rightly held back."
+        f"{_format_percent(reconciliation.precision)}: {right} were correctly blocked."
     )
 
 
@@ -92,7 +92,7 @@ def _format_two_detectors(reconciliation: Reconciliation) -> str:
         return f"unknown, because {reconciliation.total_bad.why}"
     both = reconciliation.counts.overlap.both
     total = _format_figure(reconciliation.total_bad)
-    return f"both found {both:,} → {total} bad replies in all, held back or served"
+    return f"both found {both:,} → {total} bad replies in all, blocked or served"
 
 
 def _list_notes(reconciliation: Reconciliation) -> Iterator[str]:

@@ -168,9 +168,9 @@ def observe_hallucination(
         return make_excerpt(text, limit=limit, account_patterns=at.account_patterns) or None
 
     support = [
-        f"{chunk_count} chunks" if chunk_count is not None else "",
+        plural(chunk_count, "chunk") if chunk_count is not None else "",
         f"top score {top_score:.2f}" if top_score is not None else "",
-        f"policies {', '.join(policy_ids)}" if policy_ids else "",
+        f"policy IDs: {', '.join(policy_ids)}" if policy_ids else "",
     ]
     detail = "; ".join(reasons) or "the app gives no reason"
     if any(support):

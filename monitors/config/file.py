@@ -81,7 +81,7 @@ class TargetConfig(BaseModel):
     graders: GraderSettings = Field(default=GraderSettings(), description="how to grade the answers")
     hallucination_log: HallucinationLogSettings | None = Field(
         default=None,
-        description="the application's own log of replies that it held back; without this table, "
+        description="the application's own log of replies that it blocked; without this table, "
         "Lookout reads no log",
     )
 

@@ -154,7 +154,7 @@ class JobSettings(Record):
         description="longest time for retries of a start with HTTP 429 (too many active jobs)",
     )
     report_most_mb: Annotated[float, Field(gt=0, le=1000)] = Field(
-        default=5.0, description="maximum size of a reply in megabytes; a longer reply is no answer"
+        default=5.0, description="maximum reply size in megabytes; a larger reply is an error"
     )
 
     @field_validator("request", "report_request", "answer")

@@ -65,7 +65,7 @@ _ROW_REASONS: Final = {
     FailureKind.SHOULD_HAVE_REFUSED: "it answered a question that it must refuse",
     FailureKind.UNSUPPORTED_CLAIM: "it made a claim without support",
     FailureKind.ERROR_LEAK: "an error was shown as the answer",
-    "hallucination_log": "the application's own guard blocked the answer",
+    "hallucination_log": "the application's guardrail blocked this answer",
 }
 """Why a failure is as severe as it is, by the id of the row; for a floor, by the failure kind in its id."""
 

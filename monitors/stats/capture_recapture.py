@@ -4,13 +4,13 @@ The two examine different replies: the guard examines all replies and holds some
 sample of the served ones. The total therefore has two parts that do not overlap, each with a separate estimate:
 
 - Held back. People label some entries, which are assumed to be a random sample: precision has Wilson's interval,
-  and the number rightly held back the exact hypergeometric one.
+  and the number correctly blocked the exact hypergeometric one.
 - Served. The share of conversations with a bad reply is Horvitz and Thompson's over the strata of all nightly
   runs,
   corrected for the judge's errors (`monitors.stats.stratified`, `monitors.stats.agreement`). The errors are those
   that people found in reviews: they are assumed to be the same on live traffic.
 
-Recall, rightly held back / (rightly held back + served bad), counts replies against conversations. A conversation
+Recall, correctly blocked / (correctly blocked + served bad), counts replies against conversations. A conversation
 with two bad replies counts once, which makes recall somewhat too high (the report has the number of such cases).
 Its two parts come from different samples. Their intervals are joined on the logarithm of their ratio by the
 method of G. Y. Zou and A. Donner, "Construction of confidence limits about effect measures: a general approach",
@@ -25,7 +25,7 @@ grading everything would not find.
 both intervals, each at half of the error probability (C. E. Bonferroni, 1936), and so keep at least the stated
 confidence for any dependence.
 
-If the nightly run judged the very replies that the guard held back (a guard that only marks, or a source that
+If the nightly run judged the very replies that the guard blocked (a guard that only marks, or a source that
 stores held-back replies), two detectors saw one population. D. G. Chapman's estimate of its size (University of
 California Publications in Statistics 1, 1951) is unbiased if both together are at least as many as the
 population, and nearly so from seven found by both (D. S. Robson, H. A. Regier, Transactions of the American
@@ -66,7 +66,7 @@ MIN_FOUND_BY_BOTH: Final = 7
 """Minimal replies that both found for an estimate of the total: Robson and Regier, see the module."""
 _MAX_LOG_FACTOR: Final = 700.0
 """A factor of e to the 700th is practically infinite, and about the largest that a float holds."""
-NO_ENTRIES: Final = "the guard held back no reply"
+NO_ENTRIES: Final = "the guard blocked no reply"
 NO_LABELS: Final = "people have labelled no entry"
 ONLY_FALSE: Final = "people labelled only false alarms, and no correct entry"
 NO_REVIEW: Final = "the judge is not calibrated: people must review right and wrong answers of the judge"
@@ -100,7 +100,7 @@ def reconcile(counts: ReconciliationCounts, confusion: Confusion, *, confidence:
 
 
 def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """Return the share of entries rightly held back, from the labelled entries, with Wilson's interval.
+    """Return the share of entries correctly blocked, from the labelled entries, with Wilson's interval.
 
     Unknown if no entry was labelled right, because labels of false alarms alone give no share.
     """
@@ -113,7 +113,7 @@ def compute_precision(guard: GuardCounts, *, confidence: float = 0.95) -> Figure
 
 
 def estimate_rightly_held_back(guard: GuardCounts, *, confidence: float = 0.95) -> Figure:
-    """Estimate the number of entries rightly held back; unlabelled entries count like the labelled ones."""
+    """Estimate the number of entries correctly blocked; unlabelled entries count like the labelled ones."""
     if not guard.entries:
         return Interval(value=0, low=0, high=0)
     share = compute_precision(guard, confidence=confidence)
@@ -157,7 +157,7 @@ def estimate_chapman_total(first: float, second: float, both: float, *, confiden
 
 
 def estimate_total_bad(held: Figure, overlap: OverlapCounts, *, confidence: float = 0.95) -> Figure:
-    """Estimate all bad replies, held back or served, if both detectors found enough of the same ones.
+    """Estimate all bad replies, blocked or served, if both detectors found enough of the same ones.
 
     ``held`` is the number that the guard found. The nightly runs' finds are weighted by their sampling
     probability, at Kish's effective size. The limits include those of ``held``: each at the given ``confidence``.

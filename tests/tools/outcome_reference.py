@@ -117,7 +117,7 @@ VERDICT_REASONS: Final = {
 
 INCIDENTS: Final = {
     IncidentKind.CASE_FAILURE: "A case, or a conversation of live traffic, failed; or rules pass its answer and the judge fails it.",
-    IncidentKind.HALLUCINATION: "The application's own guard held back an answer and logged it.",
+    IncidentKind.HALLUCINATION: "The application's own guard blocked an answer and logged it.",
     IncidentKind.DEPLOY_FAILURE: "The new build does not start.",
     IncidentKind.APP_DOWN: "Several questions in a row had no answer.",
     IncidentKind.GATE_FAIL: "A run's verdict is FAIL.",

@@ -1,7 +1,7 @@
 """Queries for comparing two detectors of one target in a period: the guard's entries and the nightly runs.
 
 The nightly runs give sampled replies of live traffic with the run's results on their facts, and the strata of the
-sample. The guard gives replies that it held back, people's verdicts on them, and the question of each in the
+sample. The guard gives replies that it blocked, people's verdicts on them, and the question of each in the
 traffic.
 """
 

@@ -27,11 +27,9 @@ class LogFields(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    ts: Paths = _describe_paths("ts", "time when the reply was held back")
+    ts: Paths = _describe_paths("ts", "time when the reply was blocked")
     user_text: Paths = _describe_paths("user_text", "the user's question; a list of texts is joined")
-    blocked_reply: Paths = _describe_paths(
-        "blocked_reply", "the reply that was held back; a list of texts is joined"
-    )
+    blocked_reply: Paths = _describe_paths("blocked_reply", "the reply that was blocked; a list of texts is joined")
     reasons: Paths = _describe_paths("reasons", "the reasons: a list of texts, or one text for one reason")
     unsupported_claims: Paths = _describe_paths(
         "unsupported_claims", ("the unsupported claims: a list of texts, or one text")

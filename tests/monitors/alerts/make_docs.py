@@ -30,12 +30,12 @@ WIDTHS = {"desktop": 600, "phone": 360}
 
 INTRODUCTION = """# Alerts
 
-This page shows every message that Lookout sends. The picture is the Block Kit message for Slack. The text is what the
-terminal shows without Slack credentials. A lock screen shows the one line above each picture. The first line names what
-broke, its severity and where, and marks a target with `environment = "production"`. Severity 3 (SEV 3) is the highest: one
-such failure alerts at once, and fails the run unless its case is flaky. `To do` names the next step. The last line shows the
-id that identifies duplicates; use it with `lookout alerts show`. Buttons need a bot token and a receiver for them, see
-[operations](operations.md).
+This page shows every message that Lookout sends. Each picture shows the Slack message (Block Kit); the text below it is printed
+in the terminal if Slack is not configured. The line above each picture is what a lock screen shows. The first line of a message
+says what broke, its severity and the target; targets with `environment = "production"` are marked. Severity 3 (SEV 3) is the
+highest: one such failure sends an alert immediately and fails the run, unless the case is flaky. `To do` is the next step. The
+last line has the alert id; use it with `lookout alerts show`. Buttons need a bot token and a receiver (see
+[operations](operations.md)).
 
 | mark | meaning |
 | --- | --- |
