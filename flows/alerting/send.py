@@ -53,7 +53,7 @@ async def send_outbox(notifier: Notifier) -> DeliveryReport:
             limit=1,
             wait_s=LOCK_WAIT_S,
             is_gone=is_gone,
-            printing=not notifier.sender.notifies,
+            is_printing=not notifier.sender.notifies,
             except_ids=[receipt.alert_id for receipt in receipts],
         )
         lease = await asyncio.to_thread(claim)

@@ -74,7 +74,9 @@ def write_night(store: Store, night: int, count: int) -> list[str]:
     store.journal.append(build_sample(run_id, night), run_id=run_id)
     store.journal.append([NightlyRunRow(row=night_report(run_id, nights=night))], run_id=run_id)
     return [
-        store.journal.segments.place(name) for name in store.journal.segments.names() if name not in known_segments
+        store.journal.segments.format_location(name)
+        for name in store.journal.segments.names()
+        if name not in known_segments
     ]
 
 

@@ -166,7 +166,7 @@ def _load_archives(
         except SchemaTooNew:
             left.too_new += 1
         except WarehouseDamaged as error:
-            place = journal.segments.place(name)
+            place = journal.segments.format_location(name)
             left.damaged.append(DamagedSegment(stored_at=place, error=str(error), is_aside=False))
     return count
 
@@ -258,7 +258,7 @@ def _load_one_by_one(
     if len(batch) > 1:
         return [done for named in batch for done in _load_batch(connection, journal, [named], left)]
     name = batch[0].name
-    damage = WarehouseDamaged(f"the segment {journal.segments.place(name)} cannot be loaded: {error}")
+    damage = WarehouseDamaged(f"the segment {journal.segments.format_location(name)} cannot be loaded: {error}")
     left.damaged.append(_set_aside(journal, name, damage))
     return []
 

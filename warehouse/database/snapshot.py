@@ -93,7 +93,7 @@ class Snapshot:
             raise translate_error(error, copy.file) from error
         finally:
             cursor.close()
-            self._end_reading(copy)
+            self._release_copy(copy)
 
     @property
     def copy_name(self) -> str:
@@ -108,7 +108,7 @@ class Snapshot:
         if copy is not None:
             self._retire(copy)
 
-    def _end_reading(self, copy: _OpenCopy) -> None:
+    def _release_copy(self, copy: _OpenCopy) -> None:
         with self._guard:
             copy.readers -= 1
             is_last = copy.is_replaced and not copy.readers

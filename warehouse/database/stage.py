@@ -206,7 +206,7 @@ def parse_hash(name: str) -> str:
 
 def read_manifest(journal: Journal, name: str) -> ArchiveManifest:
     """Read an archive's manifest. Raises `WarehouseDamaged` and `SchemaTooNew`."""
-    place = journal.segments.place(name)
+    place = journal.segments.format_location(name)
     try:
         manifest = ArchiveManifest.model_validate_json(journal.segments.get(name))
     except ValidationError:
@@ -223,7 +223,7 @@ def build_entries(manifest: ArchiveManifest) -> Sequence[Entry]:
 
 def get_verified_parquet(journal: Journal, manifest: ArchiveManifest, scratch: Path) -> Path:
     """Return the archive's Parquet file after verifying its hash. Raises `WarehouseDamaged`."""
-    place = journal.segments.place(manifest.parquet)
+    place = journal.segments.format_location(manifest.parquet)
     try:
         file = journal.segments.as_file(manifest.parquet, scratch)
     except FileNotFoundError:

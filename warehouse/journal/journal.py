@@ -98,7 +98,7 @@ class Journal:
         folder = name.partition("/")[0]
         return decode_segment(
             self.segments.get(name),
-            where=self.segments.place(name),
+            where=self.segments.format_location(name),
             segment_id=parse_segment_id(name),
             run_id=None if folder.startswith("_") else folder,
         )

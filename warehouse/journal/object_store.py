@@ -80,17 +80,17 @@ class ObjectSegments:
         new_name = f"{SET_ASIDE}/{name.replace('/', '__')}"
         self.put(new_name, self.get(name))
         self.delete(name)
-        return self.place(new_name)
+        return self.format_location(new_name)
 
     def set_aside_names(self) -> Sequence[str]:
         """Return the place of each damaged segment that a person must inspect."""
-        return [self.place(name) for name in sorted(self._list_names(SET_ASIDE))]
+        return [self.format_location(name) for name in sorted(self._list_names(SET_ASIDE))]
 
     def sweep(self, now: datetime) -> int:  # noqa: ARG002 - nothing half-written can be left
         """Do nothing: an interrupted upload leaves no object."""
         return 0
 
-    def place(self, name: str) -> str:
+    def format_location(self, name: str) -> str:
         """The URL of a segment, without credentials."""
         return f"{self._safe_url}/{name}"
 
@@ -115,7 +115,7 @@ class ObjectSegments:
 
     def _build_error(self, name: str, error: Exception) -> WarehouseUnwritable:
         return WarehouseUnwritable(
-            f"{self.place(name)} cannot be reached ({type(error).__name__}): "
+            f"{self.format_location(name)} cannot be reached ({type(error).__name__}): "
             "check the bucket, its permissions and the credentials in the environment"
         )
 

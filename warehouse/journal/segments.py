@@ -240,8 +240,8 @@ class SegmentStore(Protocol):
         """Remove the files of killed writers; return their number."""
         ...
 
-    def place(self, name: str) -> str:
-        """Return the place of a segment, for a person."""
+    def format_location(self, name: str) -> str:
+        """Return where a segment is stored (a path or an address), for messages."""
         ...
 
 
@@ -328,8 +328,8 @@ class LocalSegments:
         """Remove temporary files and empty folders of runs older than an hour: their writers were killed."""
         return sum(self._sweep_folder(name, now) for name in self._list_folders())
 
-    def place(self, name: str) -> str:
-        """The path of a segment."""
+    def format_location(self, name: str) -> str:
+        """Return the path of a segment."""
         return str(self._root / name)
 
     def _hold_folder(self, folder: Path) -> AbstractContextManager[int]:

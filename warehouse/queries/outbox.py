@@ -82,16 +82,16 @@ def claim_alerts(
     limit: int,
     wait_s: float,
     is_gone: Callable[[str], bool] = lambda _: False,
-    printing: bool = False,
+    is_printing: bool = False,
     except_ids: Collection[str] = (),
 ) -> SendLease:
     """Take up to ``limit`` unsent messages for sending, worst first, exclusively for ``lease_s`` seconds.
 
     A receipt ends the lease, at any time of the clock. If a worker dies, its messages are free again at the end
     of the lease, or at once if ``is_gone`` confirms its end. A lease that ends later than possible comes from a
-    clock that was set back since. A message may then be sent twice, with the same id, but is never lost. A worker
-    that is only ``printing`` skips messages that a sending worker has tried, because a printed message notifies
-    no person. Messages with an id in ``but`` are left out. Raises `WarehouseBusy` after ``wait_s`` seconds.
+    clock that was set back since. A message may then be sent twice, with the same id, but is never lost. With
+    ``is_printing``, messages that a sending worker has tried are skipped, because a printed message notifies no
+    person. Messages with an id in ``except_ids`` are skipped. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_into(connection, OUTBOX)
@@ -100,7 +100,9 @@ def claim_alerts(
         with transaction(connection):
             _end_leases(connection, now, is_gone)
             wanted = {"now": now, "latest": expires_at + timedelta(seconds=lease_s), "limit": limit}
-            rows = connection.execute(_FREE, wanted | {"printing": printing, "but": list(except_ids)}).fetchall()
+            rows = connection.execute(
+                _FREE, wanted | {"is_printing": is_printing, "except_ids": list(except_ids)}
+            ).fetchall()
             for alert_id, _, _ in rows:
                 connection.execute(_LEASE, [owner, now, expires_at, alert_id])
         store.save_ledger(connection)
@@ -131,13 +133,13 @@ def _end_leases(connection: duckdb.DuckDBPyConnection, now: datetime, is_gone: C
 _FREE = """
 select id, record, exists (select 1 from leases l where l.alert_id = a.id) as claimed from alerts a
 where id in (select id from unsent_alerts where state = 'waiting')
-  and not list_contains($but::varchar[], id)
+  and not list_contains($except_ids::varchar[], id)
   and not exists (
     select 1 from leases l
     where l.alert_id = a.id and l.expires_at > $now and l.expires_at <= $latest
       and l.receipts = (select count(*) from receipts r where r.alert_id = l.alert_id)
   )
-  and not ($printing and exists (select 1 from receipts r where r.alert_id = a.id and r.status = 'failed'))
+  and not ($is_printing and exists (select 1 from receipts r where r.alert_id = a.id and r.status = 'failed'))
 order by severity desc, created_at, id
 limit $limit
 """

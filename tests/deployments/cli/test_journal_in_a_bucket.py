@@ -89,6 +89,6 @@ def test_another_folder_than_the_configuration_s_has_its_journal_beside_it(tmp_p
     """`--data-folder` of an archive must not load another journal into it."""
     folder = machine(tmp_path / "one")
     archive = tmp_path / "archive"
-    assert open_warehouse(folder / "lookout.toml", archive).journal.segments.place("x") == str(
+    assert open_warehouse(folder / "lookout.toml", archive).journal.segments.format_location("x") == str(
         archive / "journal" / "x"
     )

@@ -131,7 +131,7 @@ def _button(action_id, value):
 @contextmanager
 def full_disk(people):
     """Nothing can be written into the outbox: a file stands where its folder was, as root is never refused."""
-    folder = Path(people.store.journal.segments.place("_outbox"))
+    folder = Path(people.store.journal.segments.format_location("_outbox"))
     aside = folder.with_name("aside")
     folder.rename(aside)
     folder.write_text("in the way")

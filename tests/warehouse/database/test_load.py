@@ -23,7 +23,7 @@ def with_segments(folder, cases=3):
 
 
 def first_file(store) -> Path:
-    return Path(store.journal.segments.place(store.journal.segments.names()[0]))
+    return Path(store.journal.segments.format_location(store.journal.segments.names()[0]))
 
 
 def cut(file: Path) -> None:
