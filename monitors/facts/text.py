@@ -272,7 +272,7 @@ def find_unread(text: str) -> Unread | None:
     return Unread(PART_LENGTH, len(text) - PART_LENGTH) if len(text) > MAX_TEXT_LENGTH else None
 
 
-def split_ends(text: str, unread: Unread) -> tuple[str, str, int]:
+def split_around_unread(text: str, unread: Unread) -> tuple[str, str, int]:
     """Return both ends with their margins, and where the second begins."""
-    behind = unread.end - MARGIN_LENGTH
-    return text[: unread.start + MARGIN_LENGTH], text[behind:], behind
+    tail_start = unread.end - MARGIN_LENGTH
+    return text[: unread.start + MARGIN_LENGTH], text[tail_start:], tail_start

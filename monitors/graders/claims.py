@@ -48,9 +48,9 @@ from monitors.graders.statements import (
 
 
 class Status(StrEnum):
-    """Whether a figure of the reply is a current statement (`LIVE`), or the reason why not."""
+    """Whether a figure of the reply is a current statement (`CURRENT`), or the reason why not."""
 
-    LIVE = "live"
+    CURRENT = "current"
     PAST = "an earlier value"
     DENIED = "a denied value"
     HEDGED = "a guess"
@@ -106,9 +106,9 @@ class Mention:
     """Words near the figure that neither gold nor question contains."""
 
     @property
-    def is_live(self) -> bool:
+    def is_current_statement(self) -> bool:
         """Whether the reply states the figure as a current fact."""
-        return self.status is Status.LIVE
+        return self.status is Status.CURRENT
 
 
 _TIMES: Final = frozenset({"times", "often", "frequently", "baar", "bar", "बार"})
@@ -581,14 +581,14 @@ def find_status(  # noqa: C901, PLR0912 - one row for each status
     if marks & Mark.OTHER or _is_beside_ours(figure, clause, reply):
         return Status.OTHER_COMPANY
     if not marks:
-        return Status.LIVE
+        return Status.CURRENT
     if marks & Mark.INSTEAD and _follows(figure, clause, reply, Mark.INSTEAD):
         return Status.INSTEAD
     if marks & Mark.CHANGE and _is_old_end(figure, clause, reader):
         return Status.INSTEAD
     if not asked.is_past and _is_past(figure, clause, reply):
         return Status.PAST
-    return Status.LIVE
+    return Status.CURRENT
 
 
 _OURS: Final = parse_keys("ours")

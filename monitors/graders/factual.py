@@ -451,13 +451,16 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
     mentions = find_mentions(claim, asked, reply, leeway, domain)
     gold = describe_figure(claim.figure)
     same = [mention for mention in mentions if mention.likeness is Likeness.SAME]
-    live = [mention for mention in same if mention.is_live]
+    live = [mention for mention in same if mention.is_current_statement]
     subjects = frozenset[str]().union(*(mention.key for mention in live))
     competing = [
         mention
         for mention in mentions
         if mention.likeness is not Likeness.SAME
-        and (mention.is_live or (mention.status is Status.OTHER_COMPANY and live and mention.key - subjects))
+        and (
+            mention.is_current_statement
+            or (mention.status is Status.OTHER_COMPANY and live and mention.key - subjects)
+        )
     ]
     other_golds = [
         figure for figure in accepted if all(figure is not gold_claim.figure for gold_claim in asked.claims)
@@ -514,7 +517,7 @@ def decide_claim(  # noqa: C901, PLR0912, PLR0917 - the five before `accepted` a
     if aside is not None and not any(mention.key for mention in different):
         return ClaimDecision(None, ONLY_AS.format(gold=gold, status=aside.status), claim.figure)
     replaced = any(mention.status in _REPLACED for mention in same)
-    return _decide_otherwise(claim, different, competing, asked, replaced=replaced)
+    return _decide_by_other_figures(claim, different, competing, asked, replaced=replaced)
 
 
 _REPLACED: Final = frozenset({Status.PAST, Status.INSTEAD, Status.TAKEN_BACK, Status.DENIED})
@@ -939,7 +942,7 @@ MIN_SHARE: Final = 3
 """A figure among other words contradicts only if a third of the words of the question are near it."""
 
 
-def _decide_otherwise(
+def _decide_by_other_figures(
     claim: Claim, different: Sequence[Mention], competing: Sequence[Mention], asked: Asked, *, replaced: bool
 ) -> ClaimDecision:
     """Decide a claim without its figure in the reply: the figure nearest to the subject contradicts it."""

@@ -207,7 +207,7 @@ def is_negated(reader: NumberReader, reading: QuantityReading) -> bool:
         before = reader.token(reading.first - 2)
     if before.key in _NOT:
         return reader.token(reading.first - 2).key != "exceed"  # "ne dépasse pas 6" is a bound
-    return reader.token(reading.last + 1).key in _NOT_BEHIND or _is_no_count(reader, reading)
+    return reader.token(reading.last + 1).key in _NOT_BEHIND or _denies_count(reader, reading)
 
 
 def is_always_denied(reader: NumberReader, reading: QuantityReading) -> bool:
@@ -230,7 +230,7 @@ _PER = parse_keys("per प्रति")
 _LIMITS = parse_keys("up upto to within at most least maximum minimum of a the")
 
 
-def _is_no_count(reader: NumberReader, reading: QuantityReading) -> bool:
+def _denies_count(reader: NumberReader, reading: QuantityReading) -> bool:
     """Whether the counted noun is negated after the quantity: ``6,200 अस्पताल नहीं हैं``, ``₹4,000 प्रति दिन नहीं है``."""
     noun = reading.last + 1
     if reader.token(noun).key in _PER:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind, Strength
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.values import KnownValues
-from monitors.facts.text import Unread, find_unread, split_ends
+from monitors.facts.text import Unread, find_unread, split_around_unread
 
 LABELS: Final[dict[DisclosureKind, str]] = {
     DisclosureKind.EMAIL: "[e-mail]",
@@ -151,7 +151,7 @@ def _mask_ends(
     suite: KnownValues | None,
 ) -> MaskedText:
     """Mask both ends, each read with a margin; a disclosure on the border is completely withheld."""
-    head, tail, behind = split_ends(text, unread)
+    head, tail, tail_start = split_around_unread(text, unread)
 
     def mask_part(part: str, at: int) -> list[Disclosure]:
         masked = mask(
@@ -165,7 +165,7 @@ def _mask_ends(
         )
         return [_shift_disclosure(disclosure, at) for disclosure in masked.found]
 
-    first, last = mask_part(head, 0), mask_part(tail, behind)
+    first, last = mask_part(head, 0), mask_part(tail, tail_start)
     start = min([unread.start, *(disclosure.start for disclosure in first if disclosure.end > unread.start)])
     end = max([unread.end, *(disclosure.end for disclosure in last if disclosure.start < unread.end)])
     disclosures = [

@@ -40,7 +40,7 @@ from monitors.facts.text import (
     find_unread,
     normalise,
     parse_keys,
-    split_ends,
+    split_around_unread,
     tokenise,
 )
 from monitors.records.base import Language
@@ -515,9 +515,9 @@ def read_facts(
     unread = find_unread(text)
     if unread is None:
         return tuple(_read_facts_of_part(text, reference_date, written))
-    head, tail, behind = split_ends(text, unread)
+    head, tail, tail_start = split_around_unread(text, unread)
     last = (
-        fact.model_copy(update={"start": fact.start + behind, "end": fact.end + behind})
+        fact.model_copy(update={"start": fact.start + tail_start, "end": fact.end + tail_start})
         for fact in _read_facts_of_part(tail, reference_date, written)
     )
     first = (fact for fact in _read_facts_of_part(head, reference_date, written) if fact.end <= unread.start)
