@@ -29,18 +29,18 @@ PENDING_TEXT: Final = "Stored. Lookout applies it when the warehouse is free."
 log = logging.getLogger(__name__)
 
 
-def apply_decision(
-    request: PageRequest, kind: ActionKind, incidents: Sequence[Incident], note: str = "", as_shown: str = ""
+def store_and_apply_action(
+    request: PageRequest, kind: ActionKind, incidents: Sequence[Incident], note: str = "", page_state: str = ""
 ) -> str:
-    """Apply a decision on incidents under the visitor's name; return the result in a sentence.
+    """Store and apply an action on incidents under the visitor's name; return the result in a sentence.
 
-    ``as_shown`` identifies the state of the page: a form that is sent twice from the same page is one decision.
-    Raises `WarehouseUnwritable` when the decision could not be stored.
+    ``page_state`` identifies the state of the page: a form that is sent twice from the same page is one action.
+    Raises `WarehouseUnwritable` when the action could not be stored.
     """
     actions = request.site.actions
     action = build_action(kind, incidents, at=actions.now(), by=request.visitor.name, via=ActionVia.SITE, note=note)
-    if as_shown:
-        key = build_idempotency_key(kind.value, request.visitor.name, *action.fingerprints, as_shown)
+    if page_state:
+        key = build_idempotency_key(kind.value, request.visitor.name, *action.fingerprints, page_state)
         action = action.model_copy(update={"id": f"{ActionVia.SITE.value}-{key}"})
     store_action(actions, action)
     # The action is in the journal, and the page says that it is pending.

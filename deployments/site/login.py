@@ -36,28 +36,28 @@ class LoginPages:
 
     async def show_form(self, request: Request) -> Response:
         """Show the login form."""
-        go_on = request.query_params.get("next", "/")
-        return await run_in_threadpool(self._renderer.render_login, request, HTTPStatus.OK, "", go_on)
+        next_url = request.query_params.get("next", "/")
+        return await run_in_threadpool(self._renderer.render_login, request, HTTPStatus.OK, "", next_url)
 
     async def log_in(self, request: Request) -> Response:
         """Start a session for a good token; count a wrong one for the client's address."""
         client = request.state.client
         form = await read_form(request)
-        go_on = form.get("next", "/")
+        next_url = form.get("next", "/")
         wait_s = self._attempts.wait_s(client)
         if wait_s:
             text = f"Too many wrong tokens came from your address. Try again in {wait_s} s."
-            return self._refuse(request, HTTPStatus.TOO_MANY_REQUESTS, text, go_on, {"retry-after": str(wait_s)})
+            return self._refuse(request, HTTPStatus.TOO_MANY_REQUESTS, text, next_url, {"retry-after": str(wait_s)})
         if not is_same_origin(request):
-            return self._refuse(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", go_on)
+            return self._refuse(request, HTTPStatus.FORBIDDEN, "This form is not from this site.", next_url)
         signer = self._renderer.signer
         owner = signer.tokens.find_owner(form.get("token", ""))  # no await since the count
         if owner is None:
             self._attempts.note_wrong(client)
-            return self._refuse(request, HTTPStatus.UNAUTHORIZED, WRONG, go_on)
+            return self._refuse(request, HTTPStatus.UNAUTHORIZED, WRONG, next_url)
         self._attempts.note_good(client)
         answer = RedirectResponse(
-            self._site.prefix + sanitize_local_address(go_on, self._site.prefix), HTTPStatus.SEE_OTHER
+            self._site.prefix + sanitize_local_address(next_url, self._site.prefix), HTTPStatus.SEE_OTHER
         )
         self._set_cookie(answer, signer.issue(owner, self._site.now()), round(signer.lasts.total_seconds()))
         return answer
@@ -74,11 +74,11 @@ class LoginPages:
         return answer
 
     def _refuse(
-        self, request: Request, status: HTTPStatus, text: str, go_on: str, headers: dict[str, str] | None = None
+        self, request: Request, status: HTTPStatus, text: str, next_url: str, headers: dict[str, str] | None = None
     ) -> Response:
         if request.state.wants_json:
             return JSONResponse({"error": text}, status, headers)
-        answer = self._renderer.render_login(request, status, text, go_on)
+        answer = self._renderer.render_login(request, status, text, next_url)
         answer.headers.update(headers or {})
         return answer
 

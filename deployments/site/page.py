@@ -114,7 +114,7 @@ class Paging(Record):
         return (self.number - 1) * self.rows
 
     @property
-    def pages(self) -> int:
+    def page_count(self) -> int:
         """The number of pages, at least 1."""
         return max(1, math.ceil(self.total / self.rows))
 
@@ -248,7 +248,7 @@ class Page:
 class Done:
     """The result of an action: the next address, and a sentence that says what was done."""
 
-    go_on: str
+    next_url: str
     text: str
 
 

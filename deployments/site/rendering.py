@@ -171,13 +171,13 @@ class Renderer:
         head = f'"{as_of.isoformat().replace("+00:00", "Z")}"' if as_of else "null"
         return f'{{"as_of":{head},"data":{page.data.model_dump_json()}}}'
 
-    def render_refusal(self, request: Request, status: HTTPStatus, text: str, *, go_on: str = "/") -> Response:
+    def render_refusal(self, request: Request, status: HTTPStatus, text: str, *, next_url: str = "/") -> Response:
         """Render why there is no page: as JSON, as the login form if one is needed, or as an error page."""
         if getattr(request.state, "wants_json", False):
             return JSONResponse({"error": text}, status_code=status, headers=_build_challenge_headers(status))
         visitor = getattr(request.state, "visitor", None)
         if status is HTTPStatus.UNAUTHORIZED:
-            html = self._render_login_form(request, status, text, go_on)
+            html = self._render_login_form(request, status, text, next_url)
         else:
             html = self._render_template("refused.html.j2", visitor, "", title=status.phrase, text=text)
         return Response(html, int(status), _build_challenge_headers(status), media_type="text/html; charset=utf-8")
@@ -185,14 +185,14 @@ class Renderer:
     def refuse_entry(self, request: Request, status: HTTPStatus, text: str) -> ASGIApp:
         """Render the response to a refused request; after a login the visitor continues to the requested page."""
         next_address = quote(request.scope["path"]) + (f"?{request.url.query}" if request.url.query else "")
-        return self.render_refusal(request, status, text, go_on=next_address)
+        return self.render_refusal(request, status, text, next_url=next_address)
 
-    def render_login(self, request: Request, status: HTTPStatus, text: str, go_on: str) -> Response:
+    def render_login(self, request: Request, status: HTTPStatus, text: str, next_url: str) -> Response:
         """Render the login form."""
-        html = self._render_login_form(request, status, text, go_on)
+        html = self._render_login_form(request, status, text, next_url)
         return Response(html, int(status), media_type="text/html; charset=utf-8")
 
-    def _render_login_form(self, request: Request, status: HTTPStatus, text: str, go_on: str) -> str:
+    def _render_login_form(self, request: Request, status: HTTPStatus, text: str, next_url: str) -> str:
         return self._render_template(
             "login.html.j2",
             None,
@@ -200,14 +200,14 @@ class Renderer:
             title="Log in",
             text=text,
             status=int(status),
-            go_on=sanitize_local_address(go_on, self.site.prefix),
+            next_url=sanitize_local_address(next_url, self.site.prefix),
             is_plain=getattr(request.state, "is_plain", False),
         )
 
     def build_next_address(self, done: Done) -> str:
         """Return the next address after an action, with its message, signed so that no link can forge one."""
-        mark = "&" if "?" in done.go_on else "?"
-        return f"{done.go_on}{mark}{urlencode({'done': done.text, 'seal': self.signer.seal(done.text)})}"
+        mark = "&" if "?" in done.next_url else "?"
+        return f"{done.next_url}{mark}{urlencode({'done': done.text, 'seal': self.signer.seal(done.text)})}"
 
     def _build_link(self, address: str) -> str:
         return f"{self.site.prefix}{address}"
@@ -234,12 +234,12 @@ class Renderer:
         )
 
 
-def sanitize_local_address(go_on: str, prefix: str) -> str:
+def sanitize_local_address(next_url: str, prefix: str) -> str:
     """Return a safe next address: within this site and without its prefix, never on another host."""
-    if prefix and (go_on == prefix or go_on.startswith(f"{prefix}/")):
-        go_on = go_on[len(prefix) :] or "/"
-    is_local = go_on.startswith("/") and not go_on.startswith(("//", "/\\", "/login", "/logout"))
-    return go_on if is_local and go_on.isprintable() and "\\" not in go_on else "/"
+    if prefix and (next_url == prefix or next_url.startswith(f"{prefix}/")):
+        next_url = next_url[len(prefix) :] or "/"
+    is_local = next_url.startswith("/") and not next_url.startswith(("//", "/\\", "/login", "/logout"))
+    return next_url if is_local and next_url.isprintable() and "\\" not in next_url else "/"
 
 
 def _build_challenge_headers(status: HTTPStatus) -> dict[str, str]:

@@ -137,14 +137,14 @@ def decide_gold_draft(request: PageRequest, form: Mapping[str, str]) -> Done:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Choose the target whose suite gets the case.")
     draft = _find_waiting_draft(request.path["draft"])
     place = form.get("page", "")
-    go_on = request.link("/review/drafts", target=form.get("target"), page=place if place.isdecimal() else None)
+    next_url = request.link("/review/drafts", target=form.get("target"), page=place if place.isdecimal() else None)
     if form.get("word") == DraftWord.YES:
-        return Done(go_on, _accept(request, _apply_changes(draft, form, person), person, target))
+        return Done(next_url, _accept(request, _apply_changes(draft, form, person), person, target))
     if form.get("word") != DraftWord.NO:
         raise PageRefused(HTTPStatus.BAD_REQUEST, "Nothing was stored. Choose yes or no.")
     note = redact(form.get("note", "").strip()[:MAX_NOTE_CHARACTERS])
     done = store_decision(DEFAULT_DRAFTS, draft.reject(note, by=person, at=request.site.now()))
-    return Done(go_on, "Rejected." if done else _ALREADY_DECIDED)
+    return Done(next_url, "Rejected." if done else _ALREADY_DECIDED)
 
 
 _ALREADY_DECIDED: Final = "Another person has already decided this draft. That decision stays."

@@ -15,7 +15,7 @@ from deployments.cli.alerts.silences import (
     build_silence,
     format_record,
 )
-from deployments.site.decisions import WAIT_S, apply_decision, build_idempotency_key, renew_copy
+from deployments.site.decisions import WAIT_S, build_idempotency_key, renew_copy, store_and_apply_action
 from deployments.site.masking import mask_fields
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, build_not_found_error
 from flows.alerting.notifier import apply_actions
@@ -97,7 +97,7 @@ class IncidentData(Record):
 
     ``silences`` are those that are not over; ``silence_times`` says by their id when each mutes.
     ``asked_again`` is the result of asking its case again after the last run's verdict; empty if it was not.
-    ``as_shown`` changes with the history, so that a form that is sent twice is one decision.
+    ``page_state`` changes with the history, so that a form that is sent twice is one decision.
     """
 
     incident: Incident
@@ -112,7 +112,7 @@ class IncidentData(Record):
     decisions: tuple[IncidentDecision, ...]
     can_be_silenced: bool
     has_run_page: bool
-    as_shown: str
+    page_state: str
     lasting: tuple[str, ...] = SILENCE_DURATIONS
 
 
@@ -212,7 +212,7 @@ def build_incident_page(request: PageRequest) -> Page:
         decisions=tuple(silence for silence in _DECISIONS if _is_applicable(silence.kind, incident, item)),
         can_be_silenced=item is None or item.incident.failure_kind not in GRAVE_KINDS,
         has_run_page=incident.last_run_id in known_runs,
-        as_shown=build_idempotency_key(incident.fingerprint, incident.state, str(len(story_so_far)), newest),
+        page_state=build_idempotency_key(incident.fingerprint, incident.state, str(len(story_so_far)), newest),
     )
     return Page("incident.html.j2", f"{fault}, {incident.target}", data)
 
@@ -282,7 +282,8 @@ def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
             f"This decision is not valid; accepted: {', '.join(action_kind.value for action_kind in ActionKind)}."
         ) from None
     return Done(
-        _build_address(request, incident), apply_decision(request, kind, [incident], note, form.get("as_shown", ""))
+        _build_address(request, incident),
+        store_and_apply_action(request, kind, [incident], note, form.get("page_state", "")),
     )
 
 
@@ -294,7 +295,7 @@ def silence_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
         times = SilenceTimes(lasting=None if until else lasting or None, until=until or None)
         matchers = SilenceMatchers(author=request.visitor.name, comment=_read_note(form) or "silenced on the site")
         silence = build_silence(matchers, times, incident.fingerprint, now)
-        if shown := form.get("as_shown"):
+        if shown := form.get("page_state"):
             key = build_idempotency_key(matchers.author, incident.fingerprint, lasting, until, shown)
             silence = silence.model_copy(update={"id": f"S-{key}"})
     except ConfigError as error:

@@ -137,7 +137,7 @@ def _fill_in(port: int, press: ButtonAction) -> None:
             press.path = f"/review/drafts/{_get(port, '/review/drafts.json').json()['data']['item']['id']}"
             press.fields = {"word": "no", "target": "helpdesk"}
     shown = _get(port, page).text
-    for name in ("form_token", "as_shown", "answer"):
+    for name in ("form_token", "page_state", "answer"):
         if f'name="{name}" value="' in shown:
             press.fields[name] = shown.split(f'name="{name}" value="')[1].partition('"')[0]
 

@@ -34,7 +34,7 @@ def test_a_form_that_is_sent_twice_is_one_decision(tmp_path):
             page = guarded.ask(incident).text
             hidden = {
                 name: page.split(f'name="{name}" value="')[1].partition('"')[0]
-                for name in ("form_token", "as_shown")
+                for name in ("form_token", "page_state")
             }
             answers = [guarded.ask(incident + path, method="POST", form=fields | hidden) for _ in range(2)]
             assert [one.status for one in answers] == [303, 303]
