@@ -10,7 +10,7 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.pipes import Fields, answer_stream, encode_line
 from monitors.records.traffic import Conversation, SourceWarning, UnusableReason
 from monitors.sources.traffic.files import parse_lines, read_lines
-from monitors.sources.traffic.items import LocatedRecord, Window, locate_conversations
+from monitors.sources.traffic.items import LocatedRecord, Window, parse_located_conversations
 from monitors.sources.traffic.settings import Fields as ItemFields
 
 _ALWAYS: Final = Window(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
@@ -28,7 +28,7 @@ def answer_lines(stream: BinaryIO, out: BinaryIO) -> ExitCode:
     Returns ``PASS`` (0), also for no lines at all; ``USAGE`` (2) when there were lines and none was an object.
     """
     items = parse_lines(read_lines(stream, max_bytes=_MAX_LINE_BYTES), "")
-    records = list(locate_conversations(items, ItemFields(), _ALWAYS))
+    records = list(parse_located_conversations(items, ItemFields(), _ALWAYS))
     out.writelines(map(encode_line, sorted(build_answers(records), key=lambda answer: answer["line"])))
     out.flush()
     broken = [

@@ -74,12 +74,12 @@ def receive_command(
 ) -> ExitCode:
     """Receive deploys from Hugging Face, GitHub and others as webhooks, and verify each commit once."""
     loaded = load_config(config)
-    return serve_deploys(
-        loaded, loaded.deploys, config, host=host, port=port, environment=get_environment(), only=only
+    return run_deploys_receiver(
+        loaded, loaded.deploys, config, host=host, port=port, environment=get_environment(), receive_only=only
     )
 
 
-def serve_deploys(
+def run_deploys_receiver(
     config: Config,
     settings: DeploySettings,
     config_path: Path,
@@ -87,17 +87,17 @@ def serve_deploys(
     host: str,
     port: int,
     environment: MutableMapping[str, str],
-    only: bool = False,
+    receive_only: bool = False,
 ) -> ExitCode:
     """Serve until SIGTERM or SIGINT. Raises `ConfigError` and `WarehouseUnwritable` before it listens.
 
-    ``settings`` are the configuration's ``[deploys]``; ``config_path`` is what the runs read. With ``only`` the
-    caller takes care of the runs.
+    ``settings`` are the configuration's ``[deploys]``; ``config_path`` is what the runs read. With
+    ``receive_only`` the caller takes care of the runs.
     """
     secrets = _load_secrets(config, settings, environment)
     DeployQueue(config.data_folder).check_writable()
     api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
-    if api_url is None and not only:
+    if api_url is None and not receive_only:
         from deployments.cli.up import receive_and_run  # it imports this module
 
         try:
@@ -110,7 +110,7 @@ def serve_deploys(
     for name, value in prefect_server.build_client_settings("", get_prefect_home(config)).items():
         if name != "PREFECT_API_URL":
             environment.setdefault(name, value)
-    if api_url is not None and not only:
+    if api_url is not None and not receive_only:
         _check_registered(api_url, settings.deployment)
     check_port_free(host, port, "the receiver of deploys")
     app = build_deploys_receiver(config, settings, config_path, secrets=secrets, environment=environment)

@@ -22,7 +22,7 @@ from deployments.demo.bot import Bot
 from deployments.demo.configuration import SUITE
 from deployments.demo.faults import PlantedFaults
 from deployments.demo.policies import load_policies, load_vocabulary
-from deployments.demo.space import HOST, bind_socket
+from deployments.demo.space import HOST, listen_or_exit
 from flows.terminal import flush_output, print_text
 
 FAULT_OF_CASE: Final = {
@@ -95,7 +95,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m deployments.demo.drill_page", description=__doc__)
     parser.add_argument("--chance", type=int, default=0, help="any number: which fault is planted")
     arguments = parser.parse_args(argv)
-    listener = bind_socket(0)
+    listener = listen_or_exit(0)
     print_text(format_announcement(listener, arguments.chance))
     flush_output()
     uvicorn.Server(uvicorn.Config(build_application(), log_level="warning", timeout_graceful_shutdown=1)).run(

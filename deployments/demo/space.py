@@ -33,8 +33,8 @@ def _parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def bind_socket(port: int) -> socket.socket:
-    """Bind a listening socket, so that no other process can take the port between the check and the start."""
+def listen_or_exit(port: int) -> socket.socket:
+    """Return a listening socket, or exit with a message if the port cannot be used."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> int:
     """Serve until interrupted; return 0, or 2 if the port or the log folder cannot be used."""
     arguments = _parse_arguments(argv)
     try:
-        listener = bind_socket(arguments.port)
+        listener = listen_or_exit(arguments.port)
         folder = _prepare_folder(arguments.log_folder)
     except SystemExit as error:
         print_text(f"error: {error}", err=True)

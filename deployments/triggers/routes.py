@@ -87,7 +87,7 @@ def _has_environment(row: TriggerSettings, report: DeployClaim) -> bool:
 _MATCHERS: Sequence[tuple[IgnoreReason, Matcher]] = (
     (IgnoreReason.REPOSITORY, lambda row, report: row.repository.casefold() == report.repository.casefold()),
     (IgnoreReason.EVENT, lambda row, report: row.event_name in (None, report.event)),
-    (IgnoreReason.BRANCH, lambda row, report: row.branch_name in (None, report.branch)),
+    (IgnoreReason.BRANCH, lambda row, report: row.branch_filter in (None, report.branch)),
     (IgnoreReason.ENVIRONMENT, _has_environment),
     (IgnoreReason.WORKFLOW, lambda row, report: row.workflow in (None, report.workflow)),
 )

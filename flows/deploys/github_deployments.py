@@ -38,5 +38,5 @@ async def find_deployment(
     api_url = variables.get(API_VARIABLE) or config.github.api_url
     async with open_github_api(api_url, variables[TOKEN_VARIABLE], retry_policy) as api:
         return await find_newest_success(
-            api, trigger.repository, environment=trigger.environment, branch=trigger.branch_name
+            api, trigger.repository, environment=trigger.environment, branch=trigger.branch_filter
         )

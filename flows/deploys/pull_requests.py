@@ -79,11 +79,11 @@ async def _select_pull_requests(run: LiveRun) -> tuple[PullRequest, ...]:
     context = run.context
     if context.target.environment is not Environment.STAGING or not context.config.github.post_results:
         return ()
-    return await asyncio.to_thread(list_pull_requests, run)
+    return await asyncio.to_thread(collect_pull_requests, run)
 
 
-def list_pull_requests(run: LiveRun) -> tuple[PullRequest, ...]:
-    """List a run's pull requests without duplicates: of its request, of its start, and of later deliveries."""
+def collect_pull_requests(run: LiveRun) -> tuple[PullRequest, ...]:
+    """Collect a run's pull requests without duplicates: of its request, of its start, and of later deliveries."""
     context = run.context
     pulls: list[PullRequest | None] = [context.request.pull_request, context.start.pull_request]
     if context.start.commit is not None:

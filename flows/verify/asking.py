@@ -81,7 +81,7 @@ async def ask_in_time(run: LiveRun) -> None:
         asking = asyncio.timeout(limit_s)
         try:
             async with asking:
-                await ask_all(run, on_result=alerts.on_result, ends_at=asking.when())
+                await ask_unanswered_cases(run, on_result=alerts.on_result, ends_at=asking.when())
         except TimeoutError:
             if not asking.expired():
                 raise
@@ -138,7 +138,9 @@ async def wait_for_recovery(run: LiveRun) -> None:
         listener.on_stage("asking")
 
 
-async def ask_all(run: LiveRun, *, on_result: Callable[[CaseResult], None], ends_at: float | None = None) -> None:
+async def ask_unanswered_cases(
+    run: LiveRun, *, on_result: Callable[[CaseResult], None], ends_at: float | None = None
+) -> None:
     """Ask the unanswered cases, worst first, a few at a time, until ``ends_at`` of the event loop's clock.
 
     Each result is stored before ``on_result`` gets it.

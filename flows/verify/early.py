@@ -105,7 +105,7 @@ async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Result] = loop.create_future()
 
-    def finish(result: Result | None, error: BaseException | None) -> None:
+    def set_outcome(result: Result | None, error: BaseException | None) -> None:
         if done.done():
             return
         if error is not None:
@@ -120,7 +120,7 @@ async def _run_in_daemon_thread(work: Callable[[], Result]) -> Result:
         except BaseException as error:  # noqa: BLE001 - every error is raised again in the task that waits for it
             problem = error
         with suppress(RuntimeError):  # the loop is closed, so the result is not needed any more
-            loop.call_soon_threadsafe(finish, result, problem)
+            loop.call_soon_threadsafe(set_outcome, result, problem)
 
     threading.Thread(target=run, name="server-start", daemon=True).start()
     return await done

@@ -29,7 +29,7 @@ from flows.alerting.run_summary import build_run_summary, format_alert_recheck
 from flows.alerting.watchdog import redact_errors, run_under_watchdog
 from flows.artifacts import build_report_page, find_site_address
 from flows.clock import utc_now
-from flows.deploys.pull_requests import list_pull_requests, post_results, report_status_to_pull_requests
+from flows.deploys.pull_requests import collect_pull_requests, post_results, report_status_to_pull_requests
 from flows.deploys.queue import DeployQueue
 from flows.goldset.mutation_testing import compute_severe_mutation_score
 from flows.runtime.run import load_request_config, stop_process
@@ -188,7 +188,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     run.context.listener.on_stage("evaluating")
     await asyncio.to_thread(find_judge_change, run)
     baseline = await asyncio.to_thread(find_baseline, run)
-    pulls = await asyncio.to_thread(list_pull_requests, run)
+    pulls = await asyncio.to_thread(collect_pull_requests, run)
     context = run.context
     facts = run.facts(context.now(), next(iter(pulls), None))
     report = evaluate(facts, run.results, context.config.gate, baseline=baseline, suite=context.suite.cases)

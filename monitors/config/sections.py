@@ -224,7 +224,7 @@ class TriggerSettings(BaseModel):
         return self.event or defaults.get(self.provider)
 
     @property
-    def branch_name(self) -> str | None:
+    def branch_filter(self) -> str | None:
         """The branch that counts; ``None`` for any."""
         if self.branch is not None:
             return None if self.branch == ANY_BRANCH else self.branch

@@ -19,7 +19,7 @@ from monitors.facts.disclosures.candidates import Disclosure, DisclosureKind, St
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.masking import LABELS, WITHHELD, MaskedText, get_label, mask
 from monitors.records.traffic import Conversation, Turn
-from monitors.sources.traffic.items import is_impersonal_id, make_safe_id
+from monitors.sources.traffic.items import hash_unsafe_id, is_impersonal_id
 
 MIN_KEY_BYTES: Final = 16
 """128 bits. A value hashed with a shorter key can be found by trying keys."""
@@ -217,7 +217,7 @@ def _redact_disclosures(conversation: Conversation, masking: _Masking) -> Conver
         count = len(_list_texts(turn))
         turns.append(_replace_texts(turn, texts[:count], masking))
         texts = texts[count:]
-    safe = make_safe_id(conversation.id)
+    safe = hash_unsafe_id(conversation.id)
     return conversation.model_copy(
         update={
             "id": safe,

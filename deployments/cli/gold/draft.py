@@ -129,7 +129,7 @@ async def _run_drafting(
         count=options.count,
         language=options.language,
         citation=options.citation,
-        cluster=cluster_from_name(options.name),
+        cluster=derive_cluster(options.name),
         account_patterns=graders.account_patterns,
     )
     async with open_metered_model(chosen, settings, environment) as asker:
@@ -151,7 +151,7 @@ def load_existing_cases(drafts: Path, suite: Path | None) -> tuple[GoldCase, ...
     return (*(read_cases(suite) if suite else ()), *waiting)
 
 
-def cluster_from_name(name: str | None) -> str | None:
+def derive_cluster(name: str | None) -> str | None:
     """Derive the cluster of a document's cases: "Suraksha Gold" gives suraksha-gold. None without Latin letters."""
     return re.sub(r"[^a-z0-9]+", "-", (name or "").lower()).strip("-") or None
 

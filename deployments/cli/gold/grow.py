@@ -61,14 +61,14 @@ SEVERITIES: Final = {str(int(severity)): severity for severity in Severity}
 KEYS = "[g]old: write the right answer  [r]efusal is right  [n]ot wanted  [1] [2] [3] severity  [s]kip  [q]uit"
 
 
-class GrowItem(NamedTuple):
+class ReviewItem(NamedTuple):
     """A draft with its duplicates, and the severity that its case would have."""
 
     candidate: DraftCandidate
     severity: Severity
 
 
-def build_draft_view(item: GrowItem) -> RenderableType:
+def build_draft_view(item: ReviewItem) -> RenderableType:
     """Build the draft's view, with the reason for its severity and duplicates."""
     table = build_label_table(build_rows(*item), redact)
     cut = "Only excerpts of this conversation were stored. Complete the question before you accept it."
@@ -146,7 +146,7 @@ def find_graders(config: Config | None, target: str) -> tuple[GraderSettings, Do
 def print_drafts_to_review(waiting: Sequence[DraftCandidate]) -> None:
     """Print drafts for a person."""
     screen = ReviewScreen()
-    for number, item in enumerate(_build_grow_items(waiting), start=1):
+    for number, item in enumerate(_build_review_items(waiting), start=1):
         screen.show(f"{number} of {len(waiting)}", build_draft_view(item))
     if waiting:
         screen.say("To add them to a suite: lookout gold grow --suite SUITE")
@@ -163,8 +163,8 @@ def print_waiting_json(waiting: Sequence[DraftCandidate]) -> None:
         write_json(json.dumps(summary, ensure_ascii=False) + "\n")
 
 
-def _build_grow_items(waiting: Iterable[DraftCandidate]) -> Iterator[GrowItem]:
-    return (GrowItem(candidate, candidate.draft.suggested_severity) for candidate in waiting)
+def _build_review_items(waiting: Iterable[DraftCandidate]) -> Iterator[ReviewItem]:
+    return (ReviewItem(candidate, candidate.draft.suggested_severity) for candidate in waiting)
 
 
 TYPE = "incident"
@@ -215,7 +215,7 @@ def _review_open_drafts(review: GrowReview, waiting: Sequence[DraftCandidate]) -
     if finished:
         review.screen.say(format_cut_off(len(finished), review.suite))
     left = [candidate for candidate in waiting if candidate not in finished]
-    decisions = review.session.run(_build_grow_items(left), len(left))
+    decisions = review.session.run(_build_review_items(left), len(left))
     joined, rejected = decisions[Decision.ACCEPTED], decisions[Decision.REJECTED]
     open_count = len(left) - joined - rejected
     review.screen.say(f"{joined} added to {review.suite}, {rejected} rejected, {open_count} left.")
@@ -280,7 +280,7 @@ class GrowReview:
     config: Config | None
 
     @property
-    def session(self) -> ReviewSession[GrowItem]:
+    def session(self) -> ReviewSession[ReviewItem]:
         """What each key does."""
         severity_actions = {key: partial(self._set_severity, severity) for key, severity in SEVERITIES.items()}
         actions = {
@@ -290,14 +290,14 @@ class GrowReview:
         }
         return ReviewSession(self.screen, KEYS, build_draft_view, actions | severity_actions)
 
-    def _set_severity(self, severity: Severity, item: GrowItem) -> GrowItem:
+    def _set_severity(self, severity: Severity, item: ReviewItem) -> ReviewItem:
         return item._replace(severity=severity)
 
-    def _reject(self, item: GrowItem) -> Decision:
+    def _reject(self, item: ReviewItem) -> Decision:
         self.store_decision(item.candidate, joined=False, note=redact(self.screen.ask_line(WHY_NOT))[:2_000])
         return Decision.REJECTED
 
-    def _write_gold(self, item: GrowItem, *, refusal: bool) -> Decision | None:
+    def _write_gold(self, item: ReviewItem, *, refusal: bool) -> Decision | None:
         case = self._ask_case(item.candidate.draft, item.severity, refusal=refusal)
         joined = case is not None and self._join_suite(item.candidate, case)
         return Decision.ACCEPTED if joined else None

@@ -52,25 +52,25 @@ def vary_command(
     wanted = parse_kinds(kinds)
     if not suite.name:
         raise ConfigError(f"{suite} is not a file; give a suite (JSON lines)")
-    goal = output or suite.with_name(f"{suite.stem}-variants.jsonl")
-    if goal.resolve() == suite.resolve():
-        raise ConfigError(f"--output {goal} is the suite itself; give another file")
+    output_path = output or suite.with_name(f"{suite.stem}-variants.jsonl")
+    if output_path.resolve() == suite.resolve():
+        raise ConfigError(f"--output {output_path} is the suite itself; give another file")
     varied = make_variants(load_suite(suite).cases, wanted, seed=seed, per_kind=each)
     lines = [format_case_line(case) for case in varied.cases]
     if not lines:
         raise ConfigError(f"{suite}: no case has a variant of the kinds {kinds}")
-    sha256 = parse_suite_lines(lines, name="variants", source=str(goal)).sha256
-    with lock_folder(goal):
-        replace_text(goal, "".join(f"{line}\n" for line in lines))
+    sha256 = parse_suite_lines(lines, name="variants", source=str(output_path)).sha256
+    with lock_folder(output_path):
+        replace_text(output_path, "".join(f"{line}\n" for line in lines))
     print_result = _print_json if as_json else _print_summary
-    print_result(goal, varied, wanted, sha256)
+    print_result(output_path, varied, wanted, sha256)
     return ExitCode.PASS
 
 
-def _print_summary(goal: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
+def _print_summary(output_path: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
     counts = varied.counts
     summary = ", ".join(f"{counts[kind.value]} {kind.value}" for kind in wanted)
-    lines = [f"{plural(len(varied.cases), 'variant')} in {goal}: {summary}; suite {sha256[:12]}"]
+    lines = [f"{plural(len(varied.cases), 'variant')} in {output_path}: {summary}; suite {sha256[:12]}"]
     missing: Counter[VariantKind] = Counter(kind for kind, _ in varied.without)
     for kind, count in missing.items():
         ids = [case_id for case_kind, case_id in varied.without if case_kind is kind]
@@ -79,9 +79,9 @@ def _print_summary(goal: Path, varied: VariantSet, wanted: Sequence[VariantKind]
     write_text("\n".join(lines) + "\n")
 
 
-def _print_json(goal: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
+def _print_json(output_path: Path, varied: VariantSet, wanted: Sequence[VariantKind], sha256: str) -> None:
     summary = {
-        "output": str(goal),
+        "output": str(output_path),
         "sha256": sha256,
         "variants": {kind.value: varied.counts[kind.value] for kind in wanted},
         "without": [{"kind": kind.value, "case": case_id} for kind, case_id in varied.without],

@@ -24,7 +24,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 
 from deployments.demo.agent.faults import FaultyAgent, HealthyAgent
 from deployments.demo.agent.triage import Action, IssueText, Report, TriageAgent, load_issues, load_repository
-from deployments.demo.space import EXIT_USAGE, bind_socket
+from deployments.demo.space import EXIT_USAGE, listen_or_exit
 from flows.terminal import print_text
 
 GITHUB_ISSUE: Final = re.compile(r"https://github\.com/[^/]+/[^/]+/issues/\d+")
@@ -248,7 +248,7 @@ def main(argv: list[str] | None = None) -> int:
     """Serve until interrupted, which is no failure. Exit code 2 when the port cannot be used."""
     arguments = _parse_arguments(argv)
     try:
-        listener = bind_socket(arguments.port)
+        listener = listen_or_exit(arguments.port)
     except SystemExit as error:
         print_text(f"error: {error}", err=True)
         return EXIT_USAGE

@@ -96,15 +96,15 @@ def build_menu(alert: Alert, item: AlertItem) -> Block | None:
 def parse_button_action(action_id: str, value: str) -> ButtonAction | None:
     """Parse a button; ``None`` if it is not Lookout's. Raises ``ValueError`` if only its value is not Lookout's."""
     if action_id == MENU:
-        kind, alert_id, fingerprint = _match_value(_MENU_VALUE, value)
+        kind, alert_id, fingerprint = _parse_button_value(_MENU_VALUE, value)
         return ButtonAction(kind=ActionKind(kind), alert_id=alert_id, fingerprints=(fingerprint,))
     if action_id not in BUTTONS:
         return None
-    alert_id, shown = _match_value(_BUTTON_VALUE, value)
+    alert_id, shown = _parse_button_value(_BUTTON_VALUE, value)
     return ButtonAction(kind=BUTTONS[action_id], alert_id=alert_id, shown=int(shown))
 
 
-def _match_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
+def _parse_button_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
     match = pattern.fullmatch(value)
     if match is None:
         raise ValueError("the button's value is not from a Lookout button")

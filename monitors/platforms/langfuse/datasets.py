@@ -107,7 +107,7 @@ class LangfuseDatasets:
             raise self._client.build_unavailable_error(
                 f"tagging dataset {dataset.name!r}", "no dataset has this name"
             )
-        metadata, tags = _split_tags(stored)
+        metadata, tags = _separate_tags_from_metadata(stored)
         description = stored.description or ""
         # Written unchanged, only to get the moment of Langfuse's clock: Lookout's clock may name another state.
         rewritten = await self._write_dataset(stored.name, description, _add_tags(metadata, tags))
@@ -125,7 +125,7 @@ class LangfuseDatasets:
         return await self._client.request("POST", _DATASETS, _StoredDataset, f"writing dataset {name!r}", json=body)
 
     def _to_dataset(self, stored: _StoredDataset) -> Dataset:
-        metadata, _tags = _split_tags(stored)
+        metadata, _tags = _separate_tags_from_metadata(stored)
         url = self._client.build_page_url("datasets", stored.id)
         return Dataset(id=stored.id, name=stored.name, url=url, entries_url=f"{url}/items/", metadata=metadata)
 
@@ -150,7 +150,7 @@ class LangfuseDatasets:
         await self._client.request_optional("POST", _ITEMS, DatasetItem, doing, json=body)
 
 
-def _split_tags(stored: _StoredDataset) -> tuple[Json, dict[str, str]]:
+def _separate_tags_from_metadata(stored: _StoredDataset) -> tuple[Json, dict[str, str]]:
     """Split a dataset's metadata into the metadata itself and the tags with their moments."""
     metadata = to_json_object(stored.metadata, "metadata")
     own = metadata.pop(OWN_KEY, None)

@@ -210,7 +210,7 @@ class JobDriver:
 
     async def _post(self, job: AgentJob, body: Any, key: str, remember: Remember) -> None:
         async with self._http.post_start(self._url, body, key) as response:
-            job.record_start(response.headers)
+            job.record_start_reply(response.headers)
             remember(job)
             if "event-stream" in response.headers.get("content-type", ""):
                 await self._read_events(job, response, remember)

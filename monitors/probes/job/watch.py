@@ -325,7 +325,7 @@ class AgentJob:
             )
         self.location = address
 
-    def record_start(self, headers: Mapping[str, str]) -> None:
+    def record_start_reply(self, headers: Mapping[str, str]) -> None:
         """Store the headers of the reply to the start. The job's time starts now, without earlier retries."""
         self.began = monotonic()
         self.set_location(headers.get("location"))

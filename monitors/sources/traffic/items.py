@@ -111,10 +111,10 @@ def parse_conversations(
     at the beginning: logs are written in order. Rows of one message are added to ``visits``, which the caller reads
     after the last file or page; without one their conversations come at the end.
     """
-    return (located.record for located in locate_conversations(placed, fields, window, visits))
+    return (located.record for located in parse_located_conversations(placed, fields, window, visits))
 
 
-def locate_conversations(
+def parse_located_conversations(
     placed: Iterable[LocatedItem | SourceWarning], fields: Fields, window: Window, visits: Visits | None = None
 ) -> Iterator[LocatedRecord]:
     """Parse like `parse_conversations`, with the places of each record."""
@@ -306,7 +306,7 @@ class Visits:
         try:
             turns = build_joined_turns([row.message for row in rows], self._fields)
             conversation = Conversation(
-                id=make_safe_id(visit_id),
+                id=hash_unsafe_id(visit_id),
                 origin_id=session,
                 completed_at=ended_at,
                 turns=turns,
@@ -356,7 +356,7 @@ def _build_conversation(
         requests = (name for path in _REQUEST_ID_PATHS if (name := find_name(source_item, (path,))))
         safe = _derive_id([shared or "", *requests], completed_at, turns)
     else:
-        safe = make_safe_id(source_id)
+        safe = hash_unsafe_id(source_id)
     return Conversation(
         id=safe,
         origin_id=safe if source_id is None else source_id,
@@ -367,7 +367,7 @@ def _build_conversation(
     )
 
 
-def make_safe_id(source_id: str) -> Identifier:
+def hash_unsafe_id(source_id: str) -> Identifier:
     """Return the source's id if it fits in a file name and contains no personal data; else a digest of it."""
     try:
         _IDENTIFIER.validate_python(source_id)

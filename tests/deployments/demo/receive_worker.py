@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 
 from deployments.cli.exit_codes import exit_code_from_error
-from deployments.cli.receive import serve_deploys
+from deployments.cli.receive import run_deploys_receiver
 from monitors.config.file import load_config
 from monitors.config.sections import DeploySettings
 from monitors.errors import MonitorError
@@ -21,7 +21,7 @@ def main() -> int:
     config, deploys, port = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
     try:
         settings = DeploySettings.model_validate(tomllib.loads(deploys.read_text(encoding="utf-8")))
-        code = serve_deploys(
+        code = run_deploys_receiver(
             load_config(config), settings, config, host="127.0.0.1", port=port, environment=os.environ
         )
     except MonitorError as error:

@@ -51,9 +51,9 @@ def _page(answers: dict[str, list[str]]) -> gradio.Blocks:
 if __name__ == "__main__":
     import uvicorn
 
-    from deployments.demo.space import HOST, bind_socket
+    from deployments.demo.space import HOST, listen_or_exit
 
-    listener = bind_socket(0)
+    listener = listen_or_exit(0)
     page = application(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
     print(f"http://{HOST}:{listener.getsockname()[1]}", flush=True)
     uvicorn.Server(uvicorn.Config(page, log_level="warning")).run(sockets=[listener])

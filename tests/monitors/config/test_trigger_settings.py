@@ -41,7 +41,7 @@ def row(**values):
 def test_triggers_are_read_from_toml_with_defaults():
     settings = DeploySettings.model_validate(tomllib.loads(WHOLE))
     assert settings.providers == {DeploySender.GITHUB, DeploySender.HUGGINGFACE}
-    assert [(one.event_name, one.branch_name) for one in settings.triggers] == [
+    assert [(one.event_name, one.branch_filter) for one in settings.triggers] == [
         ("deployment_status", None),
         ("workflow_run", "main"),
         (None, "main"),
@@ -59,7 +59,7 @@ def test_triggers_are_read_from_toml_with_defaults():
     ],
 )
 def test_omitted_fields_come_from_the_sender(values, event, branch):
-    assert (row(**values).event_name, row(**values).branch_name) == (event, branch)
+    assert (row(**values).event_name, row(**values).branch_filter) == (event, branch)
 
 
 @pytest.mark.parametrize(
