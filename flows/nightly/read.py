@@ -78,7 +78,7 @@ class SourceRead:
         self, source: TrafficSource, span: IntakeWindow, waiting: deque[tuple[Conversation, Offer]]
     ) -> AsyncIterator[Sequence[bytes]]:
         chunk: list[bytes] = []
-        async for item in source.read(span.since, span.until):
+        async for item in source.read_conversations(span.since, span.until):
             if isinstance(item, SourceWarning):
                 # Before the watermark: an earlier nightly run has reported it.
                 if item.at is None or self._mark is None or item.at >= self._mark.completed_to:

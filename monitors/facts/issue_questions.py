@@ -83,7 +83,7 @@ def read_questions(
             question,
             read_question(
                 question.question,
-                issue.text,
+                issue.title_and_body,
                 scripted=question.answer if question.scripted else None,
                 project=project,
             ),

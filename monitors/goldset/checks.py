@@ -257,7 +257,7 @@ def _list_texts_to_search(case: GoldCase) -> Iterator[tuple[str, str, Weight]]:
     yield from (("question", turn, question_weight) for turn in case.turns)
     yield from (("gold", text, Weight.MUST) for text in (case.gold, *case.alternatives))
     if case.triage is not None:
-        yield "issue", case.triage.issue.text, Weight.SHOULD
+        yield "issue", case.triage.issue.title_and_body, Weight.SHOULD
     if case.provenance.clause:
         yield "clause", case.provenance.clause, Weight.SHOULD
 

@@ -153,7 +153,7 @@ def _check_functions(task: TriageTask) -> Iterator[_Fault]:
 
 def _check_keywords(task: TriageTask) -> Iterator[_Fault]:
     keywords = task.reference.expected_keywords
-    present = [word for word in keywords if contains_keyword(word, task.issue.text)]
+    present = [word for word in keywords if contains_keyword(word, task.issue.title_and_body)]
     if present:
         all_present = len(present) == len(keywords)
         effect = "so keywords cannot grade this case" if all_present else "so they do not count"
@@ -166,7 +166,7 @@ def _check_keywords(task: TriageTask) -> Iterator[_Fault]:
 
 
 def _check_leaks(task: TriageTask) -> Iterator[_Fault]:
-    cause, body = task.reference.root_cause, task.issue.text
+    cause, body = task.reference.root_cause, task.issue.title_and_body
     if cause and find_quote(cause.strip().rstrip(".").casefold(), body.casefold()):
         yield _Fault(
             SuiteCheck.LEAK,

@@ -71,7 +71,7 @@ class ReportFormGrader(TriageGrader):
         own = [
             word
             for word in _list_terms(_join_explanation(report))
-            if word not in _list_issue_terms(task.issue.text)
+            if word not in _list_issue_terms(task.issue.title_and_body)
         ]
         if len(own) < MIN_TOKENS and len(_list_terms(_join_explanation(report))) > 2 * MIN_TOKENS:
             return give_verdict(self, FailureKind.FORMAT, "the report only repeats the issue")
@@ -166,7 +166,7 @@ class KeywordsGrader(TriageGrader):
     aspect = Aspect.ROOT_CAUSE
 
     def _grade(self, task: TriageTask, exchange: Exchange) -> Judged | Abstained:
-        issue = task.issue.text
+        issue = task.issue.title_and_body
         telling = [word for word in task.reference.expected_keywords if not contains_keyword(word, issue)]
         if not telling:
             had = task.reference.expected_keywords

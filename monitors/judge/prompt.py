@@ -92,7 +92,7 @@ class Subject(Record):
 def build_subject(case: GoldCase, answer: str, reasons: Sequence[str] = ()) -> Subject:
     """Build the subject of a gold case and its answer. A judge of reports reads the issue, not its address."""
     return Subject(
-        turns=(case.triage.issue.text,) if case.triage else case.turns,
+        turns=(case.triage.issue.title_and_body,) if case.triage else case.turns,
         expected=(case.gold, *case.alternatives),
         expects_refusal=case.expected_refusal,
         answer=answer,

@@ -72,7 +72,7 @@ class Issue(Record):
         return f"{place[1]}:{place[2]}" if place else None
 
     @property
-    def text(self) -> str:
+    def title_and_body(self) -> str:
         """Title and body."""
         return f"{self.title}\n\n{self.body}".strip()
 

@@ -66,7 +66,7 @@ async def _read_sample(
     sample: TrafficSample, source: TrafficSource, since: datetime, until: datetime
 ) -> TrafficSample:
     try:
-        async with aclosing(source.read(since, until)) as records:
+        async with aclosing(source.read_conversations(since, until)) as records:
             async for record in records:
                 sample.add(record)
                 if sample.read + sample.unusable.total() >= MAX_READ:
@@ -91,13 +91,13 @@ def format_traffic(samples: Sequence[TrafficSample], account_patterns: Sequence[
 
 
 def _format_conversation(conversation: Conversation, account_patterns: Sequence[str]) -> Iterator[tuple[str, str]]:
-    def cut(text: str) -> str:
+    def make_redacted_excerpt(text: str) -> str:
         return make_excerpt(text, limit=MAX_TEXT_LENGTH, account_patterns=account_patterns)
 
     last = conversation.turns[-1]
     turns = plural(len(conversation.turns), "turn")
     yield "read as", f"{conversation.completed_at:%Y-%m-%d %H:%M:%S} UTC, {turns}, the last one:"
-    yield "  asked", cut(last.user_text)
-    yield "  answer", cut(last.reply_text) or "no answer from the application"
+    yield "  asked", make_redacted_excerpt(last.user_text)
+    yield "  answer", make_redacted_excerpt(last.reply_text) or "no answer from the application"
     for passage in last.context[:SHOWN]:
-        yield "  passage", cut(passage)
+        yield "  passage", make_redacted_excerpt(passage)

@@ -53,7 +53,7 @@ def list_other_reported(cases: Sequence[CaseResult], *, faults: bool = True) -> 
 
 def _find_fault(result: CaseResult) -> PlantedFault | None:
     task = result.case.triage
-    return find_planted_fault(task.issue.text) if task else None
+    return find_planted_fault(task.issue.title_and_body) if task else None
 
 
 def _list_objections(result: CaseResult, aspect: Aspect) -> Iterator[str]:

@@ -216,8 +216,8 @@ class FileTrafficSource:
         first, *others = settings.at
         self.name = f"{strip_secrets(first)} and {len(others)} more" if others else strip_secrets(first)
 
-    def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
-        """See `TrafficSource.read`."""
+    def read_conversations(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
+        """See `TrafficSource.read_conversations`."""
         return iterate_in_thread(self._read_all(Window(since, until)))
 
     def _read_all(self, window: Window) -> Generator[Conversation | SourceWarning]:

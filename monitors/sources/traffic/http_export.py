@@ -304,8 +304,10 @@ class HttpTrafficSource:
         self._sleep = sleep
         self.name = strip_url_secrets(settings.url)
 
-    async def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
-        """See `TrafficSource.read`. The next page is requested only when the caller continues."""
+    async def read_conversations(
+        self, since: datetime, until: datetime
+    ) -> AsyncGenerator[Conversation | SourceWarning]:
+        """See `TrafficSource.read_conversations`. The next page is requested only when the caller continues."""
         window = Window(since, until)
         async with (
             ExportClient.connect(self._settings, self._headers, self._sleep, self._guard) as client,

@@ -38,8 +38,10 @@ class LangSmithTrafficSource:
         self._sleep = sleep
         self.name = f"LangSmith project {settings.project!r}"
 
-    async def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
-        """See `TrafficSource.read`. A run counts at its end, and only for its last turn."""
+    async def read_conversations(
+        self, since: datetime, until: datetime
+    ) -> AsyncGenerator[Conversation | SourceWarning]:
+        """See `TrafficSource.read_conversations`. A run counts at its end, and only for its last turn."""
         window, cursor, cursors = Window(since, until), None, set[str]()
         earliest = since - timedelta(seconds=self._settings.longest_run_s)
         query = RootRuns(earliest, until, self._settings.page_size, self._settings.filter)

@@ -51,8 +51,10 @@ class PageTrafficSource:
         self._open_browser = open_browser
         self.name = strip_secrets(settings.url)
 
-    async def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
-        """See `TrafficSource.read`.
+    async def read_conversations(
+        self, since: datetime, until: datetime
+    ) -> AsyncGenerator[Conversation | SourceWarning]:
+        """See `TrafficSource.read_conversations`.
 
         A conversation with a page that does not open is reported; the others are read.
         """

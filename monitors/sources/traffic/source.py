@@ -18,7 +18,7 @@ class TrafficSource(Protocol):
         """The location for messages, without secrets."""
         ...
 
-    def read(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
+    def read_conversations(self, since: datetime, until: datetime) -> AsyncGenerator[Conversation | SourceWarning]:
         """Yield every conversation completed in [``since``, ``until``), in any order, in bounded memory.
 
         The same conversation may come twice. A bad item becomes a warning that does not quote it, and reading

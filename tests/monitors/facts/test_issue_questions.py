@@ -75,4 +75,4 @@ def test_the_version_of_the_project_is_known_by_its_address():
     )
     (found,) = read_questions(issue, [AgentQuestion(question="Which version do you use?", answer="-")])
     assert found[1].quote == "On sums 2.4.1 with Python 3.12."
-    assert read_question("Which version do you use?", issue.text).worth is QuestionWorth.UNSURE
+    assert read_question("Which version do you use?", issue.title_and_body).worth is QuestionWorth.UNSURE

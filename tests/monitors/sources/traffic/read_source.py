@@ -52,7 +52,7 @@ async def read_all(source: TrafficSource, since: datetime = NOON - DAY, until: d
     """Everything that a source gives, and the error of ours that it ends with."""
     read = Read()
     try:
-        async for one in source.read(since, until):
+        async for one in source.read_conversations(since, until):
             if isinstance(one, SourceWarning):
                 read.notices.append(one)
             else:

@@ -149,7 +149,7 @@ async def test_a_missing_file_is_reported_after_the_others(tmp_path: Path, snaps
 async def test_reading_can_be_left_at_any_time(tmp_path: Path) -> None:
     log = tmp_path / "chat.jsonl"
     log.write_bytes(as_lines(*map(stored, range(5000))))
-    reading = source(log).read(NOON, NOON + timedelta(days=1))
+    reading = source(log).read_conversations(NOON, NOON + timedelta(days=1))
     assert [(await anext(reading)).id for _ in range(3)] == ["c-0", "c-1", "c-2"]
     await reading.aclose()
     log.unlink()
