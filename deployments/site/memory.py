@@ -51,7 +51,7 @@ class CopyMemory:
 class ReviewMemory:
     """Reviewed answers with the judges' verdicts. Only newly reviewed answers are looked up in the grades."""
 
-    _judged: dict[AnswerId, tuple[ReviewedAnswer, ...]] = field(
+    _answers_by_id: dict[AnswerId, tuple[ReviewedAnswer, ...]] = field(
         default_factory=dict[AnswerId, tuple[ReviewedAnswer, ...]]
     )
     _since: datetime | None = None
@@ -62,22 +62,22 @@ class ReviewMemory:
         verdicts = list_people_verdicts(store)
         with self._guard:
             if self._since is None or abs(now - self._since) > MAX_AGE:
-                self._judged, self._since = {}, now
-            self._add_verdicts(store, [verdict for verdict in verdicts if not self._is_current(verdict)])
-            answers = [answer for verdict in verdicts for answer in self._judged[verdict.answer_id]]
+                self._answers_by_id, self._since = {}, now
+            self._cache_reviewed_answers(store, [verdict for verdict in verdicts if not self._is_current(verdict)])
+            answers = [answer for verdict in verdicts for answer in self._answers_by_id[verdict.answer_id]]
         return tuple(verdict for verdict in answers if target in {None, verdict.target})
 
     def _is_current(self, verdict: PeopleVerdict) -> bool:
-        stored = self._judged.get(verdict.answer_id)
+        stored = self._answers_by_id.get(verdict.answer_id)
         return stored is not None and all(
             (answer.people_right, answer.inclusion_probability) == (verdict.right, verdict.inclusion_probability)
             for answer in stored
         )
 
-    def _add_verdicts(self, store: Store, verdicts: list[PeopleVerdict]) -> None:
+    def _cache_reviewed_answers(self, store: Store, verdicts: list[PeopleVerdict]) -> None:
         if not verdicts:
             return
-        self._judged |= dict.fromkeys((verdict.answer_id for verdict in verdicts), ())
+        self._answers_by_id |= dict.fromkeys((verdict.answer_id for verdict in verdicts), ())
         by_id = {verdict.answer_id: verdict for verdict in verdicts}
         for answer_id, lineage, passed in list_judge_verdicts(store, list(by_id)):
             people_verdict = by_id[answer_id]
@@ -89,4 +89,4 @@ class ReviewMemory:
                 people_right=people_verdict.right,
                 inclusion_probability=people_verdict.inclusion_probability,
             )
-            self._judged[answer_id] = (*self._judged[answer_id], answer)
+            self._answers_by_id[answer_id] = (*self._answers_by_id[answer_id], answer)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from flows.runtime.judge import plan_judge, refuse_rating_without_judge
-from flows.runtime.run import open_platform
+from flows.runtime.run import open_experiment_platform
 from flows.runtime.secrets import AGE_KEY_VARIABLE
 from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.config.isolation import refuse_production
@@ -77,7 +77,7 @@ def _list_platform_checks(
         variables = (config.langfuse.public_key_env, config.langfuse.secret_key_env)
     else:  # its table is missing
         variables = ()
-        yield partial(open_platform, config, scheme, environment)
+        yield partial(open_experiment_platform, config, scheme, environment)
     for variable in variables:
         yield partial(check_variable_set, variable, environment, f"{place} = {written!r} needs it")
 

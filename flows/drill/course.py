@@ -127,7 +127,7 @@ class Course:
             log_line(f"Lookout could not store the drill: {redact(str(error))}")
         if self._report.failed is not None:
             await notify_failure(self._drill, self._report)
-        await self._resolve_incidents()
+        await self._resolve_drill_incidents()
         store_report(self._drill.config.data_folder, self._report)
         return self._report
 
@@ -136,7 +136,7 @@ class Course:
         store.journal.append((DrillRow(row=self._report),), run_id=None)
         store.load_pending(LOAD_WAIT_S if self._report.passed else 0.0)  # a failed drill must not delay the alert
 
-    async def _resolve_incidents(self) -> None:
+    async def _resolve_drill_incidents(self) -> None:
         """Resolve the drill's own incident and, if the drill passed, the incidents of earlier drills."""
         try:
             notifier = build_drill_notifier(self._drill, open_store(self._drill.config))

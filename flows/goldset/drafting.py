@@ -36,7 +36,7 @@ from monitors.goldset.proposals import (
     load_instructions,
     parse_drafts_reply,
     parse_translations_reply,
-    shorten,
+    shorten_to_one_line,
 )
 from monitors.graders.base import Grader
 from monitors.judge.consensus import Cost
@@ -204,7 +204,7 @@ def reject_if_gold_fails(
     reason = explain_gold_failure(draft.case, panel) if isinstance(draft, GoldDraft) else ""
     if isinstance(draft, GoldDraft) and reason:
         return RejectedProposal(
-            about=shorten(draft.case.question), reason=(f"the gold itself does not pass: {reason}")
+            about=shorten_to_one_line(draft.case.question), reason=(f"the gold itself does not pass: {reason}")
         )
     return draft
 
@@ -300,7 +300,8 @@ def _select_first_translations(
         if translation.number > len(batch):
             result.refused.append(
                 RejectedProposal(
-                    about=shorten(translation.question), reason=f"pair {translation.number} does not exist"
+                    about=shorten_to_one_line(translation.question),
+                    reason=f"pair {translation.number} does not exist",
                 )
             )
         else:
@@ -310,7 +311,9 @@ def _select_first_translations(
             yield by_number[number]
         else:
             result.refused.append(
-                RejectedProposal(about=shorten(case.question), reason=("the model did not translate it"))
+                RejectedProposal(
+                    about=shorten_to_one_line(case.question), reason=("the model did not translate it")
+                )
             )
 
 

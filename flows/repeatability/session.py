@@ -61,7 +61,7 @@ class _AskedTwice:
     away: str = ""
     cost_usd: Decimal = Decimal(0)
 
-    def take(self, result: CaseResult) -> None:
+    def add_result(self, result: CaseResult) -> None:
         """Add a result; questions that were not asked do not count."""
         probe_result = result.result
         if isinstance(probe_result, NoAnswer) and probe_result.reason is NoAnswerReason.CIRCUIT_OPEN:
@@ -120,13 +120,13 @@ class RepeatabilitySession:
             update_waiting(self._format_progress(0, sampled))
             asked = 0
 
-            async def take(result: CaseResult) -> None:
+            async def report_progress_and_grade(result: CaseResult) -> None:
                 nonlocal asked
                 asked += 1
                 update_waiting(self._format_progress(asked, sampled))
-                await judging.take(result)
+                await judging.add_or_queue_for_judge(result)
 
-            await patient.ask(self._iterate_questions(sampled, until), on_asked=take)
+            await patient.ask(self._iterate_questions(sampled, until), on_asked=report_progress_and_grade)
 
     def _format_progress(self, asked: int, sampled: Sequence[GoldCase]) -> str:
         name = self._context.target.name
@@ -221,7 +221,7 @@ class _Judging:
         finally:
             self._asked.cost_usd = self._account.total.usd
 
-    async def take(self, result: CaseResult) -> None:
+    async def add_or_queue_for_judge(self, result: CaseResult) -> None:
         """Count a result, or pass it to the judge."""
         settings, assessment = self._context.judge.settings, result.assessment
         if (
@@ -232,11 +232,11 @@ class _Judging:
         ):
             self._queue.add(PendingAnswer(result.case, result.result, assessment.grades, assessment.factual_match))
         else:
-            self._asked.take(result)
+            self._asked.add_result(result)
 
     async def _take_ruling(self, waiting: PendingAnswer, ruling: Ruling) -> None:
         assessment = apply_ruling(waiting, ruling)
-        self._asked.take(CaseResult(case=waiting.case, result=waiting.exchange, assessment=assessment))
+        self._asked.add_result(CaseResult(case=waiting.case, result=waiting.exchange, assessment=assessment))
 
 
 def _ignore_group(_group: JudgedGroup) -> None:

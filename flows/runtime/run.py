@@ -121,7 +121,7 @@ def check_request(request: VerifyRequest) -> None:
     if tracing is not None:
         load_tracing_key(tracing, os.environ)
     if configured.experiments is not None:
-        open_platform(config, parse_dataset_address(configured.experiments).scheme, os.environ)
+        open_experiment_platform(config, parse_dataset_address(configured.experiments).scheme, os.environ)
     load_suite(configured.suite)
     judge = plan_judge(config.judge, build_target_record(request.target, configured), os.environ)
     refuse_rating_without_judge(config, judge)
@@ -247,7 +247,9 @@ PLATFORMS: Mapping[PlatformScheme, Callable[[Config, Mapping[str, str]], OpenPla
 """The function that opens each platform, by the scheme of an address such as ``langsmith:DATASET``."""
 
 
-def open_platform(config: Config, scheme: PlatformScheme, environment: Mapping[str, str]) -> OpenPlatform:
+def open_experiment_platform(
+    config: Config, scheme: PlatformScheme, environment: Mapping[str, str]
+) -> OpenPlatform:
     """Open a platform, for a ``with`` block. Raises `ConfigError` if its key is missing."""
     return PLATFORMS[scheme](config, environment)
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from flows.runtime.run import open_platform
+from flows.runtime.run import open_experiment_platform
 from flows.verify.experiment_rows import CaseWeights, build_experiment_rows, split_into_batches
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
@@ -117,7 +117,9 @@ async def _open_in_time(run: LiveRun, address: DatasetAddress, stack: AsyncExitS
 
 async def _open_on_platform(run: LiveRun, address: DatasetAddress, stack: AsyncExitStack) -> _PlatformExperiment:
     context = run.context
-    platform = await stack.enter_async_context(open_platform(context.config, address.scheme, context.environment))
+    platform = await stack.enter_async_context(
+        open_experiment_platform(context.config, address.scheme, context.environment)
+    )
     dataset = await platform.datasets.find(address.dataset)
     if dataset is None:
         raise ConfigError(f"{platform.name} has no dataset {address.dataset!r}; `lookout gold push` creates it")

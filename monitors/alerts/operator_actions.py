@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, assert_never
 
-from monitors.alerts.redact import EDGE_CHARACTERS, redact
+from monitors.alerts.redact import CONTEXT_MARGIN_CHARACTERS, redact
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import ABOUT_AN_ANSWER, format_doubt
 from monitors.facts.language import identify_language
@@ -96,7 +96,7 @@ def draft_case(
 
     def redact_and_cut(text: str) -> Redacted:
         """Redact before the cut, because no pattern matches half an account number."""
-        redacted = redact(text[: MAX_TEXT_CHARACTERS + EDGE_CHARACTERS], account_patterns=patterns)
+        redacted = redact(text[: MAX_TEXT_CHARACTERS + CONTEXT_MARGIN_CHARACTERS], account_patterns=patterns)
         return redact(redacted[:MAX_TEXT_CHARACTERS], account_patterns=patterns)
 
     turns = (

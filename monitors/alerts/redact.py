@@ -153,7 +153,7 @@ MAX_READ_CHARACTERS: Final = 4_000
 """Limit of characters that are read around the evidence of a text: four times the longest excerpt. A hostile answer
 of several megabytes then takes only milliseconds.
 """
-EDGE_CHARACTERS: Final = 1_000
+CONTEXT_MARGIN_CHARACTERS: Final = 1_000
 """Characters removed after redaction at an edge that was cut before, because no pattern matches half an account
 number. Longer than most secrets without spaces.
 """
@@ -184,8 +184,8 @@ def make_excerpt(
     evidence = window[: point - begin]
     # If the excerpt shows the evidence anyway, its place need not be exact.
     before = len(evidence) if len(evidence) < limit * 2 // 3 else len(redact_part(evidence))
-    readable = _remove_edges(redacted, begins_late=begin > 0, ends_early=ends_early)
-    evidence_place = before - (EDGE_CHARACTERS if begin else 0)
+    readable = _trim_context_margins(redacted, begins_late=begin > 0, ends_early=ends_early)
+    evidence_place = before - (CONTEXT_MARGIN_CHARACTERS if begin else 0)
     start = (
         0
         if evidence_place < limit * 2 // 3
@@ -222,8 +222,11 @@ def get_origin(address: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.scheme and parts.netloc else ""
 
 
-def _remove_edges(redacted: str, *, begins_late: bool, ends_early: bool) -> str:
-    return redacted[EDGE_CHARACTERS if begins_late else 0 : len(redacted) - (EDGE_CHARACTERS if ends_early else 0)]
+def _trim_context_margins(redacted: str, *, begins_late: bool, ends_early: bool) -> str:
+    return redacted[
+        CONTEXT_MARGIN_CHARACTERS if begins_late else 0 : len(redacted)
+        - (CONTEXT_MARGIN_CHARACTERS if ends_early else 0)
+    ]
 
 
 def _cut_excerpt(readable: str, *, start: int, limit: int, begins_late: bool, ends_early: bool) -> str:

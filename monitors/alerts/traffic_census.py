@@ -57,12 +57,12 @@ class CensusCount(NamedTuple):
     graded: int
 
     @property
-    def share(self) -> float:
+    def found_ratio(self) -> float:
         """From 0 to 1; 0 without graded conversations."""
         return self.found / self.graded if self.graded else 0.0
 
     def __str__(self) -> str:
-        return f"{self.found:,} of {self.graded:,} ({format_percent(self.share)} %)"
+        return f"{self.found:,} of {self.graded:,} ({format_percent(self.found_ratio)} %)"
 
 
 class NightlyCensus(Record):
@@ -242,7 +242,8 @@ def _format_reason(rate: CensusRate, before: CensusCount | None, example: Census
     times = f", from {rate.first_at:%Y-%m-%d %H:%M} to {rate.last_at:%Y-%m-%d %H:%M} UTC"
     earlier = f"; before: {before}" if before is not None else ""
     shown = f" Example {rate.example_id}: {example.finding}." if example is not None else ""
-    counts = f"{rate.found:,} of {plural(rate.graded, 'conversation')} ({format_percent(_get_count(rate).share)} %)"
+    percent = format_percent(_get_count(rate).found_ratio)
+    counts = f"{rate.found:,} of {plural(rate.graded, 'conversation')} ({percent} %)"
     return f"{counts}{times}{earlier}.{shown}"
 
 

@@ -49,9 +49,9 @@ def refuse_production(config: Config, target: str, environment: Mapping[str, str
 
 def list_shared_with_production(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
     """List the project and the key that the settings themselves name as production's."""
-    own_project = (_parse_host(settings.api_url), settings.project)
+    own_project = (_parse_host_and_port(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
-    if settings.project is not None and (_parse_host(where), settings.production_project) == own_project:
+    if settings.project is not None and (_parse_host_and_port(where), settings.production_project) == own_project:
         yield f"langsmith.project and production_project are both {settings.project!r}: set the staging project"
     own_key, named = environment.get(settings.key_env), settings.production_key_env
     if named == settings.key_env:
@@ -88,7 +88,9 @@ def refuse_production_at(config: Config, target: str, address: str) -> None:
     """
     tracing = config.tracing(target)
     conflicts = (
-        [] if tracing is None else list(_explain_production_hosts(config, target, tracing, {_parse_host(address)}))
+        []
+        if tracing is None
+        else list(_explain_production_hosts(config, target, tracing, {_parse_host_and_port(address)}))
     )
     if conflicts:
         raise ConfigError(f"targets.{target}.previous_url: {'; '.join(conflicts)}")
@@ -97,21 +99,21 @@ def refuse_production_at(config: Config, target: str, address: str) -> None:
 def _explain_address_conflicts(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
     if config.target(target).environment is Environment.PRODUCTION:
         yield f'targets.{target}.environment is "production": choose a staging target'
-    own = _parse_host(build_target_record(target, config.target(target)).address)
+    own = _parse_host_and_port(build_target_record(target, config.target(target)).address)
     other_addresses = (config.target(target).probe.job.url, config.target(target).previous_url)
     yield from _explain_production_hosts(
-        config, target, settings, {own, *(_parse_host(address) for address in other_addresses if address)}
+        config, target, settings, {own, *(_parse_host_and_port(address) for address in other_addresses if address)}
     )
 
 
 def _explain_production_hosts(
     config: Config, target: str, settings: TracingSettings, own_hosts: set[str]
 ) -> Iterator[str]:
-    if settings.production_url is not None and _parse_host(settings.production_url) in own_hosts:
-        host = _parse_host(settings.production_url)
+    if settings.production_url is not None and _parse_host_and_port(settings.production_url) in own_hosts:
+        host = _parse_host_and_port(settings.production_url)
         yield f"{host} is langsmith.production_url: set the address of a staging deploy"
     for name in _list_production_targets(config):
-        host = _parse_host(build_target_record(name, config.target(name)).address)
+        host = _parse_host_and_port(build_target_record(name, config.target(name)).address)
         if name != target and host in own_hosts:
             yield (
                 f"{host} is the host of the production target targets.{name}: set the address of a staging deploy"
@@ -122,9 +124,12 @@ def _find_shared_sources(
     config: Config, settings: LangSmithSettings, environment: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the project and the key by which production's stored traffic is read."""
-    own_project, own_key = (_parse_host(settings.api_url), settings.project), environment.get(settings.key_env)
+    own_project, own_key = (
+        (_parse_host_and_port(settings.api_url), settings.project),
+        environment.get(settings.key_env),
+    )
     for place, source in _list_production_sources(config):
-        if settings.project is not None and (_parse_host(source.api_url), source.project) == own_project:
+        if settings.project is not None and (_parse_host_and_port(source.api_url), source.project) == own_project:
             yield f"langsmith.project is {settings.project!r}, from which {place} reads production: set another"
         if own_key and environment.get(source.key_env) == own_key:
             yield f"{place} reads production with the key {settings.key_env} (langsmith.key_env): set another"
@@ -147,7 +152,7 @@ def _list_production_sources(config: Config) -> Iterator[tuple[str, LangSmithTra
                 yield f"targets.{name}.traffic.sources.{source_name}", source
 
 
-def _parse_host(address: str) -> str:
+def _parse_host_and_port(address: str) -> str:
     """Return host and port in lower case, because hosts ignore case."""
     parts = urlsplit(address)
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)

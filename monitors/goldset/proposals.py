@@ -155,11 +155,13 @@ def _parse_proposals(
         try:
             good.append(shape.validate_python(row))
         except ValidationError as error:
-            bad.append(RejectedProposal(about=shorten(_find_question(row)), reason=_describe_error(error)))
+            bad.append(
+                RejectedProposal(about=shorten_to_one_line(_find_question(row)), reason=_describe_error(error))
+            )
     return good, bad
 
 
-def shorten(text: str, max_characters: int = 90) -> str:
+def shorten_to_one_line(text: str, max_characters: int = 90) -> str:
     """Return a text in one line of at most ``max_characters`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"
@@ -233,13 +235,13 @@ def draft_from_proposal(
         else _explain_bad_proposal(proposed, defaults, document.text[slice(*span)])
     )
     if span is None or reason:
-        return RejectedProposal(about=shorten(proposed.question), reason=reason)
+        return RejectedProposal(about=shorten_to_one_line(proposed.question), reason=reason)
     quote = _build_quote(document, span)
     case = _build_case(proposed, document, defaults, quote)
     duplicate = next((existing for existing in existing_cases if _is_same_question(existing, case)), None)
     if duplicate is not None:
         return RejectedProposal(
-            about=shorten(proposed.question), reason=(f"{duplicate.id} already asks this question")
+            about=shorten_to_one_line(proposed.question), reason=(f"{duplicate.id} already asks this question")
         )
     return GoldDraft(
         id=case.id,
@@ -268,7 +270,7 @@ def _build_quote(document: Document, span: tuple[int, int]) -> Quote:
 def _describe_quote_problem(proposed: ProposedDraft) -> str:
     if len(proposed.quote.split()) < QUOTE_MIN_WORDS:
         return f'the quote "{proposed.quote}" has fewer than {QUOTE_MIN_WORDS} words'
-    return f'the quote is not in the document: "{shorten(proposed.quote)}"'
+    return f'the quote is not in the document: "{shorten_to_one_line(proposed.quote)}"'
 
 
 def _explain_bad_proposal(proposed: ProposedDraft, defaults: DraftDefaults, clause: str) -> str:
@@ -315,7 +317,7 @@ def build_case_from_translation(
     question, gold = " ".join(proposed.question.split()), " ".join(proposed.gold.split())
     reason = explain_bad_translation(question, gold, original, language)
     if reason:
-        return RejectedProposal(about=shorten(proposed.question), reason=reason)
+        return RejectedProposal(about=shorten_to_one_line(proposed.question), reason=reason)
     alternatives = () if original.expected_refusal or gold == original.gold else (original.gold,)
     return original.model_copy(
         update={

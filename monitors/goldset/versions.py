@@ -127,7 +127,7 @@ class RenewReport:
     """Cases that were not made by a template."""
 
 
-def renew_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
+def replace_template_cases(path: Path, cases: Sequence[GoldCase]) -> RenewReport:
     """Write ``cases`` first, then every other case of the file that was not made by a template, unchanged.
 
     The same cases give the same bytes; a case of an earlier version keeps its id. Raises `GoldSetError` if

@@ -249,7 +249,7 @@ class FactualGrader:
         if polarity.agrees is not None:
             if polarity.agrees and polarity.tokens and not _is_said_of_now(polarity.tokens[0].start, reply):
                 return abstain(self, SAID_OTHERWISE)
-            if polarity.agrees and _has_extra_exception(case, text):
+            if polarity.agrees and _has_unsupported_waiver(case, text):
                 return abstain(self, LIMITED)
             if polarity.agrees and _denies_condition(case, reply, locale):
                 return abstain(self, LIMITED)
@@ -355,7 +355,7 @@ def _list_months_and_weekdays(text: str) -> set[tuple[str, int]]:
     return months | {("weekday", WEEKDAYS[token.key]) for token in tokens if token.key in WEEKDAYS}
 
 
-def _has_extra_exception(case: GoldCase, text: str) -> bool:
+def _has_unsupported_waiver(case: GoldCase, text: str) -> bool:
     """Whether the reply has a "without" or an "even if" that neither question nor gold has."""
     known_text = "\n".join((*case.turns, case.gold, *case.alternatives))
     waives = len(case.gold.split()) > _MAX_BARE_WORDS and _WAIVES.search(text) and not _WAIVES.search(known_text)

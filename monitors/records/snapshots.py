@@ -67,7 +67,7 @@ class RunSnapshot(Record):
     browser: str | None = None
     lookout: str | None = None
 
-    def add_exchanges(
+    def set_application_facts(
         self,
         *,
         versions: Mapping[str, Values],

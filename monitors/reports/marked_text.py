@@ -246,7 +246,7 @@ class EvidenceMark:
     kind: PieceKind
 
 
-def collect_marks(grades: Iterable[Grade], where: Channel | str) -> tuple[EvidenceMark, ...]:
+def collect_marks(grades: Iterable[Grade], channel: Channel | str) -> tuple[EvidenceMark, ...]:
     """Collect the evidence of judged grades in one text, without overlap; failing grades have priority."""
     marks = [
         EvidenceMark(
@@ -258,7 +258,7 @@ def collect_marks(grades: Iterable[Grade], where: Channel | str) -> tuple[Eviden
         for grade in grades
         if isinstance(grade, Judged)
         for span in grade.evidence
-        if span.where == where and span.end > span.start
+        if span.where == channel and span.end > span.start
     ]
     chosen: list[EvidenceMark] = []
     for mark in sorted(marks, key=_rank_mark):
@@ -399,12 +399,14 @@ class TextMarker:
         """Return the pieces of a text without evidence."""
         return split_into_pieces(text, (), find_masks(text, self.secrets, self.redact), limit or self.limit)
 
-    def mark_evidence(self, text: str, where: Channel | str, grades: Sequence[Grade]) -> Pieces:
+    def mark_evidence(self, text: str, channel: Channel | str, grades: Sequence[Grade]) -> Pieces:
         """Return the pieces of a text with the evidence of its grades."""
         masks = find_masks(text, self.secrets, self.redact)
-        return split_into_pieces(text, collect_marks(grades, where), masks, self.limit)
+        return split_into_pieces(text, collect_marks(grades, channel), masks, self.limit)
 
-    def mark_part(self, text: str, where: Channel | str, grades: Sequence[Grade], start: int, end: int) -> Pieces:
+    def redact_and_mark_part(
+        self, text: str, channel: Channel | str, grades: Sequence[Grade], start: int, end: int
+    ) -> Pieces:
         """Return the pieces of code points ``start`` to ``end`` of a text with the evidence there.
 
         Personal data is masked if it is found in the whole text or in the part alone.
@@ -421,7 +423,7 @@ class TextMarker:
         ]
         marks = [
             EvidenceMark(max(0, mark.start - start), min(len(part), mark.end - start), mark.label, mark.kind)
-            for mark in collect_marks(grades, where)
+            for mark in collect_marks(grades, channel)
             if mark.start < end and start < mark.end
         ]
         return split_into_pieces(part, marks, _merge_masks((*inside, *own)), self.limit)

@@ -229,7 +229,7 @@ def _mark_quote(criterion: UsefulnessCriterion, response: Exchange | NoAnswer, m
     place = criterion.quote
     if place is None or not isinstance(response, Exchange):
         return ()
-    return marker.mark_part(response.graded_text, place.where, (), place.start, place.end)
+    return marker.redact_and_mark_part(response.graded_text, place.where, (), place.start, place.end)
 
 
 def _format_rating_in_brackets(counted: float | None) -> str:
@@ -363,7 +363,7 @@ class _QuoteMarker:
         if start < 0:
             return self.marker.mark_plain(text, _CAUSE_CHARACTERS)
         rated = [grade for grade in self.grades if grade.aspect is Aspect.USEFULNESS]
-        return self.marker.mark_part(self.text, where, rated, start, start + len(text))
+        return self.marker.redact_and_mark_part(self.text, where, rated, start, start + len(text))
 
 
 def _build_part_rows(

@@ -20,7 +20,7 @@ from monitors.goldset.build.sheets import (
     GivenFact,
     load_schema,
 )
-from monitors.goldset.versions import renew_template_cases
+from monitors.goldset.versions import replace_template_cases
 from monitors.records.cases import GoldCase
 
 HERE = Path(__file__).parents[2] / "deployments" / "demo"
@@ -75,7 +75,7 @@ def _amount(fact: PolicyFact) -> str | None:
 
 def main() -> None:
     """Renew the template part of the demo's suite."""
-    renewed = renew_template_cases(SUITE, template_cases(load_policies()))
+    renewed = replace_template_cases(SUITE, template_cases(load_policies()))
     write_text(f"{SUITE.name}: {renewed}\n")
 
 

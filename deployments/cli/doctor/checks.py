@@ -355,7 +355,7 @@ def check_drill(context: DoctorContext) -> list[HealthCheck]:
     return [HealthCheck(name="last drill", health=health, found=standing.text, to_do=standing.to_do, optional=True)]
 
 
-def check_alerts(context: DoctorContext) -> list[HealthCheck]:
+def check_alert_delivery(context: DoctorContext) -> list[HealthCheck]:
     """Check each delivery path with a test message, unless one arrived within a day; always with ``alert_now``."""
     from flows.clock import utc_now  # duckdb
     from flows.maintenance.self_test import read_proofs, save_proofs, send_test_alert  # slack_sdk
@@ -457,5 +457,5 @@ CHECKS: tuple[Callable[[DoctorContext], list[HealthCheck]], ...] = (
     check_prefect,
     check_watching,
     check_drill,
-    check_alerts,
+    check_alert_delivery,
 )

@@ -25,7 +25,7 @@ from monitors.goldset.build.build import (
     load_templates,
 )
 from monitors.goldset.build.sheets import load_schema, read_sheets
-from monitors.goldset.versions import RenewReport, renew_template_cases
+from monitors.goldset.versions import RenewReport, replace_template_cases
 from monitors.plural import plural
 from monitors.records.base import Language
 
@@ -62,7 +62,7 @@ def build_command(
         built = build_cases(read_sheets(facts, schema), schema, book, _parse_languages(language or (), book))
     if not built.cases:
         raise GoldSetError(f"{facts}: there is no case for any fact; {_explain_no_cases(built.not_asked)}")
-    renewed = renew_template_cases(out, built.cases)
+    renewed = replace_template_cases(out, built.cases)
     if as_json:
         write_json(json.dumps(_to_json(out, built, renewed), ensure_ascii=False, indent=2) + "\n")
     else:

@@ -32,7 +32,7 @@ from flows.goldset.datasets import (
     compare_dataset,
     push_suite,
 )
-from flows.runtime.run import open_platform
+from flows.runtime.run import open_experiment_platform
 from flows.runtime.secrets import get_environment
 from flows.terminal import print_text, write_json
 from flows.terminal_console import make_terminal_console
@@ -77,7 +77,7 @@ class DatasetRequest(NamedTuple):
 
     def open(self) -> OpenPlatform:
         """Open the dataset's platform. Raises `ConfigError` without its key."""
-        return open_platform(self.config, self.address.scheme, get_environment())
+        return open_experiment_platform(self.config, self.address.scheme, get_environment())
 
 
 def build_request(written: str, config: Path, suite: Path | None, target: str | None) -> DatasetRequest:

@@ -53,12 +53,12 @@ def hide_unread_words(tokens: Sequence[Token], text: str, language: str = "") ->
         token
         if token.kind != WORD
         else (token if " " in token.text else translate_token(token, words))
-        or _hide_unread_word(token, tokens[at - 1] if at else END, _find_token_after(tokens, at))
+        or _hide_unread_word(token, tokens[at - 1] if at else END, _get_next_token(tokens, at))
         for at, token in enumerate(tokens)
     ]
 
 
-def _find_token_after(tokens: Sequence[Token], at: int) -> Token:
+def _get_next_token(tokens: Sequence[Token], at: int) -> Token:
     return tokens[at + 1] if at + 1 < len(tokens) else END
 
 

@@ -138,7 +138,7 @@ def load_templates(schema: FactSchema, pack: str) -> TemplateBook:
     problems = [
         f"template {template.id}: {problem}"
         for template in book.template
-        for problem in _explain_template_gaps(template, schema)
+        for problem in _list_template_problems(template, schema)
     ]
     ids = [template.id for template in book.template]
     problems += [
@@ -150,7 +150,7 @@ def load_templates(schema: FactSchema, pack: str) -> TemplateBook:
     return book
 
 
-def _explain_template_gaps(template: Template, schema: FactSchema) -> list[str]:
+def _list_template_problems(template: Template, schema: FactSchema) -> list[str]:
     field = schema.fields.get(template.field)
     if field is None:
         return [f'the schema {schema.name} has no field "{template.field}"']

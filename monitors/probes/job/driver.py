@@ -323,7 +323,7 @@ class JobDriver:
     async def _fetch_state(self, job: AgentJob) -> None:
         """Fetch one state of the job; temporary errors are retried as often as the settings allow."""
         url = job.build_address(self._settings.status_url)
-        document = await self._fetch_with_retries(job, url, job.parse_state)
+        document = await self._fetch_with_retries(job, url, job.parse_status_reply)
         job.update_state(document)
         job.update_steps(document)
         await self._check_trace(job)

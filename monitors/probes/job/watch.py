@@ -412,7 +412,7 @@ class AgentJob:
         if kind in STEP_EVENTS and len(self.events) < MAX_EVENTS:
             self.events.append(event._replace(fields={**event.fields, "type": kind}))
 
-    def parse_state(self, body: str) -> Any:
+    def parse_status_reply(self, body: str) -> Any:
         """Parse a polled state. Raise `TryAgain` if it is not a state: it may be a proxy's temporary page."""
         try:
             document = parse_json(body)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from deployments.cli.doctor.checks import check_alerts
+from deployments.cli.doctor.checks import check_alert_delivery
 from deployments.cli.doctor.services import DoctorContext, Health
 from flows.clock import utc_now
 from flows.maintenance.self_test import send_test_alert
@@ -75,7 +75,9 @@ async def test_an_undelivered_message_says_what_to_do_and_stops_nothing(tmp_path
 
 def test_doctor_tells_of_each_way(tmp_path, slack):
     environment = {"SLACK_BOT_TOKEN": TOKEN}
-    found = check_alerts(DoctorContext(tmp_path / "lookout.toml", config(tmp_path, slack), environment, NIGHT))
+    found = check_alert_delivery(
+        DoctorContext(tmp_path / "lookout.toml", config(tmp_path, slack), environment, NIGHT)
+    )
     assert [(one.name, one.health) for one in found] == [
         ("alerts, bot", Health.GOOD),
         ("alerts, heartbeat", Health.DOUBTFUL),
@@ -84,7 +86,7 @@ def test_doctor_tells_of_each_way(tmp_path, slack):
     look_again = DoctorContext(
         tmp_path / "lookout.toml", config(tmp_path, slack), environment, NIGHT, alert_now=True
     )
-    found = check_alerts(look_again)
+    found = check_alert_delivery(look_again)
     assert found[0].health is Health.BROKEN
     assert "slack_channel" in found[0].to_do
 
@@ -97,7 +99,7 @@ def test_doctor_sends_no_second_test_within_a_day_unless_asked_or_the_way_is_ano
         around = DoctorContext(
             tmp_path / "lookout.toml", config(tmp_path, slack, **settings), environment, NIGHT, alert_now=alert_now
         )
-        return check_alerts(around)[0].found
+        return check_alert_delivery(around)[0].found
 
     first = look()
     (message,) = slack.messages
@@ -116,7 +118,7 @@ def test_doctor_sends_nothing_when_asked_not_to_or_without_credentials(tmp_path,
     quiet = DoctorContext(
         tmp_path / "lookout.toml", config(tmp_path, slack), {"SLACK_BOT_TOKEN": TOKEN}, NIGHT, False
     )
-    assert [one.health for one in check_alerts(quiet)] == [Health.GOOD]
+    assert [one.health for one in check_alert_delivery(quiet)] == [Health.GOOD]
     bare = DoctorContext(tmp_path / "lookout.toml", config(tmp_path, slack), {}, NIGHT)
-    assert [one.health for one in check_alerts(bare)] == [Health.GOOD]
+    assert [one.health for one in check_alert_delivery(bare)] == [Health.GOOD]
     assert slack.requests == []
