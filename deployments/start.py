@@ -32,7 +32,7 @@ def refuse_old_python(advice):
     """Exit with code 2 if Python is older than Lookout needs, and print ``advice``."""
     if sys.version_info[:2] < MIN_PYTHON:
         version = ".".join(str(part) for part in sys.version_info[:3])
-        message = "Lookout needs Python {}.{} or newer, and {} is {}. {}\n"
+        message = "Lookout needs Python {}.{} or newer, but {} is Python {}. {}\n"
         sys.stderr.write(message.format(MIN_PYTHON[0], MIN_PYTHON[1], sys.executable, version, advice))
         sys.exit(USAGE)
 
@@ -113,4 +113,4 @@ def _is_installed(name):
 
 
 if __name__ == "__main__":
-    refuse_old_python("\nName another one: make PYTHON=python3.12 demo")
+    refuse_old_python("\nUse a newer one: make PYTHON=python3.12 demo")

@@ -56,20 +56,21 @@ def prefect_yaml_command(
     *,
     config: ConfigOption = DEFAULT_CONFIG,
     at: Annotated[
-        Path | None, typer.Option(help="path of that file on the workers; default: the same path as here")
+        Path | None,
+        typer.Option(help="path of the configuration file on the workers; default: the same path as here"),
     ] = None,
     pool: Annotated[
         str | None,
         typer.Option(
-            help="the work pool whose workers do the runs; default: lookout, or lookout-PREFIX with prefect.prefix"
+            help="the work pool that executes the runs; default: lookout, or lookout-PREFIX with prefect.prefix"
         ),
     ] = None,
-    image: Annotated[str | None, typer.Option(help="the image of a pool of containers")] = None,
+    image: Annotated[str | None, typer.Option(help="container image, for a pool that runs containers")] = None,
     deploy: Annotated[
         bool,
         typer.Option(
             "--deploy",
-            help="deploy it at Prefect: what left the configuration is removed, what you paused stays so",
+            help="deploy to Prefect; delete deployments that are no longer configured, keep paused ones paused",
         ),
     ] = False,
 ) -> None:

@@ -23,7 +23,7 @@ def format_repeatability(figures: Repeatability) -> Iterator[str]:
     if not figures.pairs:
         return
     yield ""
-    yield f"  {'flip rate':<31}{'flips':>5}{'pairs':>6}  {'rate (95 % CI)':<24}came again"
+    yield f"  {'flip rate':<31}{'flips':>5}{'pairs':>6}  {'rate (95 % CI)':<24}failed both times"
     yield from (f"  {_format_rate_line(rate)}" for rate in figures.rates)
     yield ""
     yield f"  {_format_case_list('flipped', figures.flipped) if figures.flipped else 'no case flipped'}"
@@ -45,7 +45,7 @@ def _format_pairs(figures: Repeatability) -> str:
 
 def _format_rate_line(rate: FlipRate) -> str:
     name = format_rate_name(rate)
-    again = f"{rate.again:,} of {rate.shown:,}" if rate.shown else "never seen"
+    again = f"{rate.again:,} of {rate.shown:,}" if rate.shown else "no failure"
     return f"{name:<31}{rate.flips:>5,}{rate.pairs:>6,}  {format_flip_rate(rate):<24}{again}"
 
 

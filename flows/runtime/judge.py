@@ -101,7 +101,7 @@ def refuse_rating_without_judge(config: Config, judge: JudgePlan) -> None:
     """Raise `ConfigError` if a rating is required, which only a judge gives, and the judge's key is not set."""
     if config.gate.rating_needed and judge.settings is not None and judge.why_off:
         raise ConfigError(
-            f"{judge.why_off}, so the judge is off. But the configuration requires an average rating of "
-            f"{config.gate.min_rubric:g} (--min-score above 1, or gate.rating_needed), and only a judge gives "
-            "ratings"
+            f"{judge.why_off}, so the judge is off, but the gate requires an average rating of "
+            f"{config.gate.min_rubric:g} (--min-score or gate.rating_needed), which only a judge gives; set the "
+            "key or remove the requirement"
         )

@@ -81,18 +81,18 @@ class ScheduleSettings(BaseModel):
 
     verify_cron: CronLine = Field(
         default="0 1 * * *",
-        description="time at which Lookout asks every target its whole suite without a deploy, as a cron line "
-        '(minute hour day month weekday); "" for never',
+        description="cron schedule (minute hour day month weekday) for a full run of every target's suite, "
+        'independent of deploys; "" turns it off',
     )
     repeatability_cron: CronLine = Field(
         default="0 3 * * *",
-        description="time at which Lookout asks some cases of every target twice, to measure how often answers "
-        'differ by chance, as a cron line; "" for never',
+        description="cron schedule for asking some cases of every target twice, to measure how often answers "
+        'differ by chance; "" turns it off',
     )
     load_cron: CronLine = Field(
         default="30 4 * * *",
-        description="time at which Lookout loads, exports and checks the warehouse and removes old personal data, "
-        'as a cron line; "" for never',
+        description="cron schedule for loading, exporting and checking the warehouse and removing old personal "
+        'data; "" turns it off',
     )
     digest_cron: CronLine = Field(
         default="0 7 * * *",

@@ -147,7 +147,8 @@ def parse_numbered_lines(lines: Iterable[str]) -> NumberedSuite:
 
 _GIVE_SEVERITY = 'add "severity": 1, 2 or 3, the cost of a wrong answer'
 _GIVE_SEVERITY_OF_ISSUE = (
-    'add "severity": 1, 2 or 3, the cost of a wrong report. Write the urgency of the issue into its "reference"'
+    'add "severity": 1, 2 or 3, the damage that a wrong triage report would cause; the urgency of the issue '
+    'goes into "reference"'
 )
 
 

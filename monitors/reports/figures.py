@@ -324,7 +324,7 @@ def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> t
     if what_changed is None:
         return ()
     if what_changed.missing or not what_changed.changes:
-        return (f"Changed: {f'not known, {what_changed.missing}' if what_changed.missing else NOTHING_CHANGED}",)
+        return (f"Changed: {f'unknown ({what_changed.missing})' if what_changed.missing else NOTHING_CHANGED}",)
     first = _select_first_of_both_sides(what_changed)
     lines = [
         f"Changed, {_format_side(change).lower()}: {_shorten_evidence(change)}"

@@ -128,7 +128,10 @@ def parse_channel(answer: str) -> str | None:
     """Parse a channel's id or name (with ``#``); ``None`` for no channel or a webhook's. Raises `ConfigError`."""
     if answer.lower() in {NOWHERE, WEBHOOK}:
         return None
-    _refuse_secret(answer, "put it into SLACK_WEBHOOK_URL or SLACK_BOT_TOKEN, and answer with a channel or none")
+    _refuse_secret(
+        answer,
+        'set it in the environment as SLACK_WEBHOOK_URL or SLACK_BOT_TOKEN, and enter a channel or "none" here',
+    )
     if _CHANNEL_ID.fullmatch(answer):
         return answer
     name = _CHANNEL_NAME.fullmatch(answer)
@@ -143,7 +146,7 @@ def _refuse_secret(answer: str, instead: str) -> None:
     if not answer.isprintable():
         raise ConfigError("your answer contains an invisible character")
     if _SECRET.search(answer):
-        raise ConfigError(f"your answer is a secret: {instead}")
+        raise ConfigError(f"your answer looks like a secret: {instead}")
 
 
 TARGET: Final = InitQuestion(

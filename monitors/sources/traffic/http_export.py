@@ -156,7 +156,7 @@ def _parse_body(body: bytes) -> Any:
 
 
 def resolve_link(url: str, link: str, action: str) -> str:
-    """Return the absolute address of a link; raise `SourceUnavailable` for another host: no token is sent there.
+    """Return the absolute address of a link; raise `SourceUnavailable` for another origin: no token is sent there.
 
     A change from http to https on the same host is allowed.
     """
@@ -168,9 +168,10 @@ def resolve_link(url: str, link: str, action: str) -> str:
     is_same_origin = target.host == base.host and target.scheme == base.scheme and target.port == base.port
     is_upgraded = target.host == base.host and (base.scheme, target.scheme) == ("http", "https")
     if not is_same_origin and not is_upgraded:
+        origin = f"{target.scheme}://{target.netloc.decode('ascii')}"
         raise SourceUnavailable(
-            f"{strip_url_secrets(url)}: {action} another host ({target.scheme}://{target.host}), "
-            "which is not configured"
+            f"{strip_url_secrets(url)}: {action} another origin ({origin}). Lookout does not follow it, so that the "
+            "token is not sent there. If this server is correct, set its address in `url`"
         )
     return str(target)
 

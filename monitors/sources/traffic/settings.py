@@ -162,7 +162,9 @@ class FileTraffic(_SourceSettings):
     at: Annotated[tuple[str, ...], BeforeValidator(_wrap_text), Field(min_length=1)] = Field(
         description="paths (relative to this file), addresses or glob patterns: local, http(s)://, s3://, hf://"
     )
-    format: FileFormat = Field(default=FileFormat.BY_SUFFIX, description="by-suffix, jsonl, json, csv or parquet")
+    format: FileFormat = Field(
+        default=FileFormat.BY_SUFFIX, description="format of the files; by-suffix uses the suffix of the file name"
+    )
     endpoint_url: HttpUrl | None = Field(
         default=None, description="the address of an S3-compatible store, or of a Hub other than the public Hub"
     )
