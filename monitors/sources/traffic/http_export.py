@@ -170,8 +170,8 @@ def resolve_link(url: str, link: str, action: str) -> str:
     if not is_same_origin and not is_upgraded:
         origin = f"{target.scheme}://{target.netloc.decode('ascii')}"
         raise SourceUnavailable(
-            f"{strip_url_secrets(url)}: {action} another origin ({origin}). Lookout does not follow it, so that the "
-            "token is not sent there. If this server is correct, set its address in `url`"
+            f"{strip_url_secrets(url)}: {action} another origin ({origin}). Lookout does not follow it, so that "
+            "the token is not sent there. If this server is correct, set its address in `url`"
         )
     return str(target)
 
