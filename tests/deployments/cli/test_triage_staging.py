@@ -132,10 +132,10 @@ def test_production_s_project_or_key_is_refused_before_the_first_request(service
         return run_in_process("verify", "agent", cwd=tmp_path, env=fork_server.bare(**variables))
 
     done = verify(LANGSMITH_API_KEY=KEY, PRODUCTION_KEY=KEY)
-    assert (done.returncode, "in PRODUCTION_KEY" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "same value as PRODUCTION_KEY" in done.stderr) == (2, True), done.stderr
     service.configure(project="agent-prod")
     done = verify(LANGSMITH_API_KEY=KEY)
-    assert (done.returncode, "Lookout asked nothing" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "Lookout does not start it" in done.stderr) == (2, True), done.stderr
     service.configure()
     done = verify()
     assert (done.returncode, "no LANGSMITH_API_KEY" in done.stderr) == (2, True), done.stderr

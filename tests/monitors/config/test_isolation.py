@@ -38,7 +38,7 @@ SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
     (
         config(project="agent-prod"),
         {},
-        ["langsmith.project is production_project, 'agent-prod'", "traffic.sources.jobs"],
+        ["langsmith.project and production_project are both 'agent-prod'", "traffic.sources.jobs"],
     ),
     (
         config({"url": "https://AGENT.acme.example/v2"}),
@@ -61,8 +61,12 @@ SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
         ["agent.acme.example:443 is the host of the production target targets.live"],
     ),
     (config({"environment": "production"}), {}, ['targets.agent.environment is "production"']),
-    (config(), {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]}, ["LANGSMITH_API_KEY", "which is in PROD_KEY"]),
-    (config(key_env="NIGHT_KEY"), {}, ["the one by which targets.live.traffic.sources.jobs reads production"]),
+    (
+        config(),
+        {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]},
+        ["LANGSMITH_API_KEY", "same value as PROD_KEY, the production key"],
+    ),
+    (config(key_env="NIGHT_KEY"), {}, ["targets.live.traffic.sources.jobs reads production with the key"]),
 ]
 
 
@@ -70,7 +74,7 @@ SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
 def test_shared_resources_are_named_without_keys(settings: Config, more: dict[str, str], words: list[str]) -> None:
     with pytest.raises(ConfigError) as refusal:
         refuse_production(settings, "agent", KEYS | more)
-    assert all(word in str(refusal.value) for word in [*words, "Lookout asked nothing"])
+    assert all(word in str(refusal.value) for word in [*words, "Lookout does not start it"])
     assert "hush" not in str(refusal.value)
 
 
