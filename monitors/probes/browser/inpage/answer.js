@@ -432,7 +432,7 @@
   };
 
   // Text between two pieces of a line, as in **one** *two*, belongs to neither and separates them.
-  const blank = (text) => (text.trim() ? "" : text);
+  const blank = (text) => (look.plain(text) ? "" : text);
 
   // The messages of this turn and of earlier ones, with the answer in each: what grows in an earlier one is not an answer
   // to the next question. A page that uses an element again for another message replaces the text.
