@@ -39,7 +39,7 @@ MAX_FUNCTIONS: Final = 249
 """At most so many functions without the excluded modules. It was 302 before the way was shortened, and 200 after; reading
 the forms in which loggers write conversations took 48 of them back, and telling languages from each other one."""
 
-START: Final = ("monitors/sources/traffic/files.py", "FileTrafficSource.read")
+START: Final = ("monitors/sources/traffic/files.py", "FileTrafficSource.read_conversations")
 END: Final = ("warehouse/journal/journal.py", "Journal.append")
 """The path ends when this has stored the last grades."""
 

@@ -52,21 +52,21 @@ def answer_get(handler: Handler, path: str) -> None:
 
 def answer_post(handler: Handler, path: str, _query: str, body: str) -> None:
     """Answer in the protocol of the front end that asks."""
-    given = json.loads(body or "{}")
+    payload = json.loads(body or "{}")
     match path.removeprefix(PLACE).split("/"):
         case ["assistant_ui"]:
-            _stream(handler, "text/plain; charset=utf-8", bot.tokens(given["question"]))
+            _stream(handler, "text/plain; charset=utf-8", bot.tokens(payload["question"]))
         case ["deep_chat"]:
-            pieces = bot.tokens(given["messages"][-1]["text"])
+            pieces = bot.tokens(payload["messages"][-1]["text"])
             _stream(handler, "text/event-stream", (f"data: {json.dumps({'text': piece})}\n\n" for piece in pieces))
         case ["deep_chat", "whole"]:
-            handler.send(200, "application/json", json.dumps({"text": _wait(given["messages"][-1]["text"])}))
-        case ["n8n_chat", *_] if given["action"] == "loadPreviousSession":
+            handler.send(200, "application/json", json.dumps({"text": _wait(payload["messages"][-1]["text"])}))
+        case ["n8n_chat", *_] if payload["action"] == "loadPreviousSession":
             handler.send(200, "application/json", '{"data": []}')
         case ["n8n_chat"]:
-            _stream(handler, "application/json", _list_chunks(given["chatInput"]))
+            _stream(handler, "application/json", _list_chunks(payload["chatInput"]))
         case ["n8n_chat", "whole"]:
-            handler.send(200, "application/json", json.dumps({"output": _wait(given["chatInput"])}))
+            handler.send(200, "application/json", json.dumps({"output": _wait(payload["chatInput"])}))
         case ["directline", "conversations"]:
             name = uuid.uuid4().hex
             address = f"ws://{handler.headers['Host']}{PLACE}directline/socket/{name}"
@@ -78,7 +78,7 @@ def answer_post(handler: Handler, path: str, _query: str, body: str) -> None:
             )
             handler.send(201, "application/json", json.dumps(begun))
         case ["directline", "conversations", name, "activities"]:
-            activity = given | {"id": uuid.uuid4().hex}
+            activity = payload | {"id": uuid.uuid4().hex}
             handler.send(200, "application/json", json.dumps({"id": activity["id"]}))
             _answer_activity(handler.subscribers[name], activity)
         case _:
