@@ -77,7 +77,6 @@ from monitors.graders.polarity import (
     is_without_limit,
     read_polarity,
 )
-from monitors.graders.statements import NO_WORDS
 from monitors.graders.verbatim import find_word_for_word
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
@@ -151,7 +150,7 @@ class FactualGrader:
         grade = self._grade_by_claims(case, exchange, speech, locale) or self._grade_by_terms(
             case, exchange, speech, locale
         )
-        if isinstance(grade, Abstained) and not speech and _is_plain_refusal(reply) and not _is_no(case.gold):
+        if isinstance(grade, Abstained) and not speech and _is_plain_refusal(reply):
             grade = give_verdict(self, FailureKind.MISSING_FACT, DECLINED)
         if not (isinstance(grade, Judged) and grade.passed) and case.alternatives:
             grade = (
@@ -404,11 +403,6 @@ _POINTS: Final = re.compile(
     re.IGNORECASE,
 )
 _FIGURE: Final = re.compile(r"\d")
-
-
-def _is_no(gold: str) -> bool:
-    """Whether a gold begins with no, which a reply may say as a refusal does: "That isn't something we accept"."""
-    return bool(NO_WORDS & {token.key for token in read_gold_passage(gold, PLAIN).scan.reader.tokens[:1]})
 
 
 def _is_plain_refusal(reply: str) -> bool:

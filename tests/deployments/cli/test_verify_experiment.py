@@ -149,7 +149,7 @@ def test_production_s_key_is_refused_before_anything_is_asked(owner: Owner) -> N
         return run_in_process("verify", "agent", cwd=owner.folder, env=environment)
 
     done = verify(LANGSMITH_API_KEY=KEY, PRODUCTION_KEY=KEY)
-    assert (done.returncode, "in PRODUCTION_KEY" in done.stderr) == (2, True), done.stderr
+    assert (done.returncode, "same value as PRODUCTION_KEY" in done.stderr) == (2, True), done.stderr
     missing = verify()
     assert (missing.returncode, "no LANGSMITH_API_KEY" in missing.stderr) == (2, True)
     assert (owner.langsmith.requests, owner.slack.messages) == ([], [])

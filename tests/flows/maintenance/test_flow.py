@@ -108,6 +108,7 @@ def test_a_usual_night_does_everything_it_is_asked_to_and_says_nothing(night, tm
     assert states_on(prefect_environment["PREFECT_API_URL"]) == done | {
         ("check", "Completed"),
         ("age evidence", "Completed"),
+        ("close incidents of removed targets", "Completed"),
     }
 
 
