@@ -190,6 +190,8 @@ ONCE: dict[str, tuple[tuple[str, ...], int, str]] = {
     "warehouse compact": ((), 0, "archives"),
     "warehouse pictures": ((), 0, "removed"),
     "warehouse export": (("out", "--since", "2026-03-01", "--until", "2026-03-02"), 0, "files"),
+    "backup": (("saved.tar.gz",), 0, "saved.tar.gz"),
+    "restore": (("saved.tar.gz",), 2, "is not an empty folder"),
     "alerts list": (("--all",), 0, "Gate FAIL"),
     "alerts silences": ((), 0, ""),
     "gold build": (("--facts", "facts.json", "--out", "built.jsonl"), 0, "built.jsonl"),
