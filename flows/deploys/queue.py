@@ -211,7 +211,11 @@ class DeployQueue:
         """List the reports of a commit, the one without an id first."""
         folder = self._root / target
         plain = folder / f"{commit}{_REPORTED}"
-        return [*([plain] if plain.exists() else ()), *sorted(folder.glob(f"{escape(commit)}{_ID}*{_REPORTED}"))]
+        try:
+            with_id = sorted(folder.glob(f"{escape(commit)}{_ID}*{_REPORTED}"))
+        except FileNotFoundError:  # the folder was moved away while it was listed
+            with_id = []
+        return [*([plain] if plain.exists() else ()), *with_id]
 
     def find_newest_commit(self, target: str) -> str | None:
         """Return the commit of the newest report of a target; ``None`` without a report that can be read."""

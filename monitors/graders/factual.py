@@ -77,6 +77,7 @@ from monitors.graders.polarity import (
     is_without_limit,
     read_polarity,
 )
+from monitors.graders.statements import NO_WORDS
 from monitors.graders.verbatim import find_word_for_word
 from monitors.records.base import Language
 from monitors.records.cases import GoldCase
@@ -365,7 +366,7 @@ def _denies_condition(case: GoldCase, reply: Passage, locale: Locale) -> bool:
     """Whether the reply denies what only the gold names: "no note is needed" for "Yes, with a doctor's note"."""
     gold, question = read_gold_passage(case.gold, locale), read_gold_passage(case.question, locale)
     own = collect_all_stems(gold) - collect_all_stems(question)
-    if not own or _DENIAL_WORDS & {token.key for token in gold.scan.reader.tokens[1:]}:
+    if not own or (_DENIAL_WORDS | NO_WORDS) & {token.key for token in gold.scan.reader.tokens}:
         return False
     return any(
         clause.words & own

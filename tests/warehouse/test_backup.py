@@ -63,7 +63,7 @@ def store(tmp_path) -> Store:
 
 
 def back_up(store: Store, file: Path) -> BackupManifest:
-    return write_backup(store, file, version=VERSION, wait_s=5)
+    return write_backup(store, file, version=VERSION, wait_s=60)
 
 
 def restore(file: Path, folder: Path) -> Store:
