@@ -33,7 +33,10 @@ SUITE = Path(__file__).parents[2] / "deployments" / "demo" / "suraksha.jsonl"
 
 
 async def _read(log: Path, ended: datetime) -> list[Conversation]:
-    read = [conversation async for conversation in file_source(log).read_conversations(ended - timedelta(hours=24), ended)]
+    read = [
+        conversation
+        async for conversation in file_source(log).read_conversations(ended - timedelta(hours=24), ended)
+    ]
     return [conversation for conversation in read if isinstance(conversation, Conversation)]
 
 
