@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,10 +63,12 @@ def written(folder: Path, url: str, probe: str = "") -> None:
     )
 
 
-def closed_port() -> int:
-    """A port on which nobody listens."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port on which nobody listens; bound, so that no other test listens there meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield bound.getsockname()[1]
 
 
 def run(folder: Path, *arguments: str, **variables: str):
@@ -73,8 +76,8 @@ def run(folder: Path, *arguments: str, **variables: str):
     return fork_server.run(*arguments, cwd=folder, env=fork_server.bare(**variables), timeout_s=END_S)
 
 
-def test_a_closed_port_is_reported_before_a_server_is_started(tmp_path: Path, snapshot) -> None:
-    url = f"http://127.0.0.1:{closed_port()}"
+def test_a_closed_port_is_reported_before_a_server_is_started(tmp_path: Path, closed_port: int, snapshot) -> None:
+    url = f"http://127.0.0.1:{closed_port}"
     written(tmp_path, url)
     done = run(tmp_path, "verify", "bot")
     assert done.returncode == 3, done.stdout + done.stderr
@@ -85,10 +88,10 @@ def test_a_closed_port_is_reported_before_a_server_is_started(tmp_path: Path, sn
 @pytest.mark.prefect
 @pytest.mark.whole_only
 def test_one_cause_is_one_line_with_how_many_questions_it_cost(
-    tmp_path: Path, prefect_environment: dict[str, str]
+    tmp_path: Path, closed_port: int, prefect_environment: dict[str, str]
 ) -> None:
     """Where a server runs, the run is made, so that it is stored and people hear of it."""
-    written(tmp_path, f"http://127.0.0.1:{closed_port()}", 'driver = "json"\nretry_pause_s = 0\nattempts = 1\n')
+    written(tmp_path, f"http://127.0.0.1:{closed_port}", 'driver = "json"\nretry_pause_s = 0\nattempts = 1\n')
     done = run(tmp_path, "verify", "bot", PREFECT_API_URL=prefect_environment["PREFECT_API_URL"])
     assert done.returncode == 3, done.stdout + done.stderr
     (line,) = [line for line in _joined(done.stderr) if line.startswith("∅")]
