@@ -41,6 +41,16 @@ SEEN = [
     ("an error in the first of two replies", [(ASKED, ERROR), (ASKED, FINE)], {E}),
     ("a refusal", [(ASKED, NO)], {R}),
     ("another language", [(ASKED, HINDI)], {W}),
+    (
+        "German asked, French answered",
+        [("Wann öffnet der Laden am Samstag?", "Le magasin ouvre le samedi à neuf heures.")],
+        {W},
+    ),
+    (
+        "German asked, Dutch answered",
+        [("Wann öffnet der Laden am Samstag?", "De winkel is op de hoek van het plein.")],
+        set(),
+    ),
     ("no answer at all", [(ASKED, "")], {N}),
     ("blanks are no answer", [(ASKED, " \n")], {N}),
     ("the last message got none", [(ASKED, FINE), (ASKED, "")], {N}),
