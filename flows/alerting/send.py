@@ -9,7 +9,7 @@ from functools import partial
 
 from flows.alerting.edits import add_to_first_alert
 from flows.alerting.notifier import LOCK_WAIT_S, Notifier
-from flows.alerting.shared_server import SENT_ELSEWHERE, Claim
+from flows.alerting.shared_server import SENT_ELSEWHERE, AlertShare
 from flows.alerting.worker import get_worker_name, is_gone
 from monitors.alerts.sender import REFUSED_PREFIX
 from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
@@ -78,30 +78,32 @@ async def _send_alert(notifier: Notifier, alert: Alert, *, again: bool) -> Recei
     """
     shared, interval = notifier.shared_server, timedelta(hours=notifier.settings.reminder_interval_h)
     is_shared = shared is not None and notifier.sender.notifies
-    async with shared.hold_target(alert, interval) if shared and is_shared else nullcontext(Claim(alert)) as claim:
-        if claim.alert is None:
-            receipt = Receipt(alert_id=alert.id, status=DeliveryStatus.SENT, at=notifier.now(), detail=claim.note)
+    async with (
+        shared.hold_target(alert, interval) if shared and is_shared else nullcontext(AlertShare(alert)) as share
+    ):
+        if share.alert is None:
+            receipt = Receipt(alert_id=alert.id, status=DeliveryStatus.SENT, at=notifier.now(), detail=share.note)
         else:
-            receipt = await _send_claimed(notifier, claim, claim.alert, again=again)
-            claim.receipts.append(receipt)
+            receipt = await _send_share(notifier, share, share.alert, again=again)
+            share.receipts.append(receipt)
     await asyncio.to_thread(record_receipt, notifier.store, notifier.journal, receipt, wait_s=LOCK_WAIT_S)
     if receipt.thread is not None and alert.reason in THREAD_REASONS:
         await asyncio.to_thread(_store_thread, notifier, alert, receipt)
     return receipt
 
 
-async def _send_claimed(notifier: Notifier, claim: Claim, alert: Alert, *, again: bool) -> Receipt:
+async def _send_share(notifier: Notifier, share: AlertShare, alert: Alert, *, again: bool) -> Receipt:
     receipt = await add_to_first_alert(notifier, alert)
     if receipt is None:
         try:
-            receipt = await notifier.sender.send(alert, thread=claim.thread, channel=claim.channel, again=again)
+            receipt = await notifier.sender.send(alert, thread=share.thread, channel=share.channel, again=again)
         except NotifyError as error:
             is_refused = not isinstance(error, NotifyTransient)
             if is_refused:
                 await notifier.terminal.send(alert)
             status = DeliveryStatus.REJECTED if is_refused else DeliveryStatus.FAILED
             receipt = Receipt(alert_id=alert.id, status=status, at=notifier.now(), detail=str(error))
-    return receipt if receipt.detail else receipt.explain(claim.note)
+    return receipt if receipt.detail else receipt.explain(share.note)
 
 
 def _store_thread(notifier: Notifier, alert: Alert, receipt: Receipt) -> None:

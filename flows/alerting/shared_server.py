@@ -114,7 +114,7 @@ class ReportedFault:
 
 
 @dataclass(frozen=True)
-class Claim:
+class AlertShare:
     """The part of an alert that this machine sends; ``None`` if another machine has sent all of it.
 
     ``note`` says why, for the receipt. ``thread`` and ``channel`` are the place of the fault's first message.
@@ -158,29 +158,29 @@ class SharedServer:
         self._away_until = 0.0
 
     @asynccontextmanager
-    async def hold_target(self, alert: Alert, interval: timedelta) -> AsyncGenerator[Claim]:
+    async def hold_target(self, alert: Alert, interval: timedelta) -> AsyncGenerator[AlertShare]:
         """Hold the lease of the alert's target for the block; yield what this machine has to send.
 
         Waits while another machine holds it. ``interval`` is that of reminders: what was reported earlier is
         reported again. Never raises for the server: the alert is then sent without a lease.
         """
         if alert.kind in OWN_KINDS:
-            yield Claim(alert)
+            yield AlertShare(alert)
             return
         async with self._open(alert.target) as shared:
             lease: Variable | None = None
             try:
                 if time.monotonic() < self._away_until:
                     raise TimeoutError
-                lease, claim = await shared.take(alert, interval, self.lease_s)
+                lease, share = await shared.take(alert, interval, self.lease_s)
             except _NO_ANSWER:
-                claim = Claim(alert, note=self._note_away())
+                share = AlertShare(alert, note=self._note_away())
             try:
-                yield claim
+                yield share
             finally:
                 if lease is not None:
                     try:
-                        await shared.finish(lease, claim)
+                        await shared.finish(lease, share)
                     except _NO_ANSWER:  # the lease ends by itself
                         self._note_away()
 
@@ -247,16 +247,16 @@ class _SharedTarget:
         self._deadline = time.monotonic() + timeout_s
         self._expired: list[uuid.UUID] = []
 
-    async def take(self, alert: Alert, interval: timedelta, lease_s: float) -> tuple[Variable | None, Claim]:
+    async def take(self, alert: Alert, interval: timedelta, lease_s: float) -> tuple[Variable | None, AlertShare]:
         """Take the lease; return it with what is left to send. Without the lease, nothing is left."""
         held_id, held_since = None, 0.0
         while True:
             self._restart_deadline()
             lease = await self._create(self._lease_name, {"folder": self._folder, "host": self._host})
             reported, now = await self.read_reported(interval)
-            claim = _build_claim(alert, reported, now, interval)
-            if lease is not None or claim.alert is None:
-                return lease, claim
+            share = _build_share(alert, reported, now, interval)
+            if lease is not None or share.alert is None:
+                return lease, share
             response = await self._ask("GET", f"/variables/name/{self._lease_name}", accept=404)
             if response.status_code == 404:  # noqa: PLR2004 - HTTP's "not found": the lease was returned just now
                 continue
@@ -270,17 +270,17 @@ class _SharedTarget:
                 # Prefect does not report that a variable was deleted.
                 await asyncio.sleep(min(POLL_S, lease_s - held_s))
 
-    async def finish(self, lease: Variable, claim: Claim) -> None:
+    async def finish(self, lease: Variable, share: AlertShare) -> None:
         """Record what was sent, return the lease, and delete old records."""
         self._restart_deadline()
-        for receipt in claim.receipts:
-            if claim.alert is not None and receipt.status is DeliveryStatus.SENT:
+        for receipt in share.receipts:
+            if share.alert is not None and receipt.status is DeliveryStatus.SENT:
                 facts = (
                     (_shorten(alert_item.incident.fingerprint), fact)
-                    for alert_item in claim.alert.items
+                    for alert_item in share.alert.items
                     for fact in _list_reported_facts(alert_item)
                 )
-                await self.record(claim.alert.id, facts, receipt)
+                await self.record(share.alert.id, facts, receipt)
         await self._delete(lease.id)
         for variable_id in self._expired:
             await self._delete(variable_id)
@@ -344,8 +344,10 @@ class _SharedTarget:
         self._deadline = time.monotonic() + self._timeout_s
 
 
-def _build_claim(alert: Alert, reported: Mapping[str, ReportedFault], now: datetime, interval: timedelta) -> Claim:
-    """Build the claim of the part of ``alert`` that no other machine has reported."""
+def _build_share(
+    alert: Alert, reported: Mapping[str, ReportedFault], now: datetime, interval: timedelta
+) -> AlertShare:
+    """Build the part of ``alert`` that no other machine has reported."""
     faults = [reported.get(_shorten(alert_item.incident.fingerprint)) for alert_item in alert.items]
     pairs = list(zip(alert.items, faults, strict=True))
     left = [
@@ -354,14 +356,14 @@ def _build_claim(alert: Alert, reported: Mapping[str, ReportedFault], now: datet
     if not left:
         fault = max((fault for fault in faults if fault is not None), key=lambda fault: fault.at)
         record, at = fault.newest, f"{fault.at:%Y-%m-%d %H:%M} UTC"
-        return Claim(None, note=f"{SENT_ELSEWHERE}, {record.host}, as {record.alert_id} at {at}")
+        return AlertShare(None, note=f"{SENT_ELSEWHERE}, {record.host}, as {record.alert_id} at {at}")
     # A reply about faults that another machine reported first belongs in the thread of that message.
     places = {(fault.opening.channel, fault.opening.thread) if fault else (None, None) for _, fault in pairs}
     channel, thread = places.pop() if len(places) == 1 else (None, None)
     if thread is None or alert.reason in THREAD_REASONS or alert.thread is not None:
         channel, thread = None, None
     whole = len(left) == len(alert.items)
-    return Claim(alert if whole else alert.with_items(left), channel=channel, thread=thread)
+    return AlertShare(alert if whole else alert.with_items(left), channel=channel, thread=thread)
 
 
 def _add_record(reported: dict[str, ReportedFault], record: SentRecord, at: datetime, *, is_own: bool) -> None:
