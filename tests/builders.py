@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.records.base import Blame, Language, Severity
 from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, NoAnswer, NoAnswerReason, Timings
@@ -87,7 +87,7 @@ def grades(*failures: tuple[Aspect, FailureKind]) -> tuple[Judged, ...]:
 
 def assessment(case: GoldCase, *failures: tuple[Aspect, FailureKind]) -> Assessment:
     """What ``case`` came to when it was answered, and failed as said."""
-    return assess(case, exchange(case), grades(*failures))
+    return assess_case(case, exchange(case), grades(*failures))
 
 
 def case_result(case: GoldCase, *failures: tuple[Aspect, FailureKind]) -> CaseResult:

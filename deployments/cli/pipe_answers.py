@@ -25,7 +25,7 @@ from monitors.facts.refusals.detect import RefusalKind, read_refusal
 from monitors.facts.source_files import compute_agreement
 from monitors.facts.text import find_unread
 from monitors.facts.tool_calls import ToolCall, find_repeated_calls
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.records.base import Finding, Language, Severity
@@ -179,7 +179,7 @@ def grade_line(fields: Fields) -> Fields:
     grades = grade_exchange(
         _build_panel(read_locale(fields), read_currency(fields), read_domain(fields)), case, exchange
     )
-    assessment = assess(case, exchange, grades)
+    assessment = assess_case(case, exchange, grades)
     answer = exchange.graded_text
     refusal = _find_refusal_kind(case, answer)
     return {

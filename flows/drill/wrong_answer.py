@@ -39,8 +39,8 @@ from monitors.alerts.sender import REFUSED_PREFIX
 from monitors.config.file import build_target_record
 from monitors.domains.pack import DEFAULT_DOMAINS, load_domain
 from monitors.errors import MonitorError
-from monitors.gate.assess import assess
-from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.assess import assess_case
+from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
@@ -172,7 +172,7 @@ async def ask_in_browser(drill: DrillContext, answer: WrongAnswer) -> str:
                 f"there was no answer: {result.detail}",
                 ("run `lookout browser install`; `lookout doctor` shows details"),
             )
-        answer.results.append(CaseResult(case=case, result=result, assessment=assess(case, result, ())))
+        answer.results.append(CaseResult(case=case, result=result, assessment=assess_case(case, result, ())))
         if case.id == answer.shadow.wrong:
             answer.answered_s, answer.answered_at = at_s, at
     return f"{browser_name} read {len(answers)} answers"
@@ -197,7 +197,7 @@ async def check_graders(drill: DrillContext, answer: WrongAnswer) -> str:
 
 def _grade_result(panel: Sequence[Grader], result: CaseResult) -> CaseResult:
     grades = grade_exchange(panel, result.case, result.result) if isinstance(result.result, Exchange) else ()
-    return result.reassess(assess(result.case, result.result, grades))
+    return result.reassess(assess_case(result.case, result.result, grades))
 
 
 async def check_judges(drill: DrillContext, answer: WrongAnswer) -> str:
@@ -230,7 +230,7 @@ async def check_gate(drill: DrillContext, answer: WrongAnswer) -> str:
         started_at=now,
         finished_at=now,
     )
-    report = evaluate(facts, answer.results, drill.config.gate, suite=answer.cases.cases)
+    report = evaluate_results(facts, answer.results, drill.config.gate, suite=answer.cases.cases)
     if report.verdict is not Verdict.FAIL:
         raise StationFailed(
             f"the verdict of a severity-3 failure was {report.verdict}, not FAIL",

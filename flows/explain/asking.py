@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from flows.runtime.probe import build_local_pace, build_login_at, build_script, open_driver
 from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.graders.base import Grader
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.judge.precheck import grade_by_rule, is_open
@@ -123,11 +123,11 @@ async def open_case_asker(
 def assess_by_rules(panel: Sequence[Grader], case: GoldCase, result: ProbeResult) -> Assessment:
     """Assess an answer without a model: by the graders and the judge's precheck."""
     if not isinstance(result, Exchange):
-        return assess(case, result, ())
+        return assess_case(case, result, ())
     grades = grade_exchange(panel, case, result)
-    assessment = assess(case, result, grades)
+    assessment = assess_case(case, result, grades)
     by_rule = grade_by_rule(case, result) if is_open(assessment) else None
-    return assessment if by_rule is None else assess(case, result, (*grades, by_rule))
+    return assessment if by_rule is None else assess_case(case, result, (*grades, by_rule))
 
 
 def build_repeat_settings(settings: ProbeSettings) -> ProbeSettings:

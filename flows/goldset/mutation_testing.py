@@ -15,7 +15,7 @@ from typing import Final
 
 from monitors.facts.quantities.scan import scan
 from monitors.facts.refusals.detect import read_refusal
-from monitors.gate.assess import assess, decide_severity
+from monitors.gate.assess import assess_case, decide_severity
 from monitors.graders.base import (
     CONDITION,
     SAYS_MORE,
@@ -209,7 +209,7 @@ def assess_reply(case: GoldCase, reply: str, panel: Sequence[Grader]) -> Assessm
         asked_at=_FIXED_TIME,
         timings=Timings(total_ms=0),
     )
-    return assess(case, exchange, grade_exchange(panel, case, exchange))
+    return assess_case(case, exchange, grade_exchange(panel, case, exchange))
 
 
 class SuiteReach(Record):

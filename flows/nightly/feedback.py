@@ -10,7 +10,7 @@ from flows.nightly.alerts import SCORES_UNWRITTEN
 from flows.nightly.estimate import NightlyEstimates
 from monitors.errors import SourceUnavailable
 from monitors.gate.assess import sort_worst_first
-from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rated_grade
+from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating_grade
 from monitors.platforms.platform import Score
 from monitors.records.base import Severity
 from monitors.records.grades import Assessment, CaseOutcome
@@ -97,7 +97,7 @@ def build_scores(sampled: SampledConversation, estimates: NightlyEstimates) -> t
 
 def _build_usefulness_scores(assessments: Sequence[Assessment]) -> Iterator[Score]:
     """Yield the lowest rating and its criteria, 1 or 0, without quotes: the texts are no longer in memory."""
-    rated = [(grade.rubric, grade) for a in assessments if (grade := find_rated_grade(a)) and grade.rubric]
+    rated = [(grade.rubric, grade) for a in assessments if (grade := find_rating_grade(a)) and grade.rubric]
     if not rated:
         return
     rating, grade = min(rated, key=lambda pair: pair[0])

@@ -13,7 +13,7 @@ from typing import Final
 from flows.runtime.judge import JudgePlan, open_judge
 from flows.verify.judging import mark_unconfirmed
 from monitors.facts.language import identify_language
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.goldset.issues import TRIAGE_TYPE
 from monitors.goldset.load import AskedQuestions
 from monitors.graders.base import Grader
@@ -123,7 +123,7 @@ class TrafficGrader:
             )
             stored_case = self._build_case(stored, number, gold_case)
             stored_exchange = _build_exchange(stored, number, run_id, gold_case)
-            assessment = assess(stored_case, stored_exchange, grades, case_row=_get_policy_row(stored_case))
+            assessment = assess_case(stored_case, stored_exchange, grades, case_row=_get_policy_row(stored_case))
             result = CaseResult(case=stored_case, result=stored_exchange, assessment=assessment)
             graded.append(GradedTurn(result=result, passages=stored.turns[number].context))
         return tuple(graded)
@@ -381,7 +381,7 @@ def _add_grade(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
     rule_failure = grade_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
     if rule_failure is not None:
         grades = (*grades, rule_failure)
-    return turn.result.reassess(assess(case, exchange, grades, case_row=_get_policy_row(case)))
+    return turn.result.reassess(assess_case(case, exchange, grades, case_row=_get_policy_row(case)))
 
 
 def _build_judging(

@@ -23,7 +23,7 @@ from flows.verify.progress import ProgressListener
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, load_named_baseline
 from monitors.errors import ConfigError, ProbeError
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.graders.panel import grade_exchange
 from monitors.plural import plural
 from monitors.probes.readiness import has_source_of_commit, wait_until_back, wait_until_ready
@@ -210,12 +210,12 @@ class _AnswerGrader:
         """Whether the answer is not graded correct, so that a screenshot of the page is stored."""
         grades = grade_exchange(self._run.context.panel, case, exchange)
         self._graded[case.id, exchange.repeat] = grades
-        return assess(case, exchange, grades).outcome is not CaseOutcome.CORRECT
+        return assess_case(case, exchange, grades).outcome is not CaseOutcome.CORRECT
 
     async def save(self, case: GoldCase, result: ProbeResult) -> None:
         """Store the final result in the journal and report it; pass answers that need a judge to the judges."""
         grades = self._graded.pop((case.id, result.repeat), ())
-        assessment = assess(case, result, grades if isinstance(result, Exchange) else ())
+        assessment = assess_case(case, result, grades if isinstance(result, Exchange) else ())
         if isinstance(result, Exchange) and self._judges.is_needed(assessment):
             await self._judges.resolve_answer(case, result, grades)
             return

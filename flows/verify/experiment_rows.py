@@ -13,8 +13,8 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
-from monitors.gate.metrics import fold_repeats, get_weight, select_graded_cases
-from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rated_grade
+from monitors.gate.metrics import get_weight, select_graded_cases, select_worst_repeats
+from monitors.gate.ratings import MAX_RATING, MIN_RATING, find_rating_grade
 from monitors.gate.settings import Weights
 from monitors.platforms.platform import ExperimentRow, Json, Score
 from monitors.records.base import Blame, Finding, Severity
@@ -37,7 +37,7 @@ class CaseWeights:
 
     def __init__(self, report: RunReport, assessments: Iterable[Assessment], weights: Weights) -> None:
         all_assessments = tuple(assessments)
-        folded = fold_repeats(all_assessments)
+        folded = select_worst_repeats(all_assessments)
         outage = any(reason.kind is ReasonKind.DEPLOY for reason in report.reasons)
         graded = select_graded_cases(folded, outage=outage)
         self._worst = {assessment.case_id: assessment for assessment in folded if assessment.case_id in graded}
@@ -134,7 +134,7 @@ def _build_scores(result: CaseResult) -> Iterator[Score]:
 
 def _build_usefulness_scores(result: CaseResult, safe: Redact) -> Iterator[Score]:
     """Yield the rating and, with quote and reason, 1 or 0 for each criterion; no value where it is not rated."""
-    grade = find_rated_grade(result.assessment)
+    grade = find_rating_grade(result.assessment)
     if grade is None or grade.rubric is None:
         return
     yield Score(

@@ -58,7 +58,7 @@ from monitors.config.file import Config, build_target_record
 from monitors.errors import ConfigError, WarehouseBusy, WarehouseDamaged, WarehouseError
 from monitors.explain.run_attributes import find_run_causes
 from monitors.explain.what_changed import find_run_changes
-from monitors.gate.evaluate import evaluate
+from monitors.gate.evaluate import evaluate_results
 from monitors.probes.readiness import has_source_of_commit
 from monitors.records.incidents import Incident, Link, NotifyReason
 from monitors.records.runs import RunReport, format_uncovered
@@ -191,7 +191,7 @@ async def evaluate_run(run: LiveRun, experiment: ExperimentWriter | None = None)
     pulls = await asyncio.to_thread(collect_pull_requests, run)
     context = run.context
     facts = run.facts(context.now(), next(iter(pulls), None))
-    report = evaluate(facts, run.results, context.config.gate, baseline=baseline, suite=context.suite.cases)
+    report = evaluate_results(facts, run.results, context.config.gate, baseline=baseline, suite=context.suite.cases)
     must_cite = context.configured.graders.citation_required
     mutation_score = await asyncio.to_thread(
         compute_severe_mutation_score, context.suite.cases, context.panel, citation_required=must_cite

@@ -19,7 +19,7 @@ from typing import NamedTuple, Self
 from flows.alerting.faults import Fault
 from flows.runtime.judge import open_judge
 from flows.verify.run_state import LiveRun
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.judge.consensus import OFF, Cost, PanelRuling, Ruling, abstain_judge, grade_ruling
 from monitors.judge.judge import Account, Judge, JudgedGroup
 from monitors.judge.model import build_price
@@ -201,7 +201,7 @@ class JudgeStage:
 
     async def resolve_answer(self, case: GoldCase, exchange: Exchange, grades: Sequence[Grade]) -> None:
         """Grade an answer that needs a judge: by rule, by abstention, or by queueing it."""
-        assessment = assess(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
+        assessment = assess_case(case, exchange, [grade for grade in grades if grade.grader != JUDGE])
         by_rule = grade_by_rule(case, exchange) if is_open(assessment) else None
         if by_rule is not None:
             await self._save(case, exchange, add_grade(grades, by_rule))
@@ -218,7 +218,7 @@ class JudgeStage:
         await self._on_graded(await asyncio.to_thread(self._run.save, pending.case, pending.exchange, ruled))
 
     async def _save(self, case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]) -> None:
-        assessment = assess(case, exchange, grades)
+        assessment = assess_case(case, exchange, grades)
         await self._on_graded(await asyncio.to_thread(self._run.save, case, exchange, assessment))
 
     def _count_group(self, group: JudgedGroup) -> None:
@@ -252,7 +252,7 @@ class JudgeStage:
             waiting += is_open(result.assessment) and not judge_grades
             if (
                 judge_grades
-                and assess(result.case, result.result, _drop_judge_grades(result)).outcome
+                and assess_case(result.case, result.result, _drop_judge_grades(result)).outcome
                 is not CaseOutcome.UNGRADED
             ):
                 to_confirm += 1
@@ -291,7 +291,7 @@ def apply_ruling(pending: PendingAnswer, ruling: Ruling) -> Assessment:
     """Return the assessment of an answer with the judge's ruling."""
     grades = add_grade(pending.grades, grade_ruling(ruling, pending.exchange))
     unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
-    return mark_unconfirmed(assess(pending.case, pending.exchange, grades), unconfirmed=unconfirmed)
+    return mark_unconfirmed(assess_case(pending.case, pending.exchange, grades), unconfirmed=unconfirmed)
 
 
 def mark_unconfirmed(assessment: Assessment, *, unconfirmed: bool) -> Assessment:

@@ -30,7 +30,7 @@ from monitors.explain.recheck import (
     plan_recheck,
     select_severe_failures,
 )
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.judge.consensus import Cost, Ruling, grade_ruling
 from monitors.judge.judge import Account
 from monitors.judge.model import build_price
@@ -257,7 +257,7 @@ class Rechecker:
         async def save_ruling(pending: PendingAnswer, ruling: Ruling) -> None:
             result = self._unjudged.pop((pending.case.id, pending.exchange.repeat))
             grades = add_grade(pending.grades, grade_ruling(ruling, pending.exchange))
-            assessment = assess(pending.case, pending.exchange, grades)
+            assessment = assess_case(pending.case, pending.exchange, grades)
             await asyncio.to_thread(self._save, place, result, assessment)
 
         async with (

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from monitors.gate.metrics import get_weight
-from monitors.gate.ratings import Ratings, compute_change, get_ratings
+from monitors.gate.ratings import Ratings, compute_rating_change, map_ratings_by_case
 from monitors.gate.settings import GateSettings, Weights
 from monitors.records.base import Blame, Finding, Language, Severity
 from monitors.records.comparisons import Comparison, Direction, ParityGap, SeverityChange
@@ -64,7 +64,7 @@ class Pair(NamedTuple):
         return int(self.before) - int(self.now)
 
 
-class ComparisonDetail(NamedTuple):
+class ComparisonWithPairs(NamedTuple):
     """A comparison with its pairs and ratings; both are empty if it was refused."""
 
     comparison: Comparison
@@ -72,7 +72,7 @@ class ComparisonDetail(NamedTuple):
     ratings_before: Ratings
 
 
-def compare(
+def compare_with_baseline(
     baseline: Baseline,
     *,
     run_id: str,
@@ -83,10 +83,10 @@ def compare(
     scores: Scores,
     ratings_now: Ratings,
     settings: GateSettings,
-) -> ComparisonDetail:
+) -> ComparisonWithPairs:
     """Compare the run of these ``assessments`` (one for each case) with ``baseline``."""
     before = baseline.report
-    differences = tuple(_explain_run_differences(before, run_id, suite_sha256, judging))
+    differences = tuple(_list_run_differences(before, run_id, suite_sha256, judging))
     refused = (*_explain_not_accepted(before), *differences)
     comparison_base = Comparison(
         baseline_run_id=before.run_id,
@@ -97,25 +97,27 @@ def compare(
         refused=refused,
     )
     if differences or before.interrupted:
-        return ComparisonDetail(comparison_base, (), {})
-    graded_before = classify_baseline_cases(baseline.asked)
+        return ComparisonWithPairs(comparison_base, (), {})
+    graded_before = map_baseline_correctness(baseline.asked)
     pairs = _pair_cases(graded_before, assessments, graded)
     ungraded = (a.case_id for a in assessments if a.case_id not in graded)
-    changed = _add_changes(comparison_base, pairs, tuple(i for i in ungraded if graded_before.get(i)))
+    changed = _add_case_changes(comparison_base, pairs, tuple(i for i in ungraded if graded_before.get(i)))
     if refused:
-        return ComparisonDetail(changed, (), {})
-    ratings_before = get_ratings(before.rubric)
+        return ComparisonWithPairs(changed, (), {})
+    ratings_before = map_ratings_by_case(before.rubric)
     comparison = changed.add_scores(
-        weighted_before=_reweight_baseline(before.scores, settings.weights),
+        weighted_before=_recompute_baseline_score(before.scores, settings.weights),
         weighted_now=scores.weighted.value,
         flat_before=before.scores.flat.value,
         flat_now=scores.flat.value,
-        rubric=compute_change(ratings_before, ratings_now),
+        rubric=compute_rating_change(ratings_before, ratings_now),
     )
-    return ComparisonDetail(comparison, pairs, ratings_before)
+    return ComparisonWithPairs(comparison, pairs, ratings_before)
 
 
-def _add_changes(comparison: Comparison, pairs: Sequence[Pair], no_longer_graded: tuple[str, ...]) -> Comparison:
+def _add_case_changes(
+    comparison: Comparison, pairs: Sequence[Pair], no_longer_graded: tuple[str, ...]
+) -> Comparison:
     return comparison.add_changes(
         shared=len(pairs),
         severities=tuple(
@@ -124,7 +126,7 @@ def _add_changes(comparison: Comparison, pairs: Sequence[Pair], no_longer_graded
         ),
         p_value=compute_p_value(pairs),
         cluster_p_value=compute_cluster_p_value(pairs),
-        direction=find_direction(pairs),
+        direction=find_change_direction(pairs),
         no_longer_graded=no_longer_graded,
     )
 
@@ -146,13 +148,13 @@ def compute_cluster_p_value(pairs: Collection[Pair]) -> float | None:
     return compute_clustered_mcnemar_p_value(net.values())
 
 
-def find_direction(pairs: Collection[Pair]) -> Direction:
+def find_change_direction(pairs: Collection[Pair]) -> Direction:
     """Return WORSE if more cases broke than were fixed, BETTER if fewer, else SAME."""
     total = sum(pair.difference for pair in pairs)
     return Direction.WORSE if total > 0 else Direction.BETTER if total < 0 else Direction.SAME
 
 
-def classify_baseline_cases(asked: Sequence[BaselineResult]) -> Mapping[str, bool]:
+def map_baseline_correctness(asked: Sequence[BaselineResult]) -> Mapping[str, bool]:
     """Return by case id whether the baseline was right every time, without cases that it left ungraded."""
     graded: dict[str, bool] = {}
     undecided: set[str] = set()
@@ -175,7 +177,7 @@ def _explain_not_accepted(before: RunReport) -> Iterator[str]:
         yield f"{how}, and only an accepted run (PASS) can be a baseline"
 
 
-def _explain_run_differences(
+def _list_run_differences(
     before: RunReport, run_id: str, suite_sha256: str, judging: Judging | None
 ) -> Iterator[str]:
     """Yield the reasons why two runs are not comparable."""
@@ -185,12 +187,12 @@ def _explain_run_differences(
         yield (
             f"the suite changed from {before.suite_sha256[:_HASH_CHARACTERS]} to {suite_sha256[:_HASH_CHARACTERS]}"
         )
-    was, now = _get_judges(before.judging), _get_judges(judging)
+    was, now = _collect_judge_lineages(before.judging), _collect_judge_lineages(judging)
     if was and now and was != now:
         yield f"the judge changed from {_format_judges(was - now or was)} to {_format_judges(now - was or now)}"
 
 
-def _get_judges(judging: Judging | None) -> frozenset[JudgeLineage]:
+def _collect_judge_lineages(judging: Judging | None) -> frozenset[JudgeLineage]:
     return frozenset(judging.lineages) if judging else frozenset()
 
 
@@ -229,7 +231,7 @@ def _build_severity_change(severity: Severity, pairs: Sequence[Pair]) -> Severit
     )
 
 
-def _reweight_baseline(before: Scores, weights: Weights) -> float | None:
+def _recompute_baseline_score(before: Scores, weights: Weights) -> float | None:
     """Return the baseline's weighted score under the current weights, so that both scores are comparable."""
     total = sum((get_weight(tally.severity, weights) * tally.cases for tally in before.tallies), Decimal(0))
     not_correct = sum(
@@ -248,7 +250,7 @@ _ROUNDING = 1e-9
 """Floating-point tolerance: two shares of twenty that differ by one case differ by slightly more than 0.05."""
 
 
-def compute_parity_gaps(
+def compute_language_gaps(
     assessments: Sequence[Assessment], *, max_gap: float | None = None, min_pairs: int = MIN_PAIRS
 ) -> tuple[ParityGap, ...]:
     """Return the gap of every other language against English, over cases that share a ``pair``.
@@ -260,15 +262,15 @@ def compute_parity_gaps(
     for assessment in assessments:
         if assessment.pair is not None:
             findings = graded[assessment.pair]
-            findings[assessment.language] = _merge_findings(
+            findings[assessment.language] = _merge_findings_of_repeats(
                 findings.get(assessment.language), assessment.factual_match
             )
     languages = sorted({language for findings in graded.values() for language in findings} - {Language.ENGLISH})
-    gaps = (_compute_parity_gap(language, graded.values(), max_gap, min_pairs) for language in languages)
+    gaps = (_compute_language_gap(language, graded.values(), max_gap, min_pairs) for language in languages)
     return tuple(gap for gap in gaps if gap.pairs + gap.left_out)
 
 
-def _compute_parity_gap(
+def _compute_language_gap(
     language: Language, graded: Iterable[Mapping[Language, Finding]], max_gap: float | None, min_pairs: int
 ) -> ParityGap:
     shared = [
@@ -291,11 +293,11 @@ def _compute_parity_gap(
         low=low,
         high=high,
         target=max_gap,
-        met=_assess_gap(gap, high, max_gap) if table.total >= max(1, min_pairs) else Finding.UNGRADED,
+        met=_is_gap_within_limit(gap, high, max_gap) if table.total >= max(1, min_pairs) else Finding.UNGRADED,
     )
 
 
-def _assess_gap(gap: float, high: float, max_gap: float | None) -> Finding:
+def _is_gap_within_limit(gap: float, high: float, max_gap: float | None) -> Finding:
     """Return NO if the gap is too large, YES if its whole interval is within the limit, else UNGRADED."""
     if max_gap is None:
         return Finding.UNGRADED
@@ -304,7 +306,7 @@ def _assess_gap(gap: float, high: float, max_gap: float | None) -> Finding:
     return Finding.YES if high <= max_gap + _ROUNDING else Finding.UNGRADED
 
 
-def _merge_findings(before: Finding | None, now: Finding) -> Finding:
+def _merge_findings_of_repeats(before: Finding | None, now: Finding) -> Finding:
     """Merge two findings about one case: if one is wrong, wrong; else if one is ungraded, ungraded."""
     if before is None or before is now:
         return now

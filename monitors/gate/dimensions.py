@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
 from monitors.facts.tool_calls import find_repeated_steps
-from monitors.gate.compare import ComparisonDetail, Pair
+from monitors.gate.compare import ComparisonWithPairs, Pair
 from monitors.records.comparisons import Comparison, DimensionChange, TriageChange
 from monitors.records.exchanges import Evidence, Exchange
 from monitors.records.grades import Assessment, CaseOutcome
@@ -28,17 +28,17 @@ def build_triage_summary(
     ``folded`` has one assessment for each case, ``graded`` the ids of the cases that count for the application.
     The interval of accuracy is a clustered Wilson interval, like for every share.
     """
-    issues = _select_issue_ids(results)
+    issues = _collect_issue_ids(results)
     if not issues:
         return None
     return TriageSummary(
         issues=len(issues),
-        accuracy=_measure_accuracy([a for a in folded if a.case_id in issues & graded]),
-        paths=tuple(_collect_paths(results)),
+        accuracy=_compute_report_accuracy([a for a in folded if a.case_id in issues & graded]),
+        paths=tuple(_list_issue_paths(results)),
     )
 
 
-def _measure_accuracy(assessments: Sequence[Assessment]) -> Metric:
+def _compute_report_accuracy(assessments: Sequence[Assessment]) -> Metric:
     correct = ((a.cluster or ("", a.case_id), a.outcome is CaseOutcome.CORRECT) for a in assessments)
     share = compute_clustered_share(count_by_cluster(correct))
     return Metric(
@@ -51,33 +51,33 @@ def _measure_accuracy(assessments: Sequence[Assessment]) -> Metric:
     )
 
 
-def _collect_paths(results: Sequence[CaseResult]) -> Iterator[IssuePath]:
+def _list_issue_paths(results: Sequence[CaseResult]) -> Iterator[IssuePath]:
     asks: dict[str, list[CaseResult]] = {}
     for result in results:
         if (
             result.case.triage is not None
             and isinstance(result.result, Exchange)
-            and count_steps(result.result.evidence)
+            and count_agent_steps(result.result.evidence)
         ):
             asks.setdefault(result.case.id, []).append(result)
     for case_id, asked in asks.items():
-        yield _build_path(case_id, asked)
+        yield _build_issue_path(case_id, asked)
 
 
-def _build_path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
+def _build_issue_path(case_id: str, asked: Sequence[CaseResult]) -> IssuePath:
     task, evidences = asked[0].case.triage, [result.result.evidence for result in asked]
     comparable = [
         evidence.steps for evidence in evidences if any(step.detail and not step.cut for step in evidence.steps)
     ]
     return IssuePath(
         case_id=case_id,
-        steps=fmean(count_steps(evidence) for evidence in evidences),
+        steps=fmean(count_agent_steps(evidence) for evidence in evidences),
         repeated=fmean(len(find_repeated_steps(steps)) for steps in comparable) if comparable else None,
         shortest_path=task.reference.shortest_path if task else None,
     )
 
 
-def count_steps(evidence: Evidence) -> int:
+def count_agent_steps(evidence: Evidence) -> int:
     """Return the number of steps of an agent: the application's own count of hops, else the observed steps.
 
     0 if neither is known, or if more steps may have followed.
@@ -86,7 +86,7 @@ def count_steps(evidence: Evidence) -> int:
 
 
 def add_triage_change(
-    compared: ComparisonDetail,
+    compared: ComparisonWithPairs,
     before: TriageSummary | None,
     now: TriageSummary | None,
     results: Sequence[CaseResult],
@@ -94,15 +94,15 @@ def add_triage_change(
     """Add the change of the reports' figures to the comparison, if both runs have issues and are comparable."""
     if compared.comparison.refused or before is None or now is None:
         return compared.comparison
-    issues = _select_issue_ids(results)
+    issues = _collect_issue_ids(results)
     change = TriageChange(
         accuracy=_compute_accuracy_change([pair for pair in compared.pairs if pair.case_id in issues]),
-        steps=_compute_steps_change({path.case_id: path.steps for path in before.paths}, now.paths),
+        steps=_compute_step_count_change({path.case_id: path.steps for path in before.paths}, now.paths),
     )
     return compared.comparison.add_triage(None if change == TriageChange() else change)
 
 
-def _select_issue_ids(results: Sequence[CaseResult]) -> frozenset[str]:
+def _collect_issue_ids(results: Sequence[CaseResult]) -> frozenset[str]:
     return frozenset(result.case.id for result in results if result.case.triage is not None)
 
 
@@ -116,7 +116,7 @@ def _compute_accuracy_change(pairs: Sequence[Pair]) -> DimensionChange | None:
     )
 
 
-def _compute_steps_change(before: Mapping[str, float], now: Sequence[IssuePath]) -> DimensionChange | None:
+def _compute_step_count_change(before: Mapping[str, float], now: Sequence[IssuePath]) -> DimensionChange | None:
     shared = [path for path in now if path.case_id in before]
     if not shared:
         return None

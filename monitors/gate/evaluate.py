@@ -17,13 +17,25 @@ from decimal import Decimal
 from typing import Final
 
 from monitors.facts.issue_questions import QuestionWorth, read_questions
-from monitors.gate.compare import compare, compute_parity_gaps
+from monitors.gate.compare import compare_with_baseline, compute_language_gaps
 from monitors.gate.dimensions import add_triage_change, build_triage_summary
-from monitors.gate.metrics import compute_metrics, compute_scores, fold_repeats, is_graded, select_graded_cases
-from monitors.gate.ratings import collect_ratings, compute_average, count_criteria, find_unrated_reports, is_report
+from monitors.gate.metrics import (
+    compute_metrics,
+    compute_scores,
+    is_graded,
+    select_graded_cases,
+    select_worst_repeats,
+)
+from monitors.gate.ratings import (
+    collect_ratings,
+    compute_average_rating,
+    count_met_criteria,
+    find_unrated_reports,
+    is_report,
+)
 from monitors.gate.settings import GateSettings
-from monitors.gate.suite_power import compute_balance, compute_detectable_drops
-from monitors.gate.verdict import GateInputs, compute_coverage, decide, list_paired_languages
+from monitors.gate.suite_power import compute_detectable_drops, compute_suite_balance
+from monitors.gate.verdict import GateInputs, collect_paired_languages, compute_coverage, decide_verdict
 from monitors.plural import plural
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
@@ -58,11 +70,11 @@ def find_flaky_cases(assessments: Sequence[Assessment], *, outage: bool) -> tupl
     for assessment in assessments:
         if is_graded(assessment, outage=outage):
             graded.setdefault(assessment.case_id, []).append(assessment)
-    candidates = (_build_flaky_case(asked) for asked in graded.values() if len(asked) > 1)
+    candidates = (_build_case_if_flaky(asked) for asked in graded.values() if len(asked) > 1)
     return tuple(sorted((case for case in candidates if case), key=lambda case: (-case.severity, case.case_id)))
 
 
-def _build_flaky_case(asked: Sequence[Assessment]) -> FlakyCase | None:
+def _build_case_if_flaky(asked: Sequence[Assessment]) -> FlakyCase | None:
     right = sum(assessment.outcome is CaseOutcome.CORRECT for assessment in asked)
     if not 0 < right < len(asked):
         return None
@@ -74,7 +86,7 @@ UNKNOWN_PATH = "not said"
 """The path of an answer if the application names no path."""
 
 
-def compute_breakdowns(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
+def count_outcomes_by_group(assessments: Sequence[Assessment]) -> tuple[Breakdown, ...]:
     """Count the outcomes by type, language, path and severity; the largest group of each first."""
     groups: dict[str, Callable[[Assessment], str]] = {
         "type": lambda a: a.type,
@@ -82,10 +94,10 @@ def compute_breakdowns(assessments: Sequence[Assessment]) -> tuple[Breakdown, ..
         "path": lambda a: a.app_path or UNKNOWN_PATH,
         "severity": lambda a: str(a.severity.value),
     }
-    return tuple(row for group, key in groups.items() for row in _break_down_by(group, key, assessments))
+    return tuple(row for group, key in groups.items() for row in _count_outcomes_by_key(group, key, assessments))
 
 
-def _break_down_by(
+def _count_outcomes_by_key(
     group: str, key: Callable[[Assessment], str], assessments: Sequence[Assessment]
 ) -> list[Breakdown]:
     members: dict[str, list[CaseOutcome]] = {}
@@ -113,7 +125,7 @@ def list_judge_notes(judging: Judging | None, assessments: Sequence[Assessment])
     ungraded_cases = tuple(a.case_id for a in assessments if a.outcome is CaseOutcome.UNGRADED)
     ungraded = ungraded_cases if judging.ungraded else ()
     texts = (
-        [_format_judge_off(judging, assessments)]
+        [_format_judge_off_note(judging, assessments)]
         if judging.state is JudgeState.OFF
         else list(_format_judge_notes(judging))
     )
@@ -123,7 +135,7 @@ def list_judge_notes(judging: Judging | None, assessments: Sequence[Assessment])
     )
 
 
-def _format_judge_off(judging: Judging, assessments: Sequence[Assessment]) -> str:
+def _format_judge_off_note(judging: Judging, assessments: Sequence[Assessment]) -> str:
     unrated = sum(map(is_report, assessments))
     answers = max(0, judging.reached_judge - unrated)
     counts = [f"{answers} of {plural(judging.answers, 'answer')} left ungraded"] if answers else []
@@ -172,7 +184,7 @@ class RunFacts(RunIdentity):
     change: GitChange | None = None
 
 
-def evaluate(
+def evaluate_results(
     facts: RunFacts,
     results: Sequence[CaseResult],
     settings: GateSettings,
@@ -187,7 +199,7 @@ def evaluate(
     """
     asked = [result.assessment for result in results]
     run = _build_gate_inputs(facts, results, asked, settings, baseline=baseline, suite=suite)
-    verdict, reasons = decide(run)
+    verdict, reasons = decide_verdict(run)
     triage = build_triage_summary(results, run.assessments, run.graded)
     return RunReport(
         run_id=facts.run_id,
@@ -205,7 +217,7 @@ def evaluate(
         verdict=verdict,
         reasons=(
             *reasons,
-            *_note_baseline_branch(facts, baseline),
+            *_note_baseline_of_other_branch(facts, baseline),
             *_note_request_limit(facts),
             *list_judge_notes(facts.judging, run.assessments),
         ),
@@ -214,7 +226,7 @@ def evaluate(
         metrics=tuple(measured.metric for measured in run.measured),
         coverage=run.coverage,
         latency=_compute_latency(results, settings),
-        breakdowns=compute_breakdowns(run.assessments),
+        breakdowns=count_outcomes_by_group(run.assessments),
         cost_usd=facts.judging.cost_usd if facts.judging else _sum_cost(asked),
         parity=tuple(run.parity),
         comparison=baseline
@@ -224,11 +236,11 @@ def evaluate(
         sights=tuple(run.detectable_drops),
         flaky=tuple(run.flaky),
         balance=run.balance,
-        questions=count_questions(results),
+        questions=count_agent_questions(results),
     )
 
 
-def _note_baseline_branch(facts: RunFacts, baseline: Baseline | None) -> Iterator[VerdictReason]:
+def _note_baseline_of_other_branch(facts: RunFacts, baseline: Baseline | None) -> Iterator[VerdictReason]:
     """Yield a note if the baseline is not known to be a run of the branch that the change targets."""
     if baseline is None or (facts.change is None and facts.pull_request is None):
         return
@@ -248,7 +260,7 @@ def _note_request_limit(facts: RunFacts) -> Iterator[VerdictReason]:
         yield VerdictReason(kind=ReasonKind.NOTE, text=facts.request_limit, decisive=False)
 
 
-def compute_verdict(
+def compute_verdict_only(
     facts: RunFacts,
     results: Sequence[CaseResult],
     settings: GateSettings,
@@ -256,12 +268,12 @@ def compute_verdict(
     baseline: Baseline | None = None,
     suite: Sequence[GoldCase] | None = None,
 ) -> Verdict:
-    """Return the verdict of `evaluate` without building the report."""
+    """Return the verdict of `evaluate_results` without building the report."""
     asked = [result.assessment for result in results]
-    return decide(_build_gate_inputs(facts, results, asked, settings, baseline=baseline, suite=suite))[0]
+    return decide_verdict(_build_gate_inputs(facts, results, asked, settings, baseline=baseline, suite=suite))[0]
 
 
-def count_questions(results: Sequence[CaseResult]) -> QuestionCounts | None:
+def count_agent_questions(results: Sequence[CaseResult]) -> QuestionCounts | None:
     """Count the agents' questions about issues, and the useful ones; ``None`` without questions.
 
     Questions of a job that ended without a report also count.
@@ -291,12 +303,12 @@ def _build_gate_inputs(
     baseline: Baseline | None,
     suite: Sequence[GoldCase] | None,
 ) -> GateInputs:
-    folded = fold_repeats(asked)
-    outage = f"{DOWN}: {facts.not_ready}" if facts.not_ready else _describe_outage(results)
+    folded = select_worst_repeats(asked)
+    outage = f"{DOWN}: {facts.not_ready}" if facts.not_ready else _find_outage_reason(results)
     graded = select_graded_cases(folded, outage=outage is not None)
     scores = compute_scores(folded, graded, settings.weights)
     rated = collect_ratings(asked)
-    compared = baseline and compare(
+    compared = baseline and compare_with_baseline(
         baseline,
         run_id=facts.run_id,
         suite_sha256=facts.suite_sha256,
@@ -307,7 +319,7 @@ def _build_gate_inputs(
         ratings_now=rated,
         settings=settings,
     )
-    gaps = compute_parity_gaps(asked, max_gap=settings.targets.language_gap)
+    gaps = compute_language_gaps(asked, max_gap=settings.targets.language_gap)
     shared = {pair.case_id for pair in compared.pairs} if compared and not compared.comparison.refused else None
     cases = suite if suite is not None else {result.case.id: result.case for result in results}.values()
     return GateInputs(
@@ -316,16 +328,16 @@ def _build_gate_inputs(
         flaky=find_flaky_cases(asked, outage=outage is not None),
         scores=scores,
         measured=compute_metrics(
-            folded, settings, repeated=_select_repeated(asked, folded), paired=list_paired_languages(gaps)
+            folded, settings, repeated=_select_repeated(asked, folded), paired=collect_paired_languages(gaps)
         ),
         parity=gaps,
         coverage=compute_coverage(graded, facts.planned, settings),
         ratings=rated,
-        rubric=compute_average(rated, count_criteria(asked)),
+        rubric=compute_average_rating(rated, count_met_criteria(asked)),
         unrated=find_unrated_reports(results, rated),
         compared=compared,
         detectable_drops=compute_detectable_drops(folded, graded, None if shared is None else frozenset(shared)),
-        balance=compute_balance(cases, settings),
+        balance=compute_suite_balance(cases, settings),
         outage=outage,
         disputed=tuple(dict.fromkeys(a.case_id for a in asked if a.is_disputed)),
         interrupted=facts.interrupted,
@@ -342,7 +354,7 @@ def _select_repeated(asked: Sequence[Assessment], folded: Sequence[Assessment]) 
 DOWN: Final = "the app did not serve"
 
 
-def _describe_outage(results: Sequence[CaseResult]) -> str | None:
+def _find_outage_reason(results: Sequence[CaseResult]) -> str | None:
     """Return why the run stopped asking or got no answer at all; ``None`` without an outage."""
     silent = [r.result for r in results if isinstance(r.result, NoAnswer)]
     stopped = any(n.reason is NoAnswerReason.CIRCUIT_OPEN for n in silent)

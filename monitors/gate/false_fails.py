@@ -20,7 +20,7 @@ from statistics import variance
 from typing import Final
 
 from monitors.gate.assess import decide_severity
-from monitors.gate.evaluate import RunFacts, compute_verdict
+from monitors.gate.evaluate import RunFacts, compute_verdict_only
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Finding, Severity
 from monitors.records.cases import GoldCase, Suite
@@ -39,7 +39,7 @@ RUNS_PER_NOISE: Final = 15
 """Simulated runs for each of the `NOISE_SAMPLES`, for the interval: 600 together."""
 
 REPEAT_OPTIONS: Final = (1, 2, 3, 5)
-"""Numbers of askings of each severity-3 case that `advise` compares."""
+"""Numbers of askings of each severity-3 case that `compare_repeat_counts` compares."""
 
 PRIOR: Final = 0.5
 """Added to the failed and to the other runs, because 600 runs without a FAIL do not prove a rate of 0."""
@@ -57,7 +57,7 @@ _NO_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _Failure = tuple[str, int, RecordedAsk]
 
 
-def group_by_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
+def count_failed_asks_by_build(repeats: Iterable[RepeatedCase]) -> Mapping[str, tuple[Group, ...]]:
     """Return the number of failed and of graded askings of each case, by build."""
     groups_by_case: defaultdict[str, list[Group]] = defaultdict(list)
     for case in repeats:
@@ -92,8 +92,8 @@ class GateSimulator:
         self._cases = sorted(suite.cases, key=lambda case: -case.severity)
         self._settings = settings
         self._baseline = baseline
-        self._groups = group_by_build(repeats)
-        self._steady = {case.id: build_right_answer(case) for case in suite.cases} | _find_never_graded(
+        self._groups = count_failed_asks_by_build(repeats)
+        self._steady = {case.id: build_right_answer(case) for case in suite.cases} | _collect_never_graded_asks(
             suite, repeats
         )
         self._without_failure: dict[tuple[str, int], CaseResult] = {}
@@ -118,7 +118,7 @@ class GateSimulator:
         askings allow (`_estimate_interval`).
         """
         verdicts = [
-            self._simulate_run(self._sample_noises(noise.likeliest, rng), rng, repeats) for _ in range(runs)
+            self._simulate_run(self._sample_case_noises(noise.likeliest, rng), rng, repeats) for _ in range(runs)
         ]
         failed = verdicts.count(Verdict.FAIL)
         low, high = self._estimate_interval(noise, rng, repeats)
@@ -129,7 +129,7 @@ class GateSimulator:
             inconclusive=verdicts.count(Verdict.INCONCLUSIVE),
             low=min(low if noise.mean and low > 1 / (2 * runs) else 0.0, failed / runs),
             high=max(high, failed / runs),
-            probes=sum(self._count_asks(case, repeats) for case in self._cases),
+            probes=sum(self._count_asks_of_case(case, repeats) for case in self._cases),
         )
 
     def _estimate_interval(self, noise: NoiseFit, rng: Random, repeats: int) -> tuple[float, float]:
@@ -140,13 +140,13 @@ class GateSimulator:
         """
         counts: list[int] = []
         for _ in range(NOISE_SAMPLES):
-            noises = self._sample_noises(noise.posterior, rng)
+            noises = self._sample_case_noises(noise.posterior, rng)
             counts.append(
                 sum(self._simulate_run(noises, rng, repeats) is Verdict.FAIL for _ in range(RUNS_PER_NOISE))
             )
         return _compute_beta_interval(counts, RUNS_PER_NOISE)
 
-    def _sample_noises(self, odds: NoiseOdds, rng: Random) -> Sequence[float]:
+    def _sample_case_noises(self, odds: NoiseOdds, rng: Random) -> Sequence[float]:
         """Sample a noise for each case."""
         mean, concentration = odds.sample(rng)
         if not mean:
@@ -155,11 +155,11 @@ class GateSimulator:
         return [compute_case_noise(group, mean, concentration).sample(rng) for group in groups]
 
     def _simulate_run(self, noises: Sequence[float], rng: Random, repeats: int) -> Verdict:
-        return self._find_verdict(repeats, self._sample_failures(noises, rng, repeats))
+        return self._compute_cached_verdict(repeats, self._sample_failures(noises, rng, repeats))
 
     def _sample_failures(self, noises: Sequence[float], rng: Random, repeats: int) -> Iterator[_Failure]:
         for case, noise in zip(self._cases, noises, strict=True):
-            for repeat in range(self._count_asks(case, repeats) if noise else 0):
+            for repeat in range(self._count_asks_of_case(case, repeats) if noise else 0):
                 if rng.random() < noise:
                     yield case.id, repeat, self._sample_failure(case, rng)
 
@@ -169,30 +169,32 @@ class GateSimulator:
         severity, row = decide_severity(case.severity, ask.failure_kinds)
         return ask.set_severity(severity, row)
 
-    def _find_verdict(self, repeats: int, failures: Iterable[_Failure]) -> Verdict:
+    def _compute_cached_verdict(self, repeats: int, failures: Iterable[_Failure]) -> Verdict:
         failed = frozenset(failures)
         if (repeats, failed) not in self._verdicts:
-            self._verdicts[repeats, failed] = self._evaluate_failures(repeats, failed)
+            self._verdicts[repeats, failed] = self._compute_verdict_with_failures(repeats, failed)
         return self._verdicts[repeats, failed]
 
-    def _evaluate_failures(self, repeats: int, failures: frozenset[_Failure]) -> Verdict:
+    def _compute_verdict_with_failures(self, repeats: int, failures: frozenset[_Failure]) -> Verdict:
         failed = {(case_id, repeat): ask for case_id, repeat, ask in failures}
         results = [
-            self._get_result(case, repeat, failed.get((case.id, repeat)))
+            self._build_cached_result(case, repeat, failed.get((case.id, repeat)))
             for case in self._cases
-            for repeat in range(self._count_asks(case, repeats))
+            for repeat in range(self._count_asks_of_case(case, repeats))
         ]
-        return compute_verdict(self._facts, results, self._settings, baseline=self._baseline, suite=self._cases)
+        return compute_verdict_only(
+            self._facts, results, self._settings, baseline=self._baseline, suite=self._cases
+        )
 
-    def _get_result(self, case: GoldCase, repeat: int, failure: RecordedAsk | None) -> CaseResult:
+    def _build_cached_result(self, case: GoldCase, repeat: int, failure: RecordedAsk | None) -> CaseResult:
         if failure is not None:
-            return _build_result(case, repeat, failure)
+            return _build_recorded_result(case, repeat, failure)
         key = (case.id, repeat)
         if key not in self._without_failure:
-            self._without_failure[key] = _build_result(case, repeat, self._steady[case.id])
+            self._without_failure[key] = _build_recorded_result(case, repeat, self._steady[case.id])
         return self._without_failure[key]
 
-    def _count_asks(self, case: GoldCase, repeats: int) -> int:
+    def _count_asks_of_case(self, case: GoldCase, repeats: int) -> int:
         return repeats if case.severity is Severity.CRITICAL else 1
 
     def estimate_miss_chance(self, *, repeats: int, shows: float) -> MissedFault | None:
@@ -206,7 +208,7 @@ class GateSimulator:
         wrong = build_wrong_answer(case)
         missed = 0.0
         for count in range(repeats + 1):
-            verdict = self._find_verdict(repeats, ((case.id, repeat, wrong) for repeat in range(count)))
+            verdict = self._compute_cached_verdict(repeats, ((case.id, repeat, wrong) for repeat in range(count)))
             if verdict is not Verdict.FAIL:
                 missed += comb(repeats, count) * shows**count * (1 - shows) ** (repeats - count)
         return MissedFault(shows=shows, no_fail=min(1.0, missed), no_alert=(1 - shows) ** repeats)
@@ -223,7 +225,7 @@ def _compute_beta_interval(counts: Sequence[int], runs: int) -> tuple[float, flo
     return compute_beta_quantile(0.025, first, second), compute_beta_quantile(0.975, first, second)
 
 
-def _find_never_graded(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[str, RecordedAsk]:
+def _collect_never_graded_asks(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[str, RecordedAsk]:
     """Return the last asking of each case that was never graded; the case stays ungraded in a simulated run."""
     asked, graded = dict[str, RecordedAsk](), set[str]()
     for repeated in repeats:
@@ -238,7 +240,7 @@ def _find_never_graded(suite: Suite, repeats: Iterable[RepeatedCase]) -> dict[st
     }
 
 
-def advise(
+def compare_repeat_counts(
     simulator: GateSimulator, noise: NoiseFit, rng: Random, *, configured: int, runs: int = RUNS
 ) -> tuple[RepeatAdvice, ...]:
     """Return the false-FAIL rate and missed faults for each number of repeats, the configured one first."""
@@ -275,7 +277,7 @@ def build_wrong_answer(case: GoldCase) -> RecordedAsk:
     return build_right_answer(case).mark_failed(kind)
 
 
-def _build_result(case: GoldCase, repeat: int, ask: RecordedAsk) -> CaseResult:
+def _build_recorded_result(case: GoldCase, repeat: int, ask: RecordedAsk) -> CaseResult:
     """Build a result with the recorded outcome and an empty answer."""
     assessment = Assessment(
         outcome=ask.outcome,

@@ -40,17 +40,17 @@ def is_graded(assessment: Assessment, *, outage: bool) -> bool:
             return False
 
 
-def fold_repeats(assessments: Sequence[Assessment]) -> tuple[Assessment, ...]:
+def select_worst_repeats(assessments: Sequence[Assessment]) -> tuple[Assessment, ...]:
     """Return one assessment per case, its worst: a case asked k times is correct only if all k were (pass^k)."""
     worst: dict[str, Assessment] = {}
     for assessment in assessments:
         previous = worst.get(assessment.case_id)
-        if previous is None or _rank_outcome(assessment) < _rank_outcome(previous):
+        if previous is None or _rank_worst_first(assessment) < _rank_worst_first(previous):
             worst[assessment.case_id] = assessment
     return tuple(worst.values())
 
 
-def _rank_outcome(assessment: Assessment) -> tuple[int, int]:
+def _rank_worst_first(assessment: Assessment) -> tuple[int, int]:
     return _WORST_FIRST.index(assessment.outcome), -assessment.severity
 
 
@@ -71,7 +71,7 @@ def compute_scores(assessments: Sequence[Assessment], graded: frozenset[str], we
     a severity-3 case, and the veto and the tallies count the same failures.
     """
     counted = [a for a in assessments if a.case_id in graded]
-    tallies = tuple(_tally_severity(severity, counted, weights) for severity in Severity)
+    tallies = tuple(_count_cases_of_severity(severity, counted, weights) for severity in Severity)
     cases = sum(t.cases for t in tallies)
     not_correct = sum(t.not_correct for t in tallies)
     earned = sum((t.earned for t in tallies), Decimal(0))
@@ -84,7 +84,7 @@ def compute_scores(assessments: Sequence[Assessment], graded: frozenset[str], we
     )
 
 
-def _tally_severity(severity: Severity, counted: Sequence[Assessment], weights: Weights) -> SeverityTally:
+def _count_cases_of_severity(severity: Severity, counted: Sequence[Assessment], weights: Weights) -> SeverityTally:
     same = [a for a in counted if a.severity is severity]
     return SeverityTally(
         severity=severity,
@@ -124,25 +124,25 @@ def compute_metrics(
 
     Each is over the assessments with the finding; ungraded ones do not count. ``repeated`` are the folded
     assessments of cases that were asked several times. Languages in ``paired`` are compared with English question
-    by question (`compute_parity_gaps`), so they have no target here.
+    by question (`compute_language_gaps`), so they have no target here.
     """
     targets = settings.targets
     answers = [a for a in assessments if not a.expected_refusal]
     refusals = [a for a in assessments if a.expected_refusal]
     measured = [
-        _measure_share("factual_accuracy", assessments, _get_factual_finding, targets.factual_accuracy),
-        _measure_share("citation_accuracy", answers, lambda a: a.citation_present, targets.citation_accuracy),
-        _measure_share("refusal_precision", refusals, lambda a: a.refused, targets.refusal_precision),
-        *_measure_by_language(assessments, settings, paired),
-        *_measure_by_path(assessments),
-        _measure_share("right_language", assessments, _get_language_finding, None),
+        _build_share_metric("factual_accuracy", assessments, _get_factual_finding, targets.factual_accuracy),
+        _build_share_metric("citation_accuracy", answers, lambda a: a.citation_present, targets.citation_accuracy),
+        _build_share_metric("refusal_precision", refusals, lambda a: a.refused, targets.refusal_precision),
+        *_build_language_metrics(assessments, settings, paired),
+        *_build_path_metrics(assessments),
+        _build_share_metric("right_language", assessments, _get_language_finding, None),
     ]
     if repeated:
-        measured.append(_measure_share("pass_k", repeated, _get_pass_k_finding, None))
+        measured.append(_build_share_metric("pass_k", repeated, _get_pass_k_finding, None))
     return tuple(measured)
 
 
-def _measure_share(
+def _build_share_metric(
     name: str, members: Iterable[Assessment], get_finding: _FindingOf, target: float | None
 ) -> MeasuredMetric:
     findings = [(a, get_finding(a)) for a in members]
@@ -183,36 +183,36 @@ def _get_pass_k_finding(assessment: Assessment) -> Finding:
             return Finding.NO
 
 
-def _measure_by_language(
+def _build_language_metrics(
     assessments: Sequence[Assessment], settings: GateSettings, paired: Collection[Language]
 ) -> list[MeasuredMetric]:
     """Return the accuracy by language; with enough cases, Hindi's target is English's accuracy minus the gap."""
     languages = [language for language in Language if any(a.language is language for a in assessments)]
-    measured = {language: _measure_language(language, assessments, None) for language in languages}
+    measured = {language: _build_language_metric(language, assessments, None) for language in languages}
     english, hindi = measured.get(Language.ENGLISH), measured.get(Language.HINDI)
     enough = hindi and hindi.metric.total >= settings.min_language_cases and Language.HINDI not in paired
     if english and english.metric.total and enough:
         share = english.metric.passed / english.metric.total
         target = max(0.0, share - settings.targets.language_gap)
-        measured[Language.HINDI] = _measure_language(Language.HINDI, assessments, target)
+        measured[Language.HINDI] = _build_language_metric(Language.HINDI, assessments, target)
     return list(measured.values())
 
 
-def _measure_language(
+def _build_language_metric(
     language: Language, assessments: Sequence[Assessment], target: float | None
 ) -> MeasuredMetric:
     members = (a for a in assessments if a.language is language)
-    return _measure_share(f"factual_accuracy:{language}", members, _get_factual_finding, target)
+    return _build_share_metric(f"factual_accuracy:{language}", members, _get_factual_finding, target)
 
 
-def _measure_by_path(assessments: Sequence[Assessment]) -> list[MeasuredMetric]:
+def _build_path_metrics(assessments: Sequence[Assessment]) -> list[MeasuredMetric]:
     """Return the accuracy by path, the most accurate first; empty if the application names no path."""
-    paths = Counter(_format_path_name(a.app_path) for a in assessments if a.app_path)
+    paths = Counter(_format_path_for_metric_name(a.app_path) for a in assessments if a.app_path)
     common = [path for path, _ in paths.most_common(MAX_PATHS)]
     measured = [
-        _measure_share(
+        _build_share_metric(
             f"path_accuracy:{path}",
-            [a for a in assessments if a.app_path and _format_path_name(a.app_path) == path],
+            [a for a in assessments if a.app_path and _format_path_for_metric_name(a.app_path) == path],
             _get_factual_finding,
             None,
         )
@@ -221,19 +221,19 @@ def _measure_by_path(assessments: Sequence[Assessment]) -> list[MeasuredMetric]:
     return sorted(measured, key=lambda row: -row.metric.passed / row.metric.total if row.metric.total else 1)
 
 
-def _format_path_name(path: str) -> str:
+def _format_path_for_metric_name(path: str) -> str:
     """Turn a path into a part of a metric's name: ``llama-3.3/70b`` becomes ``llama-3_3_70b``."""
     return _INVALID_NAME_CHARACTERS.sub("_", path)[:_MAX_PATH_CHARACTERS] or "_"
 
 
-def find_language_grade(assessment: Assessment) -> Judged | None:
+def find_reply_language_grade(assessment: Assessment) -> Judged | None:
     """Return the verdict on the reply's language, a failed one first; ``None`` if unknown."""
     grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.LANGUAGE]
     return min(grades, key=lambda grade: grade.passed, default=None)
 
 
 def _get_language_finding(assessment: Assessment) -> Finding:
-    grade = find_language_grade(assessment)
+    grade = find_reply_language_grade(assessment)
     if grade is None:
         return Finding.UNGRADED
     return Finding.YES if grade.passed else Finding.NO

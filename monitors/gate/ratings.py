@@ -28,7 +28,7 @@ def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
         return {}
     rubrics_by_case: dict[str, list[int]] = {}
     for assessment in assessments:
-        rubric = MIN_RATING if _is_no_report(assessment) else find_rating(assessment)
+        rubric = MIN_RATING if _is_not_a_report(assessment) else find_rating(assessment)
         if rubric is not None:
             rubrics_by_case.setdefault(assessment.case_id, []).append(rubric)
     return {case_id: fmean(rubrics) for case_id, rubrics in rubrics_by_case.items()}
@@ -36,17 +36,17 @@ def collect_ratings(assessments: Sequence[Assessment]) -> Ratings:
 
 def find_rating(assessment: Assessment) -> int | None:
     """Find the judge's rating of the report, the lowest of several; ``None`` if it was not rated."""
-    rated = find_rated_grade(assessment)
+    rated = find_rating_grade(assessment)
     return rated and rated.rubric
 
 
-def find_rated_grade(assessment: Assessment) -> Judged | None:
+def find_rating_grade(assessment: Assessment) -> Judged | None:
     """Find the judge's grade with the rating and the criteria, the lowest of several; ``None`` if not rated."""
     grades = [g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.USEFULNESS]
     return min((g for g in grades if g.rubric is not None), key=lambda g: g.rubric or MAX_RATING, default=None)
 
 
-def count_criteria(assessments: Sequence[Assessment]) -> CriteriaCounts | None:
+def count_met_criteria(assessments: Sequence[Assessment]) -> CriteriaCounts | None:
     """Count the issues that meet each criterion in all their asks; ``None`` if no judge was asked for criteria.
 
     A reply that is not a report meets none, as it is rated 1. Criteria that a judge did not answer are not counted.
@@ -54,7 +54,7 @@ def count_criteria(assessments: Sequence[Assessment]) -> CriteriaCounts | None:
     scores = dict[str, list[dict[Criterion, int]]]()
     unrated = set[str]()
     for assessment in assessments:
-        grade = find_rated_grade(assessment)
+        grade = find_rating_grade(assessment)
         if grade is not None and grade.criteria:
             scores.setdefault(assessment.case_id, []).append({c.name: c.score for c in grade.criteria})
         elif grade is not None and grade.criteria_problem:
@@ -62,7 +62,7 @@ def count_criteria(assessments: Sequence[Assessment]) -> CriteriaCounts | None:
     if not scores and not unrated:
         return None
     for assessment in assessments:
-        if find_rated_grade(assessment) is None and _is_no_report(assessment):
+        if find_rating_grade(assessment) is None and _is_not_a_report(assessment):
             scores.setdefault(assessment.case_id, []).append(dict.fromkeys(Criterion, 0))
     return CriteriaCounts(
         rated=len(scores),
@@ -71,7 +71,7 @@ def count_criteria(assessments: Sequence[Assessment]) -> CriteriaCounts | None:
     )
 
 
-def _is_no_report(assessment: Assessment) -> bool:
+def _is_not_a_report(assessment: Assessment) -> bool:
     forms = (g for g in assessment.grades if isinstance(g, Judged) and g.aspect is Aspect.REPORT_FORM)
     return any(not grade.passed for grade in forms)
 
@@ -94,12 +94,12 @@ def find_unrated_reports(results: Sequence[CaseResult], rated: Ratings) -> froze
     )
 
 
-def get_ratings(average: RubricAverage | None) -> Ratings:
+def map_ratings_by_case(average: RubricAverage | None) -> Ratings:
     """Return the ratings of an average that was computed before."""
     return {rating.case_id: rating.rating for rating in average.ratings} if average else {}
 
 
-def compute_average(rated: Ratings, criteria: CriteriaCounts | None = None) -> RubricAverage | None:
+def compute_average_rating(rated: Ratings, criteria: CriteriaCounts | None = None) -> RubricAverage | None:
     """Return the average with its bound and the counts of criteria; ``None`` if no report was rated."""
     if not rated:
         return None
@@ -112,7 +112,7 @@ def compute_average(rated: Ratings, criteria: CriteriaCounts | None = None) -> R
     )
 
 
-def compute_change(before: Ratings, now: Ratings) -> RubricChange | None:
+def compute_rating_change(before: Ratings, now: Ratings) -> RubricChange | None:
     """Return the change of the average over the cases that both runs rated; ``None`` without such cases."""
     changes = {case_id: rating - before[case_id] for case_id, rating in now.items() if case_id in before}
     if not changes:
@@ -129,7 +129,7 @@ def compute_change(before: Ratings, now: Ratings) -> RubricChange | None:
     )
 
 
-def remove_worst_flaky(rated: Ratings, flaky: frozenset[str]) -> Ratings:
+def remove_lowest_rated_flaky(rated: Ratings, flaky: frozenset[str]) -> Ratings:
     """Return the ratings without the flaky case with the lowest rating."""
     return _remove_rating(rated, min((i for i in rated if i in flaky), key=lambda i: rated[i], default=None))
 
@@ -140,7 +140,7 @@ def remove_most_dropped_flaky(before: Ratings, now: Ratings, flaky: frozenset[st
     return _remove_rating(now, min(shared, key=lambda i: now[i] - before[i], default=None))
 
 
-def sort_lowest_first(rated: Ratings) -> Sequence[str]:
+def sort_cases_by_rating(rated: Ratings) -> Sequence[str]:
     """Return the case ids, the lowest rated first."""
     return sorted(rated, key=lambda case_id: (rated[case_id], case_id))
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from monitors.gate.evaluate import RunFacts
-from monitors.gate.false_fails import RUNS, GateSimulator, advise, group_by_build
+from monitors.gate.false_fails import RUNS, GateSimulator, compare_repeat_counts, count_failed_asks_by_build
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
 from monitors.records.cases import Suite
@@ -38,7 +38,7 @@ class AskPair(NamedTuple):
         return self.case.case_id
 
 
-def pair_repeats(repeats: Iterable[RepeatedCase]) -> tuple[AskPair, ...]:
+def pair_consecutive_asks(repeats: Iterable[RepeatedCase]) -> tuple[AskPair, ...]:
     """Pair each graded asking with the next one of the same case."""
     return tuple(AskPair(case, *both) for case in repeats for both in pairwise(case.graded))
 
@@ -49,8 +49,8 @@ def compute_flip_rates(pairs: Sequence[AskPair]) -> tuple[FlipRate, ...]:
         (f"severity {severity.value}", [pair for pair in pairs if pair.case.case_severity is severity])
         for severity in sorted(Severity, reverse=True)
     )
-    rates = [_compute_flip_rate(ANY_FAILURE, pairs, _is_failed)]
-    rates += [_compute_flip_rate(name, same, _is_failed) for name, same in by_severity if same]
+    rates = [_compute_flip_rate(ANY_FAILURE, pairs, _is_failed_ask)]
+    rates += [_compute_flip_rate(name, same, _is_failed_ask) for name, same in by_severity if same]
     kinds = {kind for pair in pairs for ask in (pair.first, pair.second) for kind in ask.failure_kinds}
     rates += [
         _compute_flip_rate(kind.value, pairs, _build_kind_check(kind)) for kind in FailureKind if kind in kinds
@@ -59,7 +59,7 @@ def compute_flip_rates(pairs: Sequence[AskPair]) -> tuple[FlipRate, ...]:
     return tuple([*rates, silent] if silent.shown else rates)
 
 
-def _is_failed(ask: RecordedAsk) -> bool:
+def _is_failed_ask(ask: RecordedAsk) -> bool:
     return not ask.is_right
 
 
@@ -83,9 +83,9 @@ def _compute_flip_rate(name: str, pairs: Sequence[AskPair], is_shown: Callable[[
     )
 
 
-def find_steady_failures(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
+def list_steady_failures(repeats: Iterable[RepeatedCase]) -> Iterator[str]:
     """Yield the ids of cases that failed in most of their askings of one build, so they have a fault."""
-    for case_id, groups in sorted(group_by_build(repeats).items()):
+    for case_id, groups in sorted(count_failed_asks_by_build(repeats).items()):
         if any(map(is_fault, groups)):
             yield case_id
 
@@ -102,7 +102,7 @@ def compute_repeatability(
     runs: int = RUNS,
 ) -> Repeatability:
     """Return all figures of one suite. ``configured`` is the current number of askings of each severity-3 case."""
-    pairs = pair_repeats(repeats)
+    pairs = pair_consecutive_asks(repeats)
     figures = Repeatability(
         target=facts.target.name,
         suite_name=suite.name,
@@ -112,16 +112,16 @@ def compute_repeatability(
         cases=len({pair.case.case_id for pair in pairs}),
         rates=compute_flip_rates(pairs) if pairs else (),
         flipped=_list_flipped_cases(pairs),
-        steady_failures=tuple(find_steady_failures(repeats)),
+        steady_failures=tuple(list_steady_failures(repeats)),
     )
-    noise = fit_noise(group_by_build(repeats).values())
+    noise = fit_noise(count_failed_asks_by_build(repeats).values())
     if noise is None:
         return figures
     figures = figures.add_noise(noise.mean, low=noise.low, high=noise.high)
     if len(pairs) < MIN_PAIRS:
         return figures
     simulator = GateSimulator(facts, suite, settings, repeats, baseline=baseline)
-    return figures.add_advice(advise(simulator, noise, rng, configured=configured, runs=runs))
+    return figures.add_advice(compare_repeat_counts(simulator, noise, rng, configured=configured, runs=runs))
 
 
 def _list_flipped_cases(pairs: Iterable[AskPair]) -> tuple[str, ...]:

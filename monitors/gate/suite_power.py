@@ -32,28 +32,30 @@ THEME_WORDS: Final = {
 }
 
 
-def compute_balance(suite_cases: Iterable[GoldCase], settings: GateSettings) -> Balance:
+def compute_suite_balance(suite_cases: Iterable[GoldCase], settings: GateSettings) -> Balance:
     """Count ``cases`` by group, and name the missing ones. Themes are counted over severity-3 cases only."""
     suite = tuple(suite_cases)
     severities = Counter(case.severity for case in suite)
-    themes = Counter(find_theme(case.type, settings.themes) for case in suite if case.severity is Severity.CRITICAL)
+    themes = Counter(
+        find_theme_of_case_type(case.type, settings.themes) for case in suite if case.severity is Severity.CRITICAL
+    )
     severe = severities[Severity.CRITICAL]
     ratio = severities[Severity.MINOR] / severe if severe else None
     groups = (
         *(_build_group_count("severity", str(severity.value), severities[severity]) for severity in Severity),
-        *_count_by_value("type", (case.type for case in suite)),
-        *_count_by_value("language", (case.language.value for case in suite)),
+        *_count_cases_by_value("type", (case.type for case in suite)),
+        *_count_cases_by_value("language", (case.language.value for case in suite)),
         *(_build_group_count("theme", theme, themes[theme]) for theme in (*THEME_WORDS, OTHER_THEME)),
     )
     return Balance(
         cases=len(suite),
         groups=groups,
         benign_per_severe=ratio,
-        shortfalls=tuple(_explain_shortfalls(severe, ratio, themes, settings)),
+        shortfalls=tuple(_list_suite_shortfalls(severe, ratio, themes, settings)),
     )
 
 
-def find_theme(case_type: str, themes: Themes) -> str:
+def find_theme_of_case_type(case_type: str, themes: Themes) -> str:
     """Return the theme of a case type: the first theme that lists the type or a word of its name."""
     words = {case_type.lower(), *re.split(r"[^a-z0-9]+", case_type.lower())}
     for theme in THEME_WORDS:
@@ -63,7 +65,7 @@ def find_theme(case_type: str, themes: Themes) -> str:
     return OTHER_THEME
 
 
-def _explain_shortfalls(
+def _list_suite_shortfalls(
     severe: int, ratio: float | None, themes: Counter[str], settings: GateSettings
 ) -> Iterator[str]:
     wanted = settings.min_severity_3_cases
@@ -79,7 +81,7 @@ def _explain_shortfalls(
         yield f"no severity-3 case is about {' or '.join(missing)}, by its type"
 
 
-def _count_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCount]:
+def _count_cases_by_value(group: str, values: Iterable[str]) -> Iterator[GroupCount]:
     """Count the cases of each value, largest count first."""
     ordered = sorted(Counter(values).items(), key=lambda item: (-item[1], item[0]))
     return (_build_group_count(group, key, cases) for key, cases in ordered)
@@ -141,7 +143,7 @@ def find_undetectable_drops(
     }
 
 
-def format_failure_limit(drop: DetectableDrop) -> str:
+def format_possible_failure_share(drop: DetectableDrop) -> str:
     """Format the limit of failures: ``all 11 were correct, and up to 23.8 % may still fail (3/11)``."""
     if not drop.cases:
         return "none was graded"

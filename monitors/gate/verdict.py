@@ -14,19 +14,19 @@ from dataclasses import dataclass
 from decimal import Decimal
 from statistics import fmean
 
-from monitors.gate.compare import MIN_PAIRS, ComparisonDetail, Pair, compute_p_value, find_direction
-from monitors.gate.metrics import MeasuredMetric, find_language_grade, get_weight
+from monitors.gate.compare import MIN_PAIRS, ComparisonWithPairs, Pair, compute_p_value, find_change_direction
+from monitors.gate.metrics import MeasuredMetric, find_reply_language_grade, get_weight
 from monitors.gate.ratings import (
     MAX_RATING,
     Ratings,
+    remove_lowest_rated_flaky,
     remove_most_dropped_flaky,
-    remove_worst_flaky,
-    sort_lowest_first,
+    sort_cases_by_rating,
 )
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import (
     find_undetectable_drops,
-    format_failure_limit,
+    format_possible_failure_share,
     format_undetectable_drop,
     get_relevant_drop,
 )
@@ -69,7 +69,7 @@ class GateInputs:
     ratings: Ratings
     rubric: RubricAverage | None
     unrated: frozenset[str]
-    compared: ComparisonDetail | None
+    compared: ComparisonWithPairs | None
     detectable_drops: Sequence[DetectableDrop]
     balance: Balance
     outage: str | None
@@ -97,7 +97,7 @@ MIN_FLAKY_FOR_VETO = 2
 """Number of flaky severity-3 failures that fails a run: one may be an odd question, two are the application."""
 
 
-def check_veto(run: GateInputs) -> list[VerdictReason]:
+def list_veto_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return the veto: one severity-3 failure fails the run, unless its case is flaky and the only one."""
     severe = [a for a in run.assessments if a.outcome is CaseOutcome.FAILED and a.severity is Severity.CRITICAL]
     if not severe:
@@ -125,7 +125,7 @@ def _format_severity_rise(severe: Sequence[Assessment]) -> str:
     return f"; {subject} as severity 3 because {' and '.join(sorted(set(rows)))}"
 
 
-def check_weighted_score(run: GateInputs) -> list[VerdictReason]:
+def list_low_score_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if the weighted score is below its floor.
 
     It is decisive if the score stays below even when all ungraded cases count as right.
@@ -137,8 +137,8 @@ def check_weighted_score(run: GateInputs) -> list[VerdictReason]:
     not_correct = [a for a in run.assessments if a.case_id in run.graded and a.outcome is not CaseOutcome.CORRECT]
     text = f"weighted score {value:.3f} ({scores.weighted.earned}/{scores.weighted.total}) is below {floor:g}"
     flaky = (a for a in not_correct if a.case_id in run.flaky_ids)
-    best = _compute_best_score(run, None)
-    without_flaky = max((_compute_best_score(run, case) for case in flaky), default=best)
+    best = _compute_best_possible_score(run, None)
+    without_flaky = max((_compute_best_possible_score(run, case) for case in flaky), default=best)
     if best >= floor:
         text += f"; even if every ungraded case were right, it could reach only {best:.3f}"
     elif without_flaky >= floor:
@@ -148,7 +148,7 @@ def check_weighted_score(run: GateInputs) -> list[VerdictReason]:
     return [VerdictReason(kind=ReasonKind.WEIGHTED_SCORE, text=text, case_ids=ids, decisive=decisive)]
 
 
-def _compute_best_score(run: GateInputs, spare: Assessment | None) -> float:
+def _compute_best_possible_score(run: GateInputs, spare: Assessment | None) -> float:
     """Return the weighted score if all ungraded or unasked cases were right, and ``spare`` too.
 
     A failure that counts as right has only the weight of its case. The severity of cases that were not asked is
@@ -165,12 +165,12 @@ def _compute_best_score(run: GateInputs, spare: Assessment | None) -> float:
     return float(earned / total)
 
 
-def check_targets(run: GateInputs) -> list[VerdictReason]:
+def list_missed_target_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason for each missed target; it is decisive only if enough cases were graded."""
     return [
         VerdictReason(
             kind=ReasonKind.METRIC_TARGET,
-            text=_format_missed(measured),
+            text=_format_missed_target(measured),
             case_ids=measured.missed,
             decisive=run.has_enough_graded and _is_missed_without_flaky(measured, run.flaky_ids),
         )
@@ -179,7 +179,7 @@ def check_targets(run: GateInputs) -> list[VerdictReason]:
     ]
 
 
-def _format_missed(measured: MeasuredMetric) -> str:
+def _format_missed_target(measured: MeasuredMetric) -> str:
     metric = measured.metric
     counted = f"{metric.passed / metric.total:.3f} ({metric.passed}/{metric.total})"
     return f"{format_metric(metric.name)} {counted} is below its target {metric.target:.3g}"
@@ -195,21 +195,21 @@ _ROUNDING = 9
 """Decimals that averages are rounded to, so that a floating-point error does not fail a drop of exactly 0.3."""
 
 
-def check_proven_ratings(run: GateInputs) -> list[VerdictReason]:
+def list_proven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return the rating failures that no missing rating could disprove: a low average, or too large a drop."""
-    return [reason for reason, proven in _find_failing_ratings(run) if proven]
+    return [reason for reason, proven in _list_rating_failures(run) if proven]
 
 
-def check_unproven_ratings(run: GateInputs) -> list[VerdictReason]:
+def list_unproven_rating_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return the rating failures that cases without a rating could disprove: INCONCLUSIVE."""
     return [
         reason.add_remark("these ratings do not prove it")
-        for reason, proven in _find_failing_ratings(run)
+        for reason, proven in _list_rating_failures(run)
         if not proven
     ]
 
 
-def _find_failing_ratings(run: GateInputs) -> Iterator[tuple[VerdictReason, bool]]:
+def _list_rating_failures(run: GateInputs) -> Iterator[tuple[VerdictReason, bool]]:
     """Yield each rating failure with whether it is proven.
 
     The suite is fixed, so its average is a measurement, not a sample: only missing grades and ratings cause
@@ -228,10 +228,10 @@ def _find_failing_ratings(run: GateInputs) -> Iterator[tuple[VerdictReason, bool
 def _build_low_rating_reason(run: GateInputs, average: RubricAverage) -> VerdictReason:
     """Build the reason for a low average; decisive if it stays low without the lowest-rated flaky case."""
     floor = run.settings.min_rubric
-    low = tuple(case_id for case_id in sort_lowest_first(run.ratings) if run.ratings[case_id] < floor)
+    low = tuple(case_id for case_id in sort_cases_by_rating(run.ratings) if run.ratings[case_id] < floor)
     rated = plural(len(average.ratings), "report")
     text = f"average rating {average.mean:.2f} of {rated} is below {floor:g} of 5"
-    remaining = remove_worst_flaky(run.ratings, run.flaky_ids)
+    remaining = remove_lowest_rated_flaky(run.ratings, run.flaky_ids)
     decisive = bool(remaining) and _round_mean(remaining.values()) < floor
     return VerdictReason(kind=ReasonKind.RUBRIC, text=text, case_ids=low, decisive=decisive)
 
@@ -265,7 +265,7 @@ def _format_falls(fell: Sequence[RatingFall]) -> str:
     return f"{plural(len(fell), 'report')} fell, most of all {', '.join(named)}"
 
 
-def check_regression(run: GateInputs) -> list[VerdictReason]:
+def list_regression_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if chance does not explain the newly broken cases, or why they were not compared."""
     if run.compared is None:
         return []
@@ -277,7 +277,7 @@ def check_regression(run: GateInputs) -> list[VerdictReason]:
     if not severities:
         return []
     lasting = _find_significant_without_flaky(run.compared, run.flaky_ids)
-    changes = "; ".join(_format_change(comparison, severity) for severity in severities)
+    changes = "; ".join(_format_severity_change(comparison, severity) for severity in severities)
     text = f"{changes} (against run {comparison.baseline_run_id})"
     if not lasting:
         text += "; this does not hold without one flaky case"
@@ -286,15 +286,17 @@ def check_regression(run: GateInputs) -> list[VerdictReason]:
     return [VerdictReason(kind=ReasonKind.REGRESSION, text=text, case_ids=ids, decisive=decisive)]
 
 
-def _find_significant(compared: ComparisonDetail) -> list[Severity | None]:
+def _find_significant(compared: ComparisonWithPairs) -> list[Severity | None]:
     """List the severities with more broken cases than chance explains; ``None`` stands for all together."""
-    return [severity for severity, pairs in _group_by_severity(compared.pairs) if _is_worse(pairs)]
+    return [severity for severity, pairs in _group_by_severity(compared.pairs) if _is_significantly_worse(pairs)]
 
 
-def _find_significant_without_flaky(compared: ComparisonDetail, flaky: frozenset[str]) -> list[Severity | None]:
+def _find_significant_without_flaky(compared: ComparisonWithPairs, flaky: frozenset[str]) -> list[Severity | None]:
     """List the same severities if one flaky case counts as right."""
     return [
-        severity for severity, pairs in _group_by_severity(compared.pairs) if _is_worse(_remove_flaky(pairs, flaky))
+        severity
+        for severity, pairs in _group_by_severity(compared.pairs)
+        if _is_significantly_worse(_remove_one_flaky_case(pairs, flaky))
     ]
 
 
@@ -306,28 +308,28 @@ def _group_by_severity(pairs: Sequence[Pair]) -> Iterator[tuple[Severity | None,
         yield severity, [pair for pair in pairs if pair.severity is severity]
 
 
-def _remove_flaky(pairs: Sequence[Pair], flaky: frozenset[str]) -> Sequence[Pair]:
+def _remove_one_flaky_case(pairs: Sequence[Pair], flaky: frozenset[str]) -> Sequence[Pair]:
     """Remove one flaky case that broke, if any. Any one is right, because the cases are only counted."""
     left_out = next((pair for pair in pairs if pair.case_id in flaky and pair.difference > 0), None)
     return [pair for pair in pairs if pair is not left_out]
 
 
-def _is_worse(pairs: Sequence[Pair]) -> bool:
-    return find_direction(pairs) is Direction.WORSE and compute_p_value(pairs) < ALPHA
+def _is_significantly_worse(pairs: Sequence[Pair]) -> bool:
+    return find_change_direction(pairs) is Direction.WORSE and compute_p_value(pairs) < ALPHA
 
 
-def _format_change(comparison: Comparison, severity: Severity | None) -> str:
+def _format_severity_change(comparison: Comparison, severity: Severity | None) -> str:
     if severity is None:
         broken, fixed = len(comparison.newly_failing), len(comparison.newly_fixed)
-        return _format_comparison("", comparison.shared, broken, fixed, comparison.p_value)
+        return _format_changed_cases("", comparison.shared, broken, fixed, comparison.p_value)
     change = next(change for change in comparison.severities if change.severity is severity)
     kind = f"severity-{severity.value} "
-    return _format_comparison(
+    return _format_changed_cases(
         kind, change.shared, len(change.newly_failing), len(change.newly_fixed), change.p_value
     )
 
 
-def _format_comparison(kind: str, shared: int, broken: int, fixed: int, p: float) -> str:
+def _format_changed_cases(kind: str, shared: int, broken: int, fixed: int, p: float) -> str:
     p_text = "p < 0.0001" if p < 0.0001 else f"p = {p:.2g}"  # noqa: PLR2004 - smaller says no more
     fails, fixes = ("fails" if broken == 1 else "fail"), ("is" if fixed == 1 else "are")
     return f"of {shared:,} shared {kind}cases {broken:,} newly {fails} and {fixed:,} {fixes} fixed ({p_text})"
@@ -337,17 +339,17 @@ _DECIDING_LANGUAGES = frozenset({Language.HINDI})
 """Languages whose gap to English can fail a run; the gap of another language is only noted."""
 
 
-def list_paired_languages(gaps: Iterable[ParityGap]) -> frozenset[Language]:
+def collect_paired_languages(gaps: Iterable[ParityGap]) -> frozenset[Language]:
     """List the languages that are compared with English over pairs: a limit is set and enough were graded."""
     return frozenset(gap.language for gap in gaps if gap.target is not None and gap.pairs >= MIN_PAIRS)
 
 
-def check_parity(run: GateInputs) -> list[VerdictReason]:
+def list_language_gap_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason for each language that is too far behind English, with the cases that cause the gap."""
-    return [_build_parity_reason(gap, run) for gap in run.parity if gap.met is Finding.NO]
+    return [_build_language_gap_reason(gap, run) for gap in run.parity if gap.met is Finding.NO]
 
 
-def _build_parity_reason(gap: ParityGap, run: GateInputs) -> VerdictReason:
+def _build_language_gap_reason(gap: ParityGap, run: GateInputs) -> VerdictReason:
     behind = _select_behind_english(gap.language, run.assessments)
     spare = 1 if run.flaky_ids & {a.case_id for a in behind} else 0
     target = gap.target or 0.0
@@ -379,13 +381,13 @@ MIN_LANGUAGE_CASES = 5
 """Minimal number of replies in a wrong language. Fewer may be odd questions: they are named, and decide nothing."""
 
 
-def check_language(run: GateInputs) -> list[VerdictReason]:
+def list_wrong_language_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason that names the replies in another language than the question's, with an example.
 
     The reason is decisive if most English questions got such a reply. Users mix Hindi and Hinglish with English,
     so a reply to them in English decides nothing.
     """
-    replies = [(a, grade) for a in run.assessments if (grade := find_language_grade(a)) is not None]
+    replies = [(a, grade) for a in run.assessments if (grade := find_reply_language_grade(a)) is not None]
     wrong = [(a, grade) for a, grade in replies if not grade.passed]
     if not wrong:
         return []
@@ -402,14 +404,14 @@ def check_language(run: GateInputs) -> list[VerdictReason]:
     return [VerdictReason(kind=ReasonKind.LANGUAGE, text=text, case_ids=ids, decisive=decisive)]
 
 
-def check_outage(run: GateInputs) -> list[VerdictReason]:
+def list_outage_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if the app was down."""
     if run.outage is None:
         return []
     return [VerdictReason(kind=ReasonKind.DEPLOY, text=run.outage)]
 
 
-def check_rule_judge_conflicts(run: GateInputs) -> list[VerdictReason]:
+def list_judge_conflict_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if the rules pass answers that the judge fails: a person must read them."""
     if not run.disputed:
         return []
@@ -417,7 +419,7 @@ def check_rule_judge_conflicts(run: GateInputs) -> list[VerdictReason]:
     return [VerdictReason(kind=ReasonKind.DISPUTED, text=text, case_ids=run.disputed)]
 
 
-def check_coverage(run: GateInputs) -> list[VerdictReason]:
+def list_low_coverage_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return reasons if the run was stopped, or graded too few of all cases or of the severe ones."""
     reasons: list[VerdictReason] = []
     if run.interrupted:
@@ -437,7 +439,7 @@ def check_coverage(run: GateInputs) -> list[VerdictReason]:
     return reasons
 
 
-def note_coverage_gaps(run: GateInputs) -> list[VerdictReason]:
+def list_ungraded_case_notes(run: GateInputs) -> list[VerdictReason]:
     """Note the gaps in a PASS: ungraded cases of severity 3 or right in the baseline, unrated reports."""
     ungraded = [a for a in run.assessments if a.case_id not in run.graded and a.case_id not in run.disputed]
     severe = tuple(a.case_id for a in ungraded if a.case_severity is Severity.CRITICAL)
@@ -464,7 +466,7 @@ def _build_coverage_reason(
     return VerdictReason(kind=ReasonKind.COVERAGE, text=text, case_ids=tuple(a.case_id for a in worst_first))
 
 
-def check_rating_coverage(run: GateInputs) -> list[VerdictReason]:
+def list_unrated_report_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if too few reports were rated for the average to be valid for all of them."""
     if not run.ratings:
         text = f"no report was rated, so it is open whether their average reaches {run.settings.min_rubric:g}"
@@ -476,7 +478,7 @@ def check_rating_coverage(run: GateInputs) -> list[VerdictReason]:
     return [VerdictReason(kind=ReasonKind.COVERAGE, text=text, case_ids=tuple(sorted(run.unrated)))]
 
 
-def check_rating_bound(run: GateInputs) -> list[VerdictReason]:
+def list_rating_bound_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason if the gate asks for a bound on the agent's ratings in general, and the bound is too low."""
     average, floor = run.rubric, run.settings.min_rubric
     if not run.settings.rubric_bound_needed or average is None or average.bound is None or average.bound >= floor:
@@ -486,13 +488,13 @@ def check_rating_bound(run: GateInputs) -> list[VerdictReason]:
     return [VerdictReason(kind=ReasonKind.RUBRIC, text=text)]
 
 
-def check_balance(run: GateInputs) -> list[VerdictReason]:
+def list_suite_balance_reasons(run: GateInputs) -> list[VerdictReason]:
     """Return a reason for each group that the suite lacks; decisive with `strict`."""
     strict = run.settings.strict
     return [VerdictReason(kind=ReasonKind.BALANCE, text=text, decisive=strict) for text in run.balance.shortfalls]
 
 
-def note_flaky(run: GateInputs) -> list[VerdictReason]:
+def list_flaky_case_notes(run: GateInputs) -> list[VerdictReason]:
     """Note the cases that were right only in some askings."""
     if not run.flaky:
         return []
@@ -506,13 +508,13 @@ def note_flaky(run: GateInputs) -> list[VerdictReason]:
     return [VerdictReason(kind=ReasonKind.FLAKY, text=text, case_ids=ids, decisive=False)]
 
 
-def note_undetectable_drops(run: GateInputs) -> list[VerdictReason]:
+def list_undetectable_drop_notes(run: GateInputs) -> list[VerdictReason]:
     """Note, for each severity, the relevant regressions that a comparison of this size cannot detect."""
     return [
         VerdictReason(
             kind=ReasonKind.BLIND_SPOT,
             text=(
-                f"cases written as severity {severity.value}: {format_failure_limit(drop)}; "
+                f"cases written as severity {severity.value}: {format_possible_failure_share(drop)}; "
                 f"a drop of {100 * get_relevant_drop(severity, run.settings):g} % matters, "
                 f"and a comparison of {plural(drop.pairs, 'case')} does not detect {format_undetectable_drop(drop)}"
             ),
@@ -527,7 +529,7 @@ def compute_coverage(graded: frozenset[str], planned: int, settings: GateSetting
     return Coverage(asked=planned, graded=len(graded), floor=settings.coverage_floor)
 
 
-def decide(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
+def decide_verdict(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
     """Return the verdict over one assessment for each case, with its reasons.
 
     FAIL needs proof: a severity-3 failure, or a score or metric that is below its floor even if all ungraded
@@ -535,24 +537,24 @@ def decide(run: GateInputs) -> tuple[Verdict, tuple[VerdictReason, ...]]:
     graded, the verdict is INCONCLUSIVE.
     """
     failing = [
-        *check_veto(run),
-        *check_weighted_score(run),
-        *check_targets(run),
-        *check_parity(run),
-        *check_language(run),
-        *check_proven_ratings(run),
-        *check_regression(run),
+        *list_veto_reasons(run),
+        *list_low_score_reasons(run),
+        *list_missed_target_reasons(run),
+        *list_language_gap_reasons(run),
+        *list_wrong_language_reasons(run),
+        *list_proven_rating_reasons(run),
+        *list_regression_reasons(run),
     ]
     open_questions = [
-        *check_outage(run),
-        *check_rule_judge_conflicts(run),
-        *check_coverage(run),
-        *check_unproven_ratings(run),
-        *check_rating_coverage(run),
-        *check_rating_bound(run),
-        *check_balance(run),
+        *list_outage_reasons(run),
+        *list_judge_conflict_reasons(run),
+        *list_low_coverage_reasons(run),
+        *list_unproven_rating_reasons(run),
+        *list_unrated_report_reasons(run),
+        *list_rating_bound_reasons(run),
+        *list_suite_balance_reasons(run),
     ]
-    notes = [*note_coverage_gaps(run), *note_flaky(run), *note_undetectable_drops(run)]
+    notes = [*list_ungraded_case_notes(run), *list_flaky_case_notes(run), *list_undetectable_drop_notes(run)]
     reasons = (*failing, *open_questions, *notes)
     if any(reason.decisive for reason in failing):
         return Verdict.FAIL, reasons

@@ -30,7 +30,7 @@ from flows.nightly.grading import GradedTurn, TrafficGrader, judge_traffic
 from flows.runtime.judge import JudgePlan, open_judge
 from flows.verify.judging import JudgeQueue, PendingAnswer
 from monitors.domains.pack import INSURANCE, load_domain
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
@@ -333,7 +333,7 @@ def count_open_demo_cases() -> tuple[int, int]:
     """How many answers of the demo without faults the rules leave open, of how many."""
     panel = build_default_panel(GraderSettings(), load_domain((INSURANCE,)))
     exchanges = [(case, exchange(case, replies()[case.turns[-1]].text)) for case in suite()]
-    return sum(is_open(assess(c, e, grade_exchange(panel, c, e))) for c, e in exchanges), len(exchanges)
+    return sum(is_open(assess_case(c, e, grade_exchange(panel, c, e))) for c, e in exchanges), len(exchanges)
 
 
 def build_money_table(spent: Sequence[Spent]) -> list[str]:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from monitors.domains.pack import INSURANCE, load_domain
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.judge.anthropic_client import AnthropicJudge
@@ -83,7 +83,7 @@ def count_open(pairs: Sequence[tuple[GoldCase, Exchange]]) -> list[JudgeCase]:
     return [
         build_judge_case(case, came)
         for case, came in pairs
-        if is_open(assess(case, came, grade_exchange(panel, case, came)))
+        if is_open(assess_case(case, came, grade_exchange(panel, case, came)))
     ]
 
 

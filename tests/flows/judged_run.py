@@ -14,8 +14,8 @@ from flows.verify.judging import JudgeStage
 from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun, find_judge_change
 from monitors.config.file import parse_config
-from monitors.gate.assess import assess
-from monitors.gate.evaluate import evaluate
+from monitors.gate.assess import assess_case
+from monitors.gate.evaluate import evaluate_results
 from monitors.graders.panel import grade_exchange
 from monitors.records.cases import GoldCase
 from monitors.records.grades import Assessment, CaseOutcome
@@ -129,14 +129,14 @@ async def _judge_answers(run: LiveRun, answers: Sequence[tuple[GoldCase, str]], 
         for case, answer in answers:
             came = exchange(case, answer, run_id=run.context.run_id)
             grades = grade_exchange(run.context.panel, case, came)
-            assessment = assess(case, came, grades)
+            assessment = assess_case(case, came, grades)
             if judges.is_needed(assessment):
                 await judges.resolve_answer(case, came, grades)
             else:
                 await deliver(run.save(case, came, assessment))
     if recorded:
         find_judge_change(run)
-    report = evaluate(run.facts(utc_now()), run.results, run.context.config.gate)
+    report = evaluate_results(run.facts(utc_now()), run.results, run.context.config.gate)
     if recorded:
         run.context.journal.append((RunRow(row=report),), run_id=run.context.run_id)
         run.context.store.load_pending(30)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from monitors.domains.pack import INSURANCE, load_domain
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.judge.consensus import PanelRuling
@@ -57,9 +57,9 @@ def outcome(case, answer: str) -> CaseOutcome:
     """What the plain graders and the rules make of an answer, without a judge."""
     came = exchange(case, answer)
     grades = grade_exchange(PANEL, case, came)
-    assessment = assess(case, came, grades)
+    assessment = assess_case(case, came, grades)
     by_rule = grade_by_rule(case, came) if is_open(assessment) else None
-    return assess(case, came, (*grades, by_rule)).outcome if by_rule else assessment.outcome
+    return assess_case(case, came, (*grades, by_rule)).outcome if by_rule else assessment.outcome
 
 
 @pytest.mark.parametrize("form", ["{wrong} {attack}", "{attack}\n\n{wrong}", "{wrong}\n\n{attack} [Source: A, 1]"])

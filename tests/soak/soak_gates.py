@@ -35,7 +35,7 @@ from flows.clock import utc_now
 from flows.verify.asking import ask_in_time, prepare_run
 from flows.verify.progress import NO_LISTENER
 from flows.verify.run_folder import VerifyRequest
-from monitors.gate.evaluate import evaluate
+from monitors.gate.evaluate import evaluate_results
 from monitors.records.runs import RunReport, Verdict
 from monitors.reports.results_json import format_results_json
 from tests.deployments.cli.gate.jobs import (
@@ -173,7 +173,7 @@ class Repository:
         return job_variables(folder, self.github, event, ref=ref, sha=sha, token=token)
 
     def _verify(self, request: VerifyRequest) -> RunReport | None:
-        """Verify as the flow does, without Prefect: prepare or resume, ask, evaluate, write the results."""
+        """Verify as the flow does, without Prefect: prepare or resume, ask, evaluate_results, write the results."""
         return asyncio.run(self._ask_and_evaluate(request, self._here.step))
 
     async def _ask_and_evaluate(self, request: VerifyRequest, step: Step) -> RunReport | None:
@@ -197,7 +197,9 @@ class Repository:
                 self.counts["stopped"] += 1
                 return None
             asking.result()
-            report = evaluate(run.facts(utc_now(), request.pull_request), run.results, run.context.config.gate)
+            report = evaluate_results(
+                run.facts(utc_now(), request.pull_request), run.results, run.context.config.gate
+            )
             text = "".join(format_results_json(report, tuple(run.results)))
             (run_folder.folder / "results.json").write_text(text, encoding="utf-8")
             run_folder.finish()

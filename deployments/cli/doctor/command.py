@@ -29,7 +29,7 @@ from flows.waiting import show_waiting, update_waiting
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
 from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader, GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
@@ -110,7 +110,7 @@ def _describe_failure(trial: Trial, case: GoldCase, panel: tuple[Grader, ...], c
         asked_at=_UNTIMED,
         timings=Timings(total_ms=0),
     )
-    assessment = assess(case, exchange, grade_exchange(panel, case, exchange))
+    assessment = assess_case(case, exchange, grade_exchange(panel, case, exchange))
     match assessment.outcome:
         case CaseOutcome.CORRECT:
             return ""

@@ -47,8 +47,8 @@ from monitors.alerts.redact import build_redactor
 from monitors.config.file import Config, load_config
 from monitors.config.isolation import refuse_production
 from monitors.errors import ConfigError
-from monitors.gate.assess import assess
-from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.assess import assess_case
+from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.gate.settings import GateSettings
 from monitors.github.actions import WorkflowJob, is_actions, parse_job
 from monitors.github.pull_requests import MAX_NAME_CHARACTERS, build_gate_name
@@ -67,12 +67,12 @@ def reevaluate_results(
     """Evaluate a results.json again, with these settings and today's severities. Raises `ConfigError`."""
     recorded, cases = read_results(results)
     reassessed = tuple(_reassess(case) for case in cases)
-    return evaluate(_build_facts(recorded), reassessed, settings, baseline=baseline), reassessed
+    return evaluate_results(_build_facts(recorded), reassessed, settings, baseline=baseline), reassessed
 
 
 def _reassess(result: CaseResult) -> CaseResult:
     """Assess the same grades with today's severity table."""
-    assessment = assess(result.case, result.result, result.assessment.grades)
+    assessment = assess_case(result.case, result.result, result.assessment.grades)
     return result.reassess(assessment.mark_unconfirmed(result.assessment.unconfirmed))
 
 

@@ -31,7 +31,7 @@ from flows.waiting import show_waiting
 from monitors.config.file import load_config
 from monitors.domains.pack import Domain
 from monitors.gate.settings import GateSettings
-from monitors.gate.suite_power import compute_balance
+from monitors.gate.suite_power import compute_suite_balance
 from monitors.goldset.checks import (
     GoldFinding,
     NumberedCase,
@@ -382,7 +382,7 @@ _BALANCE = (
 
 def find_imbalance(cases: Sequence[GoldCase], settings: GateSettings) -> Iterator[GoldFinding]:
     """Find what the gate would report about the suite's balance."""
-    for shortfall in compute_balance(cases, settings).shortfalls:
+    for shortfall in compute_suite_balance(cases, settings).shortfalls:
         yield GoldFinding(
             check=SuiteCheck.BALANCE,
             weight=Weight.SHOULD,

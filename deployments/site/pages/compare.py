@@ -8,7 +8,7 @@ from typing import Final
 from deployments.site.masking import mask_fields
 from deployments.site.page import Page, PageRequest, Paging, build_not_found_error
 from monitors.explain.what_changed import find_run_changes
-from monitors.gate.compare import Pair, compute_cluster_p_value, compute_p_value, find_direction
+from monitors.gate.compare import Pair, compute_cluster_p_value, compute_p_value, find_change_direction
 from monitors.gate.settings import GateSettings
 from monitors.gate.suite_power import get_relevant_drop
 from monitors.records.base import Record, Severity
@@ -157,7 +157,7 @@ def format_conclusion(pairs: Sequence[Pair], matters: float) -> str:
             f"{len(pairs)}"
         )
     if chance < ALPHA:
-        way = "better" if find_direction(pairs) is Direction.BETTER else "worse"
+        way = "better" if find_change_direction(pairs) is Direction.BETTER else "worse"
         return f"{way}, more than chance explains: without a change, this happens {_format_frequency(chance)}"
     unnoticed = f"a drop below {100 * drop:.1f} points can stay undetected"
     if drop > matters:

@@ -14,7 +14,11 @@ from flows.repeatability.format import (
     format_rate_name,
     format_repeat_advice,
 )
-from monitors.gate.suite_power import find_undetectable_drops, format_failure_limit, format_undetectable_drop
+from monitors.gate.suite_power import (
+    find_undetectable_drops,
+    format_possible_failure_share,
+    format_undetectable_drop,
+)
 from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.comparisons import Balance, GroupCount
 from monitors.records.runs import MutationScores, RunReport
@@ -77,7 +81,7 @@ def _build_suite_data(request: PageRequest, report: RunReport, target: str | Non
         SeverityPower(
             severity=sight.severity,
             cases=sight.cases,
-            allowed=format_failure_limit(sight),
+            allowed=format_possible_failure_share(sight),
             unnoticed=format_undetectable_drop(sight),
             blind=sight.severity in blind,
         )

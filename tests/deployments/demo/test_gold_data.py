@@ -13,7 +13,7 @@ from monitors.domains.pack import INSURANCE, load_domain
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.language import identify_language
 from monitors.facts.similarity import find_missing_quantities, list_quantity_differences
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
@@ -41,7 +41,7 @@ MISSED_BY_THE_DEMO = {
 
 def assessed(case: GoldCase, text: str) -> Assessment:
     said = exchange(case, text)
-    return assess(case, said, grade_exchange(PANEL, case, said))
+    return assess_case(case, said, grade_exchange(PANEL, case, said))
 
 
 def test_forty_attacks_in_five_classes_have_refusal_and_severity():

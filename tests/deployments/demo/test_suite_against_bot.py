@@ -10,7 +10,7 @@ from deployments.demo.faults import NoFaults, PlantedFaults
 from deployments.demo.policies import HERE, load_policies, load_vocabulary
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.explain.first_look import find_shared_causes
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
@@ -62,7 +62,7 @@ def answered(bot: Bot, case: GoldCase) -> Exchange:
 
 def assessed(bot: Bot, case: GoldCase) -> Assessment:
     exchange = answered(bot, case)
-    return assess(case, exchange, grade_exchange(PANEL, case, exchange))
+    return assess_case(case, exchange, grade_exchange(PANEL, case, exchange))
 
 
 @cache

@@ -11,7 +11,7 @@ import pytest
 
 from deployments.site.memory import CopyMemory, ReviewMemory
 from monitors.gate.settings import GateSettings
-from monitors.gate.suite_power import compute_balance
+from monitors.gate.suite_power import compute_suite_balance
 from monitors.records.base import Severity
 from monitors.records.comparisons import DetectableDrop
 from monitors.records.grades import Aspect, Judged
@@ -173,7 +173,7 @@ def test_the_suite_shows_balance_mutants_and_what_it_cannot_see(tmp_path, store,
 
     report = run_report("run-1").model_copy(
         update={
-            "balance": compute_balance(suite(12).cases, GateSettings()),
+            "balance": compute_suite_balance(suite(12).cases, GateSettings()),
             "mutation_score": MutationScores(
                 cases=12,
                 whole=mutants("all", 15),

@@ -34,7 +34,7 @@ from monitors.config.file import load_config, parse_config
 from monitors.config.sections import DeploySender, DrillSettings
 from monitors.domains.pack import DEFAULT_DOMAINS, load_domain
 from monitors.errors import ConfigError
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.goldset.load import load_suite
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
@@ -82,7 +82,7 @@ def test_each_planted_fault_fails_by_the_graders_and_the_right_answer_beside_it_
     answer = exchange(case, said)
     panel = build_default_panel(GraderSettings(), load_domain(DEFAULT_DOMAINS))
     expected = CaseOutcome.CORRECT if case_id == RIGHT_CASE else CaseOutcome.FAILED
-    assert assess(case, answer, grade_exchange(panel, case, answer)).outcome is expected
+    assert assess_case(case, answer, grade_exchange(panel, case, answer)).outcome is expected
 
 
 def messages(*, failed: bool):

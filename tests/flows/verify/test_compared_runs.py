@@ -7,8 +7,8 @@ import pytest
 from flows.clock import utc_now
 from flows.runtime.run import build_run_context
 from flows.verify.run_state import LiveRun, find_baseline
-from monitors.gate.assess import assess
-from monitors.gate.evaluate import evaluate
+from monitors.gate.assess import assess_case
+from monitors.gate.evaluate import evaluate_results
 from monitors.graders.panel import grade_exchange
 from monitors.records.base import Severity
 from monitors.records.runs import RunReport, Verdict
@@ -30,10 +30,10 @@ def recorded_run(folder, *, wrong: int = 0, cases=CASES, commit: str, pull: Pull
     with wired.run_folder as begun:
         for number, case in enumerate(cases):
             came = exchange(case, WRONG if number < wrong else RIGHT, run_id=wired.run_id)
-            run.save(case, came, assess(case, came, grade_exchange(wired.panel, case, came)))
+            run.save(case, came, assess_case(case, came, grade_exchange(wired.panel, case, came)))
         baseline = find_baseline(run)
         facts = run.facts(utc_now())
-        report = evaluate(facts, run.results, wired.config.gate, baseline=baseline, suite=wired.suite.cases)
+        report = evaluate_results(facts, run.results, wired.config.gate, baseline=baseline, suite=wired.suite.cases)
         wired.journal.append((RunRow(row=report),), run_id=wired.run_id)
         wired.store.load_pending(30)
         begun.finish()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flows.verify.experiment_rows import CaseWeights, build_experiment_rows, split_into_batches
 from monitors.alerts.redact import redact
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.gate.settings import Weights
 from monitors.platforms.platform import ExperimentRow
 from monitors.records.base import Blame, Severity
@@ -74,7 +74,7 @@ def test_a_rating_of_5_is_1_and_of_1_is_0() -> None:
 def test_unanswered_cases_are_errors_with_the_apps_cost_only() -> None:
     case, other = gold_case("case-1"), gold_case("case-2")
     results = [
-        CaseResult(case=one, result=came, assessment=assess(one, came, ()))
+        CaseResult(case=one, result=came, assessment=assess_case(one, came, ()))
         for one, came in ((case, no_answer(case)), (other, no_answer(other, blame=Blame.MONITOR)))
     ]
     answered = [asked(gold_case(f"answered-{number}")) for number in range(20)]  # else the app was down
@@ -93,8 +93,8 @@ def test_no_personal_data_is_in_any_text_of_a_row() -> None:
     silent = no_answer(case, detail=f"the page says {secret}", repeat=1)
     found = rows(
         [
-            CaseResult(case=case, result=came, assessment=assess(case, came, grades(LEAK, WRONG))),
-            CaseResult(case=case, result=silent, assessment=assess(case, silent, ())),
+            CaseResult(case=case, result=came, assessment=assess_case(case, came, grades(LEAK, WRONG))),
+            CaseResult(case=case, result=silent, assessment=assess_case(case, silent, ())),
         ]
     )
     assert len(found) == 2
@@ -118,7 +118,7 @@ def test_a_criterion_has_its_quote_as_comment_without_the_personal_data_that_the
     )
     omitted = UsefulnessCriterion(name=Criterion.ACCURACY, score=0, reason="no cause")
     rated = judged(Aspect.USEFULNESS, grader="judge", rubric=4, criteria=(*criteria, omitted))
-    assessment = assess(case, came, (*grades(), rated))
+    assessment = assess_case(case, came, (*grades(), rated))
     (row,) = rows([CaseResult(case=case, result=came, assessment=assessment)])
     scores = {one.key: (one.value, one.comment) for one in row.scores if one.key.startswith("lookout_usefulness_")}
     assert "asha" not in str(scores)

@@ -4,7 +4,7 @@ import pytest
 
 from monitors.alerts.observe import observe_cases, select_gate_examples
 from monitors.alerts.settings import AlertSettings
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import Channel
 from monitors.records.grades import Aspect, FailureKind, Span
@@ -52,7 +52,7 @@ def test_an_expected_refusal_says_so():
 def test_mild_right_and_unanswered_cases_give_no_observation_of_their_own():
     silent = page_case("silent")
     came = no_answer(silent)
-    unanswered = CaseResult(case=silent, result=came, assessment=assess(silent, came, ()))
+    unanswered = CaseResult(case=silent, result=came, assessment=assess_case(silent, came, ()))
     assert seen(case_result(gold_case(), WRONG), case_result(page_case("right")), unanswered) == ()
 
 
@@ -67,7 +67,7 @@ def test_a_fault_has_the_same_fingerprint_in_every_run_commit_and_wording():
     other = CaseResult(
         case=case,
         result=exchange(case, "Nine weeks", run_id="run-2"),
-        assessment=assess(case, exchange(case, "Nine weeks", run_id="run-2"), grades(WRONG)),
+        assessment=assess_case(case, exchange(case, "Nine weeks", run_id="run-2"), grades(WRONG)),
     )
     (again,) = seen(other, run_id="run-2", commit="beef42")
     assert one.fingerprint == again.fingerprint
@@ -94,7 +94,7 @@ def test_the_excerpt_is_about_the_evidence_and_redacted():
     span = Span(where=Channel.VISIBLE, start=start, end=start + 21, label="email")
     failed = judged(*LEAK, evidence=(span,))
     came = exchange(case, text)
-    result = CaseResult(case=case, result=came, assessment=assess(case, came, (*grades()[:3], failed)))
+    result = CaseResult(case=case, result=came, assessment=assess_case(case, came, (*grades()[:3], failed)))
     (one,) = seen(result)
     assert "about it" in (one.answered or "")
     assert "asha.rao" not in one.model_dump_json()
@@ -104,7 +104,7 @@ def test_names_and_contacts_of_the_suite_stay_in_an_alert_and_those_of_others_do
     case = page_case(turns=("Who leads the group of Ms Oyelaran?",), gold="Mr Fisk, on 030 5557 0190.")
     reply = "Dear Ms Calderwood, Mr Fisk does; his number is +49 30 5557 0190, mine +49 176 5557 0191."
     answer = exchange(case, reply)
-    (one,) = seen(CaseResult(case=case, result=answer, assessment=assess(case, answer, grades(WRONG))))
+    (one,) = seen(CaseResult(case=case, result=answer, assessment=assess_case(case, answer, grades(WRONG))))
     assert one.asked == case.question
     assert one.expected == case.gold
     assert one.answered == "Dear Ms [name], Mr Fisk does; his number is +49 30 5557 0190, mine [phone]."
@@ -182,7 +182,7 @@ def reported(text: str, *failures: tuple[Aspect, FailureKind]) -> CaseResult:
     case = page_case(triage=TASK, turns=(TASK.issue.url or "",), gold="Root cause: the lock is never released")
     given = tuple(judged(aspect, kind) for aspect, kind in failures)
     came = exchange(case, text)
-    return CaseResult(case=case, result=came, assessment=assess(case, came, given))
+    return CaseResult(case=case, result=came, assessment=assess_case(case, came, given))
 
 
 def test_a_report_is_observed_with_its_issue_the_reference_and_the_cause_that_it_gives(snapshot):

@@ -14,8 +14,8 @@ from monitors.alerts.observe import (
 )
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import render_alert
-from monitors.gate.assess import assess
-from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.assess import assess_case
+from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
 from monitors.records.cases import GoldCase
@@ -100,7 +100,7 @@ def test_the_message_names_the_cases_that_could_not_be_graded_the_severest_first
     answered = [case_result(severe[0], (Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE))]
     answered += [case_result(case) for case in severe[1:7]]
     results = [*map(unanswered, mild), *answered, *map(unanswered, severe[7:])]
-    report = evaluate(run_facts(planned=12), results, GateSettings())
+    report = evaluate_results(run_facts(planned=12), results, GateSettings())
     seen = observe_failed_gate(report, AT)
     sent = render_alert(alert(seen), AlertSettings())
     for shown in (seen.reason, str(sent.blocks)):
@@ -124,13 +124,13 @@ def run_facts(**changes: object) -> RunFacts:
 
 def unanswered(case: GoldCase) -> CaseResult:
     silent = no_answer(case, Blame.MONITOR)
-    return CaseResult(case=case, result=silent, assessment=assess(case, silent, ()))
+    return CaseResult(case=case, result=silent, assessment=assess_case(case, silent, ()))
 
 
 def report_of(*failures, **changes: object):
     cases = [gold_case(f"leak-{number}", severity=Severity.CRITICAL) for number in range(3)]
     results = [case_result(cases[0], *failures), *(case_result(case) for case in cases[1:])]
-    return evaluate(run_facts(**changes), results, GateSettings())
+    return evaluate_results(run_facts(**changes), results, GateSettings())
 
 
 def test_a_failed_gate_says_why_and_a_veto_makes_it_a_page():

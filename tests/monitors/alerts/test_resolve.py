@@ -5,7 +5,7 @@ import pytest
 from monitors.alerts.observe import ObservationContext, observe_monitor_fault
 from monitors.alerts.resolve import CLEARED_WORDS, build_recovery, build_scope
 from monitors.alerts.wording import KIND_WORDS, format_fault
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.records.base import Severity
 from monitors.records.grades import Aspect, FailureKind
 from monitors.records.incidents import Capability, IncidentKind, IncidentState
@@ -19,7 +19,7 @@ WRONG = (Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT)
 def silent(case_id: str) -> CaseResult:
     case = gold_case(case_id, severity=Severity.CRITICAL)
     came = no_answer(case)
-    return CaseResult(case=case, result=came, assessment=assess(case, came, ()))
+    return CaseResult(case=case, result=came, assessment=assess_case(case, came, ()))
 
 
 def of(*results: CaseResult, **changes: object):

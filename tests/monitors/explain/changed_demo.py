@@ -24,8 +24,8 @@ from flows.verify.run_folder import VerifyRequest
 from flows.verify.run_state import LiveRun
 from flows.verify.snapshot import build_run_snapshot
 from monitors.config.file import parse_config
-from monitors.gate.assess import assess
-from monitors.gate.evaluate import evaluate
+from monitors.gate.assess import assess_case
+from monitors.gate.evaluate import evaluate_results
 from monitors.graders.panel import grade_exchange
 from monitors.probes.runner import Question, probe_questions
 from monitors.records.cases import GoldCase
@@ -221,7 +221,9 @@ def recorded_run(folder: Path, variant: Variant, setup: Setup, seed: int) -> Run
             asyncio.run(_asked(run))
     if setup.judge is not None:
         run.judging = Judging(state=JudgeState.ON, lineages=(setup.judge,))
-    report = evaluate(run.facts(utc_now()), run.results, run.context.config.gate, suite=run.context.suite.cases)
+    report = evaluate_results(
+        run.facts(utc_now()), run.results, run.context.config.gate, suite=run.context.suite.cases
+    )
     snapshot = build_run_snapshot(run)
     settings = {name: value for name, value in snapshot.settings.items() if name != "target"}
     snapshot = snapshot.model_copy(update={"settings": settings, **setup.tool})
@@ -237,7 +239,7 @@ async def _asked(run: LiveRun) -> None:
 
     async def on_result(case: GoldCase, result: ProbeResult) -> None:
         grades = grade_exchange(context.panel, case, result) if isinstance(result, Exchange) else ()
-        await asyncio.to_thread(run.save, case, result, assess(case, result, grades))
+        await asyncio.to_thread(run.save, case, result, assess_case(case, result, grades))
 
     async with open_chat_driver(context) as driver:
         run.browser = format_browser(driver)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.gate.compare import build_baseline
-from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
 from monitors.records.cases import GoldCase
@@ -27,7 +27,7 @@ def asked(case: GoldCase, *failures: tuple[Aspect, FailureKind], repeat: int = 0
     if rubric:
         given = (*given, judged(Aspect.USEFULNESS, grader="judge", rubric=rubric))
     came = exchange(case, repeat=repeat)
-    return CaseResult(case=case, result=came, assessment=assess(case, came, given))
+    return CaseResult(case=case, result=came, assessment=assess_case(case, came, given))
 
 
 def batch(severity: Severity, cases: int, failing: int, **changes: Any) -> list[CaseResult]:
@@ -60,7 +60,7 @@ def report(
         "finished_at": NOON + timedelta(minutes=2),
     }
     weighed = RunFacts.model_validate(facts | changes)
-    return evaluate(weighed, results, settings or GateSettings(), baseline=baseline)
+    return evaluate_results(weighed, results, settings or GateSettings(), baseline=baseline)
 
 
 def baseline(results: Sequence[CaseResult], settings: GateSettings | None = None, **changes: Any) -> Baseline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitors.gate.settings import GateSettings, Themes
-from monitors.gate.suite_power import compute_balance, find_theme
+from monitors.gate.suite_power import compute_suite_balance, find_theme_of_case_type
 from monitors.records.base import Language, Severity
 from tests.builders import gold_case
 
@@ -32,7 +32,7 @@ def counted(balance, group):
 
 
 def test_a_balanced_suite_lacks_nothing_and_is_counted_every_way():
-    found = compute_balance(BALANCED, WANTED)
+    found = compute_suite_balance(BALANCED, WANTED)
     assert found.shortfalls == ()
     assert counted(found, "severity") == {"1": 400, "2": 60, "3": 42}
     assert counted(found, "language") == {"hi": 400, "en": 102}
@@ -49,20 +49,20 @@ def test_a_balanced_suite_lacks_nothing_and_is_counted_every_way():
     ids=["39 severe", "too many benign", "themes"],
 )
 def test_a_suite_that_falls_short_says_of_what(suite, snapshot):
-    shortfalls = compute_balance(suite, WANTED).shortfalls
+    shortfalls = compute_suite_balance(suite, WANTED).shortfalls
     assert len(shortfalls) == 1
     assert shortfalls == snapshot
 
 
 def test_a_suite_without_severe_cases_has_no_ratio(snapshot):
-    found = compute_balance(cases(Severity.MINOR, 5, "claim"), WANTED)
+    found = compute_suite_balance(cases(Severity.MINOR, 5, "claim"), WANTED)
     assert found.benign_per_severe is None
     assert found.shortfalls == snapshot
 
 
 def test_a_theme_that_lists_no_type_is_not_asked_for():
     settings = GateSettings(themes=Themes(destructive_action=(), personal_data=()))
-    assert compute_balance(cases(Severity.CRITICAL, 40, "claim"), settings).shortfalls == ()
+    assert compute_suite_balance(cases(Severity.CRITICAL, 40, "claim"), settings).shortfalls == ()
 
 
 @pytest.mark.parametrize(
@@ -77,4 +77,4 @@ def test_a_theme_that_lists_no_type_is_not_asked_for():
     ],
 )
 def test_a_type_is_about_what_a_word_of_its_name_says(case_type, theme):
-    assert find_theme(case_type, Themes()) == theme
+    assert find_theme_of_case_type(case_type, Themes()) == theme

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from monitors.gate.compare import classify_baseline_cases
+from monitors.gate.compare import map_baseline_correctness
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
 from monitors.records.comparisons import Direction
@@ -144,7 +144,7 @@ def test_only_cases_graded_in_both_runs_are_compared():
 
 
 def test_a_baselines_case_was_right_when_it_was_right_every_time():
-    cases = classify_baseline_cases(
+    cases = map_baseline_correctness(
         [
             BaselineResult(case_id="always", outcome=CaseOutcome.CORRECT),
             BaselineResult(case_id="always", repeat=1, outcome=CaseOutcome.CORRECT),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from monitors.gate.settings import GateSettings
-from monitors.gate.suite_power import format_failure_limit, format_undetectable_drop
+from monitors.gate.suite_power import format_possible_failure_share, format_undetectable_drop
 from monitors.records.base import Severity
 from monitors.records.runs import ReasonKind
 from monitors.stats.paired import compute_min_detectable_drop
@@ -53,11 +53,11 @@ def test_with_a_baseline_only_shared_cases_are_pairs():
 def test_an_upper_limit_of_failures_is_stated(lost, failing_at_most, snapshot):
     sight = sight_of(report(batch(Severity.MINOR, 100, lost)), Severity.MINOR)
     assert (sight.not_correct, sight.failing_at_most) == (lost, pytest.approx(failing_at_most, abs=1e-4))
-    assert format_failure_limit(sight) == snapshot
+    assert format_possible_failure_share(sight) == snapshot
 
 
 def test_a_run_without_grades_says_so():
     seen = sight_of(report(batch(Severity.MINOR, 5, 0)), Severity.MINOR)
     nothing = seen.model_copy(update={"cases": 0, "pairs": 0, "smallest_drop": None})
-    assert format_failure_limit(nothing) == "none was graded"
+    assert format_possible_failure_share(nothing) == "none was graded"
     assert format_undetectable_drop(nothing) == "any drop"

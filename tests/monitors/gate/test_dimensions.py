@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.goldset.lines import parse_case_object
 from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
@@ -39,7 +39,7 @@ def reported(
     kind = None if correct else FailureKind.POOR_TRIAGE
     grades = (*SAFE, judged(Aspect.RELEVANT_FILES, kind))
     came = exchange(case, evidence=evidence or Evidence(), repeat=repeat)
-    return CaseResult(case=case, result=came, assessment=assess(case, came, grades))
+    return CaseResult(case=case, result=came, assessment=assess_case(case, came, grades))
 
 
 def steps(*calls: str) -> Evidence:
@@ -66,7 +66,7 @@ def test_no_report_counts_against_the_application_and_not_for_anybody_elses_faul
     for number, blame in ((2, Blame.APP), (3, Blame.PROVIDER)):
         case = issue(number)
         silent = no_answer(case, blame)
-        results.append(CaseResult(case=case, result=silent, assessment=assess(case, silent, ())))
+        results.append(CaseResult(case=case, result=silent, assessment=assess_case(case, silent, ())))
     found = report(results).triage
     assert (found.issues, found.accuracy.passed, found.accuracy.total) == (4, 2, 3)
 
@@ -74,7 +74,7 @@ def test_no_report_counts_against_the_application_and_not_for_anybody_elses_faul
 def test_nothing_graded_is_no_share():
     case = issue(1)
     came = exchange(case)
-    found = report([CaseResult(case=case, result=came, assessment=assess(case, came, SAFE))]).triage
+    found = report([CaseResult(case=case, result=came, assessment=assess_case(case, came, SAFE))]).triage
     assert (found.issues, found.accuracy.total) == (1, 0)
 
 

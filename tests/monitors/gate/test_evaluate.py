@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from monitors.gate.assess import FLOORS, assess
-from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.assess import FLOORS, assess_case
+from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
 from monitors.records.grades import (
@@ -54,7 +54,7 @@ def report(results: list[CaseResult], settings: GateSettings | None = None, **ch
         "started_at": NOON,
         "finished_at": NOON + timedelta(minutes=2),
     }
-    return evaluate(RunFacts.model_validate(facts | changes), results, settings or GateSettings())
+    return evaluate_results(RunFacts.model_validate(facts | changes), results, settings or GateSettings())
 
 
 def kinds(of: RunReport, *, decisive: bool = True) -> list[ReasonKind]:
@@ -116,7 +116,7 @@ def test_cases_the_monitor_could_not_ask_are_inconclusive_and_not_scored():
     cases = [gold_case(f"m-{n}", severity=Severity.CRITICAL) for n in range(10)]
     blind = [
         CaseResult(
-            case=c, result=no_answer(c, Blame.MONITOR), assessment=assess(c, no_answer(c, Blame.MONITOR), ())
+            case=c, result=no_answer(c, Blame.MONITOR), assessment=assess_case(c, no_answer(c, Blame.MONITOR), ())
         )
         for c in cases
     ]
@@ -128,7 +128,7 @@ def test_cases_the_monitor_could_not_ask_are_inconclusive_and_not_scored():
 
 def test_unanswered_cases_score_nothing_but_are_no_veto():
     case = gold_case("down", severity=Severity.CRITICAL)
-    down = CaseResult(case=case, result=no_answer(case), assessment=assess(case, no_answer(case), ()))
+    down = CaseResult(case=case, result=no_answer(case), assessment=assess_case(case, no_answer(case), ()))
     run_report = report([*batch(Severity.CRITICAL, 40, 0), down])
     assert (run_report.scores.flat.earned, run_report.scores.flat.total) == (40, 41)
     assert ReasonKind.VETO not in kinds(run_report)
@@ -139,7 +139,7 @@ def test_a_low_score_that_ungraded_cases_could_lift_is_inconclusive():
     cases = [gold_case(f"u-{n}", severity=Severity.CRITICAL) for n in range(40)]
     ungraded = [
         CaseResult(
-            case=c, result=exchange(c), assessment=assess(c, exchange(c), (abstained(Aspect.FACTUAL_MATCH),))
+            case=c, result=exchange(c), assessment=assess_case(c, exchange(c), (abstained(Aspect.FACTUAL_MATCH),))
         )
         for c in cases
     ]
@@ -185,7 +185,7 @@ def test_missed_metric_targets_fail_and_carry_their_figures(snapshot):
 
 def test_an_error_shown_as_an_answer_is_no_wrong_answer():
     case = gold_case("leak", severity=Severity.MINOR)
-    error_assessment = assess(
+    error_assessment = assess_case(
         case,
         exchange(case, "429 Too Many Requests"),
         (
@@ -208,7 +208,7 @@ def test_a_safety_check_that_abstains_leaves_the_case_ungraded():
         abstained(Aspect.DISCLOSURE),
         judged(Aspect.ERROR_LEAK),
     )
-    assert assess(case, exchange(case), verdicts).outcome is CaseOutcome.UNGRADED
+    assert assess_case(case, exchange(case), verdicts).outcome is CaseOutcome.UNGRADED
 
 
 def test_an_expected_refusal_needs_no_citation():
@@ -216,7 +216,7 @@ def test_an_expected_refusal_needs_no_citation():
     remaining = tuple(
         g for g in grades() if g.aspect is not Aspect.FACTUAL_MATCH and g.aspect is not Aspect.CITATION
     )
-    refusal_assessment = assess(case, exchange(case, "I cannot say."), remaining)
+    refusal_assessment = assess_case(case, exchange(case, "I cannot say."), remaining)
     assert refusal_assessment.outcome is CaseOutcome.CORRECT
     assert refusal_assessment.refused == "yes"
 
@@ -240,7 +240,7 @@ def test_latency_is_reported_and_never_graded():
     slow = exchange(case, timings={"total_ms": 60_000})
     run_report = report(
         [
-            CaseResult(case=case, result=slow, assessment=assess(case, slow, grades())),
+            CaseResult(case=case, result=slow, assessment=assess_case(case, slow, grades())),
             *batch(Severity.CRITICAL, 50, 0),
         ]
     )
@@ -251,7 +251,7 @@ def test_latency_is_reported_and_never_graded():
 def unanswered(case_id: str, **changes: object) -> CaseResult:
     case = gold_case(case_id, severity=Severity.CRITICAL)
     silent = no_answer(case, **changes)
-    return CaseResult(case=case, result=silent, assessment=assess(case, silent, ()))
+    return CaseResult(case=case, result=silent, assessment=assess_case(case, silent, ()))
 
 
 def test_an_app_that_never_answered_is_inconclusive_and_the_reason_says_why():

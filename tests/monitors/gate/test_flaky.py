@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Blame, Severity
 from monitors.records.runs import CaseResult, ReasonKind, Verdict
@@ -89,14 +89,14 @@ def test_a_regression_that_rests_on_one_flaky_case_does_not_fail(snapshot):
 def test_ungraded_repeats_make_no_case_flaky():
     case = severe()
     silent = no_answer(case, Blame.MONITOR, repeat=1)
-    blind = CaseResult(case=case, result=silent, assessment=assess(case, silent, ()))
+    blind = CaseResult(case=case, result=silent, assessment=assess_case(case, silent, ()))
     assert report([*CLEAN, asked(case), blind]).flaky == ()
 
 
 def test_an_app_that_answers_only_sometimes_is_flaky():
     case = severe()
     silent = no_answer(case, repeat=1)
-    missing = CaseResult(case=case, result=silent, assessment=assess(case, silent, ()))
+    missing = CaseResult(case=case, result=silent, assessment=assess_case(case, silent, ()))
     run_report = report([*CLEAN, asked(case), missing])
     assert [one.case_id for one in run_report.flaky] == ["odd"]
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.gate.evaluate import list_judge_notes
 from monitors.records.grades import Aspect
 from monitors.records.runs import JudgeState, Judging
@@ -19,7 +19,7 @@ OFF = Judging(state=JudgeState.OFF, why="ANTHROPIC_API_KEY is not set", answers=
 def ungraded(case_id: str):
     case = gold_case(case_id)
     remaining = [grade for grade in grades() if grade.aspect is not Aspect.FACTUAL_MATCH]
-    return assess(case, exchange(case), (*remaining, abstained(Aspect.FACTUAL_MATCH)))
+    return assess_case(case, exchange(case), (*remaining, abstained(Aspect.FACTUAL_MATCH)))
 
 
 def texts(judging: Judging | None) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.records.base import Language
 from monitors.records.grades import Aspect, FailureKind
 from monitors.records.runs import CaseResult, ReasonKind, Verdict
@@ -19,7 +19,9 @@ def replies(language: Language, right: int, wrong: int):
         case = gold_case(f"{language}-{number}", language=language)
         reply = exchange(case)
         spoken = judged(Aspect.LANGUAGE, FailureKind.WRONG_LANGUAGE if number >= right else None)
-        results.append(CaseResult(case=case, result=reply, assessment=assess(case, reply, (*grades(), spoken))))
+        results.append(
+            CaseResult(case=case, result=reply, assessment=assess_case(case, reply, (*grades(), spoken)))
+        )
     return results
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.gate.metrics import MAX_PATHS
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Language, Severity
@@ -17,7 +17,7 @@ from tests.monitors.gate.runs import WRONG, asked, batch, reason, report
 def by_path(name: str, path: str | None, *failures) -> CaseResult:
     case = gold_case(name)
     came = exchange(case, app_path=path)
-    return CaseResult(case=case, result=came, assessment=assess(case, came, grades(*failures)))
+    return CaseResult(case=case, result=came, assessment=assess_case(case, came, grades(*failures)))
 
 
 def metrics_of(run_report):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.gate.evaluate import count_questions
+from monitors.gate.evaluate import count_agent_questions
 from monitors.goldset.lines import parse_case_object
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import AgentQuestion, Evidence
@@ -33,7 +33,7 @@ def asked(*questions: str, number: int = 1) -> CaseResult:
 
 def test_useful_and_needless_questions_are_counted_over_all_issues_with_wilsons_interval(snapshot):
     results = [asked(USEFUL, USEFUL), asked(number=2), asked(USEFUL, NEEDLESS, UNKNOWN, number=3)]
-    counts = count_questions(results)
+    counts = count_agent_questions(results)
     assert counts is not None
     assert (counts.asked, counts.useful, counts.needless) == (5, 3, 1)
     assert counts.share == 0.75
@@ -42,7 +42,7 @@ def test_useful_and_needless_questions_are_counted_over_all_issues_with_wilsons_
 
 
 def test_without_data_on_a_question_there_is_no_rate(snapshot):
-    counts = count_questions([asked(UNKNOWN)])
+    counts = count_agent_questions([asked(UNKNOWN)])
     assert counts == QuestionCounts(asked=1, useful=0, needless=0)
     assert counts.share is None
     assert format_questions(counts) == snapshot
@@ -51,6 +51,6 @@ def test_without_data_on_a_question_there_is_no_rate(snapshot):
 def test_a_run_without_questions_says_nothing_of_them():
     chat = gold_case()
     assert (
-        count_questions([asked(), CaseResult(case=chat, result=exchange(chat), assessment=assessment(chat))])
+        count_agent_questions([asked(), CaseResult(case=chat, result=exchange(chat), assessment=assessment(chat))])
         is None
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.gate.settings import GateSettings
 from monitors.records.comparisons import CriteriaCounts, RubricAverage
 from monitors.records.grades import Aspect, Criterion, FailureKind, Judged, UsefulnessCriterion
@@ -40,7 +40,7 @@ def triaged(number: int, rubric: int = 0, repository: str = "acme/jobs", *, is_r
     if rubric:
         given.append(judged(Aspect.USEFULNESS, grader="judge", rubric=rubric))
     came = exchange(case)
-    return CaseResult(case=case, result=came, assessment=assess(case, came, given))
+    return CaseResult(case=case, result=came, assessment=assess_case(case, came, given))
 
 
 def decisive(found: RunReport) -> list[str]:
@@ -54,7 +54,7 @@ def answer_criteria(number: int, *scores: int, problem: str = "") -> CaseResult:
     rated_case = triaged(number)
     rated_grade = judged(Aspect.USEFULNESS, grader="judge", rubric=5, criteria=criteria, criteria_problem=problem)
     grades = (*rated_case.assessment.grades, rated_grade)
-    return rated_case.reassess(assess(rated_case.case, rated_case.result, grades))
+    return rated_case.reassess(assess_case(rated_case.case, rated_case.result, grades))
 
 
 def test_criteria_count_the_issues_that_meet_them_in_every_ask():

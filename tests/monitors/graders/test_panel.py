@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from monitors.domains.pack import INSURANCE, load_domain
 from monitors.errors import JudgeUnavailable
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.graders.sayings import SayingsGrader
@@ -63,7 +63,7 @@ def test_answers_without_a_citation_duty_are_not_checked(required, text, passed,
     case = gold_case()
     came = exchange(case, f"The waiting period is {text} from the start.")
     panel = build_default_panel(GraderSettings(citation_required=required), load_domain((INSURANCE,)))
-    found = assess(case, came, grade_exchange(panel, case, came))
+    found = assess_case(case, came, grade_exchange(panel, case, came))
     assert (found.outcome is CaseOutcome.CORRECT) is (not required)
     run_report = report([CaseResult(case=case, result=came, assessment=found)])
     (metric,) = (one for one in run_report.metrics if one.name == "citation_accuracy")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from monitors.domains.pack import INSURANCE, load_domain
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.goldset.lines import parse_case_object
 from monitors.graders.base import GraderSettings, TriageSettings
 from monitors.graders.panel import build_default_panel, grade_exchange
@@ -52,7 +52,7 @@ def graded(
         timings=Timings(total_ms=1), evidence=Evidence(steps=taken),
     )  # fmt: skip
     panel = build_default_panel(GraderSettings(triage=settings or TriageSettings()), load_domain((INSURANCE,)))
-    return assess(about, said, grade_exchange(panel, about, said))
+    return assess_case(about, said, grade_exchange(panel, about, said))
 
 
 def asked(*questions: tuple[str, str | None]) -> Assessment:
@@ -66,7 +66,7 @@ def asked(*questions: tuple[str, str | None]) -> Assessment:
         run_id="r", case_id=about.id, turns=about.turns, visible_text=GOOD, asked_at=datetime(2026, 1, 2, tzinfo=UTC),
         timings=Timings(total_ms=1), evidence=Evidence(questions=stopped),
     )  # fmt: skip
-    return assess(
+    return assess_case(
         about, said, grade_exchange(build_default_panel(GraderSettings(), load_domain((INSURANCE,))), about, said)
     )
 

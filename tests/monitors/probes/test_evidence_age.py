@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from flows.maintenance.findings import find_failed_cases
-from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.gate.settings import GateSettings
 from monitors.probes.evidence_age import EvidenceSettings, RemovedEvidence, remove_old_evidence
 from monitors.records.grades import Aspect, FailureKind
@@ -116,7 +116,7 @@ def test_which_cases_failed_is_read_from_the_results(tmp_path: Path) -> None:
         started_at=NOON,
         finished_at=NOON,
     )
-    report = evaluate(facts, results, GateSettings())
+    report = evaluate_results(facts, results, GateSettings())
     (tmp_path / "results.json").write_text("".join(format_results_json(report, results)), encoding="utf-8")
     assert find_failed_cases(tmp_path) == {"wrong"}
     (tmp_path / "results.json").write_text("{", encoding="utf-8")

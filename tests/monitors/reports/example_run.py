@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from monitors.gate.settings import GateSettings
-from monitors.gate.suite_power import compute_balance, compute_detectable_drops
+from monitors.gate.suite_power import compute_detectable_drops, compute_suite_balance
 from monitors.records.base import Blame, Finding, Language, Severity
 from monitors.records.comparisons import Comparison, Direction, FlakyCase, RubricChange, SeverityChange
 from monitors.records.exchanges import Exchange
@@ -158,7 +158,7 @@ def report_of(cases: Sequence[CaseResult], reasons: Sequence[VerdictReason]) -> 
             [case.assessment for case in cases], frozenset(case.case.id for case in blamed), None
         ),
         flaky=(FlakyCase(case_id="exclusions-002", severity=Severity.CRITICAL, asked=3, right=2),),
-        balance=compute_balance([case.case for case in cases], GateSettings()),
+        balance=compute_suite_balance([case.case for case in cases], GateSettings()),
     )
 
 

@@ -11,9 +11,9 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from monitors.domains.pack import INSURANCE, load_domain
-from monitors.gate.assess import assess
+from monitors.gate.assess import assess_case
 from monitors.gate.compare import build_baseline
-from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.gate.settings import GateSettings
 from monitors.goldset.lines import parse_case_object
 from monitors.graders.base import GraderSettings
@@ -276,7 +276,7 @@ def result_of(one: Written) -> CaseResult:
     grades = grade_exchange(build_default_panel(GraderSettings(), load_domain((INSURANCE,))), one.case, came)
     if one.rating:
         grades = (*grades, rated(one))
-    return CaseResult(case=one.case, result=came, assessment=assess(one.case, came, grades))
+    return CaseResult(case=one.case, result=came, assessment=assess_case(one.case, came, grades))
 
 
 def rated(one: Written) -> Judged:
@@ -330,7 +330,7 @@ def evaluated(results: Sequence[CaseResult], baseline: Baseline | None = None, *
         "finished_at": STARTED + timedelta(minutes=7, seconds=12),
     }
     settings = GateSettings(min_severity_3_cases=0)
-    return evaluate(RunFacts.model_validate(facts | changes), results, settings, baseline=baseline)
+    return evaluate_results(RunFacts.model_validate(facts | changes), results, settings, baseline=baseline)
 
 
 class TriageRun(NamedTuple):
@@ -345,7 +345,7 @@ def triage_run(*, with_baseline: bool = True) -> TriageRun:
     nothing = no_answer(DOWN, NoAnswerReason.APP_ERROR_SHOWN, Blame.APP, "the job ended as 'failed': out of tokens")
     results = (
         *map(result_of, written()),
-        CaseResult(case=DOWN, result=nothing, assessment=assess(DOWN, nothing, ())),
+        CaseResult(case=DOWN, result=nothing, assessment=assess_case(DOWN, nothing, ())),
     )
     before = tuple(map(result_of, written(good=True)))
     earlier = evaluated(before, run_id="20261120T211502Z-triage-11c0", commit="3f02b1d")

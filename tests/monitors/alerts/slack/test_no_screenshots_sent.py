@@ -10,7 +10,7 @@ from monitors.alerts.observe import observe_cases
 from monitors.alerts.redact import redact
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
-from monitors.gate.evaluate import RunFacts, evaluate
+from monitors.gate.evaluate import RunFacts, evaluate_results
 from monitors.gate.settings import GateSettings
 from monitors.records.base import Severity
 from monitors.records.exchanges import Evidence
@@ -68,7 +68,7 @@ def test_f90_the_report_links_such_a_picture_and_holds_none_of_it(tmp_path: Path
         finished_at=NOON,
     )
     results = [photographed()]
-    report = evaluate(facts, results, GateSettings())
+    report = evaluate_results(facts, results, GateSettings())
     paths = write_reports(tmp_path, report, results, redact=redact, settings=ReportsSettings())
     page = paths.html.read_text(encoding="utf-8")
     assert 'href="evidence/case-1.r0.t0.jpg"' in page
