@@ -126,14 +126,14 @@ async def ensure_automations(
     that are no longer expected are removed.
     """
     watched = _match_flows(flows, tag)
+    # The watcher starts a run of its own flows again, and two hours without a complete one send an alert.
+    reported = _match_flows([flow for flow in flows if flow not in WATCHERS], tag)
     wanted = [build_abandoned_run_automation(watched, crashed_after_s)]
     if endpoint is not None:
         block = await _save_webhook_block(client, endpoint, tag)
         wanted += [
-            build_crashed_run_automation(watched, block, endpoint.channel),
-            build_unstarted_run_automation(
-                _match_flows([flow for flow in flows if flow not in WATCHERS], tag), block, endpoint.channel
-            ),
+            build_crashed_run_automation(reported, block, endpoint.channel),
+            build_unstarted_run_automation(reported, block, endpoint.channel),
         ]
         wanted += [build_missing_run_automation(expectation, block, endpoint.channel) for expectation in expected]
     start = f"{tag}: "

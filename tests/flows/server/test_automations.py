@@ -73,6 +73,16 @@ async def test_disabled_automations_stay_off_and_unexpected_ones_are_removed(cli
     assert not crashes.enabled
 
 
+async def test_a_run_that_the_watcher_starts_again_sends_no_message_when_it_is_stopped(client, slack):
+    """Ctrl-C at `lookout up` stops it most of the time. The same runs are still marked as crashed."""
+    await ensure_automations(client, by_bot(slack), expected=[])
+    (crashes,) = await client.read_automations_by_name(f"{AUTOMATIONS}a run crashed")
+    (marks,) = await client.read_automations_by_name(f"{AUTOMATIONS}a run sends no heartbeat")
+    assert "verify-deploy" in str(crashes.trigger.match_related)
+    assert "follow-log" not in str(crashes.trigger.match_related)
+    assert "follow-log" in str(marks.trigger.match_related)
+
+
 @pytest.mark.whole_only
 async def test_without_credentials_lost_runs_are_still_marked(client):
     (name,) = await ensure_automations(client, None, expected=[NIGHTLY])
