@@ -501,9 +501,9 @@ def _choose_exit_code(error: Exception, *, is_refused: bool) -> ExitCode:
 def _format_error(error: Exception) -> str:
     """Format the error for a person; with LOOKOUT_DEBUG also its traceback."""
     from flows.server.prefect_server import is_server_gone  # only where something went wrong
-    from monitors.alerts.redact import redact, redact_except
+    from monitors.alerts.redact import redact, redact_except_hosts
 
-    text = redact_except(str(error), filter(_is_http_address, sys.argv[1:]))
+    text = redact_except_hosts(str(error), filter(_is_http_address, sys.argv[1:]))
     if is_server_gone(error):
         text = f"the Prefect server does not answer any more ({text}). {RESUME_HINT}"
     elif not isinstance(error, MonitorError):

@@ -44,7 +44,7 @@ def login_command(
     from flows.runtime.secrets import get_environment  # duckdb
 
     loaded, variables = load_config(config), get_environment()
-    configured = loaded.target(target)
+    configured = loaded.require_target(target)
     login = build_login(loaded, target, variables)
     if login is None:
         raise ConfigError(

@@ -33,7 +33,7 @@ from monitors.records.cases import GoldCase, Pipeline, Provenance
 from monitors.records.exchanges import Exchange, Timings
 from monitors.records.explanations import Value
 from monitors.records.grades import Abstained, Aspect, CaseOutcome, Grade, Judged, Span
-from monitors.records.sayings import parse_saying
+from monitors.records.sayings import parse_phrase_or_pattern
 
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 """Half of a surrogate pair is not text; one character replaces it, so that positions stay right."""
@@ -223,7 +223,7 @@ def _read_sayings(fields: Fields, name: str) -> tuple[str, ...]:
     written = read_texts(fields, name)
     try:
         for text in written:
-            parse_saying(text)
+            parse_phrase_or_pattern(text)
     except ValueError as error:
         raise Unreadable(f"{name}: {error}") from None
     return written

@@ -189,7 +189,7 @@ def _load_secrets(config: Config, settings: DeploySettings, environment: Mapping
     if not settings.triggers:
         raise ConfigError("there is no [[deploys.triggers]], so no delivery can start a run; add one")
     for trigger in settings.triggers:
-        config.target(trigger.target)
+        config.require_target(trigger.target)
     secrets = load_secrets(settings.providers, environment)
     build_parsers(secrets, settings)
     return secrets

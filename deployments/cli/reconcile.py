@@ -151,7 +151,7 @@ def reconcile_command(
     configured = load_config(config)
     names = tuple(configured.targets) if target is None else (target,)
     for name in names:
-        configured.target(name)
+        configured.require_target(name)
     store, until = load_pending(open_store(configured)), utc_now()
     for name in names:
         with show_waiting(f"{name}: comparing guard and judge"):

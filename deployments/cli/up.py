@@ -78,7 +78,7 @@ def up_command(
         parts = build_parts(loaded, absolute, host=host, port=port, environment=get_environment())
         log = _start_log(absolute, parts)
         if loaded.site.enabled:
-            log(SUPERVISOR_NAME, f"the site: {loaded.site.address(choose_site_port(loaded, port))}")
+            log(SUPERVISOR_NAME, f"the site: {loaded.site.build_address(choose_site_port(loaded, port))}")
         for note in _explain_inactive_parts(loaded, get_environment()):
             log(SUPERVISOR_NAME, note)
         asyncio.run(_run_supervisor(parts, build_supervisor_log(loaded, log), absolute))

@@ -48,9 +48,9 @@ from flows.terminal import write_json, write_note
 from flows.terminal_console import make_terminal_console, print_wrapped
 from flows.verify.run_folder import VerifyRequest
 from flows.waiting import show_waiting, update_waiting
-from monitors.alerts.redact import redact, redact_except
+from monitors.alerts.redact import redact, redact_except_hosts
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
-from monitors.config.isolation import refuse_production
+from monitors.config.isolation import refuse_production_settings
 from monitors.errors import ConfigError
 from monitors.github.actions import is_actions, is_ci, parse_job
 from monitors.goldset.load import load_suite
@@ -126,7 +126,7 @@ def _explain_production_use(config: Config, target: str, environment: Mapping[st
 
 def _find_host(config: Config, target: str) -> str:
     """Return host and port in lower case."""
-    return urlsplit(build_target_record(target, config.target(target)).address).netloc.lower()
+    return urlsplit(build_target_record(target, config.require_target(target)).address).netloc.lower()
 
 
 NO_ANSWER = "[yellow]∅[/]"
@@ -213,7 +213,7 @@ class TerminalProgress:
         for line in format_no_answer_causes(unanswered):
             print_wrapped(
                 self._console,
-                escape(redact_except(line, [self._address])),
+                escape(redact_except_hosts(line, [self._address])),
                 Text.assemble(" ", Text.from_markup(NO_ANSWER), " "),
             )
 
@@ -283,7 +283,7 @@ def _is_unreachable(request: VerifyRequest) -> bool:
     from flows.server.prefect_server import find_running_server  # as below
 
     config, variables = load_request_config(request), get_environment()
-    target = config.target(request.target)
+    target = config.require_target(request.target)
     ways = (TOKEN_VARIABLE, WEBHOOK_VARIABLE, FALLBACK_VARIABLE, HEARTBEAT_VARIABLE)
     has_server = config.prefect.api_url or variables.get("PREFECT_API_URL")
     if (
@@ -340,7 +340,7 @@ def run_verification(request: VerifyRequest, *, check_address: bool = False) -> 
         check_request(request)
         if check_address and _is_unreachable(request):
             return None
-    address = build_target_record(request.target, config.target(request.target)).address
+    address = build_target_record(request.target, config.require_target(request.target)).address
     with TerminalProgress(console, address) as progress:
         try:
             return asyncio.run(verify(request, progress))
@@ -378,7 +378,7 @@ def load_finished_report(runs: Path, run_id: str | None) -> RunReport | None:
 
 def _print_request(console: Console, config: Config, request: VerifyRequest) -> None:
     """Print what will be asked, before anything slow starts, so that a broken suite shows at once."""
-    target = config.target(request.target)
+    target = config.require_target(request.target)
     suite = load_suite(target.suite)
     severe = sum(case.severity is Severity.CRITICAL for case in suite.cases)
     print_wrapped(
@@ -397,7 +397,7 @@ def _explain_coverage_shortfall(config: Config, name: str, cases: Sequence[GoldC
     from flows.runtime.secrets import get_environment  # as below
     from monitors.graders.panel import build_default_panel
 
-    target = config.target(name)
+    target = config.require_target(name)
     answers = [case for case in cases if case.triage is None]
     if not answers or not plan_judge(config.judge, build_target_record(name, target), get_environment()).why_off:
         return ""
@@ -446,7 +446,7 @@ def verify_command(
     note = refuse_production_in_ci(loaded, name, get_environment(), allowed=allow_production)
     if note:
         write_note(f"{note}\n")
-    refuse_production(loaded, name, get_environment())
+    refuse_production_settings(loaded, name, get_environment())
     settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
     loaded = complete_address(target, name, loaded, get_environment())
     if concurrency is not None:
@@ -463,7 +463,7 @@ def is_run_resumable(config: Config, target: str, commit: str | None, change: Gi
 
     Where nothing does, answers of a stopped run are no evidence about the application that a CI job checks.
     """
-    settings = config.target(target)
+    settings = config.require_target(target)
     record = build_target_record(target, settings)
     return bool(commit or (change and change.head)) or has_source_of_commit(record, settings.probe.readiness)
 
@@ -476,10 +476,10 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
         if target not in config.targets and re.search(r"\w\.\w|/|:\d", target):
             scheme = "http" if re.match(r"localhost\b|[\d.]+(:|/|$)", target) else "https"
             raise ConfigError(f"target {target!r} does not exist; for an address, write {scheme}://{target}")
-        settings = config.target(target)
+        settings = config.require_target(target)
         if suite is not None:
             settings = settings.model_copy(update={"suite": suite.absolute()})
-        return target, config.replace_target(target, settings)
+        return target, config.with_target(target, settings)
     configured_pages = {
         name: settings for name, settings in (config.targets if config else {}).items() if settings.url == target
     }
@@ -500,7 +500,7 @@ def resolve_target(target: str, config: Config | None, suite: Path | None) -> tu
         raise ConfigError("the address is not valid; copy it from the address bar of a browser") from None
     if config is None:
         return name, Config(data_folder=Path(".lookout").absolute(), targets={name: page})
-    return name, config.replace_target(name, page)
+    return name, config.with_target(name, page)
 
 
 def complete_address(target: str, name: str, config: Config, environment: Mapping[str, str]) -> Config:
@@ -529,4 +529,4 @@ def name_from_address(address: str) -> str:
 def _set_concurrency(config: Config, name: str, *, concurrency: int) -> Config:
     target = config.targets[name]
     probe = target.probe.model_copy(update={"concurrency": concurrency})
-    return config.replace_target(name, target.model_copy(update={"probe": probe}))
+    return config.with_target(name, target.model_copy(update={"probe": probe}))

@@ -249,7 +249,7 @@ class ActionWorker(Worker):
         alert_id = received.action.alert_id if received else None
         alert = await asyncio.to_thread(build_current_alert, self._actions, alert_id) if alert_id else None
         if alert is not None:
-            await self._reply.replace(response_url, alert)
+            await self._reply.replace_message(response_url, alert)
 
 
 PATH: Final = "/slack/actions"

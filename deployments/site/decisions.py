@@ -18,7 +18,7 @@ from typing import Final
 from deployments.site.page import PageRequest
 from flows.alerting.edits import update_alerts
 from flows.alerting.notifier import apply_actions, store_action
-from monitors.alerts.operator_actions import ID_CHARACTERS, build_action
+from monitors.alerts.operator_actions import ID_CHARACTERS, build_operator_action
 from monitors.errors import MonitorError, WarehouseBusy
 from monitors.records.incidents import ActionKind, ActionVia, Incident
 from warehouse.queries.incidents import list_action_outcomes
@@ -38,7 +38,9 @@ def store_and_apply_action(
     Raises `WarehouseUnwritable` when the action could not be stored.
     """
     actions = request.site.actions
-    action = build_action(kind, incidents, at=actions.now(), by=request.visitor.name, via=ActionVia.SITE, note=note)
+    action = build_operator_action(
+        kind, incidents, at=actions.now(), by=request.visitor.name, via=ActionVia.SITE, note=note
+    )
     if page_state:
         key = build_idempotency_key(kind.value, request.visitor.name, *action.fingerprints, page_state)
         action = action.model_copy(update={"id": f"{ActionVia.SITE.value}-{key}"})

@@ -118,7 +118,7 @@ def _list_deploy_checks(
     config: Config, host: str, port: int, environment: Mapping[str, str]
 ) -> Iterator[Callable[[], object]]:
     for name in dict.fromkeys(trigger.target for trigger in config.deploys.triggers):
-        yield lambda target=name: load_suite(config.target(target).suite)
+        yield lambda target=name: load_suite(config.require_target(target).suite)
         if name in config.targets:
             yield from list_verify_checks(config, name, environment)
     yield lambda: check_port_free(host, port, "the receiver of deploys")
@@ -133,7 +133,7 @@ def _list_checks(
         yield from list_verify_checks(config, name, environment)
         yield from list_traffic_checks(name, target, environment)
     for trigger in config.deploys.triggers:
-        yield lambda target=trigger.target: config.target(target)
+        yield lambda target=trigger.target: config.require_target(target)
     for provider in sorted(config.deploys.providers):
         yield lambda one=provider: build_parsers(load_secrets([one], environment), config.deploys)
     if config.deploys.triggers:

@@ -9,7 +9,7 @@ from flows.runtime.judge import plan_judge, refuse_rating_without_judge
 from flows.runtime.run import open_experiment_platform
 from flows.runtime.secrets import AGE_KEY_VARIABLE
 from monitors.config.file import Config, TargetConfig, build_target_record
-from monitors.config.isolation import refuse_production
+from monitors.config.isolation import refuse_production_settings
 from monitors.errors import ConfigError
 from monitors.platforms.settings import LangSmithSettings, PlatformScheme, parse_dataset_address
 from monitors.probes.browser.login import resolve_secret
@@ -31,14 +31,14 @@ def list_verify_checks(config: Config, name: str, environment: Mapping[str, str]
     if target.login is not None:
         for key, named in target.login.secrets():
             yield partial(resolve_secret, f"{place}.login.{key}", named, environment)
-    tracing = config.tracing(name)
+    tracing = config.find_tracing_settings(name)
     if tracing is not None:
         yield partial(
             check_variable_set, tracing.key_env, environment, f"{place}.langsmith needs it to read traces (key_env)"
         )
     if target.experiments is not None:
         yield from _list_platform_checks(config, target.experiments, environment, f"{place}.experiments")
-    yield partial(refuse_production, config, name, environment)
+    yield partial(refuse_production_settings, config, name, environment)
 
 
 def list_traffic_checks(name: str, target: TargetConfig, environment: Mapping[str, str]) -> Iterator[Check]:

@@ -89,7 +89,9 @@ async def finish_first_alerts(
         is_complete = first.flat is not None or acknowledged.issuperset(first.fingerprints)
         if is_complete and not recheck:
             continue
-        whole = first.mark_flaky(flaky or {}).with_recheck(recheck).with_summary(summary.fill_from(first))
+        whole = (
+            first.mark_flaky(flaky or {}).with_recheck(recheck).with_summary(summary.fill_empty_fields_from(first))
+        )
         try:
             await notifier.sender.update(whole, channel=thread.channel, ts=thread.ts)
         except NotifyError as error:
@@ -193,5 +195,5 @@ def build_current_alert(actions: OperatorActions, alert_id: str) -> Alert | None
         patterns = actions.account_patterns(alert.target)
         recheck = format_alert_recheck(alert, report.recheck, account_patterns=patterns) if report.recheck else ""
         summary = build_run_summary(report, alert.links, account_patterns=patterns)
-        alert = alert.with_recheck(recheck).with_summary(summary.fill_from(alert))
+        alert = alert.with_recheck(recheck).with_summary(summary.fill_empty_fields_from(alert))
     return alert.with_marks(list_operator_marks(actions.store, alert))

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from flows.alerting.notifier import Notifier
 from flows.alerting.pipeline import notify, resolve_incidents
-from monitors.alerts.decide import decide
-from monitors.alerts.group import group_items
-from monitors.alerts.observe import ObservationContext, fingerprint, observe_monitor_fault
+from monitors.alerts.decide import decide_alerts
+from monitors.alerts.group import group_items_into_alerts
+from monitors.alerts.observe import ObservationContext, build_monitor_fault_observation, compute_fingerprint
 from monitors.errors import MonitorError, NotifyError, WarehouseError
 from monitors.records.incidents import IncidentKind, RunSummary
 
@@ -45,14 +45,14 @@ async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None =
         commit=commit,
         owner=notifier.owner,
     )
-    observation = observe_monitor_fault(context, fault_name=fault.name, detail=fault.detail)
+    observation = build_monitor_fault_observation(context, fault_name=fault.name, detail=fault.detail)
     summary = RunSummary(commit=commit, production=notifier.production)
     try:
         await notify(notifier, [observation], summary=summary)
     except (WarehouseError, OSError):
         now = notifier.now()
-        decision = decide({}, [observation], now=now, settings=notifier.settings)
-        for alert in group_items(
+        decision = decide_alerts({}, [observation], now=now, settings=notifier.settings)
+        for alert in group_items_into_alerts(
             decision.items, target=notifier.target, run_id=notifier.run_id, now=now, summary=summary
         ):
             try:
@@ -64,7 +64,8 @@ async def notify_fault(notifier: Notifier, fault: Fault, *, commit: str | None =
 async def resolve_faults(notifier: Notifier, endings: Mapping[str, str | None], *, began_at: datetime) -> None:
     """Resolve those faults named in ``endings`` that are open, with the text for each. Raises `WarehouseError`."""
     texts_by_fingerprint = {
-        fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name): text for name, text in endings.items()
+        compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name): text
+        for name, text in endings.items()
     }
     await resolve_incidents(notifier, texts_by_fingerprint, began_at=began_at)
 
@@ -76,7 +77,9 @@ async def resolve_other_faults(
 
     Unexpected exceptions have names that are not known in advance. Raises `WarehouseError`.
     """
-    except_fingerprints = {fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name) for name in except_names}
+    except_fingerprints = {
+        compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name) for name in except_names
+    }
     incidents = await asyncio.to_thread(notifier.store.open_incidents, notifier.target)
     endings = {
         incident.fingerprint: ending

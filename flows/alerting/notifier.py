@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from flows.alerting.shared_server import SharedServer
-from monitors.alerts.operator_actions import resolve_action
+from monitors.alerts.operator_actions import compute_action_changes
 from monitors.alerts.sender import AlertSender
 from monitors.alerts.settings import AlertSettings
 from monitors.config.file import Config
@@ -77,7 +77,7 @@ def apply_actions(actions: OperatorActions, *, wait_s: float = LOCK_WAIT_S) -> A
     """
 
     def resolve(context: ActionContext) -> ActionChanges:
-        return resolve_action(
+        return compute_action_changes(
             context, now=actions.now(), settings=actions.settings, account_patterns=actions.account_patterns
         )
 

@@ -20,9 +20,9 @@ from typing import Final
 from flows.alerting.notifier import LOCK_WAIT_S, Notifier, apply_actions
 from flows.alerting.send import send_outbox
 from flows.alerting.silence_summaries import record_silence_summaries
-from monitors.alerts.decide import decide
-from monitors.alerts.group import add_references, group_items
-from monitors.alerts.observe import ObservationContext, fingerprint, observe_monitor_fault
+from monitors.alerts.decide import decide_alerts
+from monitors.alerts.group import add_references, group_items_into_alerts
+from monitors.alerts.observe import ObservationContext, build_monitor_fault_observation, compute_fingerprint
 from monitors.alerts.resolve import ResolutionScope
 from monitors.errors import WarehouseError
 from monitors.records.incidents import Alert, Capability, IncidentKind, Observation, RunSummary
@@ -80,7 +80,7 @@ async def _deliver(notifier: Notifier) -> None:
             target=notifier.target, run_id=notifier.run_id, seen_at=notifier.now(), owner=Capability.DELIVERY
         )
         detail = f"Lookout could not send a message through the usual channel: {report.refusals[0]}"
-        refusal = observe_monitor_fault(context, fault_name=ALERT_REFUSED, detail=detail)
+        refusal = build_monitor_fault_observation(context, fault_name=ALERT_REFUSED, detail=detail)
         await asyncio.to_thread(record_alerts, notifier, [refusal], NO_SUMMARY, None)
         await send_outbox(notifier)
     elif report.sent:
@@ -103,7 +103,9 @@ async def report_load_errors(notifier: Notifier) -> None:
         target=owners.target, run_id=owners.run_id, seen_at=owners.now(), owner=owners.owner
     )
     more = f" (and {len(errors) - 1:,} more)" if len(errors) > 1 else ""
-    fault = observe_monitor_fault(context, fault_name=type(errors[0]).__name__, detail=f"{errors[0]}{more}")
+    fault = build_monitor_fault_observation(
+        context, fault_name=type(errors[0]).__name__, detail=f"{errors[0]}{more}"
+    )
     await asyncio.to_thread(record_alerts, owners, [fault], NO_SUMMARY, None)
     owners.store.take_load_errors()  # the decision loaded the data again and found the same damaged archive
     await send_outbox(owners)
@@ -120,7 +122,7 @@ def record_alerts(
         with suppress(WarehouseError):  # a gate's message then names its cases without their alerts
             sent = find_latest_alerts(notifier.store, notifier.store.open_incidents(notifier.target))
     with open_incident_book(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
-        decision = decide(
+        decision = decide_alerts(
             book.incidents,
             observations,
             now=notifier.now(),
@@ -131,12 +133,12 @@ def record_alerts(
             refused=refused,
             under_way=summary.under_way,
         )
-        alerts = group_items(
+        alerts = group_items_into_alerts(
             decision.items,
             target=notifier.target,
             run_id=notifier.run_id,
             now=notifier.now(),
-            summary=summary.fill_from(RunSummary(production=notifier.production)),
+            summary=summary.fill_empty_fields_from(RunSummary(production=notifier.production)),
         )
         evidence = f"{socket.gethostname()}:{notifier.store.database.file.parent}"
         alerts = add_references(alerts, undelivered={**undelivered, **refused}, sent=sent, evidence=evidence)
@@ -184,10 +186,10 @@ def _record_endings(notifier: Notifier, endings: Mapping[str, str | None], began
                 owner=incident.owner,
                 text=text,
             )
-            decision = decide(
+            decision = decide_alerts(
                 {key: incident}, (), now=now, settings=notifier.settings, scope=scope, refused=refused
             )
-            grouped = group_items(
+            grouped = group_items_into_alerts(
                 decision.items,
                 target=notifier.target,
                 run_id=notifier.run_id,
@@ -258,4 +260,4 @@ def _read_refused(notifier: Notifier) -> Mapping[str, Alert]:
 
 def compute_refusal_fingerprint(target: str) -> str:
     """Compute the fingerprint of the fault for refused deliveries, which ends when a message goes out again."""
-    return fingerprint(target, IncidentKind.MONITOR_FAULT, ALERT_REFUSED)
+    return compute_fingerprint(target, IncidentKind.MONITOR_FAULT, ALERT_REFUSED)

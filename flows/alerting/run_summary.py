@@ -8,7 +8,7 @@ from monitors.alerts.message import format_utc, shorten_commit
 from monitors.alerts.redact import redact
 from monitors.records.explanations import Recheck
 from monitors.records.incidents import Alert, IncidentKind, Link, RunSummary
-from monitors.records.runs import RunReport, format_uncovered
+from monitors.records.runs import RunReport, format_uncovered_cases
 from monitors.reports.figures import format_causes, format_changes_briefly
 from monitors.reports.rechecks import format_recheck_briefly
 from monitors.reports.triage_summary import format_dimensions
@@ -36,7 +36,7 @@ def build_run_summary(
         same = last_pass.since_commit == report.commit
         deploy = "this same deploy" if same else f"deploy {shorten_commit(last_pass.since_commit)}"
         changed.append(f"Last PASS: {deploy}, {format_utc(last_pass.since)}")
-    if uncovered := format_uncovered(report.reasons):
+    if uncovered := format_uncovered_cases(report.reasons):
         changed.append(f"Not covered: {uncovered}")
     return RunSummary(
         commit=report.commit,

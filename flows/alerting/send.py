@@ -103,7 +103,7 @@ async def _send_share(notifier: Notifier, share: AlertShare, alert: Alert, *, ag
                 await notifier.terminal.send(alert)
             status = DeliveryStatus.REJECTED if is_refused else DeliveryStatus.FAILED
             receipt = Receipt(alert_id=alert.id, status=status, at=notifier.now(), detail=str(error))
-    return receipt if receipt.detail else receipt.explain(share.note)
+    return receipt if receipt.detail else receipt.with_detail(share.note)
 
 
 def _store_thread(notifier: Notifier, alert: Alert, receipt: Receipt) -> None:

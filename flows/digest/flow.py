@@ -87,7 +87,7 @@ class DigestTarget(NamedTuple):
 
 def select_digest_target(config: Config, target: str) -> DigestTarget:
     """Select the settings of ``target`` that its digest needs."""
-    return DigestTarget(config.schedules, config.target(target).traffic, config.alerts, config.drill)
+    return DigestTarget(config.schedules, config.require_target(target).traffic, config.alerts, config.drill)
 
 
 def build_digest(
@@ -326,7 +326,7 @@ async def digest(config_path: Path, target: str | None = None) -> State[tuple[st
     due_at = read_scheduled_time()
     receipts: list[Receipt] = []
     for name in names:
-        config.target(name)
+        config.require_target(name)
         notifier = await asyncio.to_thread(build_notifier_without_run, config, name, Capability.DIGEST)
         began_at, loaded = notifier.now(), await load_and_send_pending(notifier)
         message = await asyncio.to_thread(

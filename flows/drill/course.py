@@ -23,11 +23,11 @@ from flows.drill.context import DrillContext, NotSetUp, StationFailed
 from flows.drill.receiver import check_receiver
 from flows.drill.wrong_answer import LOAD_WAIT_S, WrongAnswer, build_drill_notifier, stop_page
 from flows.runtime.slack import build_delivery_paths, build_heartbeat_in, build_terminal_sender, log_line
-from monitors.alerts.decide import decide
-from monitors.alerts.group import group_items
+from monitors.alerts.decide import decide_alerts
+from monitors.alerts.group import group_items_into_alerts
 from monitors.alerts.liveness import Beat
 from monitors.alerts.observe import ObservationContext
-from monitors.alerts.observe import observe_drill as drill_observation
+from monitors.alerts.observe import build_drill_observation as drill_observation
 from monitors.alerts.redact import redact
 from monitors.alerts.sender import DeliveryPath
 from monitors.errors import MonitorError, NotifyError
@@ -107,7 +107,7 @@ class Course:
             to_do=to_do,
         )
         page = self._answer.page
-        self._report = self._report.proceed(
+        self._report = self._report.with_progress(
             (*self._report.stations, result),
             fault=page.fault if page else "",
             message_after_s=self._answer.message_after_s,
@@ -119,7 +119,7 @@ class Course:
 
     async def _store_and_notify(self) -> DrillReport:
         """Store the report, notify people of a failure, and write the finished report to the file last."""
-        self._report = self._report.finish(self._drill.now())
+        self._report = self._report.mark_finished(self._drill.now())
         try:
             async with asyncio.timeout(STATION_TIMEOUT_S):
                 await asyncio.to_thread(self._store)
@@ -225,7 +225,7 @@ async def _send_directly(drill: DrillContext, report: DrillReport) -> tuple[str,
 
 def _list_delivery_paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
     """List every delivery path: to the monitor's owners, the fallbacks, and the channel for application alerts."""
-    elsewhere = build_delivery_paths(drill.config.use_main_channel(), drill.environment, now=drill.now)[:1]
+    elsewhere = build_delivery_paths(drill.config.with_main_channel_only(), drill.environment, now=drill.now)[:1]
     paths = (*build_delivery_paths(drill.config, drill.environment, now=drill.now), *elsewhere)
     return paths or (DeliveryPath("terminal", build_terminal_sender(drill.config)),)
 
@@ -233,8 +233,8 @@ def _list_delivery_paths(drill: DrillContext) -> tuple[DeliveryPath, ...]:
 def build_failure_alert(drill: DrillContext, report: DrillReport) -> Alert:
     """Build the alert about a failed drill, without storing it."""
     now = drill.now()
-    decision = decide({}, [_observe_failure(drill, report)], now=now, settings=drill.config.alerts)
-    (alert,) = group_items(decision.items, target=DRILL_TARGET, run_id=drill.drill_id, now=now)
+    decision = decide_alerts({}, [_observe_failure(drill, report)], now=now, settings=drill.config.alerts)
+    (alert,) = group_items_into_alerts(decision.items, target=DRILL_TARGET, run_id=drill.drill_id, now=now)
     return alert
 
 

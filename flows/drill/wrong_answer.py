@@ -34,7 +34,7 @@ from flows.runtime.slack import (
 )
 from monitors.alerts.liveness import TARGET_PLACEHOLDER, Beat
 from monitors.alerts.observe import ObservationContext
-from monitors.alerts.observe import observe_drill as drill_observation
+from monitors.alerts.observe import build_drill_observation as drill_observation
 from monitors.alerts.sender import REFUSED_PREFIX
 from monitors.config.file import build_target_record
 from monitors.domains.pack import DEFAULT_DOMAINS, load_domain
@@ -129,7 +129,7 @@ async def start_page(drill: DrillContext, answer: WrongAnswer) -> str:
     answer.page = ShadowPage.model_validate(json.loads(line))
     whole = await asyncio.to_thread(load_suite, answer.page.suite)
     chosen = {case.id: case for case in whole.cases if case.id in (answer.page.wrong, answer.page.right)}
-    wrong = chosen[answer.page.wrong].set_severity(Severity.CRITICAL)
+    wrong = chosen[answer.page.wrong].with_severity(Severity.CRITICAL)
     answer.suite = whole.model_copy(update={"cases": (wrong, chosen[answer.page.right])})
     return f"planted: {answer.page.fault}"
 
@@ -197,7 +197,7 @@ async def check_graders(drill: DrillContext, answer: WrongAnswer) -> str:
 
 def _grade_result(panel: Sequence[Grader], result: CaseResult) -> CaseResult:
     grades = grade_exchange(panel, result.case, result.result) if isinstance(result.result, Exchange) else ()
-    return result.reassess(assess_case(result.case, result.result, grades))
+    return result.with_assessment(assess_case(result.case, result.result, grades))
 
 
 async def check_judges(drill: DrillContext, answer: WrongAnswer) -> str:

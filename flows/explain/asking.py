@@ -98,7 +98,7 @@ async def open_case_asker(
     ``cases`` hold what an agent that stops to ask is answered. ``folder`` is for what a driver leaves behind; it
     must not be the run's own. Raises `ConfigError` if the target cannot be asked at ``address``.
     """
-    configured = config.target(target)
+    configured = config.require_target(target)
     own_address = build_target_record(target, configured).address
     moved_settings = move_settings(configured.probe, own_address, address)
     settings = build_repeat_settings(moved_settings).use_browser(environment)

@@ -147,7 +147,7 @@ class BuildVisitor:
 
     async def _check_commit(self, build: Build) -> None:
         """Raise `ProbeError` if the application reports another commit than the build's."""
-        configured = self.config.target(self.target)
+        configured = self.config.require_target(self.target)
         target = build_target_record(self.target, configured)
         settings = move_settings(configured.probe, target.address, build.address)
         if settings.readiness.version_url is None:

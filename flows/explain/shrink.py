@@ -123,7 +123,7 @@ class CaseShrinker:
 
 
 async def _ask_once(asker: CaseAsker, case: GoldCase, turns: Turns, number: int) -> CaseResult:
-    (result,) = await asker.ask_case(case.replace_turns(turns), 1, first_repeat=number)
+    (result,) = await asker.ask_case(case.with_turns(turns), 1, first_repeat=number)
     return result
 
 

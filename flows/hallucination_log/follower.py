@@ -34,7 +34,7 @@ from monitors.alerts.liveness import (
     find_log_silence,
     format_log_silence,
 )
-from monitors.alerts.observe import ObservationContext, observe_hallucination
+from monitors.alerts.observe import ObservationContext, build_hallucination_observation
 from monitors.alerts.settings import WatchdogSettings
 from monitors.config.file import Config, TargetConfig
 from monitors.errors import ConfigError, SourceUnavailable, WarehouseDamaged, WarehouseError, WarehouseInUse
@@ -244,7 +244,7 @@ class LogFollower:
             account_patterns=self.account_patterns,
             owner=notifier.owner,
         )
-        return observe_hallucination(
+        return build_hallucination_observation(
             context,
             entry_id=entry.id,
             user_text=reply.user_text or "",
@@ -318,7 +318,7 @@ def _format_aside(log_read: LogRead, settings: HallucinationLogSettings) -> str:
 
 def build_follower(config: Config, target: str) -> LogFollower:
     """Build the follower of the log of ``target``. Raises `ConfigError` if it has no log."""
-    configured = config.target(target)
+    configured = config.require_target(target)
     settings = configured.hallucination_log
     if settings is None:
         raise ConfigError(f"targets.{target}.hallucination_log is not configured, so there is no log to follow")
@@ -351,7 +351,7 @@ def register_logs(config: Config) -> None:
 def list_logs_to_follow(config: Config, target: str | None) -> tuple[str, ...]:
     """List the targets whose log is followed. Raises `ConfigError` if there is none."""
     if target is not None:
-        config.target(target)
+        config.require_target(target)
         return (target,)
     names = tuple(name for name, configured in config.targets.items() if configured.hallucination_log is not None)
     if not names:

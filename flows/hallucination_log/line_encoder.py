@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from pydantic import JsonValue
 
-from monitors.alerts.observe import fingerprint
+from monitors.alerts.observe import compute_fingerprint
 from monitors.alerts.redact import redact
 from monitors.facts.disclosures.sieve import has_possible_disclosure, is_possible_disclosure
 from monitors.records.base import Identifier, Record
@@ -105,7 +105,7 @@ class _RowTemplate:
     def fill(self, line: LogLine, reply: BlockedReply) -> bytes:
         """Return the row of one entry as JSON, with a line end."""
         entry_id = compute_line_id(line)
-        entry_fingerprint = fingerprint(self._target, IncidentKind.HALLUCINATION, entry_id)
+        entry_fingerprint = compute_fingerprint(self._target, IncidentKind.HALLUCINATION, entry_id)
         first, second, third, fourth = self._parts
         return b'%b"%b"%b"%b"%b%d%b%b%b' % (
             first, entry_fingerprint.encode(), second, entry_id.encode(), third, line.offset, fourth,

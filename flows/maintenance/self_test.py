@@ -16,11 +16,11 @@ from typing import Final
 from flows.clock import Clock
 from flows.runtime.judge import JudgePlan, open_judge
 from flows.runtime.slack import build_delivery_paths, build_heartbeat_in, build_terminal_sender
-from monitors.alerts.decide import decide
-from monitors.alerts.group import group_items
+from monitors.alerts.decide import decide_alerts
+from monitors.alerts.group import group_items_into_alerts
 from monitors.alerts.liveness import Beat
-from monitors.alerts.message import format_span
-from monitors.alerts.observe import ObservationContext, observe_monitor_fault
+from monitors.alerts.message import format_duration
+from monitors.alerts.observe import ObservationContext, build_monitor_fault_observation
 from monitors.alerts.sender import DeliveryPath
 from monitors.config.file import Config
 from monitors.errors import MonitorError, NotifyError
@@ -117,7 +117,7 @@ async def send_test_alert(
     outcomes = [await _try_path(path, alert, path.name, valid_proofs) for path in paths]
     channel = config.alerts.slack_channel
     if channel and channel != config.alerts.choose_monitor_channel() and paths[0].name == "bot":
-        main = build_delivery_paths(config.use_main_channel(), environment, now=now)[0]
+        main = build_delivery_paths(config.with_main_channel_only(), environment, now=now)[0]
         outcomes.insert(0, await _try_path(main, build_test_alert(config, now()), f"bot, {channel}", valid_proofs))
     outcomes.append(await _try_heartbeat(environment, target, alert.run_id))
     return tuple(outcomes)
@@ -126,13 +126,13 @@ async def send_test_alert(
 def build_test_alert(config: Config, now: datetime) -> Alert:
     """Build a test alert that cannot be mistaken for a real one, even on a lock screen."""
     context = ObservationContext(target=TEST_TARGET, run_id=f"test-{now:%Y%m%dT%H%M%SZ}", seen_at=now)
-    observation = observe_monitor_fault(
+    observation = build_monitor_fault_observation(
         context,
         fault_name=TEST_ALERT,
         detail="A person requested this test of Lookout's alerts. There is no fault.",
     )
-    decision = decide({}, [observation], now=now, settings=config.alerts)
-    (alert,) = group_items(decision.items, target=TEST_TARGET, run_id=context.run_id, now=now)
+    decision = decide_alerts({}, [observation], now=now, settings=config.alerts)
+    (alert,) = group_items_into_alerts(decision.items, target=TEST_TARGET, run_id=context.run_id, now=now)
     return alert
 
 
@@ -140,7 +140,7 @@ async def _try_path(
     path: DeliveryPath, alert: Alert, name: str, valid_proofs: Mapping[str, PathProof]
 ) -> PathOutcome:
     if proof := valid_proofs.get(name):
-        age = format_span(alert.created_at - proof.at)
+        age = format_duration(alert.created_at - proof.at)
         detail = f"proved {age} ago by {proof.alert_id}; `lookout doctor --alert` sends a test now"
         return PathOutcome(path=name, arrived=True, detail=detail)
     try:

@@ -11,11 +11,11 @@ from flows.alerting.faults import Fault
 from flows.nightly.format import SOURCE_WARNING_KINDS, count_unusable, format_reasons, format_reports
 from monitors.alerts.observe import (
     ObservationContext,
-    fingerprint,
-    observe_cases,
-    observe_drift,
-    observe_monitor_fault,
-    observe_void_judge,
+    build_case_observations,
+    build_drift_observation,
+    build_monitor_fault_observation,
+    build_void_judge_observation,
+    compute_fingerprint,
 )
 from monitors.alerts.redact import make_excerpt
 from monitors.alerts.settings import AlertSettings
@@ -23,9 +23,9 @@ from monitors.alerts.traffic_census import (
     CensusSeverity,
     Ending,
     NightlyCensus,
-    find_census_endings,
-    format_census_case,
-    observe_census,
+    build_census_case_id,
+    build_census_observations,
+    find_ended_census_incidents,
 )
 from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE
 from monitors.gate.assess import decide_severity
@@ -81,7 +81,7 @@ def observe_traffic(
     results: Sequence[CaseResult], report: NightlyReport, context: ObservationContext, settings: AlertSettings
 ) -> tuple[Observation, ...]:
     """Build one observation for each kind of failure that alerts, with an example, its count and estimated rate."""
-    observations = observe_cases(
+    observations = build_case_observations(
         results,
         target=context.target,
         run_id=context.run_id,
@@ -96,7 +96,7 @@ def observe_traffic(
             first.setdefault(observation.failure_kind, observation)
     return tuple(
         example.to_rate_example(
-            fingerprint(report.target, IncidentKind.CASE_FAILURE, build_traffic_case_id(kind)),
+            compute_fingerprint(report.target, IncidentKind.CASE_FAILURE, build_traffic_case_id(kind)),
             build_traffic_case_id(kind),
             make_excerpt(f"{_format_frequency(kind, report)}. {example.reason}", limit=500),
         )
@@ -127,7 +127,7 @@ def find_resolved_cases(
     Not of census kinds.
     """
     found_cases = {build_traffic_case_id(incident.kind) for incident in report.kinds} | {
-        format_census_case(kind) for kind in CensusKind
+        build_census_case_id(kind) for kind in CensusKind
     }
     resolved: set[str] = set()
     for incident in open_incidents:
@@ -157,7 +157,7 @@ def observe_traffic_drift(
 ) -> Iterator[Observation]:
     """Observe a failure rate that rose against earlier nightly runs, with an example. A fall is not observed."""
     reading = report.drift_reading
-    if reading is not None and reading.drifted and reading.worse:
+    if reading is not None and reading.drifted and reading.is_worse:
         kinds = [kind_rate for kind_rate in report.kinds if kind_rate.kind not in CENSUS_FAILURE_KINDS][:MAX_KINDS]
         named = ", ".join(
             f"{FAILURE_TITLES[kind_rate.kind]} ({kind_rate.failures:,} of {report.sampled:,} sampled)"
@@ -167,13 +167,13 @@ def observe_traffic_drift(
         detail = f"Failures in live traffic: {reading.text}.{found_text}"
         example = _find_example([kind_rate.kind for kind_rate in kinds], results)
         if example is None:
-            yield observe_drift(context, metric=METRIC, detail=detail)
+            yield build_drift_observation(context, metric=METRIC, detail=detail)
             return
         shorten = partial(
             make_excerpt, limit=settings.excerpt_characters, account_patterns=context.account_patterns
         )
         asked, answered = shorten(example.turns[-1]), shorten(example.graded_text)
-        yield observe_drift(context, metric=METRIC, detail=detail, asked=asked, answered=answered)
+        yield build_drift_observation(context, metric=METRIC, detail=detail, asked=asked, answered=answered)
 
 
 def observe_low_ratings(
@@ -182,7 +182,7 @@ def observe_low_ratings(
     """Observe that the sampled reports on issues are rated below ``floor`` on average."""
     if report.reports is not None and has_low_ratings(report, floor):
         detail = f"Live reports are rated too low, {floor:g} is asked for: {format_reports(report.reports)}."
-        yield observe_drift(context, metric=USEFULNESS_METRIC, detail=detail)
+        yield build_drift_observation(context, metric=USEFULNESS_METRIC, detail=detail)
 
 
 def has_low_ratings(report: NightlyReport, floor: float) -> bool:
@@ -211,7 +211,7 @@ def observe_census_kinds(
     """Build one observation for each kind of failure that alerts, from the census of all conversations."""
     grades = {kind: _decide_census_severity(kind, severity) for kind in CensusKind}
     nightly_runs = _list_earlier_censuses(report, earlier)
-    return observe_census(
+    return build_census_observations(
         _build_census(report), nightly_runs, examples, at=context, settings=settings, grades=grades
     )
 
@@ -220,7 +220,9 @@ def find_resolved_by_census(
     report: NightlyReport, earlier: Sequence[NightlyReport], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
     """Find the incidents that the census shows to be over."""
-    return find_census_endings(_build_census(report), _list_earlier_censuses(report, earlier), open_incidents)
+    return find_ended_census_incidents(
+        _build_census(report), _list_earlier_censuses(report, earlier), open_incidents
+    )
 
 
 def _list_earlier_censuses(report: NightlyReport, earlier: Sequence[NightlyReport]) -> list[NightlyCensus]:
@@ -253,7 +255,7 @@ def format_drift_end(report: NightlyReport) -> str:
 def observe_judge_void(text: str, context: ObservationContext) -> Iterator[Observation]:
     """Observe a judge that missed its canaries, described by ``text``; return nothing if ``text`` is empty."""
     if text:
-        yield observe_void_judge(context, detail=text)
+        yield build_void_judge_observation(context, detail=text)
 
 
 def find_cleared_kinds(report: NightlyReport) -> frozenset[IncidentKind]:
@@ -312,4 +314,4 @@ def find_faults(report: NightlyReport) -> tuple[Fault, ...]:
 def observe_faults(faults: Sequence[Fault], context: ObservationContext) -> Iterator[Observation]:
     """Convert faults to observations of the monitor."""
     for fault in faults:
-        yield observe_monitor_fault(context, fault_name=fault.name, detail=fault.detail)
+        yield build_monitor_fault_observation(context, fault_name=fault.name, detail=fault.detail)

@@ -92,7 +92,7 @@ def build_nightly_context(
 
     Raises `ConfigError`. Reads the suite, but not the sources.
     """
-    configured = config.target(target)
+    configured = config.require_target(target)
     settings = configured.traffic
     if settings is None:
         raise ConfigError(f"targets.{target}.traffic is not configured, so there is no live traffic to read")
@@ -155,7 +155,7 @@ def build_traffic_grader(configured: TargetConfig, settings: NightlySettings) ->
 def list_targets_to_grade(config: Config, target: str | None) -> tuple[str, ...]:
     """List the targets whose live traffic is graded. Raises `ConfigError` if there is none."""
     if target is not None:
-        config.target(target)
+        config.require_target(target)
         return (target,)
     names = tuple(name for name, configured in config.targets.items() if configured.traffic is not None)
     if not names:

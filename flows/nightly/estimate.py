@@ -260,7 +260,7 @@ class NightlyEstimates:
             return self._build_unknown_rate(len(standings), passed)
         parts = self._build_parts(passed, rest=1 - by_rule.rate)
         settled = sum(map(_has_fact_verdict, standings))
-        return join_rates(by_rule, parts).count_graded(settled)
+        return join_rates(by_rule, parts).with_graded_count(settled)
 
     def _build_unknown_rate(self, sampled: int, passed: Sequence[_ConversationResult]) -> RateUnknown:
         graded = sum(result.by in {FailureBasis.GOLD, FailureBasis.JUDGE} for result in passed)

@@ -118,7 +118,7 @@ class TrafficGrader:
                 panel = tuple(_UNSEEN if grader.aspect is Aspect.CITATION else grader for grader in panel)
             # Places point into the original text, and the stored one may be shorter.
             grades = tuple(
-                grade if isinstance(grade, Abstained) else grade.drop_evidence()
+                grade if isinstance(grade, Abstained) else grade.without_evidence()
                 for grade in grade_exchange(panel, case, exchange)
             )
             stored_case = self._build_case(stored, number, gold_case)
@@ -132,7 +132,7 @@ class TrafficGrader:
         """Rebuild the case of a reply that was graded before from the stored exchange and assessment."""
         gold_case = self._gold.find_case(exchange.turns)
         if gold_case is not None:
-            return gold_case.adapt(exchange.case_id, assessment.cluster)
+            return gold_case.replace_id_and_cluster(exchange.case_id, assessment.cluster)
         if assessment.type == TRIAGE_TYPE:
             return _issue_case(exchange.case_id, exchange.turns, assessment.case_severity, assessment.cluster)
         return GoldCase(
@@ -148,7 +148,7 @@ class TrafficGrader:
 
     def _build_case(self, conversation: Conversation, number: int, gold_case: GoldCase | None) -> GoldCase:
         if gold_case is not None:
-            return gold_case.adapt(build_turn_id(conversation.id, number), conversation.id)
+            return gold_case.replace_id_and_cluster(build_turn_id(conversation.id, number), conversation.id)
         turn_id = build_turn_id(conversation.id, number)
         questions = tuple(text or EMPTY_MESSAGE for text in _list_questions(conversation, number))
         if conversation.turns[number].is_report:
@@ -284,7 +284,7 @@ async def judge_traffic(
         ruling = rulings[_build_request_id(turn)]
         result = _add_grade(turn, grade_ruling(ruling, turn.exchange))
         unconfirmed = isinstance(ruling, PanelRuling) and ruling.decision.unconfirmed
-        judged_results.append(result.reassess(mark_unconfirmed(result.assessment, unconfirmed=unconfirmed)))
+        judged_results.append(result.with_assessment(mark_unconfirmed(result.assessment, unconfirmed=unconfirmed)))
     judging = _build_judging(plan, turns, open_turns, account, groups, unaskable=reasons, not_by_batch=missing)
     void_answers = sum(len(group.rulings) for group in groups if group.is_void)
     missed = next((group.canaries for group in groups if group.is_void and group.canaries is not None), None)
@@ -374,14 +374,14 @@ def _build_request_id(turn: GradedTurn) -> str:
 
 
 def _add_grade(turn: GradedTurn, added: Judged | Abstained) -> CaseResult:
-    """Add a grade to a reply and reassess it. A trivial answer fails by rule even if the judge passes it."""
+    """Add a grade to a reply and with_assessment it. A trivial answer fails by rule even if the judge passes it."""
     case, exchange = turn.result.case, turn.exchange
     grades_before = (grade for grade in turn.result.assessment.grades if not is_replaced(grade, added))
     grades: tuple[Grade, ...] = (*grades_before, added)
     rule_failure = grade_by_rule(case, exchange) if isinstance(added, Judged) and added.passed else None
     if rule_failure is not None:
         grades = (*grades, rule_failure)
-    return turn.result.reassess(assess_case(case, exchange, grades, case_row=_get_policy_row(case)))
+    return turn.result.with_assessment(assess_case(case, exchange, grades, case_row=_get_policy_row(case)))
 
 
 def _build_judging(

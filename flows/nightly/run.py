@@ -55,7 +55,7 @@ from flows.nightly.state import IntakeCheckpoint, NightlyState
 from flows.process_lock import refuse_second_run
 from flows.waiting import update_waiting
 from monitors.alerts.message import NIGHT_LABEL
-from monitors.alerts.observe import ObservationContext, fingerprint
+from monitors.alerts.observe import ObservationContext, compute_fingerprint
 from monitors.alerts.redact import build_redactor
 from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.traffic_census import Ending
@@ -217,7 +217,7 @@ class NightlyRun:
         stored_samples, turns = dict[str, SampledConversation](), list[GradedTurn]()
         for sampled in sample.sampled:
             stored = self._to_stored(sampled.conversation)
-            stored_samples[sampled.conversation.id] = sampled.store_as(stored)
+            stored_samples[sampled.conversation.id] = sampled.with_conversation(stored)
             turns += context.grader.grade_turns(
                 sampled.conversation,
                 stored,
@@ -423,7 +423,7 @@ class NightlyRun:
             and report.reports.rated
             and not has_low_ratings(report, self._context.min_rubric)
         ):
-            low = fingerprint(notifier.target, IncidentKind.DRIFT, USEFULNESS_METRIC)
+            low = compute_fingerprint(notifier.target, IncidentKind.DRIFT, USEFULNESS_METRIC)
             await resolve_incidents(notifier, {low: format_reports(report.reports)}, began_at=report.until)
         if not has_low_ratings(report, self._context.min_rubric):
             await self._end_drift(report, scope, summary)
@@ -443,7 +443,7 @@ class NightlyRun:
             ended = scope.narrow_to(cleared={IncidentKind.DRIFT}, text=text)
             await notify(self._notifier, [], summary=summary, scope=ended)
         elif report.drift_reading is not None and report.drift_reading.reason == NEW_REFERENCE_REASON:
-            drift = fingerprint(self._notifier.target, IncidentKind.DRIFT, METRIC)
+            drift = compute_fingerprint(self._notifier.target, IncidentKind.DRIFT, METRIC)
             await resolve_incidents(self._notifier, {drift: None}, began_at=self._notifier.now())
 
     async def _write_back(self, report: NightlyReport, state: NightlyState, estimates: NightlyEstimates) -> None:

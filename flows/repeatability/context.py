@@ -14,7 +14,7 @@ from flows.runtime.run import TargetContext
 from flows.runtime.secrets import generate_nonce, generate_run_id, get_environment, get_hub_token
 from flows.verify.snapshot import hash_grading_settings
 from monitors.config.file import Config, build_target_record
-from monitors.config.isolation import refuse_production
+from monitors.config.isolation import refuse_production_settings
 from monitors.goldset.load import load_suite
 from monitors.graders.panel import build_default_panel
 from warehouse.queries.repeatability import RepeatScope, hash_grading
@@ -47,8 +47,8 @@ class RepeatabilityContext(TargetContext):
 
 def build_repeatability_context(config: Config, target: str) -> RepeatabilityContext:
     """Build the context of one session. Raises `ConfigError` before anything is asked."""
-    configured = config.target(target)
-    refuse_production(config, target, get_environment())
+    configured = config.require_target(target)
+    refuse_production_settings(config, target, get_environment())
     record = build_target_record(target, configured)
     return RepeatabilityContext(
         config=config,

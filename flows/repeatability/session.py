@@ -310,7 +310,7 @@ def compute_figures(context: RepeatabilityContext, session: RepeatabilityRun | N
         configured=context.configured.probe.repeats_severity_3,
         baseline=baseline,
     )
-    return repeatability.count_sessions(
+    return repeatability.with_session_counts(
         sessions=repeats.sessions,
         void_sessions=repeats.void_sessions,
         free_pairs=len(pair_consecutive_asks(repeats.of_runs)),

@@ -17,7 +17,7 @@ def list_measured_targets(config: Config, target: str | None) -> list[str]:
 
 def explain_not_measured(config: Config, target: str) -> str:
     """Explain why a target's cases are not asked twice; empty if they are."""
-    configured = config.target(target)
+    configured = config.require_target(target)
     if configured.probe.driver == "job":
         return (
             f"targets.{target} uses jobs (probe.driver), and Lookout does not start an agent's work twice for "

@@ -75,7 +75,7 @@ def build_login(config: Config, name: str, environment: Mapping[str, str]) -> Lo
 
     ``None`` if it has none. Raises `ConfigError` for a missing variable.
     """
-    return build_login_at(config, name, build_target_record(name, config.target(name)).address, environment)
+    return build_login_at(config, name, build_target_record(name, config.require_target(name)).address, environment)
 
 
 def build_login_at(config: Config, name: str, address: str, environment: Mapping[str, str]) -> Login | None:
@@ -83,7 +83,7 @@ def build_login_at(config: Config, name: str, address: str, environment: Mapping
 
     Sessions are stored by origin. Raises `ConfigError` for another origin at which only a person can sign in.
     """
-    configured = config.target(name)
+    configured = config.require_target(name)
     if configured.login is None:
         return None
     own = build_target_record(name, configured).address

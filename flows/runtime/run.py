@@ -29,7 +29,7 @@ from flows.server import prefect_server
 from flows.verify.progress import NO_LISTENER, ProgressListener
 from flows.verify.run_folder import RunFolder, RunStart, VerifyRequest, begin_run, build_run_id, find_run_to_resume
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
-from monitors.config.isolation import refuse_production
+from monitors.config.isolation import refuse_production_settings
 from monitors.errors import ConfigError
 from monitors.goldset.load import load_suite
 from monitors.graders.base import Grader
@@ -115,9 +115,9 @@ def check_request(request: VerifyRequest) -> None:
     Also refuses a rating threshold without a judge's key, since the run could not reach a verdict.
     """
     config = load_request_config(request)
-    configured = config.target(request.target)
-    refuse_production(config, request.target, os.environ)
-    tracing = config.tracing(request.target)
+    configured = config.require_target(request.target)
+    refuse_production_settings(config, request.target, os.environ)
+    tracing = config.find_tracing_settings(request.target)
     if tracing is not None:
         load_tracing_key(tracing, os.environ)
     if configured.experiments is not None:
@@ -138,8 +138,8 @@ def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LI
     Raises `ConfigError` and `WarehouseUnwritable` before anything is asked.
     """
     config = load_request_config(request)
-    configured = config.target(request.target)
-    refuse_production(config, request.target, os.environ)
+    configured = config.require_target(request.target)
+    refuse_production_settings(config, request.target, os.environ)
     target = build_target_record(request.target, configured)
     judge = plan_judge(config.judge, target, os.environ)
     suite = load_suite(configured.suite)
@@ -167,9 +167,9 @@ def build_run_context(request: VerifyRequest, listener: ProgressListener = NO_LI
 
 
 def _claim_run_folder(request: VerifyRequest, config: Config, target: Target, suite: Suite) -> RunFolder:
-    now, repeats = utc_now(), config.target(request.target).probe.repeats_severity_3
+    now, repeats = utc_now(), config.require_target(request.target).probe.repeats_severity_3
     planned = sum(1 for _ in order_questions(suite.cases, repeats_severity_3=repeats))
-    configured = config.target(request.target)
+    configured = config.require_target(request.target)
     start = RunStart(
         run_id=build_run_id(request.target, now, os.urandom(3)),
         target=target,
@@ -267,7 +267,7 @@ async def open_chat_driver(context: RunContext) -> AsyncGenerator[ChatDriver]:
     address, folder = context.target.address, context.folder
     script = build_script(context.suite.cases)
     async with AsyncExitStack() as stack:
-        tracing = context.config.tracing(context.target.name)
+        tracing = context.config.find_tracing_settings(context.target.name)
         traces = await stack.enter_async_context(open_traces(tracing, os.environ)) if tracing else None
         opening = open_driver(
             address, settings, folder=folder, environment=os.environ, login=login, traces=traces, script=script

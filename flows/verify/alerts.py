@@ -21,15 +21,15 @@ from flows.alerting.pipeline import notify
 from flows.verify.run_state import LiveRun
 from monitors.alerts.observe import (
     ObservationContext,
-    observe_app_down,
-    observe_cases,
-    observe_failed_deploy,
-    observe_failed_gate,
-    observe_monitor_fault,
-    observe_void_judge,
-    select_gate_examples,
+    build_app_down_observation,
+    build_case_observations,
+    build_failed_deploy_observation,
+    build_failed_gate_observation,
+    build_monitor_fault_observation,
+    build_void_judge_observation,
+    select_failed_cases,
 )
-from monitors.alerts.resolve import ResolutionScope, build_scope
+from monitors.alerts.resolve import ResolutionScope, build_resolution_scope
 from monitors.alerts.wording import TRAFFIC_CASE
 from monitors.errors import ProbeError, WarehouseError
 from monitors.explain.what_changed import list_changed_settings
@@ -63,7 +63,7 @@ class EarlyAlerts:
 
     def on_result(self, result: CaseResult) -> None:
         """Queue an alert if the result is a severe failure."""
-        observations = observe_cases(
+        observations = build_case_observations(
             [result],
             target=self._at.target,
             run_id=self._at.run_id,
@@ -141,7 +141,7 @@ def observe_run(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
     """Collect all observations of a run: failed cases, the failed gate, outages and faults of the monitor."""
     context, observed_in = run.context, build_observation_context(run)
     observations = list(
-        observe_cases(
+        build_case_observations(
             run.results,
             target=context.target.name,
             run_id=context.run_id,
@@ -153,29 +153,33 @@ def observe_run(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
         )
     )
     if report.verdict is Verdict.FAIL:
-        failed = select_gate_examples(
+        failed = select_failed_cases(
             run.results,
             settings=context.config.alerts,
             account_patterns=observed_in.account_patterns,
             named_before=_find_notified_cases(run),
         )
-        observations.append(observe_failed_gate(report, observed_in, failed))
+        observations.append(build_failed_gate_observation(report, observed_in, failed))
     observations.extend(_observe_outages(run, report, observed_in))
     if run.judge_void:
-        observations.append(observe_void_judge(observed_in, detail=run.judge_void))
+        observations.append(build_void_judge_observation(observed_in, detail=run.judge_void))
     observations.extend(
-        observe_monitor_fault(observed_in, fault_name=name, detail=detail)
+        build_monitor_fault_observation(observed_in, fault_name=name, detail=detail)
         for name, detail in {fault.name: fault for fault in reversed(run.faults)}.values()
     )
     if not run.graded and not any(observation.kind in EXPLAINING_KINDS for observation in observations):
         observations.append(
-            observe_monitor_fault(observed_in, fault_name=NOTHING_GRADED, detail=_format_nothing_graded(run))
+            build_monitor_fault_observation(
+                observed_in, fault_name=NOTHING_GRADED, detail=_format_nothing_graded(run)
+            )
         )
     elif not any(observation.kind in EXPLAINING_KINDS for observation in observations) and (
         detail := _format_too_little_graded(run, report)
     ):
         observations.append(
-            observe_monitor_fault(observed_in, fault_name=TOO_LITTLE_GRADED, detail=detail, title=CANNOT_GRADE)
+            build_monitor_fault_observation(
+                observed_in, fault_name=TOO_LITTLE_GRADED, detail=detail, title=CANNOT_GRADE
+            )
         )
     return tuple(observations)
 
@@ -240,9 +244,11 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
         detail_text = f"{plural(len(down), 'question')} had no answer{where}{rest}: {detail}"
         is_settings_change, cause = _explain_by_settings(run, report)
         observations.append(
-            observe_app_down(at, detail=_format_with_cause(run, cause, detail_text), title=NO_ANSWERS_SINCE)
+            build_app_down_observation(
+                at, detail=_format_with_cause(run, cause, detail_text), title=NO_ANSWERS_SINCE
+            )
             if is_settings_change
-            else observe_app_down(at, detail=detail_text)
+            else build_app_down_observation(at, detail=detail_text)
         )
     if refused := [n for n in not_visible if n not in not_asked] or not_visible:
         reason = refused[0].reason
@@ -253,9 +259,11 @@ def _observe_outages(run: LiveRun, report: RunReport, at: ObservationContext) ->
         if is_settings_change or may_be_settings:
             detail_text = _format_with_cause(run, cause, detail_text)
         if may_be_settings and cause and not is_settings_change:  # users do not get an answer either
-            return [*observations, observe_app_down(at, detail=detail_text, title=NO_ANSWERS_THOUGH)]
+            return [*observations, build_app_down_observation(at, detail=detail_text, title=NO_ANSWERS_THOUGH)]
         title = CANNOT_READ if reason in NOT_READ else CANNOT_ASK if reason in NOT_LET_IN else ""
-        observations.append(observe_monitor_fault(at, fault_name=reason.value, detail=detail_text, title=title))
+        observations.append(
+            build_monitor_fault_observation(at, fault_name=reason.value, detail=detail_text, title=title)
+        )
     return observations
 
 
@@ -313,11 +321,11 @@ def _find_api_path(run: LiveRun) -> str:
 
 def _observe_not_served(error: ProbeError, at: ObservationContext) -> Observation:
     if error.blame is Blame.APP:
-        return observe_failed_deploy(at, detail=str(error))
-    return observe_monitor_fault(at, fault_name=type(error).__name__, detail=str(error))
+        return build_failed_deploy_observation(at, detail=str(error))
+    return build_monitor_fault_observation(at, fault_name=type(error).__name__, detail=str(error))
 
 
-def build_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionScope:
+def build_run_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionScope:
     """Build the scope of incidents that the run may resolve."""
     cleared = {IncidentKind.GATE_FAIL} if report.verdict is Verdict.PASS else set[IncidentKind]()
     has_own_faults = any(isinstance(r.result, NoAnswer) and r.result.blame is not Blame.APP for r in run.results)
@@ -325,7 +333,7 @@ def build_resolution_scope(run: LiveRun, report: RunReport) -> ResolutionScope:
         cleared.add(IncidentKind.MONITOR_FAULT)
     if run.judging is not None and run.judging.judged and not run.judge_void:
         cleared.add(IncidentKind.JUDGE_VOID)
-    return build_scope(
+    return build_resolution_scope(
         run.results,
         target=run.context.target.name,
         run_id=run.context.run_id,

@@ -36,7 +36,7 @@ from flows.runtime.run import load_request_config, stop_process
 from flows.runtime.slack import build_recorded_heartbeat, log_line
 from flows.server.missed_runs import hold_target, skip_missed_run
 from flows.verify.alerts import (
-    build_resolution_scope,
+    build_run_resolution_scope,
     describe_notifications,
     find_cases_outside_suite,
     format_flaky_notes,
@@ -61,7 +61,7 @@ from monitors.explain.what_changed import find_run_changes
 from monitors.gate.evaluate import evaluate_results
 from monitors.probes.readiness import has_source_of_commit
 from monitors.records.incidents import Incident, Link, NotifyReason
-from monitors.records.runs import RunReport, format_uncovered
+from monitors.records.runs import RunReport, format_uncovered_cases
 from monitors.records.targets import is_same_commit
 from monitors.reports.write import ReportPaths, write_reports
 from warehouse.database.rebuild import rebuild_database
@@ -95,7 +95,7 @@ async def verify_deploy(request: VerifyRequest) -> State[RunReport] | State[None
 
 def find_newer_commit(config: Config, request: VerifyRequest) -> str | None:
     """Return the commit that was reported after that of ``request``, if the page cannot say which one it serves."""
-    configured = config.target(request.target)
+    configured = config.require_target(request.target)
     if request.commit is None or not deployment.id:
         return None
     if has_source_of_commit(build_target_record(request.target, configured), configured.probe.readiness):
@@ -277,7 +277,7 @@ async def notify_people(run: LiveRun, report: RunReport, paths: ReportPaths) -> 
     notifier, patterns = run.context.notifier, run.context.configured.graders.account_patterns
     summary = build_run_summary(report, _build_links(report, paths), account_patterns=patterns)
     observations = observe_run(run, report)
-    scope = build_resolution_scope(run, report)
+    scope = build_run_resolution_scope(run, report)
     await notify(notifier, observations, summary=summary, scope=scope)
     if gone := await asyncio.to_thread(find_cases_outside_suite, run):
         await notify(notifier, [], scope=scope.narrow_to(text=LEFT_SUITE, cases=gone, reason=NotifyReason.CLOSED))
@@ -354,5 +354,5 @@ def _format_in_one_line(report: RunReport) -> str:
     scores = (
         "nothing was graded" if weighted is None or flat is None else f"weighted {weighted:.3f}, flat {flat:.3f}"
     )
-    uncovered = format_uncovered(report.reasons)
+    uncovered = format_uncovered_cases(report.reasons)
     return f"{report.verdict}: {scores}" + (f"; not covered: {uncovered}" if uncovered else "")

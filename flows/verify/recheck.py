@@ -18,7 +18,7 @@ from flows.runtime.judge import open_judge
 from flows.verify.judging import JudgeQueue, PendingAnswer, add_grade
 from flows.verify.run_state import LiveRun
 from monitors.alerts.redact import redact
-from monitors.config.isolation import refuse_production_at
+from monitors.config.isolation import refuse_production_address
 from monitors.errors import ConfigError, MonitorError
 from monitors.explain.recheck import (
     RecheckPlan,
@@ -105,7 +105,7 @@ def _find_previous_build(run: LiveRun) -> tuple[str | None, PreviousBuild | None
     commit = run.accepted_commit
     try:
         address = build_previous_address(template, commit, run.commit)
-        refuse_production_at(context.config, context.target.name, address)
+        refuse_production_address(context.config, context.target.name, address)
     except (ValueError, ConfigError) as error:
         return None, PreviousBuild(commit=commit, problem=str(error))
     return address, PreviousBuild(commit=commit)
@@ -134,7 +134,7 @@ class Rechecker:
         patterns = self._run.context.configured.graders.account_patterns
         previous = self._previous
         if previous is not None:
-            previous = previous.add_problem(redact(previous.problem, account_patterns=patterns))
+            previous = previous.with_problem(redact(previous.problem, account_patterns=patterns))
         return Recheck(
             cases=count_rechecks(self._plan.cases, self._answers, with_previous=previous is not None),
             left_out=self._plan.left_out,
@@ -171,13 +171,13 @@ class Rechecker:
                 proven = self._prove_build(serving)
                 if proven.proof is BuildProof.ANOTHER:
                     instead = f", not {previous.commit}" if previous.commit else ""
-                    return proven.add_problem(f"its address serves {proven.names}{instead}")
+                    return proven.with_problem(f"its address serves {proven.names}{instead}")
                 problem = await self._ask(asker, RecheckPlace.PREVIOUS)
         except Exception as error:  # noqa: BLE001 - the results of the target remain valid
             problem = _format_error(error)
         finally:
             self._previous = self._prove_build(serving)  # the time limit may be reached
-        return self._previous.add_problem(problem)
+        return self._previous.with_problem(problem)
 
     def _prove_build(self, serving: str | None) -> PreviousBuild:
         named = [

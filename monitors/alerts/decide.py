@@ -58,7 +58,7 @@ class AlertDecision(Record):
     items: tuple[AlertItem, ...] = ()
 
 
-def decide(
+def decide_alerts(
     previous: Mapping[str, Incident],
     observations: Sequence[Observation],
     *,
@@ -95,7 +95,7 @@ def decide(
         if before is None:
             after[key] = Incident.open(observation)
         elif not before.is_resolved:
-            after[key] = before.continue_with(observation)
+            after[key] = before.update_from(observation)
         elif observation.run_id != before.last_run_id and before.kind not in EVENT_KINDS:
             after[key] = before.reopen(observation)  # not by the run that saw the incident before it was resolved
     endings = {
@@ -111,7 +111,7 @@ def decide(
         key
         for key, i in after.items()
         if (i.kind in MUTABLE_KINDS and i.failure_kind not in GRAVE_KINDS and i.target in outages)
-        or any(silence.is_silence_for(i, now) for silence in silences)
+        or any(silence.is_muting(i, now) for silence in silences)
     }
 
     # Alerts that notified no person, unless a later alert arrived or a person acknowledged the incident since.
@@ -131,21 +131,21 @@ def decide(
         before, incident = previous.get(key), after[key]
         reason = find_notify_reason(before, incident, observation, now=now, settings=settings)
         if key in unreported:
-            reason = _choose_late_reason(incident, is_refused=key in refused)
+            reason = _choose_reason_for_undelivered_alert(incident, is_refused=key in refused)
         if reason is None:
             continue
         if key in muted:
             if reason is not NotifyReason.REMINDER:  # a reminder only repeats an alert that was already sent
-                after[key] = incident.withhold()
+                after[key] = incident.withhold_alert()
             continue
-        incident = incident.notify(now, observation.failed_cases)
+        incident = incident.record_alert(now, observation.failed_cases)
         if key in unreported:
             incident = incident.place_in_thread(None, None)
         elif incident.thread is None:
-            incident = _place_below_first_alert(incident, previous)
+            incident = _place_in_thread_of_first_alert(incident, previous)
         new_cases, severity_before = (), None
         if before is not None and reason is NotifyReason.WORSE:
-            new_cases = before.new_cases(observation)
+            new_cases = before.find_unreported_cases(observation)
             severity_before = before.severity if before.severity < observation.severity else None
         items.append(
             AlertItem(
@@ -159,14 +159,14 @@ def decide(
     for key, alert in unreported.items():
         if key in worst or key in muted or (key in endings and key not in refused):
             continue
-        incident, observation = after[key], alert.find_item(key).observation
-        still_failing = observation if incident.is_resolved else _drop_right_cases(observation, scope)
+        incident, observation = after[key], alert.select_item(key).observation
+        still_failing = observation if incident.is_resolved else _remove_passed_cases(observation, scope)
         if still_failing is not None:
-            incident = incident.notify(now, still_failing.failed_cases).place_in_thread(None, None)
-            reason = _choose_late_reason(incident, is_refused=key in refused)
+            incident = incident.record_alert(now, still_failing.failed_cases).place_in_thread(None, None)
+            reason = _choose_reason_for_undelivered_alert(incident, is_refused=key in refused)
             items.append(AlertItem(incident=incident, observation=still_failing, reason=reason))
     items += [
-        item.notify(now)
+        item.record_alert(now)
         for key, item in endings.items()
         if key not in muted and key not in unreported and previous[key].last_notified_at is not None
     ]
@@ -197,7 +197,7 @@ def find_notify_reason(
         return NotifyReason.FIRST_SEEN
     if before.is_resolved:
         return NotifyReason.REGRESSED if after.resolved_at is not None else NotifyReason.FIRST_SEEN
-    if before.is_worse_in(observation):
+    if before.is_worsened_by(observation):
         return NotifyReason.WORSE
     if after.state is IncidentState.ACKNOWLEDGED:
         return None
@@ -210,13 +210,13 @@ def find_notify_reason(
     return NotifyReason.REMINDER if due else None
 
 
-def _choose_late_reason(incident: Incident, *, is_refused: bool) -> NotifyReason:
+def _choose_reason_for_undelivered_alert(incident: Incident, *, is_refused: bool) -> NotifyReason:
     """Choose the reason of an alert that reached no person; open incidents of severity 3 are not in the summary."""
     is_grave = incident.severity is Severity.CRITICAL and not incident.is_resolved
     return NotifyReason.MISSED if is_refused and not is_grave else NotifyReason.OPEN_BEFORE
 
 
-def _place_below_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:
+def _place_in_thread_of_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:
     """Put ``incident`` in the thread of its run's earlier alert of the same kind, if such a thread exists.
 
     Only threads that this run opened count, not the threads of reminders. A grave failure is a reply only to a
@@ -237,7 +237,7 @@ def _place_below_first_alert(incident: Incident, previous: Mapping[str, Incident
     return incident
 
 
-def _drop_right_cases(observation: Observation, scope: ResolutionScope | None) -> Observation | None:
+def _remove_passed_cases(observation: Observation, scope: ResolutionScope | None) -> Observation | None:
     """Return ``observation`` without the cases that the run of ``scope`` graded right; ``None`` if none is left."""
     right = scope.passed if scope is not None else frozenset[str]()
     if right.isdisjoint(observation.failed_cases):

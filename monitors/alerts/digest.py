@@ -61,16 +61,16 @@ def format_digest_headline(digest: Digest) -> str:
     return f"{SEVERITY_MARKS[worst]} {len(unresolved):,} open, {grave:,} of them SEV {int(worst)}{doubt} · {place}"
 
 
-def format_digest_lines(digest: Digest) -> tuple[str, ...]:
+def format_open_incidents(digest: Digest) -> tuple[str, ...]:
     """Return one line per open incident, worst first; the last line counts the incidents that are not listed."""
     unresolved = digest.open_incidents
-    lines = [_format_incident(incident, digest.made_at) for incident in unresolved[:MAX_INCIDENTS_LISTED]]
+    lines = [_format_open_incident(incident, digest.made_at) for incident in unresolved[:MAX_INCIDENTS_LISTED]]
     if len(unresolved) > MAX_INCIDENTS_LISTED:
         lines.append(f"… and {plural(len(unresolved) - MAX_INCIDENTS_LISTED, 'more', 'more')}")
     return tuple(lines)
 
 
-def _format_incident(incident: Incident, now: datetime) -> str:
+def _format_open_incident(incident: Incident, now: datetime) -> str:
     days = max(0, (now - incident.opened_at).days)
     commit = incident.first_commit
     since = f"deploy {shorten_commit(commit)}" if commit else format_utc(incident.opened_at)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from monitors.alerts.observe import fingerprint
+from monitors.alerts.observe import compute_fingerprint
 from monitors.alerts.wording import ABOUT_THE_MONITOR
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import (
@@ -25,14 +25,14 @@ from monitors.records.incidents import (
     Link,
     NotifyReason,
     RunSummary,
-    choose_reason,
+    choose_alert_reason,
 )
 
 ID_CHARACTERS: Final = 8
 """Base-32 characters of an alert's id: 40 bits. A collision in a year of 10,000 alerts is below 1 in 20,000."""
 
 
-def group_items(
+def group_items_into_alerts(
     items: Sequence[AlertItem],
     *,
     target: str,
@@ -79,7 +79,7 @@ def group_items(
             run_id=run_id,
             created_at=now,
             severity=ordered[0].incident.severity,
-            reason=choose_reason(members),
+            reason=choose_alert_reason(members),
             items=tuple(ordered),
         )
         alerts.append(alert.with_summary(summary))
@@ -117,14 +117,18 @@ def add_references(
         if alert.under_way and not alert.links:
             show = Link(label="Evidence", href=f"lookout alerts show {alert.id}")
             alert = alert.with_summary(  # noqa: PLW2901 - as above
-                RunSummary(links=(show, Link(label="in", href=evidence)), under_way=True).fill_from(alert)
+                RunSummary(links=(show, Link(label="in", href=evidence)), under_way=True).fill_empty_fields_from(
+                    alert
+                )
             )
         # A gate's message has the ids of its severe cases' own alerts.
         own_alerts: dict[str, str] = {}
         for case in sorted({case for item in alert.items for case in item.observation.cases_with_alerts}):
             for kind in FailureKind:
-                key = fingerprint(alert.target, IncidentKind.CASE_FAILURE, case, kind.value)
+                key = compute_fingerprint(alert.target, IncidentKind.CASE_FAILURE, case, kind.value)
                 if key in alert_ids:
                     own_alerts[case] = alert_ids[key]
-        referring.append(alert.refer_to(CaseAlert(case_id=case, alert_id=own_alerts[case]) for case in own_alerts))
+        referring.append(
+            alert.with_case_alerts(CaseAlert(case_id=case, alert_id=own_alerts[case]) for case in own_alerts)
+        )
     return tuple(referring)

@@ -69,12 +69,12 @@ class Heartbeat:
 
     async def ping(self, beat: Beat, *, run_id: str, note: str = "") -> bool:
         """Send one ping with ``note`` as its body; return False if it did not arrive. Never raises."""
-        arrived = None if self._url is None else await self._send(self._url, beat, run_id, note)
+        arrived = None if self._url is None else await self._post_ping(self._url, beat, run_id, note)
         if self._note is not None:
             self._note(beat, arrived)
         return bool(arrived)
 
-    async def _send(self, url: str, beat: Beat, run_id: str, note: str) -> bool:
+    async def _post_ping(self, url: str, beat: Beat, run_id: str, note: str) -> bool:
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
         body = note[:MAX_BODY_CHARACTERS].encode(errors="replace")
         try:
@@ -154,7 +154,7 @@ def find_log_silence(
 
 def format_log_silence(silence: LogSilence) -> tuple[str, str]:
     """Return the fault's stable name and its text. The text makes no claim about the app, which may be healthy."""
-    silent, longest = _format_span(silence.silent_for), _format_span(silence.longest_pause)
+    silent, longest = _format_duration(silence.silent_for), _format_duration(silence.longest_pause)
     detail = (
         f"The hallucination log has been silent for {silent}, since {format_utc(silence.last_entry_at)}. Its "
         f"longest pause in {plural(silence.entries, 'entry', 'entries')} was {longest}. Check that the app still "
@@ -163,7 +163,7 @@ def format_log_silence(silence: LogSilence) -> tuple[str, str]:
     return LOG_SILENT, detail
 
 
-def _format_span(span: timedelta) -> str:
+def _format_duration(span: timedelta) -> str:
     hours = span.total_seconds() / 3600
     if hours < 1:
         return plural(round(hours * 60), "minute")

@@ -13,8 +13,13 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import quote, urlencode
 
-from monitors.alerts.operator_actions import is_wanted_as_gold
-from monitors.alerts.redact import ELLIPSIS, make_inert, make_inert_except, remove_invisible
+from monitors.alerts.operator_actions import can_become_gold_case
+from monitors.alerts.redact import (
+    ELLIPSIS,
+    disable_slack_markup,
+    disable_slack_markup_except,
+    remove_invisible_characters,
+)
 from monitors.alerts.wording import (
     ABOUT_AN_ANSWER,
     ABOUT_THE_MONITOR,
@@ -132,7 +137,7 @@ class Message(Record):
     """Every case that the message may name."""
 
     @property
-    def is_alone(self) -> bool:
+    def has_one_failure(self) -> bool:
         """Whether the message reports only one failure, which the headline names."""
         return len(self.parts) == 1 and not self.more
 
@@ -142,11 +147,11 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
 
     ``site_url`` is the address of the site for readers; without it, links lead to files of this machine.
     """
-    items = sort_one_of_each_first(alert.items)
+    items = sort_one_of_each_kind_first(alert.items)
     shown, unshown = items[:group_limit], items[group_limit:]
     is_drill, is_test = alert.kind is IncidentKind.DRILL, alert.target == TEST_TARGET
     is_over = alert.is_over or is_drill or is_test
-    title, since = format_headline(alert), _format_since(alert)
+    title, since = format_headline(alert), _format_start_or_end(alert)
 
     # The reason for sending. If a gate fails with more cases, the cases too.
     new_cases = [case for item in alert.items for case in item.new_cases]
@@ -156,7 +161,7 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
         why_sent = "a person requested this test: no action needed"
     elif new_cases:
         count = plural(len(new_cases), "more case fails", "more cases fail")
-        why_sent = remove_invisible(f"{count}: {format_ids(new_cases)}")
+        why_sent = remove_invisible_characters(f"{count}: {format_ids(new_cases)}")
     elif len(alert.items) == 1 and (before := alert.items[0].severity_before) is not None:
         why_sent = f"severity {int(before)} until now"
     else:
@@ -181,18 +186,18 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     return Message(
         id=alert.id,
         headline=title,
-        one_line=_format_one_line(alert, title=title, why_sent=why_sent, since=since),
+        one_line=_format_alert_in_one_line(alert, title=title, why_sent=why_sent, since=since),
         why_sent=why_sent,
         since="" if is_drill or is_test else since,
         run_id=alert.run_id,
         at=format_utc(alert.created_at),
-        parts=tuple(_build_item_section(item, alert) for item in shown),
-        more=f"and {plural(len(unshown), 'more', 'more')}: {_count_faults(unshown)}" if unshown else "",
+        parts=tuple(_build_failure_section(item, alert) for item in shown),
+        more=f"and {plural(len(unshown), 'more', 'more')}: {_format_fault_counts(unshown)}" if unshown else "",
         to_do="" if is_over else to_do,
         scores=scores,
         dimensions=(alert.dimensions or "") if is_scored else "",
         explanations=tuple(filter(None, explanations)) if is_explained else (),
-        links=_format_site_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
+        links=_build_site_links(alert, site_url) if site_url and not (is_drill or is_test) else alert.links,
         marks=tuple(format_mark(mark, alert, slack=False) for mark in alert.marks),
         is_over=is_over,
         case_ids=tuple(_list_case_ids(alert)),
@@ -227,18 +232,18 @@ def format_headline(alert: Alert) -> str:
     faults = {format_fault(item.incident) for item in items}
     if alert.reason is NotifyReason.OPEN_BEFORE:
         count = plural(len(items), "was", "were")
-        fault = f"{count} open before Slack could be reached: {_count_faults(items, MAX_KINDS_NAMED)}"
+        fault = f"{count} open before Slack could be reached: {_format_fault_counts(items, MAX_KINDS_NAMED)}"
     elif alert.reason in SUMMARY_REASONS:
         over = sum(item.incident.is_resolved for item in items)
         counts = (f"{len(items) - over:,} still open", f"{over:,} over")
         shown = [text for text in counts if not text.startswith("0 ")]
-        fault = f"{', '.join(shown)}: {_count_faults(items, MAX_KINDS_NAMED)}"
+        fault = f"{', '.join(shown)}: {_format_fault_counts(items, MAX_KINDS_NAMED)}"
     elif len(faults) == 1:
         fault = faults.pop() if len(items) == 1 else f"{len(items):,} × {faults.pop()}"
     elif all(item.reason.is_ending for item in items):
-        fault = _count_faults(items, MAX_KINDS_NAMED)
+        fault = _format_fault_counts(items, MAX_KINDS_NAMED)
     else:
-        fault = f"{plural(len(items), 'failure')}: {_count_faults(items, MAX_KINDS_NAMED)}"
+        fault = f"{plural(len(items), 'failure')}: {_format_fault_counts(items, MAX_KINDS_NAMED)}"
 
     # The place: the target's name, cut if it would not leave room for the rest on a phone, and a mark for
     # production.
@@ -252,16 +257,16 @@ def format_headline(alert: Alert) -> str:
 def _find_only_case_id(alert: Alert) -> str:
     """Return the case id if the message is about one case, so that two leaks do not look like one message."""
     only, *rest = alert.items
-    is_named = only.incident.kind is IncidentKind.CASE_FAILURE and not rest and not _is_traffic(only)
-    return remove_invisible(only.incident.case_id or "") if is_named else ""
+    is_named = only.incident.kind is IncidentKind.CASE_FAILURE and not rest and not _is_about_traffic(only)
+    return remove_invisible_characters(only.incident.case_id or "") if is_named else ""
 
 
-def _is_traffic(item: AlertItem) -> bool:
+def _is_about_traffic(item: AlertItem) -> bool:
     """Whether the item is about users' conversations, which have no case and no scores and had ended when found."""
     return (item.incident.case_id or "").startswith(TRAFFIC_CASE)
 
 
-def _count_faults(items: Sequence[AlertItem], named: int | None = None) -> str:
+def _format_fault_counts(items: Sequence[AlertItem], named: int | None = None) -> str:
     """Format ``2 × Wrong fact stated, Source not cited``.
 
     Grave ones come first, then the most frequent, at most ``named``.
@@ -273,7 +278,7 @@ def _count_faults(items: Sequence[AlertItem], named: int | None = None) -> str:
     return ", ".join(text) + (f", {ELLIPSIS}" if named is not None and len(faults) > named else "")
 
 
-def sort_one_of_each_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
+def sort_one_of_each_kind_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
     """Sort for a message that cannot show all: open incidents first.
 
     Then grave failures, then one of every other kind, then the rest.
@@ -288,7 +293,7 @@ def sort_one_of_each_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
     return tuple(items[place] for *_, place in sorted(places))
 
 
-def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
+def _build_failure_section(item: AlertItem, alert: Alert) -> MessageSection:
     observation, incident = item.observation, item.incident
     is_alone = len(alert.items) == 1
 
@@ -304,7 +309,7 @@ def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
         finding += ". A contact of your own? List it in public_contacts"
     has_check = not item.reason.is_ending and item.reason is not NotifyReason.SILENCED
     if observation.kind is IncidentKind.CASE_FAILURE and has_check:
-        finding_label = "Found" if _is_traffic(item) else "Failed check"
+        finding_label = "Found" if _is_about_traffic(item) else "Failed check"
         finding_label = "Verdicts" if is_disputed(observation) else finding_label
 
     # Facts that the head of a message with several failures leaves out: another reason, an older deploy, more
@@ -343,24 +348,24 @@ def _build_item_section(item: AlertItem, alert: Alert) -> MessageSection:
         heading=format_fault(incident),
         case_id=incident.case_id or "",
         excerpts=tuple((label, _shorten(text, limit)) for label, text in texts if text),
-        finding=remove_invisible(finding),
+        finding=remove_invisible_characters(finding),
         finding_label=finding_label,
         severity=f"Severity {int(incident.severity)}",
-        row=remove_invisible(format_policy_row(observation.policy_row or "")),
+        row=remove_invisible_characters(format_policy_row(observation.policy_row or "")),
         history=" · ".join(history),
         doubt=format_doubt(observation),
         flaky=observation.flaky,
-        examples=tuple(_describe_example(case) for case in observation.examples),
-        others=remove_invisible(others),
+        examples=tuple(_build_example_section(case) for case in observation.examples),
+        others=remove_invisible_characters(others),
         address=observation.address,
     )
 
 
-def _describe_example(case: FailedCase) -> MessageSection:
+def _build_example_section(case: FailedCase) -> MessageSection:
     labels = REPORT_LABELS if case.is_report else CASE_LABELS
     texts = zip(labels, (case.asked, case.expected, case.answered), strict=True)
     return MessageSection(
-        heading=remove_invisible(case.title),
+        heading=remove_invisible_characters(case.title),
         case_id=case.case_id,
         excerpts=tuple((label, _shorten(text, MAX_GROUPED_CHARACTERS)) for label, text in texts if text),
         finding="",
@@ -368,7 +373,7 @@ def _describe_example(case: FailedCase) -> MessageSection:
     )
 
 
-def _format_since(alert: Alert) -> str:
+def _format_start_or_end(alert: Alert) -> str:
     """Name the deploy of the first observation; for a single incident also its start, count and duration."""
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1
@@ -383,12 +388,12 @@ def _format_since(alert: Alert) -> str:
         deploy = ""
 
     if alert.reason.is_ending:
-        if is_alone and _is_traffic(first):
+        if is_alone and _is_about_traffic(first):
             return f"found {format_utc(only.opened_at)}"
         durations = sorted(i.resolved_at - i.opened_at for i in incidents if i.resolved_at)
-        spans = list(dict.fromkeys(format_span(duration) for duration in durations))
+        spans = list(dict.fromkeys(format_duration(duration) for duration in durations))
         ending = [f"with {_format_deploy(alert.commit)}"] if alert.commit else []
-        ending += [f"after {_format_range(spans[0], spans[-1])}"] if spans else []
+        ending += [f"after {_format_duration_range(spans[0], spans[-1])}"] if spans else []
         broken = f"broken since {deploy}" if deploy else ""
         return ", ".join(piece for piece in (" ".join(ending), broken) if piece)
 
@@ -408,14 +413,14 @@ def _format_since(alert: Alert) -> str:
         return f"since {deploy} ({began})" if deploy else f"since {began}"
     if not is_alone:
         return f"since {deploy}" if deploy else ""
-    if _is_traffic(first):
+    if _is_about_traffic(first):
         often = f", seen in {only.occurrences:,} nightly runs" if only.occurrences > 1 else ""
         return f"found {format_utc(only.opened_at)}{often}"
     since = f"since {deploy} ({format_utc(only.opened_at)})" if deploy else f"since {format_utc(only.opened_at)}"
     return f"{since}, seen in {only.occurrences:,} runs" if only.occurrences > 1 else since
 
 
-def _format_range(low: str, high: str) -> str:
+def _format_duration_range(low: str, high: str) -> str:
     """``5 min``, ``2 to 3 min`` or ``5 min to 3 h``."""
     if low == high:
         return low
@@ -427,15 +432,15 @@ def _format_deploy(commit: str | None) -> str:
     return f"deploy {shorten_commit(commit)}" if commit else "an unknown deploy"
 
 
-def _format_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> str:
+def _format_alert_in_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> str:
     """Return the whole alert in one line, for a lock screen or a watch; the id at its end is never cut."""
     is_over, ending = alert.is_over, f" · {alert.id}"
-    observation = sort_one_of_each_first(alert.items)[0].observation
+    observation = sort_one_of_each_kind_first(alert.items)[0].observation
     if is_over and len(alert.items) > 1:  # the incidents that are over, and their cases
         cases = list(dict.fromkeys(case for item in alert.items if (case := item.incident.case_id)))
         ending = f"{f' · {since}' if since else ''}{ending}"
         room = MAX_ONE_LINE_CHARACTERS - len(title) - len(": ") - len(ending)
-        named = format_ids(cases, max_characters=room) if cases and not _is_traffic(alert.items[0]) else ""
+        named = format_ids(cases, max_characters=room) if cases and not _is_about_traffic(alert.items[0]) else ""
         text = f"{title}: {named}" if named else title
         return _shorten(text, MAX_ONE_LINE_CHARACTERS - len(ending)) + ending
 
@@ -480,7 +485,7 @@ def _format_case_briefly(case: FailedCase) -> str:
 
 
 def _shorten(text: str, limit: int | None = MAX_QUOTE_CHARACTERS) -> str:
-    flat = remove_invisible(text)
+    flat = remove_invisible_characters(text)
     return flat if limit is None or len(flat) <= limit else flat[: limit - 1].rstrip() + ELLIPSIS
 
 
@@ -488,7 +493,7 @@ NIGHT_LABEL: Final = "Night"
 """The label of the link to a night's report; it identifies the messages of a night."""
 
 
-def _format_site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
+def _build_site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
     """Links to the incident (or the target's incidents) and the run on the site, and to other web addresses."""
     base, first = site_url.rstrip("/"), alert.items[0].incident
     is_alone = len(set(alert.fingerprints)) == 1
@@ -525,7 +530,7 @@ def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
     if mark.via is ActionVia.SLACK and _SLACK_ID.fullmatch(mark.by):
         by = f"<@{mark.by}>" if slack else f"@{mark.by}"
     else:
-        by = make_inert(mark.by) if slack else remove_invisible(mark.by)
+        by = disable_slack_markup(mark.by) if slack else remove_invisible_characters(mark.by)
 
     # The failures that the action was about, by name if they are few.
     about, cases = "", list[str]()
@@ -539,7 +544,11 @@ def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
     is_same_day = mark.at.date() == alert.created_at.date()
     at = mark.at.strftime("%H:%M UTC" if is_same_day else "%Y-%m-%d %H:%M UTC")
     done = f"*{DONE_WORDS[mark.kind]}*" if slack else DONE_WORDS[mark.kind]
-    pieces = [f"{done} by {by}", make_inert_except(about, ids=cases) if slack else remove_invisible(about), at]
+    pieces = [
+        f"{done} by {by}",
+        disable_slack_markup_except(about, ids=cases) if slack else remove_invisible_characters(about),
+        at,
+    ]
     return " · ".join(piece for piece in pieces if piece)
 
 
@@ -554,7 +563,7 @@ def is_action_available(kind: ActionKind, item: AlertItem, marks: Sequence[Opera
         case ActionKind.FALSE_ALARM:
             return item.incident.kind in ABOUT_AN_ANSWER
         case ActionKind.ADD_TO_GOLD:
-            return is_wanted_as_gold(item)
+            return can_become_gold_case(item)
         case ActionKind.RESOLVE:
             return False
 
@@ -564,7 +573,7 @@ def format_utc(at: datetime) -> str:
     return at.strftime("%Y-%m-%d %H:%M UTC")
 
 
-def format_span(duration: timedelta) -> str:
+def format_duration(duration: timedelta) -> str:
     """``5 min``, ``3 h`` or ``2 days``."""
     minutes = max(0, round(duration.total_seconds() / 60))
     if minutes < 2 * 60:

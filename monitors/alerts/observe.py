@@ -13,7 +13,7 @@ from functools import partial
 from json.encoder import encode_basestring_ascii
 from typing import Final, NamedTuple
 
-from monitors.alerts.redact import collect_suite_values, make_excerpt, make_excerpt_except
+from monitors.alerts.redact import collect_suite_values, make_excerpt, make_excerpt_with_address
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import DISPUTED_TITLE, FAILURE_TITLES, KIND_WORDS, format_ids
 from monitors.facts.triage_report import read_report
@@ -31,7 +31,7 @@ from monitors.records.incidents import (
 from monitors.records.runs import CaseResult, ReasonKind, RunReport
 
 
-def fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
+def compute_fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
     """Return the SHA-256 of target, kind and the ``parts`` that distinguish faults of that kind, such as a case id.
 
     ``parts`` must not hold the run, the commit or the wording of an answer: the same fault must have the same
@@ -57,17 +57,17 @@ class ObservationContext(Record):
     """The target's configured address, ``http://host:port``: not a secret."""
 
 
-def observe_app_down(at: ObservationContext, *, detail: str, title: str = "") -> Observation:
+def build_app_down_observation(at: ObservationContext, *, detail: str, title: str = "") -> Observation:
     """Observe that the application does not answer: it is unreachable, or the run stopped without any answer.
 
     ``title`` is the message's first line if the words of the kind would claim too much.
     """
-    return _observe(at, IncidentKind.APP_DOWN, Severity.CRITICAL, Blame.APP, detail, title=title)
+    return _build_observation(at, IncidentKind.APP_DOWN, Severity.CRITICAL, Blame.APP, detail, title=title)
 
 
-def observe_failed_deploy(at: ObservationContext, *, detail: str) -> Observation:
+def build_failed_deploy_observation(at: ObservationContext, *, detail: str) -> Observation:
     """Observe that the deploy failed: a build or runtime error, paused, or not serving until the deadline."""
-    return _observe(at, IncidentKind.DEPLOY_FAILURE, Severity.CRITICAL, Blame.APP, detail)
+    return _build_observation(at, IncidentKind.DEPLOY_FAILURE, Severity.CRITICAL, Blame.APP, detail)
 
 
 class FailedCases(Record):
@@ -80,12 +80,12 @@ class FailedCases(Record):
     cases_with_alerts: tuple[Identifier, ...] = ()
 
 
-def observe_failed_gate(
+def build_failed_gate_observation(
     report: RunReport, at: ObservationContext, failed: FailedCases | None = None
 ) -> Observation:
     """Observe a run with the verdict FAIL. Severity 3 with a veto (some severity-3 case failed), else 2.
 
-    ``failed`` comes from `select_gate_examples`.
+    ``failed`` comes from `select_failed_cases`.
     """
     decisive = [reason for reason in report.reasons if reason.decisive]
     is_vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
@@ -96,7 +96,7 @@ def observe_failed_gate(
         if reason.kind is ReasonKind.COVERAGE and reason.case_ids:  # the message names these cases nowhere else
             text += f" (not graded: {format_ids(reason.case_ids, MAX_UNGRADED_NAMED)})"
         texts.append(text)
-    return _observe(
+    return _build_observation(
         at,
         IncidentKind.GATE_FAIL,
         severity,
@@ -107,12 +107,12 @@ def observe_failed_gate(
     )
 
 
-def observe_void_judge(at: ObservationContext, *, detail: str) -> Observation:
+def build_void_judge_observation(at: ObservationContext, *, detail: str) -> Observation:
     """Observe that the judge missed its canaries: its grades are void, which is no fault of the app."""
-    return _observe(at, IncidentKind.JUDGE_VOID, Severity.MAJOR, Blame.PROVIDER, detail)
+    return _build_observation(at, IncidentKind.JUDGE_VOID, Severity.MAJOR, Blame.PROVIDER, detail)
 
 
-def observe_drift(
+def build_drift_observation(
     at: ObservationContext,
     *,
     metric: str,
@@ -124,26 +124,32 @@ def observe_drift(
 
     ``asked`` and ``answered`` are an example.
     """
-    return _observe(
+    return _build_observation(
         at, IncidentKind.DRIFT, Severity.MAJOR, Blame.APP, detail, metric, asked=asked, answered=answered
     )
 
 
-def observe_monitor_fault(at: ObservationContext, *, fault_name: str, detail: str, title: str = "") -> Observation:
+def build_monitor_fault_observation(
+    at: ObservationContext, *, fault_name: str, detail: str, title: str = ""
+) -> Observation:
     """Observe a fault of the monitor. ``fault_name`` is its stable name (``WarehouseDamaged``, ``hung_run``).
 
     ``title`` is the message's first line if it is more precise than the words of the kind.
     """
-    return _observe(at, IncidentKind.MONITOR_FAULT, Severity.MAJOR, Blame.MONITOR, detail, fault_name, title=title)
+    return _build_observation(
+        at, IncidentKind.MONITOR_FAULT, Severity.MAJOR, Blame.MONITOR, detail, fault_name, title=title
+    )
 
 
-def observe_drill(at: ObservationContext, *, title: str, detail: str, failed: bool) -> Observation:
+def build_drill_observation(at: ObservationContext, *, title: str, detail: str, failed: bool) -> Observation:
     """Observe the result of a drill; ``title`` is the message's first line. Each drill is a separate incident."""
     severity = Severity.CRITICAL if failed else Severity.MINOR
-    return _observe(at, IncidentKind.DRILL, severity, Blame.MONITOR, detail, at.run_id, str(failed), title=title)
+    return _build_observation(
+        at, IncidentKind.DRILL, severity, Blame.MONITOR, detail, at.run_id, str(failed), title=title
+    )
 
 
-def observe_hallucination(
+def build_hallucination_observation(
     at: ObservationContext,
     *,
     entry_id: str,
@@ -175,7 +181,7 @@ def observe_hallucination(
     detail = "; ".join(reasons) or "the app gives no reason"
     if any(support):
         detail += f" ({', '.join(piece for piece in support if piece)})"
-    return _observe(
+    return _build_observation(
         at,
         IncidentKind.HALLUCINATION,
         Severity.CRITICAL,
@@ -190,7 +196,7 @@ def observe_hallucination(
     )
 
 
-def _observe(
+def _build_observation(
     at: ObservationContext,
     kind: IncidentKind,
     severity: Severity,
@@ -209,7 +215,7 @@ def _observe(
     """Build an observation that is not about a case; ``parts`` distinguish faults of one kind."""
     cases = failed or FailedCases()
     return Observation(
-        fingerprint=fingerprint(at.target, kind, *parts),
+        fingerprint=compute_fingerprint(at.target, kind, *parts),
         kind=kind,
         target=at.target,
         run_id=at.run_id,
@@ -219,7 +225,7 @@ def _observe(
         commit=at.commit,
         owner=at.owner,
         title=make_excerpt(title or KIND_WORDS[kind], limit=MAX_REASON_CHARACTERS),
-        reason=make_excerpt_except(
+        reason=make_excerpt_with_address(
             detail or KIND_WORDS[kind],
             at.address,
             limit=MAX_REASON_CHARACTERS,
@@ -244,7 +250,7 @@ MAX_CASE_REASON_CHARACTERS: Final = 300
 MAX_UNGRADED_NAMED: Final = 3
 
 
-def observe_cases(
+def build_case_observations(
     results: Sequence[CaseResult],
     *,
     target: str,
@@ -265,7 +271,7 @@ def observe_cases(
     for result in results:
         case, assessment = result.case, result.assessment
         is_disputed = assessment.is_disputed and assessment.severity >= settings.alert_severity
-        if not (is_disputed or _has_own_alert(assessment, settings)):
+        if not (is_disputed or _needs_own_alert(assessment, settings)):
             continue
         kind = next(iter(assessment.failure_kinds), None)
         check = assessment.reason
@@ -276,7 +282,9 @@ def observe_cases(
         texts = _build_excerpts(result, kind, settings.excerpt_characters, account_patterns)
         title = FAILURE_TITLES[kind] if kind else DISPUTED_TITLE
         observation = Observation(
-            fingerprint=fingerprint(target, IncidentKind.CASE_FAILURE, case.id, kind.value if kind else DISPUTED),
+            fingerprint=compute_fingerprint(
+                target, IncidentKind.CASE_FAILURE, case.id, kind.value if kind else DISPUTED
+            ),
             kind=IncidentKind.CASE_FAILURE,
             target=target,
             run_id=run_id,
@@ -304,7 +312,7 @@ def observe_cases(
     return tuple(worst.values())
 
 
-def select_gate_examples(
+def select_failed_cases(
     results: Sequence[CaseResult],
     *,
     settings: AlertSettings,
@@ -322,7 +330,7 @@ def select_gate_examples(
     ]
     failures.sort(key=lambda r: -r.assessment.severity)
     worst = tuple({result.case.id: result for result in reversed(failures)}.values())[::-1]
-    with_alerts = tuple(r.case.id for r in worst if _has_own_alert(r.assessment, settings))
+    with_alerts = tuple(r.case.id for r in worst if _needs_own_alert(r.assessment, settings))
     without_alert = sorted(
         (r for r in worst if r.case.id not in with_alerts), key=lambda r: r.case.id in named_before
     )
@@ -360,7 +368,7 @@ def select_gate_examples(
     )
 
 
-def _has_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
+def _needs_own_alert(assessment: Assessment, settings: AlertSettings) -> bool:
     is_failure = assessment.outcome is CaseOutcome.FAILED and assessment.blame is Blame.APP
     return is_failure and assessment.severity >= settings.alert_severity
 

@@ -45,7 +45,7 @@ DRAFT_FINGERPRINT_CHARACTERS: Final = 12
 ID_CHARACTERS: Final = 24
 
 
-def build_action(
+def build_operator_action(
     kind: ActionKind, about: Sequence[Incident], *, at: datetime, by: str, via: ActionVia, note: str
 ) -> OperatorAction:
     """Build a person's action on incidents; the same action at the same time has the same id."""
@@ -62,7 +62,7 @@ def build_action(
     )
 
 
-def is_wanted_as_gold(item: AlertItem) -> bool:
+def can_become_gold_case(item: AlertItem) -> bool:
     """Whether a gold case can be drafted from the item: a real user asked.
 
     A probe's question is already a gold case.
@@ -73,7 +73,7 @@ def is_wanted_as_gold(item: AlertItem) -> bool:
     )
 
 
-def draft_case(
+def draft_gold_case(
     action: OperatorAction,
     item: AlertItem,
     conversations: Sequence[StoredConversation],
@@ -144,7 +144,7 @@ AccountPatterns = Callable[[str], Sequence[str]]
 """Maps a target's name to its patterns of account numbers, for redaction."""
 
 
-def resolve_action(
+def compute_action_changes(
     context: ActionContext, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
 ) -> ActionChanges:
     """Apply ``context.action`` to its incidents.
@@ -156,13 +156,13 @@ def resolve_action(
         return _build_no_change(action, now, ActionEffect.UNKNOWN, UNKNOWN_TEXT)
     match action.kind:
         case ActionKind.ACKNOWLEDGE:
-            return _acknowledge(action, incidents, now)
+            return _acknowledge_incidents(action, incidents, now)
         case ActionKind.RESOLVE:
-            return _resolve(action, incidents, now)
+            return _resolve_incidents(action, incidents, now)
         case ActionKind.FALSE_ALARM:
-            return _close_as_false_alarm(context, incidents, now, settings)
+            return _mark_as_false_alarm(context, incidents, now, settings)
         case ActionKind.ADD_TO_GOLD:
-            return _add_to_gold(context, now, account_patterns)
+            return _draft_gold_cases(context, now, account_patterns)
         case _:
             assert_never(action.kind)
 
@@ -175,19 +175,23 @@ def _select_incidents(context: ActionContext) -> tuple[Incident, ...]:
     return tuple(incident for incident in context.incidents if incident.fingerprint in shown)
 
 
-def _acknowledge(action: OperatorAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
+def _acknowledge_incidents(action: OperatorAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
     unacknowledged = [incident for incident in incidents if incident.state is IncidentState.OPEN]
     if not unacknowledged:
-        return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
+        return _build_no_change(
+            action, now, ActionEffect.NOTHING_TO_DO, _format_no_action_needed(incidents), incidents
+        )
     changed = tuple(incident.acknowledge() for incident in unacknowledged)
     text = f"{plural(len(unacknowledged), 'incident')} acknowledged: no reminder until it is worse"
     return ActionChanges(outcome=_build_outcome(action, now, incidents, text), incidents=changed)
 
 
-def _resolve(action: OperatorAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
+def _resolve_incidents(action: OperatorAction, incidents: Sequence[Incident], now: datetime) -> ActionChanges:
     unresolved = [incident for incident in incidents if not incident.is_resolved]
     if not unresolved:
-        return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, _format_state(incidents), incidents)
+        return _build_no_change(
+            action, now, ActionEffect.NOTHING_TO_DO, _format_no_action_needed(incidents), incidents
+        )
     text = (
         f"{plural(len(unresolved), 'incident')} resolved by hand; if a run finds the fault again, you get an alert"
     )
@@ -197,7 +201,7 @@ def _resolve(action: OperatorAction, incidents: Sequence[Incident], now: datetim
     )
 
 
-def _close_as_false_alarm(
+def _mark_as_false_alarm(
     context: ActionContext, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
 ) -> ActionChanges:
     """Label the finding as wrong, resolve it, and silence it for a limited time, because graders improve."""
@@ -211,12 +215,14 @@ def _close_as_false_alarm(
     return ActionChanges(
         outcome=_build_outcome(action, now, incidents, text),
         incidents=tuple(incident.resolve(now) for incident in unresolved),
-        labels=tuple(_build_label(action, incident, silenced.get(incident.fingerprint)) for incident in incidents),
+        labels=tuple(
+            _build_human_label(action, incident, silenced.get(incident.fingerprint)) for incident in incidents
+        ),
         silences=tuple(_build_silence(action, incident, now, until) for incident in incidents),
     )
 
 
-def _build_label(action: OperatorAction, incident: Incident, item: AlertItem | None) -> HumanLabel:
+def _build_human_label(action: OperatorAction, incident: Incident, item: AlertItem | None) -> HumanLabel:
     return HumanLabel(
         id=f"{action.id}-{incident.fingerprint[:ACTION_FINGERPRINT_CHARACTERS]}",
         at=action.at,
@@ -243,21 +249,21 @@ def _build_silence(action: OperatorAction, incident: Incident, now: datetime, un
     )
 
 
-def _add_to_gold(context: ActionContext, now: datetime, account_patterns: AccountPatterns) -> ActionChanges:
+def _draft_gold_cases(context: ActionContext, now: datetime, account_patterns: AccountPatterns) -> ActionChanges:
     action = context.action
-    wanted = [item for item in context.items if is_wanted_as_gold(item)]
+    wanted = [item for item in context.items if can_become_gold_case(item)]
     if not wanted:
         text = (
             "Nothing to draft. A question from a probe is already a gold case, and other messages have no question."
         )
         return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, text)
-    drafts = tuple(draft_case(action, item, context.conversations, account_patterns) for item in wanted)
+    drafts = tuple(draft_gold_case(action, item, context.conversations, account_patterns) for item in wanted)
     text = f"{plural(len(drafts), 'case')} drafted; a person must review a draft before it becomes gold"
     about = [item.incident for item in wanted]
     return ActionChanges(outcome=_build_outcome(action, now, about, text), drafts=drafts)
 
 
-def _format_state(incidents: Sequence[Incident]) -> str:
+def _format_no_action_needed(incidents: Sequence[Incident]) -> str:
     resolved = [incident.resolved_at for incident in incidents if incident.is_resolved and incident.resolved_at]
     if len(resolved) == len(incidents):
         return f"No action needed: it has been resolved since {max(resolved):%Y-%m-%d %H:%M} UTC."

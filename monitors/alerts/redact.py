@@ -42,7 +42,7 @@ _CUT_ENTITY: Final = re.compile(r"&[a-z]*$")
 ELLIPSIS: Final = "…"
 
 
-def remove_invisible(text: str) -> str:
+def remove_invisible_characters(text: str) -> str:
     """Return the text on one line without control, bidirectional and other invisible format characters."""
     visible_text = (" " if character.isspace() else character for character in text if _is_visible(character))
     return re.sub(" +", " ", "".join(visible_text)).strip()
@@ -56,18 +56,18 @@ def _is_visible(character: str) -> bool:
     )
 
 
-def escape(text: str) -> str:
+def escape_for_slack(text: str) -> str:
     """Escape Slack's three control characters; for Lookout's own words and for plain text."""
     for character, entity in _ENTITIES:
         text = text.replace(character, entity)
     return text
 
 
-def make_inert(text: str) -> str:
+def disable_slack_markup(text: str) -> str:
     """Return one line of ``mrkdwn`` that shows ``text`` without any mention, link, format or emoji."""
-    flat = remove_invisible(text).translate(_LOOK_ALIKES)
+    flat = remove_invisible_characters(text).translate(_LOOK_ALIKES)
     flat = _EMOJI.sub("꞉", _ITALIC.sub("ˍ", flat))
-    return escape(_GROUP_MENTION.sub("＠", flat))
+    return escape_for_slack(_GROUP_MENTION.sub("＠", flat))
 
 
 _ADDRESS_MARK: Final = "⟦x⟧"
@@ -76,25 +76,25 @@ _PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
 _PLAIN_ID: Final = re.compile(r"[\w@:+.-]+")
 
 
-def make_inert_except(text: str, address: str = "", ids: Iterable[str] = ()) -> str:
+def disable_slack_markup_except(text: str, address: str = "", ids: Iterable[str] = ()) -> str:
     """Make text inert, but show the configured ``address`` and ``ids`` as code, which has no link.
 
     An id that Slack shows unchanged stays plain.
     """
-    ours = {case_id for case_id in ids if _PLAIN_ID.fullmatch(case_id) and make_inert(case_id) != case_id}
+    ours = {case_id for case_id in ids if _PLAIN_ID.fullmatch(case_id) and disable_slack_markup(case_id) != case_id}
     ours |= {address} if _PLAIN_ADDRESS.fullmatch(address) else set()
     marks: dict[str, str] = {}
     for number, words in enumerate(sorted(ours, key=len, reverse=True), start=1):
         if words in text:
             marks[f"⟦{'x' * number}⟧"] = words
             text = text.replace(words, f"⟦{'x' * number}⟧")
-    shown = make_inert(text)
+    shown = disable_slack_markup(text)
     for mark, words in marks.items():
         shown = shown.replace(mark, f"`{words}`")
     return shown
 
 
-def truncate_escaped(escaped: str, limit: int) -> str:
+def truncate_escaped_text(escaped: str, limit: int) -> str:
     """Cut escaped text to ``limit`` characters with an ellipsis, never through an entity."""
     if len(escaped) <= limit:
         return escaped
@@ -191,11 +191,13 @@ def make_excerpt(
         if evidence_place < limit * 2 // 3
         else max(0, min(evidence_place - limit // 2, len(readable) - limit + len(ELLIPSIS)))
     )
-    cut = _cut_excerpt(readable, start=start, limit=limit, begins_late=begin > 0, ends_early=ends_early)
+    cut = _shorten_excerpt(readable, start=start, limit=limit, begins_late=begin > 0, ends_early=ends_early)
     return redact_part(cut)
 
 
-def make_excerpt_except(text: str, address: str, *, limit: int, account_patterns: Sequence[str] = ()) -> Redacted:
+def make_excerpt_with_address(
+    text: str, address: str, *, limit: int, account_patterns: Sequence[str] = ()
+) -> Redacted:
     """Make an excerpt, but do not redact the configured ``address``."""
     if not _PLAIN_ADDRESS.fullmatch(address) or address not in text:
         return make_excerpt(text, limit=limit, account_patterns=account_patterns)
@@ -203,10 +205,10 @@ def make_excerpt_except(text: str, address: str, *, limit: int, account_patterns
     return Redacted(shown.replace(_ADDRESS_MARK, address))
 
 
-def redact_except(text: str, addresses: Iterable[str]) -> Redacted:
+def redact_except_hosts(text: str, addresses: Iterable[str]) -> Redacted:
     """Redact, but leave the hosts of these ``addresses`` readable, because the reader has typed them."""
     marks: dict[str, str] = {}
-    for number, address in enumerate(sorted(map(get_origin, addresses), key=len, reverse=True)):
+    for number, address in enumerate(sorted(map(parse_origin, addresses), key=len, reverse=True)):
         if _PLAIN_ADDRESS.fullmatch(address) and address in text:
             mark = f"⟦{'x' * (number + 1)}⟧"  # not the word "address": text after it looks like a postal address
             text, marks[mark] = text.replace(address, mark), address
@@ -216,7 +218,7 @@ def redact_except(text: str, addresses: Iterable[str]) -> Redacted:
     return Redacted(shown)
 
 
-def get_origin(address: str) -> str:
+def parse_origin(address: str) -> str:
     """Return ``http://host:port`` of an address; empty for other text."""
     parts = urlsplit(address)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.scheme and parts.netloc else ""
@@ -229,7 +231,7 @@ def _trim_context_margins(redacted: str, *, begins_late: bool, ends_early: bool)
     ]
 
 
-def _cut_excerpt(readable: str, *, start: int, limit: int, begins_late: bool, ends_early: bool) -> str:
+def _shorten_excerpt(readable: str, *, start: int, limit: int, begins_late: bool, ends_early: bool) -> str:
     """Cut to ``limit`` with an ellipsis at each cut."""
     late = begins_late or start > 0
     room = limit - len(ELLIPSIS) * late

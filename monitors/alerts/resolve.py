@@ -90,7 +90,7 @@ class ResolutionScope(Record):
         return incident.kind in self.cleared
 
 
-def build_scope(
+def build_resolution_scope(
     results: Sequence[CaseResult],
     *,
     target: str,
@@ -160,27 +160,27 @@ def build_recovery(incident: Incident, scope: ResolutionScope) -> AlertItem:
         case_id=incident.case_id,
         commit=scope.commit,
         title=incident.title,
-        reason=redact(_format_ending(incident, scope)),
+        reason=redact(_format_recovery_reason(incident, scope)),
     )
     resolved = incident.resolve(scope.ended_at)
     return AlertItem(incident=resolved, observation=observation, reason=scope.reason)
 
 
-def _format_ending(incident: Incident, scope: ResolutionScope) -> str:
+def _format_recovery_reason(incident: Incident, scope: ResolutionScope) -> str:
     if scope.text is not None:
         return scope.text
     if incident.kind is IncidentKind.GATE_FAIL:
         failed = dict.fromkeys((*incident.notified_cases, *incident.failed_cases))
         right = [case for case in failed if case in scope.passed]
         right_now = f" ({format_ids(right)} {'is' if len(right) == 1 else 'are'} right now)" if right else ""
-        edited = [case for case in right if _has_another_gold(incident, case, scope)]
-        return f"The gate passes again{right_now}.{_format_edited_gold(edited)}"
+        edited = [case for case in right if _has_changed_gold(incident, case, scope)]
+        return f"The gate passes again{right_now}.{_format_changed_gold(edited)}"
     if incident.kind is IncidentKind.APP_DOWN and has_own_title(incident):
         return ANSWERS_AGAIN
     if incident.kind is not IncidentKind.CASE_FAILURE:
         return CLEARED_WORDS[incident.kind]
     if incident.case_id in scope.passed:
-        if _has_another_gold(incident, incident.case_id, scope):
+        if _has_changed_gold(incident, incident.case_id, scope):
             return ANOTHER_GOLD
         return "Asked again: the answer is right now."
     return CLEARED_WORDS[incident.kind] + " The case still fails in another way."
@@ -192,12 +192,12 @@ ANOTHER_GOLD: Final = (
 )
 
 
-def _has_another_gold(incident: Incident, case_id: str, scope: ResolutionScope) -> bool:
+def _has_changed_gold(incident: Incident, case_id: str, scope: ResolutionScope) -> bool:
     before, now = dict(incident.right_answers).get(case_id), dict(scope.right_answers).get(case_id)
     return before is not None and now is not None and before != now
 
 
-def _format_edited_gold(cases: Sequence[str]) -> str:
+def _format_changed_gold(cases: Sequence[str]) -> str:
     if not cases:
         return ""
     return (

@@ -127,4 +127,4 @@ def _add_refusals(receipt: Receipt, path: DeliveryPath, refusals: Sequence[str])
     if not refusals:
         return receipt
     detail = f"{REFUSED_PREFIX}{'; '.join(refusals)}; sent by {path.name}"
-    return receipt.explain(detail)
+    return receipt.with_detail(detail)

@@ -162,7 +162,7 @@ class SilenceSettings(BaseModel):
     kind: IncidentKind | None = Field(default=None, description="this kind of incident")
 
     @model_validator(mode="after")
-    def _check_matchers(self) -> Self:
+    def _require_matcher(self) -> Self:
         if not (self.target or self.case or self.failure or self.kind):
             raise ValueError("name a target, case, failure or kind; a silence cannot silence everything")
         return self

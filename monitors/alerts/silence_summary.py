@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from monitors.alerts.group import group_items
+from monitors.alerts.group import group_items_into_alerts
 from monitors.alerts.message import format_utc
 from monitors.alerts.redact import redact
 from monitors.alerts.wording import ABOUT_THE_MONITOR
@@ -32,7 +32,7 @@ def build_silence_summary(
     """
     times = f"from {format_utc(period.starts_at)} to {format_utc(period.ends_at)}"
     text = redact(f"Silence {silence.id}, {silence.recurrence}, {times}: {silence.comment} ({silence.author})")
-    return group_items(
+    return group_items_into_alerts(
         [_build_item(incident) for incident in incidents],
         target=incidents[0].target,
         run_id=f"{silence.id}@{period.starts_at:%Y%m%dT%H%MZ}",

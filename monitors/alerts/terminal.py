@@ -16,7 +16,7 @@ from rich.text import Text
 from monitors.alerts.digest import Digest
 from monitors.alerts.message import TO_DO_LABEL, Message, MessageSection, build_message
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.render import format_digest
+from monitors.alerts.slack.render import format_digest_as_plain_text
 from monitors.errors import NotifyRejected
 from monitors.records.base import Severity
 from monitors.records.incidents import Alert, DeliveryStatus, Receipt
@@ -34,7 +34,9 @@ def build_terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableTyp
     content = build_message(alert, group_limit=settings.group_limit)
     colour = "green" if content.is_over else _COLOURS[alert.severity]
     return Panel(
-        Group(Text(content.headline, style=Style(bold=True)), *_format_body(content)),  # a title would be cut off
+        Group(
+            Text(content.headline, style=Style(bold=True)), *_build_body_lines(content)
+        ),  # a title would be cut off
         subtitle=Text(f"{content.id} · run {content.run_id} · {content.at}", style=Style(dim=True)),
         subtitle_align="left",
         border_style=colour,
@@ -45,11 +47,11 @@ def build_terminal_panel(alert: Alert, settings: AlertSettings) -> RenderableTyp
 def format_plain_text(alert: Alert, settings: AlertSettings) -> str:
     """Format the message without colour or frame, for logs and files; ends with a line break."""
     content = build_message(alert, group_limit=settings.group_limit)
-    lines = [content.headline, *(line.plain for line in _format_body(content))]
+    lines = [content.headline, *(line.plain for line in _build_body_lines(content))]
     return "\n".join([*lines, f"{content.id} · run {content.run_id} · {content.at}", ""])
 
 
-def _format_body(content: Message) -> list[Text]:
+def _build_body_lines(content: Message) -> list[Text]:
     context = " · ".join(piece for piece in (content.why_sent, content.since, content.scores) if piece)
     lines = [
         Text(context, style=Style(italic=True)),
@@ -59,13 +61,13 @@ def _format_body(content: Message) -> list[Text]:
         lines.append(Text(content.dimensions))
     lines += [Text(explanation) for explanation in content.explanations]
     for number, part in enumerate(content.parts, start=1):
-        lines += [Text(""), *_format_part(part, "" if content.is_alone else f"{number}.")]
+        lines += [Text(""), *_format_part(part, "" if content.has_one_failure else f"{number}.")]
     if content.more:
         lines += [Text(""), Text(f"… {content.more}", style=Style(bold=True))]
     if content.to_do:
-        lines += [Text(""), _format_row(TO_DO_LABEL, content.to_do)]
+        lines += [Text(""), _build_labelled_line(TO_DO_LABEL, content.to_do)]
     if content.links:
-        lines += [Text(""), *(_format_row(link.label, link.href) for link in content.links)]
+        lines += [Text(""), *(_build_labelled_line(link.label, link.href) for link in content.links)]
     return lines
 
 
@@ -77,24 +79,28 @@ def _format_part(part: MessageSection, number: str) -> list[Text]:
         severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst
         rows.append(Text.assemble(title, f" · {part.case_id}" if part.case_id else "", severity))
     elif part.case_id:
-        rows.append(_format_row("Case", part.case_id))
-    rows += [_format_row(label, text) for label, text in part.excerpts]
+        rows.append(_build_labelled_line("Case", part.case_id))
+    rows += [_build_labelled_line(label, text) for label, text in part.excerpts]
     if part.finding:
-        finding = _format_row(part.finding_label, part.finding) if part.finding_label else Text(part.finding)
+        finding = (
+            _build_labelled_line(part.finding_label, part.finding) if part.finding_label else Text(part.finding)
+        )
         rows.append(finding)
     if part.row:
-        rows.append(_format_row(part.severity, part.row))
+        rows.append(_build_labelled_line(part.severity, part.row))
     rows += [Text(text, style=Style(italic=True)) for text in (part.others, part.history) if text]
     if part.doubt:
-        rows.append(_format_row("Note", part.doubt))
+        rows.append(_build_labelled_line("Note", part.doubt))
     if part.flaky:
-        rows.append(_format_row("Note", f"flaky: {part.flaky}; a flaky case alone does not decide the verdict"))
+        rows.append(
+            _build_labelled_line("Note", f"flaky: {part.flaky}; a flaky case alone does not decide the verdict")
+        )
     for n, case in enumerate(part.examples, start=1):
         rows += [Text(""), *_format_part(case, f"{number}{n}.")]
     return rows
 
 
-def _format_row(label: str, text: str) -> Text:
+def _build_labelled_line(label: str, text: str) -> Text:
     return Text.assemble((f"{label:<{_LABEL_WIDTH}}", Style(dim=True)), text)
 
 
@@ -127,7 +133,7 @@ class TerminalSender:
     async def send_digest(self, digest: Digest, *, again: bool = False) -> Receipt:
         """Print the nightly digest."""
         del again
-        self._console.print(format_digest(digest), highlight=False, markup=False)
+        self._console.print(format_digest_as_plain_text(digest), highlight=False, markup=False)
         return self._build_receipt(digest.id)
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import exp, fsum, lgamma
 from typing import Final, NamedTuple
 
-from monitors.alerts.observe import ObservationContext, fingerprint
+from monitors.alerts.observe import ObservationContext, compute_fingerprint
 from monitors.alerts.redact import make_excerpt
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import FAILURE_TITLES, TRAFFIC_CASE
@@ -72,7 +72,7 @@ class NightlyCensus(Record):
     rates: tuple[CensusRate, ...]
     whole: bool = True
 
-    def rate(self, kind: CensusKind) -> CensusRate | None:
+    def find_rate(self, kind: CensusKind) -> CensusRate | None:
         """Return the rate of one kind; ``None`` if no conversation was graded for it."""
         return next((rate for rate in self.rates if rate.kind is kind and rate.graded), None)
 
@@ -93,7 +93,7 @@ class Ending(NamedTuple):
 
 def format_rate(rate: CensusRate) -> str:
     """``140 of 552 (25.4 %)``."""
-    return str(_get_count(rate)) if rate.graded else "unknown: no conversation could be graded for it"
+    return str(_build_count(rate)) if rate.graded else "unknown: no conversation could be graded for it"
 
 
 def format_percent(share: float) -> str:
@@ -101,12 +101,12 @@ def format_percent(share: float) -> str:
     return f"{100 * share:.2g}" if 0 < share < _MIN_ONE_DECIMAL else f"{100 * share:.1f}"
 
 
-def format_census_case(kind: CensusKind) -> str:
+def build_census_case_id(kind: CensusKind) -> str:
     """Return the case id of a kind: all conversations that show it are one incident."""
     return f"{TRAFFIC_CASE}{kind.failure_kind or kind}"
 
 
-def observe_census(
+def build_census_observations(
     tonight: NightlyCensus,
     earlier: Sequence[NightlyCensus],
     examples: Sequence[CensusExample],
@@ -121,16 +121,22 @@ def observe_census(
     """
     example_by_kind = {earlier_rate.kind: earlier_rate for earlier_rate in examples}
     for kind in CensusKind:
-        rate = tonight.rate(kind)
+        rate = tonight.find_rate(kind)
         if rate is None or not rate.found:
             continue
         nightly_runs = [
-            _get_count(earlier_rate) for nightly in earlier if (earlier_rate := nightly.rate(kind)) is not None
+            _build_count(earlier_rate)
+            for nightly in earlier
+            if (earlier_rate := nightly.find_rate(kind)) is not None
         ]
-        before = find_last_level(nightly_runs) if kind.always_fails else _find_usual(nightly_runs).usual
-        more = before is not None and has_multiplied(before, _get_count(rate))
+        before = (
+            compute_counts_since_change(nightly_runs)
+            if kind.always_fails
+            else _compute_usual_level(nightly_runs).usual
+        )
+        more = before is not None and has_doubled_significantly(before, _build_count(rate))
         if kind.always_fails or more:
-            yield _observe_rate(
+            yield _build_rate_observation(
                 rate,
                 before,
                 example_by_kind.get(kind),
@@ -141,44 +147,50 @@ def observe_census(
             )
 
 
-def find_census_endings(
+def find_ended_census_incidents(
     tonight: NightlyCensus, earlier: Sequence[NightlyCensus], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
     """Yield the incidents that are over, with the reason. A run that read only part of its traffic ends none."""
     open_cases = {incident.case_id for incident in open_incidents}
     for kind in CensusKind:
-        rate, case = tonight.rate(kind), format_census_case(kind)
+        rate, case = tonight.find_rate(kind), build_census_case_id(kind)
         if case in open_cases and rate is not None and tonight.whole:
-            text = _explain_gone(rate, earlier) if kind.always_fails else _explain_as_usual(rate, earlier)
+            text = _explain_absence(rate, earlier) if kind.always_fails else _explain_return_to_usual(rate, earlier)
             if text:
                 yield Ending(case, text)
 
 
-def has_multiplied(before: CensusCount, now: CensusCount) -> bool:
+def has_doubled_significantly(before: CensusCount, now: CensusCount) -> bool:
     """Whether the rate changed significantly and its odds at least doubled."""
     odds = now.found * (before.graded - before.found), before.found * (now.graded - now.found)
-    return odds[0] >= MIN_ODDS_RATIO * odds[1] and compute_chance_of_more(before, now) <= MAX_CHANCE
+    return odds[0] >= MIN_ODDS_RATIO * odds[1] and compute_increase_p_value(before, now) <= MAX_CHANCE
 
 
-def compute_chance_of_more(before: CensusCount, now: CensusCount) -> float:
+def compute_increase_p_value(before: CensusCount, now: CensusCount) -> float:
     """Return the exact probability that ``now`` has this many or more, if both runs have the same rate."""
     found, graded = before.found + now.found, before.graded + now.graded
     most = min(found, now.graded)
-    ways = _log_choose(graded, found)
+    ways = _compute_log_binomial(graded, found)
     return min(
         1.0,
         fsum(
-            exp(_log_choose(now.graded, count) + _log_choose(before.graded, found - count) - ways)
+            exp(
+                _compute_log_binomial(now.graded, count)
+                + _compute_log_binomial(before.graded, found - count)
+                - ways
+            )
             for count in range(max(now.found, found - before.graded), most + 1)
         ),
     )
 
 
-def find_last_level(nightly_runs: Sequence[CensusCount]) -> CensusCount | None:
+def compute_counts_since_change(nightly_runs: Sequence[CensusCount]) -> CensusCount | None:
     """Return the counts since the rate last changed, which the next run is compared with. Oldest run first."""
     level: CensusCount | None = None
     for nightly in nightly_runs:
-        has_changed = level is None or has_multiplied(level, nightly) or has_multiplied(nightly, level)
+        has_changed = (
+            level is None or has_doubled_significantly(level, nightly) or has_doubled_significantly(nightly, level)
+        )
         level = nightly if level is None or has_changed else _add_counts(level, nightly)
     return level
 
@@ -189,20 +201,20 @@ class _UsualLevel(NamedTuple):
     """The last nightly run, if it was far above the usual level."""
 
 
-def _find_usual(nightly_runs: Sequence[CensusCount]) -> _UsualLevel:
+def _compute_usual_level(nightly_runs: Sequence[CensusCount]) -> _UsualLevel:
     """Return the usual level: all nightly runs except those far above the preceding runs."""
     level = _UsualLevel()
     for nightly in nightly_runs:
         if level.usual is None:
             level = _UsualLevel(nightly)
-        elif has_multiplied(level.usual, nightly):
+        elif has_doubled_significantly(level.usual, nightly):
             level = _UsualLevel(level.usual, nightly)
         else:
             level = _UsualLevel(_add_counts(level.usual, nightly))
     return level
 
 
-def _observe_rate(
+def _build_rate_observation(
     rate: CensusRate,
     before: CensusCount | None,
     example: CensusExample | None,
@@ -215,11 +227,11 @@ def _observe_rate(
     def shorten(text: str, limit: int = settings.excerpt_characters) -> Redacted:
         return make_excerpt(text, limit=limit, account_patterns=at.account_patterns)
 
-    kind, case = rate.kind, format_census_case(rate.kind)
+    kind, case = rate.kind, build_census_case_id(rate.kind)
     failure = kind.failure_kind if kind.always_fails else None
     title = FAILURE_TITLES[failure] if failure else _MORE_WORDS.get(kind, CENSUS_WORDS[kind])
     return Observation(
-        fingerprint=fingerprint(at.target, IncidentKind.CASE_FAILURE, case),
+        fingerprint=compute_fingerprint(at.target, IncidentKind.CASE_FAILURE, case),
         kind=IncidentKind.CASE_FAILURE,
         target=at.target,
         run_id=at.run_id,
@@ -242,26 +254,26 @@ def _format_reason(rate: CensusRate, before: CensusCount | None, example: Census
     times = f", from {rate.first_at:%Y-%m-%d %H:%M} to {rate.last_at:%Y-%m-%d %H:%M} UTC"
     earlier = f"; before: {before}" if before is not None else ""
     shown = f" Example {rate.example_id}: {example.finding}." if example is not None else ""
-    percent = format_percent(_get_count(rate).found_ratio)
+    percent = format_percent(_build_count(rate).found_ratio)
     counts = f"{rate.found:,} of {plural(rate.graded, 'conversation')} ({percent} %)"
     return f"{counts}{times}{earlier}.{shown}"
 
 
-def _explain_gone(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
+def _explain_absence(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
     """Return why the kind no longer occurs; empty as long as chance may explain its absence."""
     if rate.found:
         return ""
-    without, last_found = [_get_count(rate)], None
+    without, last_found = [_build_count(rate)], None
     for nightly in reversed(earlier):
-        earlier_rate = nightly.rate(rate.kind)
+        earlier_rate = nightly.find_rate(rate.kind)
         if earlier_rate is not None and earlier_rate.found:
             last_found = earlier_rate
             break
-        without += [_get_count(earlier_rate)] if earlier_rate is not None else []
+        without += [_build_count(earlier_rate)] if earlier_rate is not None else []
     conversations = sum(count.graded for count in without)
     surely = (
         last_found is not None
-        and compute_chance_of_more(CensusCount(0, conversations), _get_count(last_found)) <= MAX_END_CHANCE
+        and compute_increase_p_value(CensusCount(0, conversations), _build_count(last_found)) <= MAX_END_CHANCE
     )
     if not surely and len(without) < MIN_QUIET_NIGHTS:
         return ""
@@ -270,24 +282,26 @@ def _explain_gone(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
     return f"None of the {plural(conversations, 'conversation')} of {nightly_runs} showed it.{was}"
 
 
-def _explain_as_usual(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
+def _explain_return_to_usual(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
     nightly_runs = [
-        _get_count(earlier_rate) for nightly in earlier if (earlier_rate := nightly.rate(rate.kind)) is not None
+        _build_count(earlier_rate)
+        for nightly in earlier
+        if (earlier_rate := nightly.find_rate(rate.kind)) is not None
     ]
-    level, now = _find_usual(nightly_runs), _get_count(rate)
-    if level.usual is None or has_multiplied(level.usual, now):
+    level, now = _compute_usual_level(nightly_runs), _build_count(rate)
+    if level.usual is None or has_doubled_significantly(level.usual, now):
         return ""
     if level.raised is None:
         return (
             f"The rate was this high in each of the last {len(nightly_runs)} nights, so Lookout now treats it as "
             f"normal: {now}."
         )
-    if compute_chance_of_more(now, level.raised) > MAX_END_CHANCE:
+    if compute_increase_p_value(now, level.raised) > MAX_END_CHANCE:
         return ""
     return f"The rate is back to its earlier level: {now}; before: {level.usual}."
 
 
-def _get_count(rate: CensusRate) -> CensusCount:
+def _build_count(rate: CensusRate) -> CensusCount:
     return CensusCount(rate.found, rate.graded)
 
 
@@ -295,5 +309,5 @@ def _add_counts(first: CensusCount, second: CensusCount) -> CensusCount:
     return CensusCount(first.found + second.found, first.graded + second.graded)
 
 
-def _log_choose(total: int, taken: int) -> float:
+def _compute_log_binomial(total: int, taken: int) -> float:
     return lgamma(total + 1) - lgamma(taken + 1) - lgamma(total - taken + 1)

@@ -112,7 +112,7 @@ class TargetConfig(BaseModel):
 
     @field_validator("previous_url")
     @classmethod
-    def _check_placeholders(cls, url: str | None) -> str | None:
+    def _require_valid_placeholders(cls, url: str | None) -> str | None:
         unknown = set(re.findall(r"\{[^{}]*\}", url or "")) - {"{commit}"}
         if unknown:
             raise ValueError(
@@ -124,7 +124,7 @@ class TargetConfig(BaseModel):
 
     @field_validator("url", "previous_url")
     @classmethod
-    def _check_no_password(cls, url: str | None) -> str | None:
+    def _require_no_password(cls, url: str | None) -> str | None:
         if url is not None and URL_CREDENTIALS.search(url):
             raise ValueError(
                 "write the address without user and password. Put the credentials in the environment "
@@ -135,18 +135,18 @@ class TargetConfig(BaseModel):
 
     @field_validator("experiments")
     @classmethod
-    def _check_dataset(cls, written: str | None) -> str | None:
+    def _parse_dataset(cls, written: str | None) -> str | None:
         try:
             return None if written is None else str(parse_dataset_address(written))
         except ConfigError as error:
             raise ValueError(f"not a valid dataset address: {error}") from None
 
-    def move_to(self, address: str) -> Self:
+    def with_address(self, address: str) -> Self:
         """Return the target as it is served at another address, without its Space."""
         return self.model_copy(update={"url": address, "space": None})
 
     @model_validator(mode="after")
-    def _check_login(self) -> Self:
+    def _require_browser_for_login(self) -> Self:
         if self.login is not None and self.probe.driver != "browser":
             raise ValueError(
                 "remove the login: it works only for targets that Lookout asks through their page, not with "
@@ -181,7 +181,7 @@ class PrefectSettings(BaseModel):
 
     @field_validator("prefix")
     @classmethod
-    def _check_prefix(cls, prefix: str) -> str:
+    def _require_valid_prefix(cls, prefix: str) -> str:
         if prefix and not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", prefix):
             raise ValueError('use lowercase letters, digits and single dashes, beginning with a letter: "team-a"')
         return prefix
@@ -251,7 +251,7 @@ class Config(BaseModel):
     site: SiteSettings = Field(default=SiteSettings(), description="the address of the site")
 
     @model_validator(mode="after")
-    def _check_projects(self) -> Self:
+    def _require_complete_projects(self) -> Self:
         for name, target in self.targets.items():
             try:
                 if target.langsmith is not None:
@@ -261,7 +261,7 @@ class Config(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _check_deployment(self) -> Self:
+    def _require_prefixed_deployment(self) -> Self:
         flow, _, name = self.deploys.deployment.partition("/")
         start = self.prefect.add_prefix("")
         is_own = flow == "verify-deploy" and "deployment" in self.deploys.model_fields_set
@@ -273,7 +273,7 @@ class Config(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _check_silences(self) -> Self:
+    def _require_known_silence_targets(self) -> Self:
         for number, silence in enumerate(self.silences):
             if silence.target is not None and silence.target not in self.targets:
                 raise ValueError(
@@ -284,25 +284,25 @@ class Config(BaseModel):
 
     @field_validator("targets")
     @classmethod
-    def _check_drill_name(cls, targets: dict[str, TargetConfig]) -> dict[str, TargetConfig]:
+    def _refuse_drill_target(cls, targets: dict[str, TargetConfig]) -> dict[str, TargetConfig]:
         if DRILL_TARGET in targets:
             raise ValueError(f"choose another target name: Lookout stores its drills under {DRILL_TARGET}")
         return targets
 
-    def tracing(self, target: str) -> TracingSettings | None:
+    def find_tracing_settings(self, target: str) -> TracingSettings | None:
         """Return a target's tracing settings: its own table over `[langsmith]`; ``None`` without its own table."""
-        own = self.target(target).langsmith
+        own = self.require_target(target).langsmith
         return None if own is None else own.merge_defaults(self.langsmith)
 
-    def replace_target(self, name: str, target: TargetConfig) -> Self:
+    def with_target(self, name: str, target: TargetConfig) -> Self:
         """Return the configuration with ``target`` under this name, added where it has none."""
         return self.model_copy(update={"targets": {**self.targets, name: target}})
 
-    def use_main_channel(self) -> Self:
+    def with_main_channel_only(self) -> Self:
         """Return the configuration whose alerts all go to the application's channel, none to the monitor's."""
         return self.model_copy(update={"alerts": self.alerts.model_copy(update={"slack_monitor_channel": None})})
 
-    def target(self, name: str) -> TargetConfig:
+    def require_target(self, name: str) -> TargetConfig:
         """Return the target of this name. Raises `ConfigError` with the existing names."""
         target_config = self.targets.get(name)
         if target_config is None:
@@ -373,12 +373,13 @@ def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path =
     except ValidationError as error:
         renamed = tomllib.loads(renamed_keys.read_text(encoding="utf-8"))
         lines = dict.fromkeys(
-            explain_error(Config, dict(detail), renamed) for detail in _remove_followup_errors(error, renamed)
+            explain_error(Config, dict(detail), renamed)
+            for detail in _list_errors_without_followups(error, renamed)
         )
         raise ConfigError("\n".join(f"{source}: {line}" for line in lines)) from None
 
 
-def _remove_followup_errors(error: ValidationError, renamed: Mapping[str, str]) -> list[ErrorDetails]:
+def _list_errors_without_followups(error: ValidationError, renamed: Mapping[str, str]) -> list[ErrorDetails]:
     """Remove errors that follow from another error, so that one mistake gives one line.
 
     A missing key is not reported if an unknown key beside it misspells it or is its old name. A short list is not

@@ -20,24 +20,24 @@ from monitors.records.targets import Environment
 from monitors.sources.traffic.settings import LangSmithTraffic
 
 
-def refuse_production(config: Config, target: str, environment: Mapping[str, str]) -> None:
+def refuse_production_settings(config: Config, target: str, environment: Mapping[str, str]) -> None:
     """Raise `ConfigError` with everything that a run of ``target`` would share with production.
 
     Addresses are compared only for a target with a table ``langsmith``, and what production's traffic is read with
     only for such a target or one with ``experiments``. Keys are compared by their values in ``environment``, which
     no message shows; a key that is not set cannot be used by mistake.
     """
-    tracing, experiments = config.tracing(target), find_experiment_settings(config, target)
-    conflicts = list(_explain_address_conflicts(config, target, tracing)) if tracing is not None else []
+    tracing, experiments = config.find_tracing_settings(target), find_experiment_settings(config, target)
+    conflicts = list(_iterate_address_conflicts(config, target, tracing)) if tracing is not None else []
     for settings in (tracing, experiments):
         if settings is not None:
             conflicts += [
-                *list_shared_with_production(settings, environment),
-                *_find_shared_sources(config, settings, environment),
+                *iterate_production_conflicts(settings, environment),
+                *_iterate_shared_traffic_sources(config, settings, environment),
             ]
     if config.langsmith is not None:
-        conflicts += list_shared_with_production(config.langsmith, environment)
-    conflicts += list_shared_model_keys(config.judge, environment)
+        conflicts += iterate_production_conflicts(config.langsmith, environment)
+    conflicts += iterate_production_judge_keys(config.judge, environment)
     if conflicts:
         why = " It writes experiments." if experiments else ""
         why = " Its suite may run only against staging, because it has a table `langsmith`." if tracing else why
@@ -47,7 +47,7 @@ def refuse_production(config: Config, target: str, environment: Mapping[str, str
         )
 
 
-def list_shared_with_production(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
+def iterate_production_conflicts(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
     """List the project and the key that the settings themselves name as production's."""
     own_project = (_parse_host_and_port(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
@@ -63,7 +63,7 @@ def list_shared_with_production(settings: LangSmithSettings, environment: Mappin
         )
 
 
-def list_shared_model_keys(judge: JudgeSettings | None, environment: Mapping[str, str]) -> Iterator[str]:
+def iterate_production_judge_keys(judge: JudgeSettings | None, environment: Mapping[str, str]) -> Iterator[str]:
     """List the judges' keys that are production's."""
     for model in judge.models if judge is not None else ():
         for named in judge.production_key_variables if judge is not None else ():
@@ -75,52 +75,52 @@ def list_shared_model_keys(judge: JudgeSettings | None, environment: Mapping[str
 
 def find_experiment_settings(config: Config, target: str) -> LangSmithSettings | None:
     """Find the LangSmith workspace for a target's experiments; ``None`` if it has none in LangSmith."""
-    written = config.target(target).experiments
+    written = config.require_target(target).experiments
     if written is None or parse_dataset_address(written).scheme is not PlatformScheme.LANGSMITH:
         return None
     return config.langsmith or LangSmithSettings()
 
 
-def refuse_production_at(config: Config, target: str, address: str) -> None:
+def refuse_production_address(config: Config, target: str, address: str) -> None:
     """Raise `ConfigError` if ``address``, at which another build of ``target`` answers, is production's.
 
-    As with `refuse_production`, a target without a table ``langsmith`` is not checked.
+    As with `refuse_production_settings`, a target without a table ``langsmith`` is not checked.
     """
-    tracing = config.tracing(target)
+    tracing = config.find_tracing_settings(target)
     conflicts = (
         []
         if tracing is None
-        else list(_explain_production_hosts(config, target, tracing, {_parse_host_and_port(address)}))
+        else list(_iterate_production_hosts(config, target, tracing, {_parse_host_and_port(address)}))
     )
     if conflicts:
         raise ConfigError(f"targets.{target}.previous_url: {'; '.join(conflicts)}")
 
 
-def _explain_address_conflicts(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
-    if config.target(target).environment is Environment.PRODUCTION:
+def _iterate_address_conflicts(config: Config, target: str, settings: TracingSettings) -> Iterator[str]:
+    if config.require_target(target).environment is Environment.PRODUCTION:
         yield f'targets.{target}.environment is "production": choose a staging target'
-    own = _parse_host_and_port(build_target_record(target, config.target(target)).address)
-    other_addresses = (config.target(target).probe.job.url, config.target(target).previous_url)
-    yield from _explain_production_hosts(
+    own = _parse_host_and_port(build_target_record(target, config.require_target(target)).address)
+    other_addresses = (config.require_target(target).probe.job.url, config.require_target(target).previous_url)
+    yield from _iterate_production_hosts(
         config, target, settings, {own, *(_parse_host_and_port(address) for address in other_addresses if address)}
     )
 
 
-def _explain_production_hosts(
+def _iterate_production_hosts(
     config: Config, target: str, settings: TracingSettings, own_hosts: set[str]
 ) -> Iterator[str]:
     if settings.production_url is not None and _parse_host_and_port(settings.production_url) in own_hosts:
         host = _parse_host_and_port(settings.production_url)
         yield f"{host} is langsmith.production_url: set the address of a staging deploy"
     for name in _list_production_targets(config):
-        host = _parse_host_and_port(build_target_record(name, config.target(name)).address)
+        host = _parse_host_and_port(build_target_record(name, config.require_target(name)).address)
         if name != target and host in own_hosts:
             yield (
                 f"{host} is the host of the production target targets.{name}: set the address of a staging deploy"
             )
 
 
-def _find_shared_sources(
+def _iterate_shared_traffic_sources(
     config: Config, settings: LangSmithSettings, environment: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the project and the key by which production's stored traffic is read."""
@@ -146,7 +146,7 @@ def _list_production_targets(config: Config) -> list[str]:
 def _list_production_sources(config: Config) -> Iterator[tuple[str, LangSmithTraffic]]:
     """Yield the LangSmith projects from which production targets' stored traffic is read."""
     for name in _list_production_targets(config):
-        traffic = config.target(name).traffic
+        traffic = config.require_target(name).traffic
         for source_name, source in (traffic.sources if traffic else {}).items():
             if isinstance(source, LangSmithTraffic):
                 yield f"targets.{name}.traffic.sources.{source_name}", source

@@ -29,12 +29,12 @@ _PART: Final = re.compile(r"(?:\*|([0-9]{1,2})(?:-([0-9]{1,2}))?)(?:/([0-9]{1,2}
 _EVERY_DAY: Final = ["*", "*", "*"]
 
 
-def _check_cron(line: str) -> str:
+def _parse_cron_line(line: str) -> str:
     """Check a cron line and return its five fields with single spaces, or `OFF`. Raises ``ValueError``."""
     fields = line.split()
     if fields and (
         len(fields) != len(_BOUNDS)
-        or not all(_is_field(field, *bounds) for field, bounds in zip(fields, _BOUNDS, strict=True))
+        or not all(_is_cron_field(field, *bounds) for field, bounds in zip(fields, _BOUNDS, strict=True))
     ):
         raise ValueError(
             'a cron line with numbers for minute, hour, day, month and weekday, such as "0 1 * * *", or "" for '
@@ -43,11 +43,11 @@ def _check_cron(line: str) -> str:
     return " ".join(fields)
 
 
-def _is_field(field: str, minimum: int, maximum: int) -> bool:
-    return all(_is_part(part, minimum, maximum) for part in field.split(","))
+def _is_cron_field(field: str, minimum: int, maximum: int) -> bool:
+    return all(_is_cron_part(part, minimum, maximum) for part in field.split(","))
 
 
-def _is_part(part: str, minimum: int, maximum: int) -> bool:
+def _is_cron_part(part: str, minimum: int, maximum: int) -> bool:
     match = _PART.fullmatch(part)
     if match is None:
         return False
@@ -58,7 +58,7 @@ def _is_part(part: str, minimum: int, maximum: int) -> bool:
     return all(minimum <= value <= maximum for value in values) and values == sorted(values)
 
 
-CronLine = Annotated[str, AfterValidator(_check_cron)]
+CronLine = Annotated[str, AfterValidator(_parse_cron_line)]
 
 
 def is_daily(cron: str) -> bool:
@@ -112,7 +112,7 @@ class ScheduleSettings(BaseModel):
 
     @field_validator("time_zone")
     @classmethod
-    def _check_zone(cls, name: str | None) -> str | None:
+    def _require_zone_name(cls, name: str | None) -> str | None:
         try:
             return name if name is None else ZoneInfo(name).key
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -236,7 +236,7 @@ class TriggerSettings(BaseModel):
         return self.provider is DeploySender.STANDARD or self.event_name == GitHubEvent.DEPLOYMENT_STATUS
 
     @model_validator(mode="after")
-    def _check_sender(self) -> Self:
+    def _require_consistent_trigger(self) -> Self:
         if self.provider is DeploySender.GITHUB and self.event not in (None, *GitHubEvent):
             raise ValueError(f"with github, `event` must be one of {', '.join(GitHubEvent)}")
         if self.provider is DeploySender.HUGGINGFACE and self.event is not None:
@@ -282,7 +282,7 @@ class DeploySettings(BaseModel):
 _PLACE: Final = r"^[a-z][a-z0-9+.-]*://\S+$"
 
 
-def _check_no_key(place: str) -> str:
+def _require_no_credentials(place: str) -> str:
     if URL_CREDENTIALS.search(place) or "?" in place:
         raise ValueError(
             "write the address without credentials or a query (?…); set an object store's keys in the environment "
@@ -291,7 +291,7 @@ def _check_no_key(place: str) -> str:
     return place
 
 
-JournalPlace = Annotated[str, Field(pattern=_PLACE), AfterValidator(_check_no_key)]
+JournalPlace = Annotated[str, Field(pattern=_PLACE), AfterValidator(_require_no_credentials)]
 
 
 class WarehouseSettings(BaseModel):
@@ -354,7 +354,7 @@ DEFAULT_SITE_PORT: Final = 8068
 _PREFIX: Final = r"^$|^(?:/[A-Za-z0-9_.~-]+)+$"
 
 
-def _check_address(text: str) -> str:
+def _require_ip_network(text: str) -> str:
     try:
         ip_network(text)
     except ValueError:
@@ -362,7 +362,7 @@ def _check_address(text: str) -> str:
     return text
 
 
-ProxyAddress = Annotated[str, AfterValidator(_check_address)]
+ProxyAddress = Annotated[str, AfterValidator(_require_ip_network)]
 HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$|^\[[0-9A-Fa-f:]+\]$")]
 
 
@@ -412,7 +412,7 @@ class SiteSettings(BaseModel):
         "graded within this time",
     )
 
-    def address(self, port: int, host: str | None = None) -> str:
+    def build_address(self, port: int, host: str | None = None) -> str:
         """Return the site's address for a browser on this machine."""
         host_name = host or self.host
         return f"http://{f'[{host_name}]' if ':' in host_name else host_name}:{port}{self.path_prefix}/"

@@ -39,7 +39,7 @@ def find_run_causes(results: Iterable[CaseResult], redact: Callable[[str], str])
         [collect_attributes(result) for result in chosen], [not _is_correct(result) for result in chosen]
     )
     causes = (
-        cause.reword(
+        cause.with_conditions(
             {name: redact(value) if isinstance(value, str) else value for name, value in cause.conditions.items()}
         )
         for cause in look.causes

@@ -55,7 +55,7 @@ def build_snapshot(
             under_way.append(result.result.concurrency)
             if result.result.repeat == 0:
                 marks.append(mark)
-    return setup.set_application_facts(
+    return setup.with_application_facts(
         versions=values.count_named("versions"),
         models=values.count("models"),
         fingerprints=values.count("fingerprints"),

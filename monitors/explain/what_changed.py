@@ -60,7 +60,7 @@ def find_run_changes(
     changed = WhatChanged(since_run_id=since.run_id, since_commit=since.commit, since=since.finished_at)
     before = since.snapshot
     if before is None:
-        return changed.refuse("the last PASS was recorded before Lookout stored snapshots")
+        return changed.with_missing_reason("the last PASS was recorded before Lookout stored snapshots")
     causes = [
         *_find_monitor_changes(before, now),
         *_find_application_changes(before, now),
@@ -71,7 +71,7 @@ def find_run_changes(
     )
     behaviour = list(_find_behaviour_changes(before, now))
     if causes:
-        worse, behaviour = ([change.follow() for change in changes] for changes in (worse, behaviour))
+        worse, behaviour = ([change.mark_possible_effect() for change in changes] for changes in (worse, behaviour))
     limits = [_build_change(ChangeKind.LIMIT, OTHER_LIMITS)] if _has_other(GATE, before, now) else []
     return changed.add_changes((*worse, *causes, *behaviour, *limits), tuple(_list_unknown_parts(before, now)))
 
@@ -112,7 +112,7 @@ def list_changed_settings(now: RunSnapshot, since: RunReport) -> tuple[str, ...]
     before = since.snapshot
     if before is None or before.lookout != now.lookout:
         return ()
-    if not find_run_changes(now, since).claimed <= OURS:
+    if not find_run_changes(now, since).changed_sides <= OURS:
         return ()
     shared_settings = before.settings.keys() & now.settings.keys() & {ADDRESS, "probe"}
     return tuple(name for name in sorted(shared_settings) if before.settings[name] != now.settings[name])

@@ -139,7 +139,9 @@ def _assess_answer(case: GoldCase, exchange: Exchange, grades: tuple[Grade, ...]
             passed = [g for g in by_rules.grades if isinstance(g, Judged) and g.aspect is Aspect.FACTUAL_MATCH]
             why = passed[0].reason if passed else by_rules.reason
             verdict = "wrong" if isinstance(judge, Judged) else "no verdict"
-            return by_rules.leave_open(judge, f"rules: right ({why}); judge: {verdict} ({judge.reason})")
+            return by_rules.mark_ungraded_by_judge(
+                judge, f"rules: right ({why}); judge: {verdict} ({judge.reason})"
+            )
     return _assess_grades(case, exchange, grades, case_row)
 
 

@@ -167,7 +167,7 @@ class GateSimulator:
         alike = self._failures.get(case.id) or self._of_others[case.expected_refusal]
         ask = rng.choice(alike) if alike else build_wrong_answer(case)
         severity, row = decide_severity(case.severity, ask.failure_kinds)
-        return ask.set_severity(severity, row)
+        return ask.with_severity(severity, row)
 
     def _compute_cached_verdict(self, repeats: int, failures: Iterable[_Failure]) -> Verdict:
         failed = frozenset(failures)

@@ -45,7 +45,7 @@ from monitors.records.comparisons import (
     format_rating_bound,
 )
 from monitors.records.grades import Assessment, CaseOutcome, format_policy_row
-from monitors.records.runs import Coverage, ReasonKind, Scores, Verdict, VerdictReason, format_metric
+from monitors.records.runs import Coverage, ReasonKind, Scores, Verdict, VerdictReason, format_metric_name
 from monitors.stats.paired import ALPHA
 
 
@@ -182,7 +182,7 @@ def list_missed_target_reasons(run: GateInputs) -> list[VerdictReason]:
 def _format_missed_target(measured: MeasuredMetric) -> str:
     metric = measured.metric
     counted = f"{metric.passed / metric.total:.3f} ({metric.passed}/{metric.total})"
-    return f"{format_metric(metric.name)} {counted} is below its target {metric.target:.3g}"
+    return f"{format_metric_name(metric.name)} {counted} is below its target {metric.target:.3g}"
 
 
 def _is_missed_without_flaky(measured: MeasuredMetric, flaky: frozenset[str]) -> bool:

@@ -281,7 +281,7 @@ def resolve_guessed_languages(cases: Sequence[GoldCase], lines: Sequence[str]) -
         return list(cases)
     commonest = foreign.most_common(1)[0][0]
     return [
-        case.set_language(commonest)
+        case.with_language(commonest)
         if is_guess and find_language_evidence(f"{case.question}\n{case.gold}") is not LanguageEvidence.READ
         else case
         for case, is_guess in zip(cases, guessed, strict=True)

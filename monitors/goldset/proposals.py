@@ -328,7 +328,7 @@ def build_case_from_translation(
             "must_say": (),  # its words are of the original's language
             "language": language,
             "pair": original.pair or original.id,
-            "provenance": original.provenance.derive(Pipeline.BILINGUAL),
+            "provenance": original.provenance.derive_unreviewed(Pipeline.BILINGUAL),
         }
     )
 

@@ -378,7 +378,7 @@ def _make_variant(
                 "turns": (*case.turns[:-1], text),
                 "language": language,
                 "pair": None,
-                "provenance": case.provenance.derive(Pipeline.ADVERSARIAL),
+                "provenance": case.provenance.derive_unreviewed(Pipeline.ADVERSARIAL),
             }
         )
     return None

@@ -165,7 +165,10 @@ def _keep_stored_ids(cases: Sequence[GoldCase], stored: Sequence[GoldCase]) -> l
     """Return the cases under their ids and pairs in the file, which earlier runs used."""
     names = {name for case in stored for name in (case.id, case.pair) if name and _FORMER_SEPARATOR in name}
     former = {name.replace(_FORMER_SEPARATOR, "."): name for name in names}
-    return [case.rename(former.get(case.id, case.id), former.get(case.pair or "", case.pair)) for case in cases]
+    return [
+        case.replace_id_and_pair(former.get(case.id, case.id), former.get(case.pair or "", case.pair))
+        for case in cases
+    ]
 
 
 def _is_of_template(case: GoldCase) -> bool:

@@ -11,7 +11,7 @@ from monitors.records.base import Blame
 from monitors.records.cases import GoldCase
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import Abstained, Aspect, FailureKind, Judged, Span
-from monitors.records.sayings import parse_saying
+from monitors.records.sayings import parse_phrase_or_pattern
 
 
 class SayingsGrader:
@@ -49,12 +49,12 @@ class SayingsGrader:
 
 def find_saying(written: str, text: Normalised) -> tuple[int, int] | None:
     """Find a phrase or pattern as a span of the original text; a phrase must match whole words and numbers."""
-    pattern, is_phrase = parse_saying(written)
+    pattern, is_phrase = parse_phrase_or_pattern(written)
     if is_phrase:
         plain = normalise(written).text
         if not plain.strip():  # it has no visible characters
             return None
-        pattern = parse_saying(plain).pattern
+        pattern = parse_phrase_or_pattern(plain).pattern
     for match in pattern.finditer(text.text):
         if not is_phrase or _stands_alone(text.text, *match.span()):
             return text.find_original_span(*match.span())

@@ -77,7 +77,7 @@ class Provenance(Record):
     )
     reviewed_at: UtcTime | None = Field(default=None, description="The time of the confirmation.")
 
-    def derive(self, pipeline: Pipeline) -> Self:
+    def derive_unreviewed(self, pipeline: Pipeline) -> Self:
         """Return the provenance of a case that ``pipeline`` makes of this one, which nobody has reviewed yet."""
         return self.model_copy(update={"pipeline": pipeline, "reviewed_by": None, "reviewed_at": None})
 
@@ -180,23 +180,23 @@ class GoldCase(Record):
         "Lookout grades the reply as a report, not as an answer.",
     )
 
-    def replace_turns(self, turns: tuple[str, ...]) -> Self:
+    def with_turns(self, turns: tuple[str, ...]) -> Self:
         """Return the case with other questions, such as fewer of them."""
         return self.model_copy(update={"turns": turns})
 
-    def adapt(self, case_id: str, cluster: str | None) -> Self:
+    def replace_id_and_cluster(self, case_id: str, cluster: str | None) -> Self:
         """Return the case as it was asked elsewhere, such as in a conversation: under that id, without its pair."""
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
-    def rename(self, case_id: str, pair: str | None) -> Self:
+    def replace_id_and_pair(self, case_id: str, pair: str | None) -> Self:
         """Return the case under another id and pair."""
         return self.model_copy(update={"id": case_id, "pair": pair})
 
-    def set_language(self, language: Language) -> Self:
+    def with_language(self, language: Language) -> Self:
         """Return the case with another language for its reply."""
         return self.model_copy(update={"language": language})
 
-    def set_severity(self, severity: Severity) -> Self:
+    def with_severity(self, severity: Severity) -> Self:
         """Return the case with another severity."""
         return self.model_copy(update={"severity": severity})
 
@@ -300,13 +300,13 @@ class GoldDraft(Record):
     reviewed_at: UtcTime | None = None
     note: Annotated[str, Field(max_length=2_000)] = ""
 
-    def reword(self, case: GoldCase) -> Self:
+    def with_case(self, case: GoldCase) -> Self:
         """Return the draft with the case as a person has worded it."""
         return self.model_copy(update={"case": case})
 
-    def set_severity(self, severity: Severity, why: str) -> Self:
+    def with_severity(self, severity: Severity, why: str) -> Self:
         """Return the draft with a severity that a person has chosen."""
-        return self.model_copy(update={"case": self.case.set_severity(severity), "why": why})
+        return self.model_copy(update={"case": self.case.with_severity(severity), "why": why})
 
     def accept(self, case: GoldCase, *, by: str, at: datetime) -> Self:
         """Return the accepted draft: ``case`` joined the suite."""

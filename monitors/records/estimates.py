@@ -108,7 +108,7 @@ class DriftReading(Record):
     reason: str
 
     @property
-    def worse(self) -> bool:
+    def is_worse(self) -> bool:
         """Whether the newer failure rate is higher."""
         return self.after > self.before
 
@@ -118,7 +118,7 @@ class DriftReading(Record):
         if not self.drifted or self.since is None:
             return f"no change found; {self.reason}"
         return (
-            f"{'worse' if self.worse else 'better'} since {self.since:%Y-%m-%d}: {100 * self.before:.1f} % of "
+            f"{'worse' if self.is_worse else 'better'} since {self.since:%Y-%m-%d}: {100 * self.before:.1f} % of "
             f"conversations failed before (95 % CI {100 * self.before_low:.1f} to {100 * self.before_high:.1f}), "
             f"{100 * self.after:.1f} % since ({100 * self.after_low:.1f} to {100 * self.after_high:.1f})"
         )
@@ -182,7 +182,7 @@ class RateEstimate(Record):
             }
         )
 
-    def count_graded(self, graded: int) -> Self:
+    def with_graded_count(self, graded: int) -> Self:
         """Set how many of the conversations were graded."""
         return self.model_copy(update={"graded": graded})
 

@@ -70,7 +70,7 @@ class WirePayload(Record):
         """Return the answer with the build that made it."""
         return self.model_copy(update={"build": build})
 
-    def reword(self, text: str, citations: tuple[str, ...]) -> Self:
+    def with_text_and_citations(self, text: str, citations: tuple[str, ...]) -> Self:
         """Return the answer with other words for it and its sources, such as ones that can be stored."""
         return self.model_copy(update={"text": text, "citations": citations})
 

@@ -29,7 +29,7 @@ class Cause(Record):
     elsewhere: Count
     elsewhere_failed: Count
 
-    def reword(self, conditions: dict[str, Value]) -> Self:
+    def with_conditions(self, conditions: dict[str, Value]) -> Self:
         """Return the cause with other words for its conditions, such as masked ones."""
         return self.model_copy(update={"conditions": conditions})
 
@@ -122,7 +122,7 @@ class PreviousBuild(Record):
     names: str | None = None
     problem: str = ""
 
-    def add_problem(self, problem: str) -> Self:
+    def with_problem(self, problem: str) -> Self:
         """Set why nothing was asked there, or not all; empty if all was asked."""
         return self.model_copy(update={"problem": problem})
 

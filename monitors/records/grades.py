@@ -218,7 +218,7 @@ class Judged(Record):
     lineage: JudgeLineage | None = None
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
 
-    def drop_evidence(self) -> Self:
+    def without_evidence(self) -> Self:
         """Return the verdict without places in the text, for a text that is stored in another form."""
         return self.model_copy(update={"evidence": ()})
 
@@ -295,7 +295,7 @@ class Assessment(Record):
         """Set whether only one judge found the failure."""
         return self.model_copy(update={"unconfirmed": unconfirmed})
 
-    def leave_open(self, judge: Judged | Abstained, reason: str) -> Self:
+    def mark_ungraded_by_judge(self, judge: Judged | Abstained, reason: str) -> Self:
         """Make the case ungraded, because the judge failed an answer that rules pass, or gave no verdict."""
         is_disputed = isinstance(judge, Judged)
         return self.model_copy(

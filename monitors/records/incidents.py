@@ -258,14 +258,14 @@ class Incident(FaultIdentity):
         opened = self.open(observation)
         return opened.model_copy(update={"resolved_at": self.resolved_at}) if is_same else opened
 
-    def continue_with(self, observation: Observation) -> Self:
+    def update_from(self, observation: Observation) -> Self:
         """Update the open incident by ``observation``; an acknowledged one is opened again if it is worse.
 
         The severity never falls while it is open, so that a flapping fault is not "worse" every other night.
         """
         return self.model_copy(
             update={
-                "state": IncidentState.OPEN if self.is_worse_in(observation) else self.state,
+                "state": IncidentState.OPEN if self.is_worsened_by(observation) else self.state,
                 "severity": max(self.severity, observation.severity),
                 "title": observation.title,
                 "last_seen_at": max(self.last_seen_at, observation.seen_at),
@@ -277,15 +277,15 @@ class Incident(FaultIdentity):
             }
         )
 
-    def is_worse_in(self, observation: Observation) -> bool:
+    def is_worsened_by(self, observation: Observation) -> bool:
         """Whether it got worse: more severe, a rate that multiplied, or a failed case without an alert so far.
 
         A run reports it once. A case from an earlier message is not new until the incident was resolved.
         """
         multiplied = observation.multiplied and observation.run_id != self.last_run_id
-        return observation.severity > self.severity or multiplied or bool(self.new_cases(observation))
+        return observation.severity > self.severity or multiplied or bool(self.find_unreported_cases(observation))
 
-    def new_cases(self, observation: Observation) -> tuple[str, ...]:
+    def find_unreported_cases(self, observation: Observation) -> tuple[str, ...]:
         """Return the failed cases that no message about it has reported and that have no alert of their own."""
         reported = {*self.notified_cases, *observation.cases_with_alerts}
         return tuple(case for case in observation.failed_cases if case not in reported)
@@ -295,12 +295,12 @@ class Incident(FaultIdentity):
         """Whether it is over."""
         return self.state is IncidentState.RESOLVED
 
-    def notify(self, at: datetime, cases: Iterable[str] = ()) -> Self:
+    def record_alert(self, at: datetime, cases: Iterable[str] = ()) -> Self:
         """Record an alert at ``at``, about the failed ``cases`` too."""
         reported = tuple(dict.fromkeys((*self.notified_cases, *cases)))
         return self.model_copy(update={"last_notified_at": at, "notified_cases": reported})
 
-    def withhold(self) -> Self:
+    def withhold_alert(self) -> Self:
         """Withhold its alert because of a silence or an outage; the next observation may send it."""
         return self.model_copy(update={"last_notified_at": None})
 
@@ -308,7 +308,7 @@ class Incident(FaultIdentity):
         """Acknowledge it: no reminder until it is worse."""
         return self.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
 
-    def leave_to_original(self) -> Self:
+    def leave_alerts_to_original(self) -> Self:
         """Leave its alerts to the installation that this folder was copied from: none until it is worse."""
         quiet = {"state": IncidentState.ACKNOWLEDGED, "last_notified_at": None, "thread": None, "channel": None}
         return self.model_copy(update=quiet)
@@ -352,9 +352,9 @@ class AlertItem(Record):
         """Return the item in another thread, or in none."""
         return self.model_copy(update={"incident": self.incident.place_in_thread(thread, channel)})
 
-    def notify(self, at: datetime) -> Self:
+    def record_alert(self, at: datetime) -> Self:
         """Return the item with an alert recorded at ``at``."""
-        return self.model_copy(update={"incident": self.incident.notify(at)})
+        return self.model_copy(update={"incident": self.incident.record_alert(at)})
 
     def mark_flaky(self, text: str) -> Self:
         """Return the item after all repeats of its case; ``text`` says how often it was right."""
@@ -388,7 +388,7 @@ class RunSummary(Record):
     under_way: bool = False
     production: bool = False
 
-    def fill_from(self, base: RunSummary) -> RunSummary:
+    def fill_empty_fields_from(self, base: RunSummary) -> RunSummary:
         """Return this newer summary of a run with its empty fields filled from ``base``.
 
         ``under_way`` is always that of the newer summary.
@@ -453,7 +453,7 @@ class Alert(RunSummary):
         """Whether its run has already sent an alert of this kind, so that it belongs in that first message."""
         return self.reason in OPENING_REASONS and self.thread is not None
 
-    def find_item(self, fingerprint: str) -> AlertItem:
+    def select_item(self, fingerprint: str) -> AlertItem:
         """Return the item about the incident ``fingerprint``. Raises `StopIteration` if there is none."""
         return next(item for item in self.items if item.incident.fingerprint == fingerprint)
 
@@ -464,7 +464,7 @@ class Alert(RunSummary):
     def with_items(self, items: Iterable[AlertItem]) -> Self:
         """Return the message about other ``items``, in their order of urgency."""
         ordered = tuple(sorted(items, key=lambda item: item.urgency))
-        severity, reason = ordered[0].incident.severity, choose_reason(ordered)
+        severity, reason = ordered[0].incident.severity, choose_alert_reason(ordered)
         return self.model_copy(update={"items": ordered, "severity": severity, "reason": reason})
 
     def merge_alerts(self, later: Sequence[Alert]) -> Self:
@@ -475,10 +475,10 @@ class Alert(RunSummary):
         newest = {item.incident.fingerprint: item for alert in (self, *later) for item in alert.items}
         summary: RunSummary = self
         for alert in later:
-            summary = alert.fill_from(summary)
+            summary = alert.fill_empty_fields_from(summary)
         return self.with_items(newest.values()).with_summary(summary)
 
-    def refer_to(self, own_alerts: Iterable[CaseAlert]) -> Self:
+    def with_case_alerts(self, own_alerts: Iterable[CaseAlert]) -> Self:
         """Return the message with references to its cases' own alerts."""
         return self.model_copy(update={"own_alerts": tuple(own_alerts)})
 
@@ -503,7 +503,7 @@ class Alert(RunSummary):
         return self.model_copy(update={"items": tuple(item.place_in_thread(None, None) for item in self.items)})
 
 
-def choose_reason(items: Sequence[AlertItem]) -> NotifyReason:
+def choose_alert_reason(items: Sequence[AlertItem]) -> NotifyReason:
     """Choose the reason of a message about ``items``; it is ``regressed`` only if no item is new."""
     reasons = {item.reason for item in items}
     return NotifyReason.FIRST_SEEN if NotifyReason.FIRST_SEEN in reasons else items[0].reason
@@ -533,6 +533,6 @@ class Receipt(Record):
     thread: str | None = None
     detail: str = ""
 
-    def explain(self, detail: str) -> Self:
+    def with_detail(self, detail: str) -> Self:
         """Return the receipt with another ``detail``."""
         return self.model_copy(update={"detail": detail})

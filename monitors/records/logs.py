@@ -45,7 +45,7 @@ class LogCursor(Record):
     """The size of the log when its target was registered: earlier entries are history and send no alert."""
 
     @property
-    def nothing_read(self) -> bool:
+    def has_read_nothing(self) -> bool:
         """Whether no file of this log has ever held anything."""
         return self.current.offset == 0 and not self.earlier
 

@@ -61,7 +61,7 @@ class Silence(Record):
             )
         return self
 
-    def end(self, at: datetime, by: str) -> Self:
+    def end_early(self, at: datetime, by: str) -> Self:
         """Return the silence as ended at ``at``, or as soon as it has started, by this person."""
         ends_at = max(at, self.starts_at + timedelta(milliseconds=1))
         return self.model_copy(update={"ends_at": ends_at, "ended_by": by})
@@ -81,7 +81,7 @@ class Silence(Record):
         """Whether it has ended for good; a clock that was set back does not start it again if a person ended it."""
         return self.ended_by is not None or now >= self.ends_at
 
-    def is_in_force(self, now: datetime) -> bool:
+    def is_active(self, now: datetime) -> bool:
         """Whether it mutes at ``now``; a clock that was set back ends no silence that began when it was made."""
         if self.is_over(now) or (self.scheduled and now < self.starts_at):
             return False
@@ -95,9 +95,9 @@ class Silence(Record):
         """Whether ``incident`` has the values that the silence names."""
         return all(getattr(incident, name) == wanted for name, wanted in self.list_matchers().items())
 
-    def is_silence_for(self, incident: Incident, now: datetime) -> bool:
+    def is_muting(self, incident: Incident, now: datetime) -> bool:
         """Whether the silence mutes ``incident`` at ``now``."""
-        return self.is_in_force(now) and self.is_about(incident)
+        return self.is_active(now) and self.is_about(incident)
 
     def iterate_periods(self, after: datetime) -> Iterator[Period]:
         """Yield the periods in which it mutes and that end after ``after``, in order."""
@@ -219,7 +219,7 @@ class CaseDraft(Record):
     finding: Redacted
     cut: bool = False
 
-    def reword(self, question: Redacted) -> Self:
+    def with_question(self, question: Redacted) -> Self:
         """Return the draft with another wording of its last question."""
         return self.model_copy(update={"turns": (*self.turns[:-1], question)})
 

@@ -57,7 +57,7 @@ def _parse_window(text: str) -> _WeeklyWindow:
     if rest := match["rest"].strip():
         raise ValueError(f"{ACCEPTED}, without {rest!r}; `zone` names the zone")
     days, names = _parse_days(match["days"])
-    start_min, end_min = (_parse_minute(match[bound]) for bound in ("start", "end"))
+    start_min, end_min = (_parse_minute_of_day(match[bound]) for bound in ("start", "end"))
     if (start_min - end_min) % DAY_MINUTES == 0 and end_min - start_min != DAY_MINUTES:
         raise ValueError(f"{ACCEPTED}; the start is the end, and a whole day is 00:00-24:00")
     minutes = bytearray(WEEK_MINUTES)
@@ -79,21 +79,21 @@ def _parse_days(text: str) -> tuple[frozenset[int], str]:
     days: set[int] = set()
     names: list[str] = []
     for part in re.split(r"\s*(?:,|\band\b)\s*", text):
-        first, *rest = (_parse_day(name) for name in re.split(r"\s*[-–—]\s*", part, maxsplit=1))
+        first, *rest = (_parse_weekday(name) for name in re.split(r"\s*[-–—]\s*", part, maxsplit=1))
         last = rest[0] if rest else first
         days |= {(first + more) % len(DAYS) for more in range((last - first) % len(DAYS) + 1)}
         names.append("-".join(DAYS[day] for day in (first, *rest)))
     return frozenset(days), ", ".join(names)
 
 
-def _parse_day(name: str) -> int:
+def _parse_weekday(name: str) -> int:
     for number, day in enumerate(DAYS):
         if len(name) >= MIN_DAY_CHARACTERS and day.lower().startswith(name.lower()):
             return number
     raise ValueError(f"{ACCEPTED}; {name!r} is not a weekday")
 
 
-def _parse_minute(text: str) -> int:
+def _parse_minute_of_day(text: str) -> int:
     match = _TIME.fullmatch(text)
     if match is None:
         raise ValueError(f"{ACCEPTED}; {text} is not from 00:00 to 24:00")
@@ -101,16 +101,16 @@ def _parse_minute(text: str) -> int:
 
 
 @lru_cache(maxsize=1)
-def _list_zones() -> frozenset[str]:
+def _list_zone_names() -> frozenset[str]:
     """List the zones with full names: an abbreviation such as CET or EST is not the same everywhere."""
     return frozenset(zone for zone in available_timezones() if "/" in zone or zone == "UTC")
 
 
-def _check_zone(name: str) -> str:
-    if name not in _list_zones():
+def _require_zone_name(name: str) -> str:
+    if name not in _list_zone_names():
         raise ValueError(
             "the full name of a zone of the tz database, such as Europe/Berlin, or UTC"
-            f"{suggest_nearest(name, sorted(_list_zones()))}"
+            f"{suggest_nearest(name, sorted(_list_zone_names()))}"
         )
     return name
 
@@ -118,7 +118,7 @@ def _check_zone(name: str) -> str:
 WeeklyWindowText = Annotated[str, AfterValidator(lambda text: _parse_window(text).text)]
 """Days and times of a weekly window, with full names: ``Monday-Friday 22:00-06:00``."""
 
-ZoneName = Annotated[str, AfterValidator(_check_zone)]
+ZoneName = Annotated[str, AfterValidator(_require_zone_name)]
 """The full name of a zone of the tz database."""
 
 
@@ -133,7 +133,7 @@ class Recurrence(Record):
 
     def is_active(self, at: datetime) -> bool:
         """Whether the zone's clock shows a minute of the window at ``at``."""
-        return bool(_parse_window(self.every).minutes[self._find_minute(at)])
+        return bool(_parse_window(self.every).minutes[self._compute_minute_of_week(at)])
 
     def iterate_periods(self, after: datetime) -> Iterator[Period]:
         """Yield the periods that end after ``after``, without an end, in order; adjacent windows are one period."""
@@ -142,22 +142,22 @@ class Recurrence(Record):
             time -= timedelta(minutes=1)
         while True:
             while not self.is_active(time):
-                time = self._step(time)
+                time = self._find_next_possible_boundary(time)
             starts_at = time
             while self.is_active(time):
-                time = self._step(time)
+                time = self._find_next_possible_boundary(time)
             yield Period(starts_at, time)
 
-    def _find_minute(self, at: datetime) -> int:
+    def _compute_minute_of_week(self, at: datetime) -> int:
         """Return the minute of the week that the zone's clock shows at ``at``."""
         local = at.astimezone(ZoneInfo(self.zone))
         return local.weekday() * DAY_MINUTES + local.hour * 60 + local.minute
 
-    def _step(self, time: datetime) -> datetime:
+    def _find_next_possible_boundary(self, time: datetime) -> datetime:
         """Return the next minute at which the window may begin or end, at most `MAX_STEP_MIN` later."""
-        minutes, now = _parse_window(self.every).minutes, self._find_minute(time)
+        minutes, now = _parse_window(self.every).minutes, self._compute_minute_of_week(time)
         bound = minutes.find(1 - minutes[now], now, now + MAX_STEP_MIN)
         step = bound - now if bound > 0 else MAX_STEP_MIN
         later = time + timedelta(minutes=step)
-        has_clock_change = self._find_minute(later) != (now + step) % WEEK_MINUTES
+        has_clock_change = self._compute_minute_of_week(later) != (now + step) % WEEK_MINUTES
         return time + timedelta(minutes=1) if has_clock_change else later

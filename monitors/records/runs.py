@@ -228,7 +228,7 @@ class VerdictReason(Record):
 MAX_UNCOVERED_IDS: Final = 6
 
 
-def format_uncovered(reasons: Iterable[VerdictReason]) -> str:
+def format_uncovered_cases(reasons: Iterable[VerdictReason]) -> str:
     """Say what the verdict does not cover: ``2 severity-3 cases not graded: a, b``; empty if it covers all."""
     parts: list[str] = []
     for reason in reasons:
@@ -312,7 +312,7 @@ _METRIC_TITLES: Final = {"refusal_precision": "expected refusals that were refus
 """Titles of metrics with a misleading name: refusal precision is the recall of refusals."""
 
 
-def format_metric(name: str) -> str:
+def format_metric_name(name: str) -> str:
     """Format a metric's name for people: ``factual_accuracy:hi`` becomes "factual accuracy, hi"."""
     kind, _, group = name.partition(":")
     title = _METRIC_TITLES.get(kind, kind.replace("_", " "))
@@ -379,7 +379,7 @@ class CaseResult(Record):
     result: ProbeResult
     assessment: Assessment
 
-    def reassess(self, assessment: Assessment) -> Self:
+    def with_assessment(self, assessment: Assessment) -> Self:
         """Return the same case and answer with another assessment."""
         return self.model_copy(update={"assessment": assessment})
 

@@ -34,25 +34,25 @@ class Saying(NamedTuple):
 
 
 @lru_cache(maxsize=1_000)
-def parse_saying(written: str) -> Saying:
+def parse_phrase_or_pattern(written: str) -> Saying:
     """Parse a phrase, or a pattern between two slashes; letter case and the amount of white space do not count.
 
     Raises `ValueError` with what is wrong with the pattern.
     """
     if len(written) > 1 and written.startswith("/") and written.endswith("/"):
-        return Saying(_compile_bounded(written[1:-1]), is_phrase=False)
+        return Saying(_compile_bounded_pattern(written[1:-1]), is_phrase=False)
     words = written.split()
     if not any(character.isprintable() for word in words for character in word):
         raise ValueError("it is empty")
     return Saying(re.compile(r"\s+".join(map(re.escape, words)), re.IGNORECASE), is_phrase=True)
 
 
-def _check_saying(written: str) -> str:
-    parse_saying(written)
+def _require_valid_saying(written: str) -> str:
+    parse_phrase_or_pattern(written)
     return written
 
 
-SayingText = Annotated[str, Field(min_length=1), AfterValidator(_check_saying)]
+SayingText = Annotated[str, Field(min_length=1), AfterValidator(_require_valid_saying)]
 
 
 class _OpenBracket:
@@ -62,24 +62,24 @@ class _OpenBracket:
         self.branches, self.is_open = 1, False
 
     @property
-    def varies(self) -> bool:
+    def has_variable_length(self) -> bool:
         return self.is_open or self.branches > 1
 
 
-def _compile_bounded(source: str) -> re.Pattern[str]:
+def _compile_bounded_pattern(source: str) -> re.Pattern[str]:
     written, groups, ways = list[str](), [_OpenBracket()], 1
     closed: _OpenBracket | None = None
     repeated = False
     for piece in _PATTERN_PIECE.findall(source):
-        repeat = None if repeated and piece in "?+" else _parse_repeats(piece)
+        repeat = None if repeated and piece in "?+" else _parse_quantifier(piece)
         if repeat is not None:
-            if closed is not None and closed.varies and repeat[1] > 1:
+            if closed is not None and closed.has_variable_length and repeat[1] > 1:
                 raise ValueError("a group that repeats must not contain | or a repeat of open length")
             ways *= repeat[1] - repeat[0] + 1
             groups[-1].is_open |= repeat[1] > repeat[0]
             written.append(f"{{{repeat[0]},{repeat[1]}}}")
         else:
-            closed = _follow_brackets(piece, groups)
+            closed = _update_open_groups(piece, groups)
             ways *= closed.branches if closed else 1
             written.append(piece)
         repeated = repeat is not None
@@ -94,7 +94,7 @@ def _compile_bounded(source: str) -> re.Pattern[str]:
     return pattern
 
 
-def _follow_brackets(piece: str, groups: list[_OpenBracket]) -> _OpenBracket | None:
+def _update_open_groups(piece: str, groups: list[_OpenBracket]) -> _OpenBracket | None:
     """Update the open groups by this piece of a pattern; return the group that it closes."""
     if piece.startswith("(") and not piece.endswith(")"):
         groups.append(_OpenBracket())
@@ -102,12 +102,12 @@ def _follow_brackets(piece: str, groups: list[_OpenBracket]) -> _OpenBracket | N
         groups[-1].branches += 1
     elif piece == ")" and len(groups) > 1:
         closed = groups.pop()
-        groups[-1].is_open |= closed.varies
+        groups[-1].is_open |= closed.has_variable_length
         return closed
     return None
 
 
-def _parse_repeats(piece: str) -> tuple[int, int] | None:
+def _parse_quantifier(piece: str) -> tuple[int, int] | None:
     """Parse the minimum and maximum of a quantifier; ``None`` for another piece."""
     if piece in _QUANTIFIER_REPEATS:
         return _QUANTIFIER_REPEATS[piece]

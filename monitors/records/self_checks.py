@@ -99,7 +99,7 @@ class DrillReport(Record):
     """False while it is running: then nothing is proved yet."""
     version: str
 
-    def proceed(
+    def with_progress(
         self, stations: tuple[StationResult, ...], *, fault: str, message_after_s: float | None, at: datetime
     ) -> Self:
         """Return the report with the stations so far, and what is known of the fault and its message."""
@@ -107,7 +107,7 @@ class DrillReport(Record):
             update={"stations": stations, "fault": fault, "message_after_s": message_after_s, "finished_at": at}
         )
 
-    def finish(self, at: datetime) -> Self:
+    def mark_finished(self, at: datetime) -> Self:
         """Return the report as finished."""
         return self.model_copy(update={"finished": True, "finished_at": at})
 
@@ -154,7 +154,7 @@ class RecordedAsk(Record):
         """Whether it was correct."""
         return self.outcome is CaseOutcome.CORRECT
 
-    def set_severity(self, severity: Severity, policy_row: str) -> Self:
+    def with_severity(self, severity: Severity, policy_row: str) -> Self:
         """Return the asking with another severity and the policy row that set it."""
         return self.model_copy(update={"severity": severity, "policy_row": policy_row})
 
@@ -286,7 +286,7 @@ class Repeatability(Record):
         """Add the effects of each number of repeats."""
         return self.model_copy(update={"advice": advice})
 
-    def count_sessions(self, *, sessions: int, void_sessions: int, free_pairs: int) -> Self:
+    def with_session_counts(self, *, sessions: int, void_sessions: int, free_pairs: int) -> Self:
         """Set how many sessions and runs the pairs came from."""
         return self.model_copy(
             update={"sessions": sessions, "void_sessions": void_sessions, "free_pairs": free_pairs}

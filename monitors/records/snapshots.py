@@ -67,7 +67,7 @@ class RunSnapshot(Record):
     browser: str | None = None
     lookout: str | None = None
 
-    def set_application_facts(
+    def with_application_facts(
         self,
         *,
         versions: Mapping[str, Values],
@@ -125,14 +125,14 @@ class RunChange(Record):
     """One difference between two runs, with its evidence in one line.
 
     ``follows`` is true for different behaviour that another recorded change may have caused: then ``kind`` is not
-    claimed.
+    changed_sides.
     """
 
     kind: ChangeKind
     evidence: str
     follows: bool = False
 
-    def follow(self) -> Self:
+    def mark_possible_effect(self) -> Self:
         """Return the change marked as possibly caused by another recorded change."""
         return self.model_copy(update={"follows": True})
 
@@ -150,7 +150,7 @@ class WhatChanged(Record):
     changes: tuple[RunChange, ...] = ()
     not_known: tuple[str, ...] = ()
 
-    def refuse(self, missing: str) -> Self:
+    def with_missing_reason(self, missing: str) -> Self:
         """Set why nothing could be compared."""
         return self.model_copy(update={"missing": missing})
 
@@ -159,13 +159,13 @@ class WhatChanged(Record):
         return self.model_copy(update={"changes": changes, "not_known": not_known})
 
     @property
-    def claimed(self) -> frozenset[ChangeKind]:
+    def changed_sides(self) -> frozenset[ChangeKind]:
         """The sides on which something changed."""
         return frozenset(
             change.kind for change in self.changes if not change.follows and change.kind is not ChangeKind.LIMIT
         )
 
     @property
-    def both_sides(self) -> bool:
+    def has_changes_on_both_sides(self) -> bool:
         """Whether Lookout's side and another side changed, so that neither is proved to be the cause."""
-        return bool(self.claimed & OURS) and bool(self.claimed - OURS)
+        return bool(self.changed_sides & OURS) and bool(self.changed_sides - OURS)

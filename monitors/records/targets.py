@@ -88,7 +88,7 @@ class GitChange(Record):
     branch: str | None = None
     target_branch: str | None = None
 
-    def fill_in(self, change: GitChange) -> GitChange:
+    def fill_missing_from(self, change: GitChange) -> GitChange:
         """Add from ``change`` what is missing."""
         return GitChange(
             head=self.head or change.head,

@@ -129,7 +129,7 @@ class SampledConversation(Record):
     stratum: Identifier
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
-    def store_as(self, conversation: Conversation) -> SampledConversation:
+    def with_conversation(self, conversation: Conversation) -> SampledConversation:
         """Return the same sample entry with the version of the conversation that may be stored."""
         return SampledConversation(
             conversation=conversation, stratum=self.stratum, inclusion_probability=self.inclusion_probability

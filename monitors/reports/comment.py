@@ -23,7 +23,7 @@ from monitors.records.base import Blame
 from monitors.records.comparisons import Comparison
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
-from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason, format_uncovered
+from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason, format_uncovered_cases
 from monitors.reports.case_view import select_by_outcome
 from monitors.reports.figures import build_tally_rows, format_causes, format_changes_briefly, format_severity_rises
 from monitors.reports.format import (
@@ -301,7 +301,7 @@ def _format_verdict(report: RunReport, failed: int, silent: int, ungraded: int, 
     if report.triage is not None:
         yield ""
         yield from format_dimension_table(report)
-    uncovered = format_uncovered(report.reasons)
+    uncovered = format_uncovered_cases(report.reasons)
     if decisive or report.interrupted or uncovered:
         yield ""
     if report.interrupted:

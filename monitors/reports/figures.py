@@ -15,7 +15,7 @@ from markupsafe import Markup
 from monitors.plural import plural
 from monitors.records.base import Finding
 from monitors.records.explanations import Cause, FirstLook
-from monitors.records.runs import Breakdown, Latency, Metric, RunReport, format_metric
+from monitors.records.runs import Breakdown, Latency, Metric, RunReport, format_metric_name
 from monitors.records.snapshots import OURS, RunChange, WhatChanged
 from monitors.reports.format import (
     SEVERITY_WORDS,
@@ -247,7 +247,7 @@ def build_metric_rows(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
     floor = find_range_floor(metrics)
     return tuple(
         MetricRow(
-            name=format_metric(metric.name),
+            name=format_metric_name(metric.name),
             value=format_percent(metric.passed / metric.total) if metric.total else "nothing counted",
             counted=f"{metric.passed:,} of {metric.total:,}",
             interval=f"{format_percent(metric.low)} to {format_percent(metric.high)}" if metric.total else "",
@@ -311,9 +311,9 @@ def format_changes(what_changed: WhatChanged | None) -> tuple[str, ...]:
         return (f"{NOTHING_CHANGED[0].upper()}{NOTHING_CHANGED[1:]}.",)
     sides = (
         [BOTH_SIDES]
-        if what_changed.both_sides
+        if what_changed.has_changes_on_both_sides
         else [OUR_SIDE]
-        if what_changed.claimed and what_changed.claimed <= OURS
+        if what_changed.changed_sides and what_changed.changed_sides <= OURS
         else []
     )
     return (*sides, *(f"{_format_side(change)}: {_shorten_evidence(change)}" for change in what_changed.changes))
@@ -342,7 +342,7 @@ def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> t
 
 def _select_first_of_both_sides(what_changed: WhatChanged) -> tuple[RunChange, ...]:
     """Select the most informative change of each side, if both sides changed."""
-    if not what_changed.both_sides:
+    if not what_changed.has_changes_on_both_sides:
         return ()
     named = [change for change in what_changed.changes if not change.follows]
     ours, theirs = (next(change for change in named if (change.kind in OURS) is side) for side in (True, False))

@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo
 from monitors.plural import plural
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import NoAnswerReason
-from monitors.records.runs import QuestionCounts, Ratio, RunExperiment, RunReport, Verdict, format_uncovered
+from monitors.records.runs import QuestionCounts, Ratio, RunExperiment, RunReport, Verdict, format_uncovered_cases
 from monitors.reports.invisible import show_invisible
 
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
@@ -109,7 +109,7 @@ def format_headline(report: RunReport) -> str:
         graded_of += f", {report.resumed_cases:,} answered before the run was stopped (--fresh asks all again)"
     if report.verdict is not Verdict.PASS:
         return graded_of
-    left_out = format_uncovered(report.reasons)
+    left_out = format_uncovered_cases(report.reasons)
     return f"{graded_of}; {f'not covered: {left_out}' if left_out else 'the verdict covers all severe cases'}"
 
 

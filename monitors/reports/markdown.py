@@ -14,7 +14,7 @@ from monitors.records.comparisons import Comparison, FlakyCase, ParityGap
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import CRITERION_LABELS, FAILURE_WORDS, CaseOutcome, Criterion
 from monitors.records.incidents import Incident
-from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport, format_metric
+from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport, format_metric_name
 from monitors.reports.case_view import find_open_incidents, format_since, select_by_outcome
 from monitors.reports.figures import (
     build_tally_rows,
@@ -405,7 +405,7 @@ def _format_metrics(metrics: Sequence[Metric], parity: Sequence[ParityGap]) -> I
         interval = f"{format_percent(metric.low)} to {format_percent(metric.high)}" if metric.total else ""
         target = f"≥ {format_percent(metric.target)}" if metric.target is not None else ""
         met = _MET_WORDS[metric.met] if metric.target is not None else ""
-        name = escape_markdown(format_metric(metric.name))
+        name = escape_markdown(format_metric_name(metric.name))
         yield f"| {name} | {value} | {metric.passed} of {metric.total} | {interval} | {target} | {met} |"
     notes = [f"the same questions, {format_parity(gap)}" for gap in parity] + [format_path(metrics)]
     if any(notes):

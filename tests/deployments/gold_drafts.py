@@ -11,7 +11,7 @@ from tests.builders import NOON
 CLAUSE = "Cataract surgery is covered up to ₹60,000 per eye."
 
 
-def draft_case(number: int = 1, **changes: Any) -> GoldCase:
+def draft_gold_case(number: int = 1, **changes: Any) -> GoldCase:
     """A drafted case that nobody has reviewed."""
     values: dict[str, Any] = {
         "id": f"draft-{number}",
@@ -41,7 +41,7 @@ def gold_draft(number: int = 1, **changes: Any) -> GoldDraft:
         "made_at": NOON,
         "model": "claude-sonnet-5-5",
         "prompt_sha256": "1" * 64,
-        "case": draft_case(number),
+        "case": draft_gold_case(number),
         "quote": quote,
         "why": "a buyer would count on it",
     }

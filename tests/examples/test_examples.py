@@ -120,7 +120,7 @@ def test_every_folder_is_an_example_and_its_page_has_its_command() -> None:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_has_four_to_eight_questions_and_one_that_must_never_be_answered(name: str) -> None:
     config = load_config(ROOT / name / "lookout.toml")
-    cases = load_suite(config.target("bot").suite).cases
+    cases = load_suite(config.require_target("bot").suite).cases
     assert 4 <= len(cases) <= 8
     assert name == "triage_agent" or any(case.expected_refusal for case in cases)
 

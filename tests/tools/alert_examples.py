@@ -10,20 +10,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from flows.drill.wrong_answer import format_passed_message
-from monitors.alerts.decide import decide
+from monitors.alerts.decide import decide_alerts
 from monitors.alerts.digest import Digest, DigestFigure
-from monitors.alerts.group import group_items
+from monitors.alerts.group import group_items_into_alerts
 from monitors.alerts.observe import (
     DISPUTED,
     ObservationContext,
-    fingerprint,
-    observe_app_down,
-    observe_drift,
-    observe_drill,
-    observe_failed_deploy,
-    observe_hallucination,
-    observe_monitor_fault,
-    observe_void_judge,
+    build_app_down_observation,
+    build_drift_observation,
+    build_drill_observation,
+    build_failed_deploy_observation,
+    build_hallucination_observation,
+    build_monitor_fault_observation,
+    build_void_judge_observation,
+    compute_fingerprint,
 )
 from monitors.alerts.redact import make_excerpt
 from monitors.alerts.resolve import ResolutionScope
@@ -185,7 +185,7 @@ def _case(
 ) -> Observation:
     limit = SETTINGS.excerpt_characters
     return Observation(
-        fingerprint=fingerprint(TARGET, IncidentKind.CASE_FAILURE, case_id, kind.value),
+        fingerprint=compute_fingerprint(TARGET, IncidentKind.CASE_FAILURE, case_id, kind.value),
         kind=IncidentKind.CASE_FAILURE,
         target=TARGET,
         run_id=run_id,
@@ -224,7 +224,7 @@ LEAK: Final = _leak()
 MILD: Final = _leak(severity=Severity.MAJOR, policy_row="case")
 LEAK_LATER: Final = _leak(run_id="run-0302", seen_at=NIGHT + timedelta(days=1))
 TRAFFIC: Final = _leak(
-    fingerprint=fingerprint(TARGET, IncidentKind.CASE_FAILURE, "traffic", "unsupported_claim"),
+    fingerprint=compute_fingerprint(TARGET, IncidentKind.CASE_FAILURE, "traffic", "unsupported_claim"),
     case_id="conversation-5e1f",
     failure_kind=FailureKind.UNSUPPORTED_CLAIM,
     policy_row="traffic",
@@ -236,7 +236,7 @@ TRAFFIC: Final = _leak(
     reason=make_excerpt("judge: no document promises payment without a limit", limit=200),
 )
 DISPUTED_ANSWER: Final = _leak(
-    fingerprint=fingerprint(TARGET, IncidentKind.CASE_FAILURE, "waiting-11", DISPUTED),
+    fingerprint=compute_fingerprint(TARGET, IncidentKind.CASE_FAILURE, "waiting-11", DISPUTED),
     case_id="waiting-11",
     failure_kind=None,
     policy_row="case",
@@ -254,35 +254,35 @@ DISPUTED_ANSWER: Final = _leak(
     ),
 )
 AT_NIGHT: Final = ObservationContext(target=TARGET, run_id="night-0301", seen_at=NIGHT)
-DOWN: Final = observe_app_down(
+DOWN: Final = build_app_down_observation(
     AT.model_copy(update={"address": "https://suraksha.example"}),
     detail="5 questions got no answer from https://suraksha.example, 139 were not asked: the connection was refused",
 )
-DEPLOY: Final = observe_failed_deploy(
+DEPLOY: Final = build_failed_deploy_observation(
     AT, detail="the deploy failed: stage BUILD_ERROR (error: no matching distribution)"
 )
-DRIFT: Final = observe_drift(
+DRIFT: Final = build_drift_observation(
     AT_NIGHT,
     metric="failures",
     detail="Failures in live traffic: worse since 2026-02-26: 1.9 % of conversations failed before (95 % CI 1.2 to 2.9), "
     "6.4 % since (4.4 to 8.9). Found in this night: Source not cited (7 of 120 sampled).",
 )
-VOID: Final = observe_void_judge(
+VOID: Final = build_void_judge_observation(
     AT, detail="the judge passed 2 of 4 known-wrong answers; 37 grades of this batch were discarded"
 )
-FAULT: Final = observe_monitor_fault(
+FAULT: Final = build_monitor_fault_observation(
     AT,
     fault_name="disk_full",
     detail="/srv/lookout/data: the disk is full: free some space. The run stopped after 81 of 144 cases",
 )
 DRILL_AT: Final = ObservationContext(target=DRILL_TARGET, run_id="drill-0301", seen_at=NIGHT)
-DRILL: Final = observe_drill(
+DRILL: Final = build_drill_observation(
     DRILL_AT,
     title="Drill, no action needed: Lookout reported a planted wrong answer here after 11 s",
     detail=format_passed_message("a limit from an outdated index, twice what it should be", judged=True),
     failed=False,
 )
-BLOCKED: Final = observe_drill(
+BLOCKED: Final = build_drill_observation(
     DRILL_AT,
     title="Drill failed at the browser: Lookout may not report a real fault",
     detail="There was no answer: CHROMIUM_PATH does not exist. To do: run lookout browser install; lookout doctor shows details. "
@@ -290,7 +290,7 @@ BLOCKED: Final = observe_drill(
     failed=True,
 )
 GATE: Final = Observation(
-    fingerprint=fingerprint(TARGET, IncidentKind.GATE_FAIL),
+    fingerprint=compute_fingerprint(TARGET, IncidentKind.GATE_FAIL),
     kind=IncidentKind.GATE_FAIL,
     target=TARGET,
     run_id="run-0301",
@@ -352,12 +352,12 @@ WRONG_FILE: Final = _case(
 ).model_copy(
     update={
         "target": AGENT,
-        "fingerprint": fingerprint(AGENT, IncidentKind.CASE_FAILURE, "acme:lamps:7", "poor_triage"),
+        "fingerprint": compute_fingerprint(AGENT, IncidentKind.CASE_FAILURE, "acme:lamps:7", "poor_triage"),
         "is_report": True,
     }
 )
 REPORTS_GATE: Final = Observation(
-    fingerprint=fingerprint(AGENT, IncidentKind.GATE_FAIL),
+    fingerprint=compute_fingerprint(AGENT, IncidentKind.GATE_FAIL),
     kind=IncidentKind.GATE_FAIL,
     target=AGENT,
     run_id="run-0301",
@@ -433,7 +433,7 @@ def _entries() -> Iterator[Observation]:
             ("Kya ambulance free hai?", "Haan, ambulance hamesha free hai.", "ambulance always free"),
         )
     ):
-        yield observe_hallucination(
+        yield build_hallucination_observation(
             AT,
             entry_id=f"entry-{number}",
             user_text=asked,
@@ -454,7 +454,7 @@ def _items(
     scope: ResolutionScope | None = None,
 ) -> tuple[tuple[Incident, ...], tuple[AlertItem, ...]]:
     previous = {incident.fingerprint: incident for incident in incidents}
-    made = decide(previous, observations, now=at, settings=SETTINGS, scope=scope)
+    made = decide_alerts(previous, observations, now=at, settings=SETTINGS, scope=scope)
     return tuple({**previous, **{i.fingerprint: i for i in made.changed}}.values()), made.items
 
 
@@ -468,7 +468,7 @@ def _composed(
     if any(item.incident.case_id == "leak-07" for item in items):
         links.insert(1, Link(label="trace", href=f"{place}/traces/leak-07.zip"))
     summary = RunSummary(commit=commit, links=tuple(links), **scores)
-    (alert,) = group_items(items, target=TARGET, run_id=run_id, now=at, summary=summary)
+    (alert,) = group_items_into_alerts(items, target=TARGET, run_id=run_id, now=at, summary=summary)
     return alert
 
 
@@ -500,7 +500,7 @@ def _gate_fail() -> Alert:
 
 def _drilled(observation: Observation) -> Alert:
     _, items = _items((), (observation,), NIGHT)
-    (alert,) = group_items(items, target=DRILL_TARGET, run_id=observation.run_id, now=NIGHT)
+    (alert,) = group_items_into_alerts(items, target=DRILL_TARGET, run_id=observation.run_id, now=NIGHT)
     return alert
 
 
@@ -509,7 +509,7 @@ def _on_issues(*observations: Observation, dimensions: str | None = None) -> Ale
     _, items = _items((), observations, NIGHT)
     scores: dict[str, Any] = {"flat": "0.833", "weighted": "0.833", "dimensions": dimensions} if dimensions else {}
     summary = RunSummary(commit=AT.commit, links=LINKS, **scores)
-    (alert,) = group_items(items, target=AGENT, run_id="run-0301", now=NIGHT, summary=summary)
+    (alert,) = group_items_into_alerts(items, target=AGENT, run_id="run-0301", now=NIGHT, summary=summary)
     return alert
 
 
@@ -559,10 +559,10 @@ def _open_before() -> Alert:
     """Two failures of a gate in CI, sent by the first nightly run that has Slack."""
     incidents, first = _items((), (LEAK, GATE), NIGHT)
     previous = {incident.fingerprint: incident for incident in incidents}
-    printed = group_items(first, target=TARGET, run_id="run-0301", now=NIGHT)
+    printed = group_items_into_alerts(first, target=TARGET, run_id="run-0301", now=NIGHT)
     undelivered = {key: alert for alert in printed for key in alert.fingerprints}
     later = NIGHT + timedelta(hours=20)
-    made = decide(previous, (), now=later, settings=SETTINGS, undelivered=undelivered)
+    made = decide_alerts(previous, (), now=later, settings=SETTINGS, undelivered=undelivered)
     return _composed(made.items, later, run_id="run-0302", commit="4f2a91c07be1")
 
 
@@ -571,7 +571,7 @@ def _build_missed() -> Alert:
     opened, first = _items((), (LEAK, DRIFT), NIGHT)
     refused = {
         key: alert
-        for alert in group_items(first, target=TARGET, run_id="run-0301", now=NIGHT)
+        for alert in group_items_into_alerts(first, target=TARGET, run_id="run-0301", now=NIGHT)
         for key in alert.fingerprints
     }
     previous = {
@@ -579,8 +579,8 @@ def _build_missed() -> Alert:
         for incident in opened
     }
     later = NIGHT + timedelta(hours=20)
-    made = decide(previous, (), now=later, settings=SETTINGS, refused=refused)
-    (alert,) = group_items(made.items, target=TARGET, run_id="run-0302", now=later)
+    made = decide_alerts(previous, (), now=later, settings=SETTINGS, refused=refused)
+    (alert,) = group_items_into_alerts(made.items, target=TARGET, run_id="run-0302", now=later)
     return alert
 
 

@@ -26,7 +26,9 @@ def leave_messages_to_original(store: Store, journal: Journal, at: datetime, *, 
             waiting = connection.execute("select record from alerts where id in (select id from unsent_alerts)")
             alerts = [Alert.model_validate_json(str(record)) for (record,) in waiting.fetchall()]
             current = connection.execute("select record from incidents where state <> 'resolved'").fetchall()
-            incidents = [Incident.model_validate_json(str(record)).leave_to_original() for (record,) in current]
+            incidents = [
+                Incident.model_validate_json(str(record)).leave_alerts_to_original() for (record,) in current
+            ]
             versions = enumerate(incidents, start=compute_next_sequence(connection))
             rows: list[OutboxRow] = [
                 *(IncidentRow(row=IncidentVersion(sequence=n, incident=incident)) for n, incident in versions),

@@ -23,9 +23,9 @@ from deployments.cli.data_folder import find_data_folder, open_warehouse
 from flows.alerting.notifier import OperatorActions, apply_actions, build_operator_actions, store_action
 from flows.clock import utc_now
 from flows.data_folder import RUNS_FOLDER
-from monitors.alerts.message import DONE_WORDS, format_span, format_utc, shorten_commit
-from monitors.alerts.operator_actions import build_action
-from monitors.alerts.redact import remove_invisible
+from monitors.alerts.message import DONE_WORDS, format_duration, format_utc, shorten_commit
+from monitors.alerts.operator_actions import build_operator_action
+from monitors.alerts.redact import remove_invisible_characters
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.wording import REASON_WORDS, format_fault, format_ids
 from monitors.config.file import Config, load_config
@@ -59,7 +59,9 @@ class IncidentSession:
         from flows.alerting.edits import find_outcome, update_alerts  # messages, and with the next line Slack's
         from flows.runtime.slack import build_slack_bot  # client, which a list can do without
 
-        action = build_action(kind, incidents, at=self.actions.now(), by=by, via=ActionVia.COMMAND, note=note)
+        action = build_operator_action(
+            kind, incidents, at=self.actions.now(), by=by, via=ActionVia.COMMAND, note=note
+        )
         store_action(self.actions, action)
         # The action is in the journal; the next run loads it.
         with suppress(WarehouseBusy):
@@ -188,8 +190,9 @@ def build_silence_table(silences: Sequence[Silence], now: datetime) -> Renderabl
     table.add_column(overflow="fold")
     for silence in silences:
         when = format_silence_time(silence, now)
-        ended = f" (ended by {remove_invisible(silence.ended_by)})" if silence.ended_by else ""
-        text = f"{when}{ended} · {remove_invisible(silence.author)}: {remove_invisible(silence.comment)}"
+        ended = f" (ended by {remove_invisible_characters(silence.ended_by)})" if silence.ended_by else ""
+        author, comment = map(remove_invisible_characters, (silence.author, silence.comment))
+        text = f"{when}{ended} · {author}: {comment}"
         table.add_row(
             Text(silence.id, style="bold"), Group(Text(format_matchers(silence)), Text(text, style="dim"))
         )
@@ -208,7 +211,7 @@ def format_silence_time(silence: Silence, now: datetime) -> str:
     """Format when a silence mutes: ``until …``, or ``from … until …`` with the next period, and when it recurs."""
     if silence.is_over(now) or (period := next(silence.iterate_periods(now), None)) is None:
         return f"over since {format_utc(min(silence.ends_at, now))}"
-    start = "" if silence.is_in_force(now) else f"from {format_utc(period.starts_at)} "
+    start = "" if silence.is_active(now) else f"from {format_utc(period.starts_at)} "
     recurring = f", {silence.recurrence}" if silence.recurrence else ""
     if silence.recurrence and silence.ends_at < NO_END:
         recurring += f" until {format_utc(silence.ends_at)}"
@@ -250,21 +253,21 @@ def _format_summary_lines(incident: Incident) -> Sequence[str]:
     """Return the incident's title and, for a failed gate, the cases that failed in its last run."""
     if not incident.failed_cases:
         return (_format_title(incident),)
-    return (_format_title(incident), f"failing: {remove_invisible(format_ids(incident.failed_cases))}")
+    return (_format_title(incident), f"failing: {remove_invisible_characters(format_ids(incident.failed_cases))}")
 
 
 def _format_state(incident: Incident, silences: Sequence[Silence], now: datetime, message: str = "") -> str:
     """Format the state; of the ``silences`` about it, one in force, else the first that is still to come."""
     current = [silence for silence in silences if not silence.is_over(now)]
-    silence = min(current, key=lambda silence: not silence.is_in_force(now), default=None)
+    silence = min(current, key=lambda silence: not silence.is_active(now), default=None)
     state = incident.state.value
     if incident.state is IncidentState.RESOLVED and incident.resolved_at is not None:
-        state = f"resolved {format_span(now - incident.resolved_at)} ago"
+        state = f"resolved {format_duration(now - incident.resolved_at)} ago"
     pieces = [
         state,
         f"since deploy {shorten_commit(incident.first_commit)}" if incident.first_commit else "",
-        f"opened {format_span(now - incident.opened_at)} ago",
-        f"seen in {plural(incident.occurrences, 'run')}, last {format_span(now - incident.last_seen_at)} ago",
+        f"opened {format_duration(now - incident.opened_at)} ago",
+        f"seen in {plural(incident.occurrences, 'run')}, last {format_duration(now - incident.last_seen_at)} ago",
         f"silenced {format_silence_time(silence, now)}" if silence else "",
         f"message {message}" if message else "",
     ]
@@ -297,7 +300,7 @@ def _collect_story_lines(story: Story) -> Iterator[StoryLine]:
         yield StoryLine(done.action.at, _format_action(done))
     for silence in story.silences:
         when = str(silence.recurrence or f"until {format_utc(silence.ends_at)}")
-        text = f"silenced by {remove_invisible(silence.author)} {when}, {silence.id}"
+        text = f"silenced by {remove_invisible_characters(silence.author)} {when}, {silence.id}"
         began_at = max(silence.starts_at, story.incident.opened_at) if silence.recurrence else silence.starts_at
         yield StoryLine(began_at, text)
 
@@ -329,8 +332,8 @@ def _find_change_time(version: Incident) -> datetime:
 def _format_action(done: IncidentAction) -> str:
     title = DONE_WORDS[done.action.kind].lower()
     outcome = done.outcome.text if done.outcome else "waiting for the warehouse"
-    note = f", “{remove_invisible(done.action.note)}”" if done.action.note else ""
-    return f"{title} by {remove_invisible(done.action.by)} ({done.action.via.value}){note}: {outcome}"
+    note = f", “{remove_invisible_characters(done.action.note)}”" if done.action.note else ""
+    return f"{title} by {remove_invisible_characters(done.action.by)} ({done.action.via.value}){note}: {outcome}"
 
 
 def _list_evidence(story: Story, runs: Path) -> Iterator[tuple[str, str]]:

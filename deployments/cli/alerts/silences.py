@@ -21,7 +21,7 @@ from deployments.cli.alerts.incidents import (
 )
 from flows.alerting.notifier import apply_actions
 from monitors.alerts.message import format_utc
-from monitors.alerts.redact import redact, remove_invisible
+from monitors.alerts.redact import redact, remove_invisible_characters
 from monitors.alerts.settings import CONFIGURED_PREFIX
 from monitors.errors import ConfigError, WarehouseBusy
 from monitors.problems import explain_error
@@ -105,7 +105,7 @@ def end_silence(session: IncidentSession, silence_id: str, *, by: str) -> Silenc
         raise ConfigError(f"no active silence has the id {silence_id}: {running}")
     if silence_id.startswith(CONFIGURED_PREFIX):
         raise ConfigError(f"{silence_id} is configured: remove its [[silences]] table from lookout.toml")
-    ended = silence.end(now, by)
+    ended = silence.end_early(now, by)
     append_silence(session.store.journal, ended)
     _apply_actions_if_free(session)
     return ended
@@ -136,7 +136,7 @@ def format_record(record: Record, now: datetime) -> str:
         return str(record)
     about = format_matchers(record)
     if record.ended_by:
-        ended_by = remove_invisible(record.ended_by)
+        ended_by = remove_invisible_characters(record.ended_by)
         return f"{record.id} ended by {ended_by}: the next run that sees {about} sends an alert"
     return f"{record.id}: no alerts about {about} {format_silence_time(record, now)}"
 

@@ -432,7 +432,7 @@ def is_without_judge(config: Config, name: str, environment: Mapping[str, str]) 
     from flows.runtime.judge import plan_judge  # duckdb
 
     try:
-        plan = plan_judge(config.judge, build_target_record(name, config.target(name)), environment)
+        plan = plan_judge(config.judge, build_target_record(name, config.require_target(name)), environment)
     except ConfigError:
         return False
     return bool(plan.why_off)

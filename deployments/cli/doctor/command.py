@@ -27,7 +27,7 @@ from flows.terminal import write_json
 from flows.terminal_console import make_terminal_console, print_named
 from flows.waiting import show_waiting, update_waiting
 from monitors.config.file import Config, TargetConfig, build_target_record, load_config
-from monitors.config.isolation import refuse_production
+from monitors.config.isolation import refuse_production_settings
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess_case
 from monitors.goldset.load import load_suite
@@ -201,7 +201,7 @@ def _inspect_target(
     ask_apis, variables = ask is not False, get_environment()
     loaded = load_config(config) if config.exists() or not is_address(target) else None
     if loaded is not None and target in loaded.targets:
-        refuse_production(loaded, target, variables)
+        refuse_production_settings(loaded, target, variables)
     api = _find_api_target(target, loaded)
     if api is not None:
         with show_waiting("Asking the API one question" if ask_apis else "Checking the API"):
@@ -238,7 +238,7 @@ def _print_traffic(target: str, config: Path) -> None:
     """Print how a nightly run reads the target's live traffic, where it has some."""
     loaded = load_config(config) if config.exists() else None
     name = next(iter(_find_targets_at(loaded, target)), None) if is_address(target) else target
-    settings = loaded.target(name) if loaded is not None and name is not None else None
+    settings = loaded.require_target(name) if loaded is not None and name is not None else None
     if settings is None or settings.traffic is None:
         return
     from deployments.cli.doctor.traffic import format_traffic, sample_traffic  # duckdb
@@ -294,7 +294,7 @@ def _resolve_page(
         target = next(iter(targets))
     if config is None:
         raise ConfigError(f"target {target!r} does not exist: there is no configuration")
-    configured = config.target(target)
+    configured = config.require_target(target)
     return target, build_target_record(target, configured).address, configured.probe.use_browser(environment)
 
 
@@ -302,7 +302,7 @@ def _find_api_target(target: str, config: Config | None) -> tuple[str, TargetCon
     """Return the configured API target with this name or address; ``None`` for any other."""
     if config is None:
         return None
-    targets = _find_targets_at(config, target) if is_address(target) else {target: config.target(target)}
+    targets = _find_targets_at(config, target) if is_address(target) else {target: config.require_target(target)}
     return next(
         ((name, settings) for name, settings in targets.items() if settings.probe.driver != "browser"), None
     )

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final
 from monitors.config.file import Config, TargetConfig, build_target_record
 from monitors.config.isolation import (
     find_experiment_settings,
-    list_shared_model_keys,
-    list_shared_with_production,
-    refuse_production,
+    iterate_production_conflicts,
+    iterate_production_judge_keys,
+    refuse_production_settings,
 )
 from monitors.errors import (
     AccessDenied,
@@ -148,7 +148,7 @@ def _check_production(context: DoctorContext, name: str) -> HealthCheck | None:
     """Return a broken check if the target points at production though it is staging; else ``None``."""
     try:
         if context.config is not None:
-            refuse_production(context.config, name, context.environment)
+            refuse_production_settings(context.config, name, context.environment)
     except ConfigError as error:
         return HealthCheck(name=f"API of {name}", health=Health.BROKEN, found=str(error), to_do="name staging's")
     return None
@@ -223,7 +223,7 @@ def check_tracing(context: DoctorContext) -> list[HealthCheck]:
     config = context.config
     if config is None:
         return []
-    own = [(f"targets.{name}.langsmith", config.tracing(name)) for name in config.targets]
+    own = [(f"targets.{name}.langsmith", config.find_tracing_settings(name)) for name in config.targets]
     written = [find_experiment_settings(config, name) for name in config.targets]
     common = config.langsmith or next((settings for settings in written if settings is not None), None)
     checks = [
@@ -237,7 +237,7 @@ def check_tracing(context: DoctorContext) -> list[HealthCheck]:
 def _check_isolation(context: DoctorContext, config: Config) -> Iterator[HealthCheck]:
     for name, target in config.targets.items():
         try:
-            refuse_production(config, name, context.environment)
+            refuse_production_settings(config, name, context.environment)
         except ConfigError as error:
             if target.probe.driver == "browser":  # else the check of its API says it
                 to_do = "use a separate project and key for evaluations"
@@ -246,7 +246,7 @@ def _check_isolation(context: DoctorContext, config: Config) -> Iterator[HealthC
 
 def _check_separate_keys(context: DoctorContext, place: str, settings: LangSmithSettings) -> HealthCheck:
     check_name, key = f"LangSmith ({place})", settings.key_env
-    if shared := "; ".join(list_shared_with_production(settings, context.environment)):
+    if shared := "; ".join(iterate_production_conflicts(settings, context.environment)):
         to_do = "use a separate project and key for evaluations; until then Lookout refuses every run"
         return HealthCheck(name=check_name, health=Health.BROKEN, found=shared, to_do=to_do)
     if not context.environment.get(key):
@@ -387,7 +387,7 @@ def check_judge(context: DoctorContext) -> list[HealthCheck]:
     if config.judge is None:
         state = "no judge is configured: answers that rules cannot grade stay ungraded"
         return [HealthCheck(name="judge", health=Health.GOOD, found=state)]
-    if shared := "; ".join(list_shared_model_keys(config.judge, context.environment)):
+    if shared := "; ".join(iterate_production_judge_keys(config.judge, context.environment)):
         to_do = "give the judge a key of its own: until then every run is refused"
         return [HealthCheck(name="judge", health=Health.BROKEN, found=shared, to_do=to_do)]
     return list(_check_judges(context, config))

@@ -23,7 +23,7 @@ from flows.terminal import print_text, write_json, write_note
 from flows.waiting import show_waiting
 from monitors.alerts.redact import redact
 from monitors.config.file import Config, load_config
-from monitors.config.isolation import refuse_production
+from monitors.config.isolation import refuse_production_settings
 from monitors.errors import ConfigError
 from monitors.explain.builds import BisectCandidate, BisectCase, BisectClaim, BisectReport, Build, BuildAnswer
 from monitors.goldset.load import load_suite
@@ -142,7 +142,7 @@ def select_failing_cases(
     """Return the cases to ask, worst first: the named ones, else the last failed run's. Raises `ConfigError`."""
     from flows.explain.bisect import FailingCase  # every driver
 
-    suite_cases = {case.id: case for case in load_suite(config.target(target).suite).cases}
+    suite_cases = {case.id: case for case in load_suite(config.require_target(target).suite).cases}
     kinds = {case: frozenset(map(FailureKind, names)) for case, names in since.cases} if since else {}
     for name in case_ids:
         if name not in suite_cases:
@@ -159,11 +159,11 @@ def refuse_production_addresses(config: Config, target: str, addresses: Iterable
     """Raise `ConfigError` where an address at which ``target`` is asked belongs to production."""
     from flows.runtime.secrets import get_environment  # duckdb, and every judge
 
-    configured = config.target(target)
+    configured = config.require_target(target)
     notes: dict[str, None] = {}
     for address in addresses:
-        moved_config = config.replace_target(target, configured.move_to(address))
-        refuse_production(moved_config, target, get_environment())
+        moved_config = config.with_target(target, configured.with_address(address))
+        refuse_production_settings(moved_config, target, get_environment())
         if note := refuse_production_in_ci(moved_config, target, get_environment(), allowed=allowed):
             notes[note] = None
     for note in notes:
@@ -282,7 +282,7 @@ def bisect_command(
     from warehouse.queries.runs import find_failed_since
 
     configured = load_config(config)
-    configured.target(target)
+    configured.require_target(target)
     with show_waiting("Reading the records of runs"):
         since = (
             find_failed_since(load_pending(open_store(configured)), target) if not (case and good and bad) else None

@@ -60,7 +60,7 @@ def find_target_with_case(config: Config, case_id: str, target: str | None) -> t
     names = [target] if target is not None else sorted(config.targets)
     matches: list[tuple[str, GoldCase]] = []
     for name in names:
-        suite = load_suite(config.target(name).suite)
+        suite = load_suite(config.require_target(name).suite)
         matches += [(name, case) for case in suite.cases if case.id == case_id]
     if not matches:
         raise ConfigError(f"no suite of {', '.join(names)} has a case {case_id}")
@@ -98,8 +98,8 @@ def shrink_command(
     configured = load_config(config)
     name, gold_case = find_target_with_case(configured, case, target)
     if turn:
-        gold_case = gold_case.replace_turns(tuple(turn))
-    address = url or build_target_record(name, configured.target(name)).address
+        gold_case = gold_case.with_turns(tuple(turn))
+    address = url or build_target_record(name, configured.require_target(name)).address
     plan = ShrinkPlan(config, configured, name, gold_case, address, right_at)
     refuse_production_addresses(configured, name, plan.addresses, allow_production)
     with show_waiting(f"{name}: asking {case}"):
@@ -178,7 +178,7 @@ def _store_draft(plan: ShrinkPlan, shrinker: CaseShrinker, shrunk: ShrunkQuestio
 
     if shrunk.end is ShrinkEnd.PASSES or shrunk.turns not in shrinker.failing:
         return None
-    patterns = plan.config.target(plan.target).graders.account_patterns
+    patterns = plan.config.require_target(plan.target).graders.account_patterns
     draft = build_shrunk_draft(shrinker, shrunk, target=plan.target, at=utc_now(), account_patterns=patterns)
     if shrunk.turns != plan.case.turns:
         append_draft(open_store(plan.config).journal, draft)
@@ -190,7 +190,7 @@ def format_reproduce_command(plan: ShrinkPlan, shrunk: ShrunkQuestion) -> str:
     command = ["lookout", "shrink", plan.case.id, "--target", plan.target, "--ask", str(REPRODUCE_COUNT)]
     if plan.config_path != DEFAULT_CONFIG:
         command += ["--config", str(plan.config_path)]
-    if plan.address != build_target_record(plan.target, plan.config.target(plan.target)).address:
+    if plan.address != build_target_record(plan.target, plan.config.require_target(plan.target)).address:
         command += ["--url", plan.address]
     return shlex.join([*command, *(part for turn in shrunk.turns for part in ("--turn", turn))])
 

@@ -45,7 +45,7 @@ from flows.verify.run_folder import NO_BASELINE, VerifyRequest
 from flows.verify.run_state import load_named_baseline
 from monitors.alerts.redact import build_redactor
 from monitors.config.file import Config, load_config
-from monitors.config.isolation import refuse_production
+from monitors.config.isolation import refuse_production_settings
 from monitors.errors import ConfigError
 from monitors.gate.assess import assess_case
 from monitors.gate.evaluate import RunFacts, evaluate_results
@@ -73,7 +73,7 @@ def reevaluate_results(
 def _reassess(result: CaseResult) -> CaseResult:
     """Assess the same grades with today's severity table."""
     assessment = assess_case(result.case, result.result, result.assessment.grades)
-    return result.reassess(assessment.mark_unconfirmed(result.assessment.unconfirmed))
+    return result.with_assessment(assessment.mark_unconfirmed(result.assessment.unconfirmed))
 
 
 def _build_facts(report: RunReport) -> RunFacts:
@@ -305,7 +305,7 @@ def _verify_target(
     note = refuse_production_in_ci(config, name, environment, allowed=options.allow_production)
     if note:
         write_note(f"{note}\n")
-    refuse_production(config, name, environment)
+    refuse_production_settings(config, name, environment)
     config = complete_address(options.target or "", name, config, environment)
     if config.gate.rating_needed and config.judge is None:
         raise ConfigError(
@@ -313,8 +313,8 @@ def _verify_target(
             "gate.rating_needed). Only a judge gives ratings, and the configuration has no [judge]"
         )
     load_named_baseline(options.baseline, get_runs_folder(config))
-    load_suite(config.target(name).suite)  # it says what is wrong with it before anything hears of a run
-    configured = config.target(name)
+    load_suite(config.require_target(name).suite)  # it says what is wrong with it before anything hears of a run
+    configured = config.require_target(name)
     posts = _open_posts(options, job, name, configured.suite, environment)
     change = posts.change if posts else job.change if job else None
     request = VerifyRequest(
@@ -336,12 +336,12 @@ def _verify_target(
         return posts, None
     folder = get_runs_folder(config) / report.run_id
     _, cases = read_results(folder / "results.json")
-    patterns = config.target(name).graders.account_patterns
+    patterns = config.require_target(name).graders.account_patterns
     return posts, _GateResult(
         report=report,
         cases=cases,
         page=folder / "report.html",
-        suite=config.target(name).suite,
+        suite=config.require_target(name).suite,
         redact=build_redactor(patterns, strict=True),
     )
 

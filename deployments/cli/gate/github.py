@@ -109,7 +109,7 @@ class JobResults:
         )
         if job.pull_request and not (job.change.head and job.change.target_branch):
             asked, errors = asyncio.run(self._place.read_change())
-            self.change = job.change.fill_in(asked)
+            self.change = job.change.fill_missing_from(asked)
             for error in errors:
                 write_note(f"lookout: GitHub did not give the facts about this job: {error}\n")
         if self.change.head is None:

@@ -32,8 +32,8 @@ from monitors.records.runs import (
     Scores,
     Verdict,
     VerdictReason,
-    format_metric,
-    format_uncovered,
+    format_metric_name,
+    format_uncovered_cases,
 )
 from monitors.reports.figures import build_tally_rows, format_causes, format_changes, format_severity_rises
 from monitors.reports.format import format_experiment, format_headline, format_questions
@@ -156,7 +156,7 @@ def _print_briefly(console: Console, report: RunReport, cases: Sequence[CaseResu
     print_named(console, "Why", map(_format_reason, decisive) if decisive else [escape(format_headline(report))])
     languages = [r for r in report.reasons if r.kind is ReasonKind.LANGUAGE and not r.decisive]
     print_named(console, "Language", map(_format_reason, languages))
-    if decisive and (left_out := format_uncovered(report.reasons)):
+    if decisive and (left_out := format_uncovered_cases(report.reasons)):
         print_named(console, "Not covered", [escape(left_out)])
     _print_rating(console, report)
     _print_explanation(console, report)
@@ -327,7 +327,9 @@ def _build_metric_table(report: RunReport) -> Table:
             share = f"{metric.passed / metric.total:.3f}" if metric.total else "-"
             target = "" if metric.target is None else f"≥ {metric.target:.2f}"
             interval = f"{metric.low:.3f} to {metric.high:.3f}"
-            table.add_row(format_metric(metric.name), share, str(metric.total), interval, target, _MET[metric.met])
+            table.add_row(
+                format_metric_name(metric.name), share, str(metric.total), interval, target, _MET[metric.met]
+            )
     return table
 
 

@@ -93,7 +93,7 @@ def build_request(written: str, config: Path, suite: Path | None, target: str | 
         if len(names) > 1:
             raise ConfigError(f"{config} has several targets; choose one with --target: {', '.join(names)}")
         target = names[0]
-    configured = loaded.target(target)
+    configured = loaded.require_target(target)
     return DatasetRequest(address, suite or configured.suite, target, configured, loaded)
 
 

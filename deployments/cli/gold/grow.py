@@ -305,7 +305,7 @@ class GrowReview:
     def _ask_case(self, draft: CaseDraft, severity: Severity, *, refusal: bool) -> GoldCase | None:
         """Ask for the case's question, gold and type; ``None`` without a valid gold."""
         asked = self.screen.ask_line("question (Enter keeps it)") or draft.turns[-1]
-        draft = draft.reword(redact(asked))
+        draft = draft.with_question(redact(asked))
         if refusal:
             gold = self.screen.ask_line("Why must the application refuse? One line:")
         else:

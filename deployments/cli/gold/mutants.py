@@ -39,7 +39,7 @@ def load_graders(config: Path | None, target: str | None) -> tuple[GraderSetting
     loaded = load_config(config)
     if target is None and len(loaded.targets) > 1:
         raise ConfigError(f"{config} has several targets; choose one with --target: {', '.join(loaded.targets)}")
-    settings = loaded.target(target or next(iter(loaded.targets)))
+    settings = loaded.require_target(target or next(iter(loaded.targets)))
     return settings.graders, settings.domain
 
 

@@ -96,7 +96,7 @@ class DraftReview:
         return both
 
     def _set_severity(self, severity: Severity, draft: GoldDraft) -> GoldDraft:
-        return draft.set_severity(severity, f"{SET_BY}{self.person}")
+        return draft.with_severity(severity, f"{SET_BY}{self.person}")
 
     def _edit(self, draft: GoldDraft) -> GoldDraft:
         """Ask for another question, gold or type; an empty line keeps the current text."""
@@ -143,7 +143,7 @@ def reword_draft(draft: GoldDraft, *, question: str, gold: str, kind: str) -> Go
     case = draft.case
     changes = {"turns": (*case.turns[:-1], question), "gold": gold, "type": kind}
     try:
-        return draft.reword(GoldCase.model_validate(case.model_dump() | changes))
+        return draft.with_case(GoldCase.model_validate(case.model_dump() | changes))
     except ValidationError:
         return None
 

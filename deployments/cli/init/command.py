@@ -160,7 +160,7 @@ def _summarise(
     """Read back what was written, and build the report with the next steps."""
     paths = list_file_paths(config_path)
     config = load_config(config_path)
-    suite = load_suite(config.target(answers.target.name).suite)
+    suite = load_suite(config.require_target(answers.target.name).suite)
     return InitReport(
         target=answers.target.name,
         config=config_path,

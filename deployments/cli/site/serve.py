@@ -23,7 +23,7 @@ def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
     application = build_site_application(loaded, bound_host, build_site_environment())
     check_port_free(bound_host, bound_port, "the site")
     log_to_terminal("%(asctime)s %(message)s")
-    print_text(f"The site: {loaded.site.address(bound_port, bound_host)}", err=True)
+    print_text(f"The site: {loaded.site.build_address(bound_port, bound_host)}", err=True)
     serve(application, host=bound_host, port=bound_port, settings=loaded.site)
 
 

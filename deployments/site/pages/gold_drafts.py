@@ -164,7 +164,7 @@ def _apply_changes(draft: GoldDraft, form: Mapping[str, str], person: str) -> Go
     case, fields = draft.case, {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
     severity = SEVERITIES.get(form.get("severity", ""))
     if severity is not None and severity is not case.severity:
-        draft = draft.set_severity(severity, f"{SET_BY}{person}")
+        draft = draft.with_severity(severity, f"{SET_BY}{person}")
     if not any(fields.values()):
         return draft
     changed = reword_draft(

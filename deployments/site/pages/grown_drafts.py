@@ -180,7 +180,7 @@ def _build_case(candidate: DraftCandidate, form: Mapping[str, str]) -> GoldCase:
     fields = {name: form.get(name, "").strip() for name in ("question", "gold", "type")}
     draft = candidate.draft
     if fields["question"]:
-        draft = draft.reword(redact(fields["question"]))
+        draft = draft.with_question(redact(fields["question"]))
     gold = fields["gold"] or draft.gold or ""
     severity = SEVERITIES.get(form.get("severity", ""), draft.suggested_severity)
     try:

@@ -19,7 +19,7 @@ from deployments.site.decisions import WAIT_S, build_idempotency_key, renew_copy
 from deployments.site.masking import mask_fields
 from deployments.site.page import Done, Page, PageRefused, PageRequest, Paging, build_not_found_error
 from flows.alerting.notifier import apply_actions
-from monitors.alerts.operator_actions import is_wanted_as_gold
+from monitors.alerts.operator_actions import can_become_gold_case
 from monitors.alerts.wording import ABOUT_AN_ANSWER, GRAVE_KINDS, KIND_WORDS, REASON_WORDS, format_fault
 from monitors.errors import ConfigError, WarehouseBusy
 from monitors.records.base import Record, Severity, UtcTime
@@ -171,7 +171,7 @@ def _format_planned(silence: Silence, now: datetime) -> str:
 def _find_silenced(request: PageRequest, rows: Sequence[IncidentRowShown]) -> Iterator[str]:
     now = request.site.now()
     in_force = (
-        [silence for silence in request.site.actions.list_silences() if silence.is_in_force(now)] if rows else []
+        [silence for silence in request.site.actions.list_silences() if silence.is_active(now)] if rows else []
     )
     for row in rows if in_force else ():
         if any(
@@ -207,7 +207,7 @@ def build_incident_page(request: PageRequest) -> Page:
             for silence in story.silences
             if not silence.is_over(now)
         ),
-        is_silenced=any(silence.is_in_force(now) for silence in story.silences),
+        is_silenced=any(silence.is_active(now) for silence in story.silences),
         silence_times={silence.id: format_silence_time(silence, now) for silence in story.silences},
         decisions=tuple(silence for silence in _DECISIONS if _is_applicable(silence.kind, incident, item)),
         can_be_silenced=item is None or item.incident.failure_kind not in GRAVE_KINDS,
@@ -269,7 +269,7 @@ def _is_applicable(kind: ActionKind, incident: Incident, item: AlertItem | None)
         case ActionKind.FALSE_ALARM:
             return incident.kind in ABOUT_AN_ANSWER and incident.state is not IncidentState.RESOLVED
         case ActionKind.ADD_TO_GOLD:
-            return item is not None and is_wanted_as_gold(item)
+            return item is not None and can_become_gold_case(item)
 
 
 def decide_incident(request: PageRequest, form: Mapping[str, str]) -> Done:
@@ -321,7 +321,7 @@ def end_incident_silence(request: PageRequest, _form: Mapping[str, str]) -> Done
     )
     if silence is None:
         raise build_not_found_error(f"Silence {key[:80]} is not active.")
-    ended = silence.end(now, request.visitor.name)
+    ended = silence.end_early(now, request.visitor.name)
     _store_silence(request, ended)
     return Done(_build_address(request, incident), format_record(ended, now))
 

@@ -38,7 +38,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from monitors.alerts.digest import Digest
-from monitors.alerts.redact import escape
+from monitors.alerts.redact import escape_for_slack
 from monitors.alerts.sender import ARRIVED_BEFORE, choose_channel
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import Block, SlackText, render_alert, render_digest
@@ -94,14 +94,14 @@ UNREADABLE: Final = "unreadable"
 _CODE: Final = re.compile(r"[a-z][a-z_]{1,59}")
 
 
-def parse_error_code(error: object) -> str:
+def parse_slack_error_code(error: object) -> str:
     """Return Slack's name of the error, or `UNREADABLE` for other text."""
     return error if isinstance(error, str) and _CODE.fullmatch(error) else UNREADABLE
 
 
 def build_refusal_error(status: int, error: object) -> NotifyError:
     """Build the error for an unsuccessful answer. ``status`` is HTTP's, ``error`` is Slack's name of the error."""
-    code = parse_error_code(error)
+    code = parse_slack_error_code(error)
     if status == 429:  # noqa: PLR2004 - HTTP's "too many requests"
         return NotifyTransient("Slack limits the rate (429); the message is stored for the next delivery")
     if code in TRANSIENT:
@@ -198,14 +198,16 @@ class SlackReply:
         is_slack = address.scheme == "https" and address.hostname in SLACK_HOSTS and address.port in {None, 443}
         return is_slack or origin == own_origin
 
-    async def replace(self, url: str, alert: Alert) -> None:
+    async def replace_message(self, url: str, alert: Alert) -> None:
         """Replace the message of the pressed button with ``alert``. Raises `NotifyError`."""
         content = render_alert(alert, self._settings)
         await self._post(url, {"replace_original": True, "text": content.text, "blocks": list(content.blocks)})
 
     async def post_ephemeral(self, url: str, text: str) -> None:
         """Post ``text`` so that only the person who pressed the button sees it. Raises `NotifyError`."""
-        await self._post(url, {"response_type": "ephemeral", "replace_original": False, "text": escape(text)})
+        await self._post(
+            url, {"response_type": "ephemeral", "replace_original": False, "text": escape_for_slack(text)}
+        )
 
     async def _post(self, url: str, message: Mapping[str, object]) -> None:
         if not self.is_slack_address(url):
@@ -258,7 +260,7 @@ class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
         error: Exception | None = None,
     ) -> bool:
         limited = await super()._can_retry_async(state=state, request=request, response=response, error=error)
-        return limited and _get_retry_after_s(response) <= self._max_wait_s
+        return limited and _read_retry_after_s(response) <= self._max_wait_s
 
     async def prepare_for_next_attempt_async(
         self,
@@ -271,11 +273,11 @@ class _RateLimitHandler(AsyncRateLimitErrorRetryHandler):
         """Sleep for the seconds that Slack asks for; one second by default."""
         del request, error
         state.next_attempt_requested = True
-        await asyncio.sleep(_get_retry_after_s(response))  # an earlier request would be refused again
+        await asyncio.sleep(_read_retry_after_s(response))  # an earlier request would be refused again
         state.increment_current_attempt()
 
 
-def _get_retry_after_s(response: HttpResponse | None) -> float:
+def _read_retry_after_s(response: HttpResponse | None) -> float:
     headers = response.headers if response is not None else {}
     wait = next((value[0] for name, value in headers.items() if name.lower() == "retry-after"), "")
     return float(wait) if wait.isdecimal() else 1.0
@@ -313,7 +315,7 @@ class SlackBot:
         """Post ``post``, unless an earlier attempt has posted it; searches if ``again`` or if it is old enough."""
         may_have_arrived = again or self._now() - post.made_at > SEARCH_AFTER
         async with _open_session(self._settings) as session:
-            client = self._client(session)
+            client = self._build_client(session)
             earlier = await self._find_earlier_post(client, post) if may_have_arrived else None
             posted = earlier or await self._post(client, post)
         return Receipt(
@@ -329,7 +331,7 @@ class SlackBot:
         """Replace the message ``ts`` of ``channel`` (an id, from its receipt) with ``alert``."""
         content = render_alert(alert, self._settings)
         async with _open_session(self._settings) as session:
-            await self._client(session).chat_update(
+            await self._build_client(session).chat_update(
                 channel=channel,
                 ts=ts,
                 text=content.text,
@@ -340,10 +342,10 @@ class SlackBot:
     async def check(self) -> str:
         """Return the bot's name and team of the token, without posting."""
         async with _open_session(self._settings) as session:
-            answer = await self._client(session).auth_test()
+            answer = await self._build_client(session).auth_test()
         return f"{answer.get('user')} in {answer.get('team')}"
 
-    def _client(self, session: aiohttp.ClientSession) -> AsyncWebClient:
+    def _build_client(self, session: aiohttp.ClientSession) -> AsyncWebClient:
         client = AsyncWebClient(
             token=self._token,
             base_url=self._settings.slack_api_url,
@@ -363,7 +365,7 @@ class SlackBot:
         try:
             return await self._post_once(client, post)
         except SlackApiError as error:
-            code = parse_error_code(_get_slack_error(error))
+            code = parse_slack_error_code(_read_slack_error(error))
             if code in LAYOUT_REFUSED:
                 return await self._post_once(client, post.remove_layout())
             if code in THREAD_GONE and post.thread:
@@ -394,7 +396,7 @@ class SlackBot:
         try:
             answer = await client.api_call(method, params={**params, "include_all_metadata": 1})
         except SlackApiError as error:
-            if isinstance(build_refusal_error(_get_status(error), _get_slack_error(error)), NotifyRejected):
+            if isinstance(build_refusal_error(_read_http_status(error), _read_slack_error(error)), NotifyRejected):
                 return None
             raise
         messages = SlackHistory.model_validate(answer.data).messages
@@ -465,7 +467,7 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
         ):
             yield session
     except SlackApiError as error:
-        raise build_refusal_error(_get_status(error), _get_slack_error(error)) from None
+        raise build_refusal_error(_read_http_status(error), _read_slack_error(error)) from None
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
         raise build_not_sent_error() from None
     except (aiohttp.InvalidURL, UnicodeError):
@@ -501,11 +503,11 @@ def _get_sdk_blocks(content: SlackText) -> list[Block] | None:
     return list(content.blocks) or None
 
 
-def _get_slack_error(error: SlackApiError) -> object:
+def _read_slack_error(error: SlackApiError) -> object:
     return SlackErrorResponse.model_validate(_get_error_data(error)).error
 
 
-def _get_status(error: SlackApiError) -> int:
+def _read_http_status(error: SlackApiError) -> int:
     """Return the HTTP status: the response is the SDK's, or aiohttp's if the body was not JSON."""
     response: Any = error.response
     return int(getattr(response, "status_code", None) or getattr(response, "status", None) or 200)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from monitors.alerts.digest import Digest, format_digest_headline, format_digest_lines
+from monitors.alerts.digest import Digest, format_digest_headline, format_open_incidents
 from monitors.alerts.message import (
     TO_DO_LABEL,
     MessageSection,
@@ -18,15 +18,15 @@ from monitors.alerts.message import (
     format_mark,
     format_utc,
     is_action_available,
-    sort_one_of_each_first,
+    sort_one_of_each_kind_first,
 )
 from monitors.alerts.redact import (
     ELLIPSIS,
-    escape,
-    make_inert,
-    make_inert_except,
-    remove_invisible,
-    truncate_escaped,
+    disable_slack_markup,
+    disable_slack_markup_except,
+    escape_for_slack,
+    remove_invisible_characters,
+    truncate_escaped_text,
 )
 from monitors.alerts.settings import AlertSettings
 from monitors.plural import plural
@@ -180,9 +180,13 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
     offers_actions = settings.slack_buttons and not content.is_over
     texts = sum(1 + len(part.examples) for part in content.parts)
     limit = min(SECTION_CHARACTERS, PARTS_CHARACTERS // texts)
-    make_safe = partial(make_inert_except, ids=content.case_ids)
+    make_safe = partial(disable_slack_markup_except, ids=content.case_ids)
 
-    why_since_scores = [f"*{make_safe(content.why_sent)}*", make_inert(content.since), make_inert(content.scores)]
+    why_since_scores = [
+        f"*{make_safe(content.why_sent)}*",
+        disable_slack_markup(content.since),
+        disable_slack_markup(content.scores),
+    ]
     blocks = [
         build_header(content.headline),
         build_context(" · ".join(piece for piece in why_since_scores if piece)),
@@ -191,18 +195,18 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
         marks = (format_mark(mark, alert, slack=True) for mark in alert.marks[-MAX_MARKS_SHOWN:])
         blocks.append(build_section("\n".join(marks)))
     if content.dimensions:
-        blocks.append(build_section(make_inert(content.dimensions)))
+        blocks.append(build_section(disable_slack_markup(content.dimensions)))
     if content.explanations:
         blocks.append(build_section("\n".join(map(make_safe, content.explanations))))
 
     shown = zip(
-        content.parts, sort_one_of_each_first(alert.items), strict=False
+        content.parts, sort_one_of_each_kind_first(alert.items), strict=False
     )  # items beyond the parts are counted
     for number, (part, item) in enumerate(shown, start=1):
-        name = "" if content.is_alone else f"{number}."
+        name = "" if content.has_one_failure else f"{number}."
         block = build_section(_format_part(part, name, limit, content.case_ids))
         # A menu for each of several failures, because a false alarm is about one of them.
-        if offers_actions and not content.is_alone and (accessory := build_menu(alert, item)):
+        if offers_actions and not content.has_one_failure and (accessory := build_menu(alert, item)):
             block |= {"accessory": accessory}
         blocks.append(block)
         blocks += [
@@ -211,20 +215,20 @@ def render_alert(alert: Alert, settings: AlertSettings) -> SlackText:
         ]
 
     if content.more:
-        blocks.append(build_section(f"… *{make_inert(content.more)}*"))
+        blocks.append(build_section(f"… *{disable_slack_markup(content.more)}*"))
     if content.to_do:
-        blocks.append(build_section(f"*{TO_DO_LABEL}* {make_inert(content.to_do)}"))
+        blocks.append(build_section(f"*{TO_DO_LABEL}* {disable_slack_markup(content.to_do)}"))
     if content.links:
         blocks.append(build_section(format_links(content.links)))
     if offers_actions and (row := build_buttons(alert)):
         blocks.append(row)
-    blocks.append(build_context(f"`{content.id}` · run `{make_inert(content.run_id)}` · {content.at}"))
+    blocks.append(build_context(f"`{content.id}` · run `{disable_slack_markup(content.run_id)}` · {content.at}"))
     return SlackText(text=make_safe(content.one_line, content.address), blocks=tuple(blocks))
 
 
 def build_header(text: str) -> Block:
     """Build the first line."""
-    shown = truncate_escaped(escape(remove_invisible(text)), HEADER_CHARACTERS)
+    shown = truncate_escaped_text(escape_for_slack(remove_invisible_characters(text)), HEADER_CHARACTERS)
     return {"type": "header", "text": {"type": "plain_text", "text": shown, "emoji": False}}
 
 
@@ -235,13 +239,13 @@ def build_section(text: str) -> Block:
     """
     return {
         "type": "section",
-        "text": {"type": "mrkdwn", "text": truncate_escaped(text, SECTION_CHARACTERS), "verbatim": True},
+        "text": {"type": "mrkdwn", "text": truncate_escaped_text(text, SECTION_CHARACTERS), "verbatim": True},
     }
 
 
 def build_context(text: str) -> Block:
     """Build a small grey line of ``mrkdwn`` that is already inert."""
-    shown = truncate_escaped(text, CONTEXT_CHARACTERS)
+    shown = truncate_escaped_text(text, CONTEXT_CHARACTERS)
     return {"type": "context", "elements": [{"type": "mrkdwn", "text": shown, "verbatim": True}]}
 
 
@@ -250,30 +254,40 @@ def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequenc
 
     Without ``number`` it is the only one, named by the headline.
     """
-    case = make_inert_except(part.case_id, ids=[part.case_id])
+    case = disable_slack_markup_except(part.case_id, ids=[part.case_id])
     case = f"`{case.strip('`')}`" if case else ""
     title = f"*Case* {case}" if case else ""
     if number:
         severity = "" if part.finding else f" · {part.severity.lower()}"  # a gate's headline has the worst
-        title = f"*{number} {make_inert(part.heading)}* {case}".rstrip() + severity
+        title = f"*{number} {disable_slack_markup(part.heading)}* {case}".rstrip() + severity
 
     limit = room // 4
     label = f"*{part.finding_label}* " if part.finding_label else ""
     findings = [
-        f"{label}{truncate_escaped(make_inert_except(part.finding, part.address, case_ids), limit)}",
-        f"*{part.severity}*: {truncate_escaped(make_inert(part.row), ROW_CHARACTERS)}" if part.row else "",
-        f"_{make_inert(part.history)}_" if part.history else "",
-        f"_{truncate_escaped(make_inert_except(part.others, ids=case_ids), limit)}_" if part.others else "",
+        f"{label}{truncate_escaped_text(disable_slack_markup_except(part.finding, part.address, case_ids), limit)}",
+        f"*{part.severity}*: {truncate_escaped_text(disable_slack_markup(part.row), ROW_CHARACTERS)}"
+        if part.row
+        else "",
+        f"_{disable_slack_markup(part.history)}_" if part.history else "",
+        f"_{truncate_escaped_text(disable_slack_markup_except(part.others, ids=case_ids), limit)}_"
+        if part.others
+        else "",
         f"⚠️ {part.doubt}" if part.doubt else "",
-        f"⚠️ flaky: {make_inert(part.flaky)}; a flaky case alone does not decide the verdict" if part.flaky else "",
+        f"⚠️ flaky: {disable_slack_markup(part.flaky)}; a flaky case alone does not decide the verdict"
+        if part.flaky
+        else "",
     ]
 
     # The excerpts share the remaining room.
-    quotes = [(label, make_inert(text)) for label, text in part.excerpts]
+    quotes = [(label, disable_slack_markup(text)) for label, text in part.excerpts]
     remaining = room - sum(len(line) + 1 for line in (title, *findings))
     remaining -= sum(len(label) + 6 for label, _ in quotes)
     limit_per_quote = max(MIN_QUOTE_CHARACTERS, remaining // len(quotes)) if quotes else 0
-    lines = [title, *(f">*{label}* {truncate_escaped(text, limit_per_quote)}" for label, text in quotes), *findings]
+    lines = [
+        title,
+        *(f">*{label}* {truncate_escaped_text(text, limit_per_quote)}" for label, text in quotes),
+        *findings,
+    ]
     return "\n".join(line for line in lines if line)
 
 
@@ -282,9 +296,10 @@ def format_links(links: Sequence[Link]) -> str:
     shown: list[str] = []
     for link in links:
         if _ADDRESS.fullmatch(link.href) and len(link.href) <= URL_CHARACTERS:
-            text = f"<{escape(link.href)}|{make_inert(link.label)}>"
+            text = f"<{escape_for_slack(link.href)}|{disable_slack_markup(link.label)}>"
         else:
-            text = f"{make_inert(link.label)} `{truncate_escaped(make_inert(link.href), URL_CHARACTERS)}`"
+            path = truncate_escaped_text(disable_slack_markup(link.href), URL_CHARACTERS)
+            text = f"{disable_slack_markup(link.label)} `{path}`"
         if sum(map(len, shown)) + len(text) > LINKS_CHARACTERS:
             return " · ".join([*shown, ELLIPSIS])
         shown.append(text)
@@ -297,33 +312,37 @@ def render_digest(digest: Digest) -> SlackText:
     figures = _list_figures(digest)
     if figures:
         blocks.append(
-            build_section("\n".join(f"*{make_inert(label)}* {make_inert(value)}" for label, value in figures))
+            build_section(
+                "\n".join(
+                    f"*{disable_slack_markup(label)}* {disable_slack_markup(value)}" for label, value in figures
+                )
+            )
         )
-    if lines := format_digest_lines(digest):
+    if lines := format_open_incidents(digest):
         case_ids = [incident.case_id for incident in digest.open_incidents if incident.case_id]
-        blocks.append(build_section("\n".join(make_inert_except(line, ids=case_ids) for line in lines)))
+        blocks.append(build_section("\n".join(disable_slack_markup_except(line, ids=case_ids) for line in lines)))
     if digest.links:
         blocks.append(build_section(format_links(digest.links)))
     blocks.append(
-        build_context(f"`{digest.id}` · run `{make_inert(digest.run_id)}` · {format_utc(digest.made_at)}")
+        build_context(f"`{digest.id}` · run `{disable_slack_markup(digest.run_id)}` · {format_utc(digest.made_at)}")
     )
-    return SlackText(text=make_inert(_format_one_line(digest)), blocks=tuple(blocks))
+    return SlackText(text=disable_slack_markup(_format_digest_in_one_line(digest)), blocks=tuple(blocks))
 
 
-def format_digest(digest: Digest) -> str:
+def format_digest_as_plain_text(digest: Digest) -> str:
     """Format the digest as plain text for a terminal or a file."""
     figures = [f"{label}: {value}" for label, value in _list_figures(digest)]
     links = [f"{link.label}: {link.href}" for link in digest.links]
     foot = f"{digest.id} · run {digest.run_id} · {format_utc(digest.made_at)}"
-    return "\n".join([format_digest_headline(digest), *figures, *format_digest_lines(digest), *links, foot, ""])
+    return "\n".join([format_digest_headline(digest), *figures, *format_open_incidents(digest), *links, foot, ""])
 
 
 def _list_figures(digest: Digest) -> tuple[tuple[str, str], ...]:
     recovered = (("recovered", plural(digest.recovered, "incident")),) if digest.recovered else ()
-    note = (("note", remove_invisible(digest.note)),) if digest.note else ()
+    note = (("note", remove_invisible_characters(digest.note)),) if digest.note else ()
     return (*((figure.label, figure.value) for figure in digest.figures), *recovered, *note)
 
 
-def _format_one_line(digest: Digest) -> str:
+def _format_digest_in_one_line(digest: Digest) -> str:
     figures = ", ".join(f"{label} {value}" for label, value in _list_figures(digest)[:3])
     return " · ".join(piece for piece in (format_digest_headline(digest), figures, digest.id) if piece)

@@ -124,7 +124,7 @@ def _extract_payload(settings: JobSettings, url: str, document: object) -> WireP
     )
     citations = tuple(replace_surrogates(citation) for citation in payload.citations)
     text = "\n\n".join(map(format_value, collect_items(document, settings.text)))
-    return payload.reword(text, citations)
+    return payload.with_text_and_citations(text, citations)
 
 
 def _compute_duration_ms(job: AgentJob, wire: WirePayload, total_ms: float) -> float:

@@ -181,7 +181,7 @@ def plan_stretches(files: LogFiles, log: Identifier, cursor: LogCursor | None) -
     issues: tuple[LogWarning, ...] = ()
     if moved_file is None and current.offset > 0:
         issues = (_build_gap_warning(log, current, is_missing=is_missing),)
-    elif is_missing and cursor.nothing_read:
+    elif is_missing and cursor.has_read_nothing:
         issues = (_build_missing_warning(log),)
     finished = (Stretch(moved_file, current.offset, current.generation),) if moved_file is not None else ()
     return Plan((*late_stretches, *finished, *_plan_new_files(files.newest, unread_rotated, current)), issues)

@@ -79,7 +79,7 @@ def _build_page_failure() -> tuple[int, ShrunkQuestion, bool]:
     with tempfile.TemporaryDirectory() as name, DemoBuild("4f2a91c", faults=True) as build:
         folder = Path(name)
         config = load_config(written_target(folder, build.url))
-        case = next(one for one in load_suite(config.target("demo").suite).cases if one.id == CASE)
+        case = next(one for one in load_suite(config.require_target("demo").suite).cases if one.id == CASE)
 
         async def found() -> ShrunkQuestion:
             async with open_case_asker(

@@ -23,7 +23,7 @@ from monitors.records.cases import DraftState, Pipeline, Provenance
 from tests import fork_server
 from tests.builders import gold_case
 from tests.conftest import ROOT
-from tests.deployments.gold_drafts import CLAUSE, draft_case, gold_draft
+from tests.deployments.gold_drafts import CLAUSE, draft_gold_case, gold_draft
 from tests.deployments.gold_process import gold
 
 
@@ -129,7 +129,7 @@ def test_a_translation_joins_with_its_pair_and_the_original_gets_it_too(tmp_path
         "bonus", turns=("How large is the bonus of Suraksha Gold after 1 claim-free year?",), gold="20%"
     )
     suite.write_text(format_case_line(original) + "\n", encoding="utf-8")
-    case = draft_case(
+    case = draft_gold_case(
         9,
         turns=("1 claim-free saal ke baad Suraksha Gold ka bonus kitna hai?",),
         gold="50%",
@@ -151,12 +151,12 @@ def test_an_unreviewed_draft_does_not_load_as_gold(tmp_path):
     for pipeline in (Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH):
         lines = [
             format_case_line(gold_case("fine")),
-            format_case_line(draft_case(provenance=Provenance(pipeline=pipeline))),
+            format_case_line(draft_gold_case(provenance=Provenance(pipeline=pipeline))),
         ]
         path.write_text("\n".join(lines), encoding="utf-8")
         with pytest.raises(GoldSetError, match=r"line 2: .*reviewed_by.* is missing"):
             load_suite(path)
-    lines[1] = format_case_line(draft_case(provenance=Provenance(pipeline=Pipeline.DRAFT, reviewed_by="  ")))
+    lines[1] = format_case_line(draft_gold_case(provenance=Provenance(pipeline=Pipeline.DRAFT, reviewed_by="  ")))
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(GoldSetError, match="reviewed_by"):
         load_suite(path)

@@ -77,7 +77,7 @@ def test_the_template_part_is_what_the_pipeline_makes_of_the_policies():
     """Renew it with: python -m tests.tools.demo_gold_sheets."""
     made = [case for case in SUITE.cases if case.provenance.pipeline is Pipeline.TEMPLATE]
     former = [
-        case.rename(case.id.replace(".", "::"), case.pair and case.pair.replace(".", "::"))
+        case.replace_id_and_pair(case.id.replace(".", "::"), case.pair and case.pair.replace(".", "::"))
         for case in template_cases(BOOK)
     ]
     assert made == former

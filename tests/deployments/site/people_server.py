@@ -43,7 +43,7 @@ ANSWERS = 6
 LOG_ENTRIES = 3
 
 
-def fingerprint(name: str) -> str:
+def compute_fingerprint(name: str) -> str:
     """Of the incident with this name."""
     return hashlib.sha256(name.encode()).hexdigest()
 
@@ -101,7 +101,7 @@ def wanted_case(number: int = 0) -> CaseDraft:
         by="asha",
         target="helpdesk",
         run_id="run-1",
-        fingerprint=fingerprint("user-0"),
+        fingerprint=compute_fingerprint("user-0"),
         origin=Origin.LOG,
         turns=(Redacted(f"What is paid for room {number}? {HOSTILE}"),),
         bad_reply=Redacted("The limit is ₹90,000 per year."),
@@ -159,7 +159,7 @@ def _logged(number: int, now: datetime) -> HallucinationRow:
     return HallucinationRow(
         row=LoggedHallucination(
             target="helpdesk",
-            fingerprint=fingerprint(f"user-{number}") if number == 0 else fingerprint("nobody's"),
+            fingerprint=compute_fingerprint(f"user-{number}") if number == 0 else compute_fingerprint("nobody's"),
             read_at=now,
             notify=number == 0,
             entry=entry,

@@ -26,7 +26,7 @@ from monitors.records.cases import DraftState
 from monitors.records.incidents import IncidentKind, IncidentState, Link
 from monitors.records.operator_actions import NO_END, Silence
 from monitors.records.recurrence import Recurrence
-from tests.deployments.site.people_server import ANSWERS, fingerprint, with_drafts, with_people
+from tests.deployments.site.people_server import ANSWERS, compute_fingerprint, with_drafts, with_people
 from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site
 from tests.warehouse.sample_rows import alert, incident
 from warehouse.journal.rows import AlertRow
@@ -62,7 +62,7 @@ class Person:
 
     def __init__(self, site) -> None:
         self.site = site
-        page = httpx.get(f"{site.address}/incidents/{fingerprint('user-0')}", trust_env=False).text
+        page = httpx.get(f"{site.address}/incidents/{compute_fingerprint('user-0')}", trust_env=False).text
         self.form_token = page.split('name="form_token" value="')[1].partition('"')[0]
 
     def post(self, path: str, **fields: str) -> httpx.Response:
@@ -86,7 +86,7 @@ def asha(person):
     return person
 
 
-USER_0, USER_1 = fingerprint("user-0"), fingerprint("user-1")
+USER_0, USER_1 = compute_fingerprint("user-0"), compute_fingerprint("user-1")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ USER_0, USER_1 = fingerprint("user-0"), fingerprint("user-1")
 def test_incidents_are_listed_worst_first_and_filtered_by_the_address(site, query, found):
     """Each filter and each page of the list gives exactly its incidents, with personal data masked."""
     listed = data(site, f"/incidents{query}")["incidents"]
-    assert [row["fingerprint"] for row in listed] == [fingerprint(name) for name in found]
+    assert [row["fingerprint"] for row in listed] == [compute_fingerprint(name) for name in found]
     assert PERSONAL not in json.dumps(listed)
 
 
@@ -136,7 +136,7 @@ def test_an_incident_says_whether_its_case_still_fails(site, snapshot):
 @pytest.mark.parametrize("names", [("user-1",), ("user-1", "user-2")], ids=["one fault", "several"])
 def test_a_message_links_to_pages_that_are_there(site, names):
     """Each link of the message on Slack is opened: the incident, or the target's, and the run; no path of a file."""
-    found = [find_incident(site.store, fingerprint(name)) for name in names]
+    found = [find_incident(site.store, compute_fingerprint(name)) for name in names]
     parts = [alert("LK-ABCDEFGH", about=one) for one in found if one is not None]
     items = tuple(
         part.items[0].model_copy(update={"incident": one}) for part, one in zip(parts, found, strict=True)

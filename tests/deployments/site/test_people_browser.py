@@ -12,14 +12,20 @@ from monitors.goldset.versions import read_cases
 from monitors.records.incidents import IncidentState
 from tests.deployments.cli.test_review_ratings import RATINGS, useful
 from tests.deployments.site.browser_pages import DESKTOP, PHONE, find_broken_rules_everywhere, opened
-from tests.deployments.site.people_server import fingerprint, wanted_case, with_drafts, with_people, with_reports
+from tests.deployments.site.people_server import (
+    compute_fingerprint,
+    wanted_case,
+    with_drafts,
+    with_people,
+    with_reports,
+)
 from tests.deployments.site.site_server import config_of, serving_site
 from warehouse.queries.incidents import list_all_silences
 from warehouse.queries.operator_actions import append_draft
 from warehouse.queries.site.incidents import find_incident
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
-INCIDENT = f"/incidents/{fingerprint('user-0')}"
+INCIDENT = f"/incidents/{compute_fingerprint('user-0')}"
 BOTH = pytest.mark.parametrize("width", [PHONE, pytest.param(DESKTOP, marks=pytest.mark.whole_only)])
 JUDGES_WORD = "the judge says so"
 
@@ -58,7 +64,7 @@ async def test_each_decision_is_one_press(chromium, site, width, button, state):
         await page.locator(".flash").wait_for()
         assert "looked at it" in await page.locator(".story").inner_text()
         assert heard == []
-    incident = find_incident(site.store, fingerprint("user-0"))
+    incident = find_incident(site.store, compute_fingerprint("user-0"))
     assert incident is not None
     assert incident.state is state
 

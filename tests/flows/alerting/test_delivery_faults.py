@@ -79,7 +79,7 @@ def list_refused_kinds(testbed) -> list[object]:
 
 
 def list_incidents(alert: Alert) -> list[Incident]:
-    return [alert.find_item(key).incident for key in alert.fingerprints]
+    return [alert.select_item(key).incident for key in alert.fingerprints]
 
 
 async def test_f92_what_slack_refused_comes_as_one_alert_and_one_summary_once_it_works(testbed, slack, snapshot):

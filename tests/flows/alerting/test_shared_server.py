@@ -29,7 +29,7 @@ from monitors.records.incidents import ActionKind, ActionVia, IncidentKind
 from monitors.records.operator_actions import OperatorAction
 from tests.flows.alerting_testbed import AlertingTestbed
 from tests.flows.few_cases import configured
-from tests.monitors.alerts.sample_observations import fingerprint, observation, outage, scope
+from tests.monitors.alerts.sample_observations import compute_fingerprint, observation, outage, scope
 from tests.prefect_home import with_tables
 from tests.servers.threaded_server import ThreadedServer
 
@@ -164,7 +164,7 @@ async def test_the_same_fault_is_sent_again_where_it_is_more_severe(machines, sl
 
 async def test_a_failed_gate_is_sent_again_with_other_failed_cases(machines, slack):
     def fail_gate(machine, *cases):
-        key = fingerprint("demo", IncidentKind.GATE_FAIL)
+        key = compute_fingerprint("demo", IncidentKind.GATE_FAIL)
         return outage(IncidentKind.GATE_FAIL, fingerprint=key, seen_at=machine(), failed_cases=cases)
 
     first, second = machines

@@ -119,7 +119,7 @@ async def test_a_period_that_a_person_ends_is_summed_up_at_once(testbed):
     append_silence(testbed.store.journal, silence())
     await notify(testbed.notifier(), [leak(testbed, "run-1")])
     testbed.skip(minutes=5)
-    append_silence(testbed.store.journal, silence().end(testbed.now, "asha"))
+    append_silence(testbed.store.journal, silence().end_early(testbed.now, "asha"))
     testbed.skip(minutes=2)
     testbed.store.load_pending(5)
     (summary,) = record_silence_summaries(watcher(testbed))

@@ -20,7 +20,7 @@ from flows.digest.flow import (
 )
 from flows.nightly.format import format_rate_text
 from monitors.alerts.settings import AlertSettings
-from monitors.alerts.slack.render import format_digest
+from monitors.alerts.slack.render import format_digest_as_plain_text
 from monitors.config.sections import DrillSettings, ScheduleSettings
 from monitors.records.incidents import IncidentKind, IncidentState
 from tests.conftest import ROOT
@@ -79,7 +79,7 @@ async def test_the_digest_reports_the_day_and_open_incidents(testbed, slack, tmp
     states = {one.case_id: one.state for one in day.incidents}
     assert states == {"leak-1": IncidentState.OPEN, "leak-2": IncidentState.RESOLVED}
     assert day.recovered == 1
-    said = format_digest(day)
+    said = format_digest_as_plain_text(day)
     assert said.replace(str(tmp_path), "FOLDER") == snapshot
     assert said.count("run run-b") == 1
     assert "runs: 2 " in said
@@ -89,7 +89,7 @@ async def test_the_digest_reports_the_day_and_open_incidents(testbed, slack, tmp
 def test_a_night_without_a_run_says_so(testbed, tmp_path, snapshot):
     day = made(testbed, tmp_path)
     assert day.incidents == ()
-    assert format_digest(day) == snapshot
+    assert format_digest_as_plain_text(day) == snapshot
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_the_digest_reports_answer_flips_for_a_week(testbed, tmp_path, changes, 
 def test_the_digest_omits_runs_without_a_daily_schedule(testbed, tmp_path):
     for cron in ("", "0 1 * * 1"):
         setup = RUNS_ALONE._replace(schedules=ScheduleSettings(verify_cron=cron))
-        assert "runs" not in format_digest(made(testbed, tmp_path, setup))
+        assert "runs" not in format_digest_as_plain_text(made(testbed, tmp_path, setup))
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def nights(tmp_path, slack):
 def morning(nights: Nights, folder, *, alerts: AlertSettings | None = None) -> str:
     """The digest of an owner who has live traffic alone, seven hours after the night."""
     setup = DigestTarget(ScheduleSettings(), nights.settings, alerts or AlertSettings(), DrillSettings())
-    return format_digest(made(nights.testbed, folder, setup))
+    return format_digest_as_plain_text(made(nights.testbed, folder, setup))
 
 
 async def test_an_owner_of_traffic_alone_gets_the_nights_figures(nights, tmp_path, snapshot):

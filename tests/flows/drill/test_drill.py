@@ -23,10 +23,10 @@ from flows.drill.course import notify_failure, store_report
 from flows.drill.receiver import sign_delivery
 from flows.drill.standing import DrillState, build_standing
 from flows.drill.wrong_answer import build_drill_notifier
-from monitors.alerts.decide import decide
-from monitors.alerts.group import group_items
-from monitors.alerts.observe import ObservationContext, observe_monitor_fault
-from monitors.alerts.observe import observe_drill as drill_seen
+from monitors.alerts.decide import decide_alerts
+from monitors.alerts.group import group_items_into_alerts
+from monitors.alerts.observe import ObservationContext, build_monitor_fault_observation
+from monitors.alerts.observe import build_drill_observation as drill_seen
 from monitors.alerts.sender import choose_channel
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import render_alert
@@ -91,10 +91,10 @@ def messages(*, failed: bool):
     title = "Drill failed at the browser: why" if failed else "Drill, no action needed: it came"
     seen = [
         drill_seen(at, title=title, detail="It was tried.", failed=failed),
-        observe_monitor_fault(at, fault_name="DrillMissing", detail="None came."),
+        build_monitor_fault_observation(at, fault_name="DrillMissing", detail="None came."),
     ]
-    settled = decide({}, seen, now=BEGAN, settings=SETTINGS)
-    return group_items(settled.items, target=DRILL_TARGET, run_id="drill-1", now=BEGAN)
+    settled = decide_alerts({}, seen, now=BEGAN, settings=SETTINGS)
+    return group_items_into_alerts(settled.items, target=DRILL_TARGET, run_id="drill-1", now=BEGAN)
 
 
 @pytest.mark.parametrize("failed", [True, False])

@@ -19,7 +19,7 @@ WRONG = RIGHT.replace("24", "36")
 def outcomes(folder, config_path, address, times):
     """What each asking of the first case came to."""
     config = load_config(config_path)
-    case = load_suite(config.target("demo").suite).cases[0]
+    case = load_suite(config.require_target("demo").suite).cases[0]
 
     async def asked():
         async with open_case_asker(

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from flows.hallucination_log.encoder_pool import MIN_BATCHES_FOR_WORKERS, EncoderPool
 from flows.hallucination_log.line_encoder import EncodedLines, LineEncoder, LineSettings, redact_reply
-from monitors.alerts.observe import fingerprint
+from monitors.alerts.observe import compute_fingerprint
 from monitors.alerts.redact import redact
 from monitors.records.incidents import IncidentKind
 from monitors.records.logs import BlockedReply, FileMark, HallucinationEntry, LogCursor, LoggedHallucination
@@ -90,7 +90,7 @@ def slowly(one: LogLine, *, history_to: int) -> HallucinationRow | QuarantineRow
     )
     logged = LoggedHallucination(
         target=TARGET,
-        fingerprint=fingerprint(TARGET, IncidentKind.HALLUCINATION, read.id),
+        fingerprint=compute_fingerprint(TARGET, IncidentKind.HALLUCINATION, read.id),
         read_at=AT,
         notify=one.offset >= history_to,
         entry=read.model_copy(update={"reply": safe}),

@@ -264,7 +264,7 @@ async def test_an_upward_drift_names_its_start(nights, slack):
     assert {one.thread_ts for one in reminders} == {first.ts}, (
         "a day later it is repeated in the thread, not sent again"
     )
-    assert report.drift_reading.worse
+    assert report.drift_reading.is_worse
 
 
 def _drifting(number: int, *, wrong: bool) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from monitors.alerts.decide import decide
-from monitors.alerts.group import group_items
+from monitors.alerts.decide import decide_alerts
+from monitors.alerts.group import group_items_into_alerts
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import render_alert
 from monitors.alerts.terminal import format_plain_text
@@ -79,8 +79,8 @@ async def test_a_disagreement_is_inconclusive_alerts_unconfirmed_and_shows_both_
     assert (alerted.unconfirmed, alerted.severity, alerted.failure_kind) == (True, Severity.CRITICAL, None)
     now = datetime(2026, 3, 1, 2, 0, tzinfo=UTC)
     alerted = alerted.model_copy(update={"run_id": "run-7", "seen_at": now})
-    decision = decide({}, [alerted], now=now, settings=AlertSettings())
-    [alert] = group_items(decision.items, target="demo", run_id="run-7", now=now)
+    decision = decide_alerts({}, [alerted], now=now, settings=AlertSettings())
+    [alert] = group_items_into_alerts(decision.items, target="demo", run_id="run-7", now=now)
     assert format_plain_text(alert, AlertSettings()) == snapshot
     assert render_alert(alert, AlertSettings()).blocks == snapshot
 

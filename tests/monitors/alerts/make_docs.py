@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from monitors.alerts.slack.render import SlackText, format_digest, render_alert, render_digest
+from monitors.alerts.slack.render import SlackText, format_digest_as_plain_text, render_alert, render_digest
 from monitors.alerts.terminal import format_plain_text
 from tests.tools.alert_examples import SETTINGS, digest_example, examples
 from tests.tools.alert_preview import preview_page
@@ -65,7 +65,7 @@ def page() -> str:
 def _sections() -> Iterator[str]:
     for example in examples():
         yield _section(example.name, example.when, format_plain_text(example.alert, SETTINGS))
-    yield _section(DIGEST, DIGEST_WHEN, format_digest(digest_example()))
+    yield _section(DIGEST, DIGEST_WHEN, format_digest_as_plain_text(digest_example()))
 
 
 def _section(name: str, when: str, plain: str) -> str:

@@ -11,8 +11,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from monitors.alerts.decide import decide
-from monitors.alerts.group import group_items
+from monitors.alerts.decide import decide_alerts
+from monitors.alerts.group import group_items_into_alerts
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from tests.monitors.alerts.sample_observations import observation
@@ -35,8 +35,10 @@ async def work(folder: Path, api_url: str, lease_s: float) -> None:
 
     journal = store.journal
     with open_incident_book(store, journal, "demo", wait_s=WAIT_S) as decider:
-        made = decide(decider.incidents, [observation(seen_at=now(), run_id="run-1")], now=now(), settings=settings)
-        decider.record(made.changed, group_items(made.items, target="demo", run_id="run-1", now=now()))
+        made = decide_alerts(
+            decider.incidents, [observation(seen_at=now(), run_id="run-1")], now=now(), settings=settings
+        )
+        decider.record(made.changed, group_items_into_alerts(made.items, target="demo", run_id="run-1", now=now()))
     claim = claim_alerts(store, owner=f"w{os.getpid()}", lease_s=lease_s, limit=9, wait_s=WAIT_S)
     for alert in claim.alerts:
         receipt = await SlackBot(settings, token=TOKEN, now=now).send(alert, again=True)

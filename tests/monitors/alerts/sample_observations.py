@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from monitors.alerts.decide import AlertDecision, decide
-from monitors.alerts.group import group_items
-from monitors.alerts.observe import fingerprint
+from monitors.alerts.decide import AlertDecision, decide_alerts
+from monitors.alerts.group import group_items_into_alerts
+from monitors.alerts.observe import compute_fingerprint
 from monitors.alerts.redact import redact
 from monitors.alerts.resolve import ResolutionScope
 from monitors.alerts.settings import AlertSettings
@@ -42,7 +42,7 @@ def observation(
 ) -> Observation:
     """A failed case as a run saw it."""
     values: dict[str, Any] = {
-        "fingerprint": fingerprint("demo", IncidentKind.CASE_FAILURE, case_id, failure.value),
+        "fingerprint": compute_fingerprint("demo", IncidentKind.CASE_FAILURE, case_id, failure.value),
         "kind": IncidentKind.CASE_FAILURE,
         "target": "demo",
         "run_id": "run-1",
@@ -65,7 +65,7 @@ def observation(
 def outage(kind: IncidentKind = IncidentKind.APP_DOWN, **changes: Any) -> Observation:
     """The application does not answer."""
     values: dict[str, Any] = {
-        "fingerprint": fingerprint("demo", kind),
+        "fingerprint": compute_fingerprint("demo", kind),
         "kind": kind,
         "target": "demo",
         "run_id": "run-1",
@@ -109,7 +109,7 @@ class AlertDecider:
         self, *observations: Observation, now: datetime = NIGHT, scope: ResolutionScope | None = None
     ) -> AlertDecision:
         """Decide and store."""
-        made = decide(
+        made = decide_alerts(
             self.incidents, observations, now=now, settings=self.settings, scope=scope, silences=self.silences
         )
         self.incidents |= {incident.fingerprint: incident for incident in made.changed}
@@ -144,7 +144,7 @@ def alert_with_items(alert_items: Sequence[AlertItem], **changes: Any) -> Alert:
         ),
     }
     summary |= {name: changes.pop(name) for name in list(changes) if name in RunSummary.model_fields}
-    (alert,) = group_items(alert_items, **(values | changes), summary=RunSummary(**summary))
+    (alert,) = group_items_into_alerts(alert_items, **(values | changes), summary=RunSummary(**summary))
     return alert
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.decide import decide
+from monitors.alerts.decide import decide_alerts
 from monitors.records.base import Severity
 from monitors.records.incidents import IncidentState, NotifyReason, Observation
 from tests.monitors.alerts.sample_observations import DAY, HOUR, NIGHT, SETTINGS, AlertDecider, observation, scope
@@ -75,7 +75,7 @@ def test_the_order_of_observations_does_not_matter(history, failed, random):
     now = NIGHT + len(history) * DAY
     seen = run(len(history), failed)
     shuffled = random.sample(seen, len(seen))
-    decided = [decide(decider.incidents, order, now=now, settings=SETTINGS) for order in (seen, shuffled)]
+    decided = [decide_alerts(decider.incidents, order, now=now, settings=SETTINGS) for order in (seen, shuffled)]
     one, other = ({i.fingerprint: i for i in made.changed} for made in decided)
     assert one == other
 

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from monitors.alerts.group import group_items
+from monitors.alerts.group import group_items_into_alerts
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot
 from monitors.errors import NotifyTransient
@@ -64,7 +64,7 @@ class Worker:
         made = outbox.decider.decide_alerts(
             observation(outbox.case_id, run_id=run_id, seen_at=outbox.now), now=outbox.now
         )
-        alerts = group_items(made.items, target="demo", run_id=run_id, now=outbox.now)
+        alerts = group_items_into_alerts(made.items, target="demo", run_id=run_id, now=outbox.now)
         outbox.waiting |= {alert.id: alert for alert in alerts}
         self.step()
         free = [key for key in outbox.waiting if outbox.leases.get(key, outbox.now) <= outbox.now]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.group import group_items
+from monitors.alerts.group import group_items_into_alerts
 from monitors.records.base import Severity
 from monitors.records.grades import FailureKind
 from monitors.records.incidents import IncidentKind, NotifyReason
@@ -22,7 +22,7 @@ from tests.monitors.alerts.sample_observations import (
 
 def composed(*alert_items, **changes: object):
     values = {"target": "demo", "run_id": "run-1", "now": NIGHT}
-    return group_items(alert_items, **(values | changes))
+    return group_items_into_alerts(alert_items, **(values | changes))
 
 
 def test_f11_five_hundred_failures_are_one_alert():

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.alerts.redact import escape, make_inert, remove_invisible, truncate_escaped
+from monitors.alerts.redact import (
+    disable_slack_markup,
+    escape_for_slack,
+    remove_invisible_characters,
+    truncate_escaped_text,
+)
 from tests.monitors.alerts.hostile import hostile_text
 
 ROWS = [
@@ -27,31 +32,31 @@ ROWS = [
 
 @pytest.mark.parametrize(("text", "shown"), ROWS, ids=range(len(ROWS)))
 def test_text_is_shown_and_does_nothing(text, shown):
-    assert make_inert(text) == shown
+    assert disable_slack_markup(text) == shown
 
 
 @given(hostile_text)
 def test_no_control_character_of_slack_is_left(text):
-    shown = make_inert(text)
+    shown = disable_slack_markup(text)
     bare = shown.replace("&amp;", "").replace("&lt;", "").replace("&gt;", "")
     assert not set(bare) & set("<>&`*~\n")
 
 
 @given(st.text())
 def test_escaping_keeps_what_it_says(text):
-    assert html.unescape(escape(text)) == html.unescape(html.escape(text, quote=False))
+    assert html.unescape(escape_for_slack(text)) == html.unescape(html.escape(text, quote=False))
 
 
 @given(st.text("&<>a ", max_size=30), st.integers(0, 60))
 def test_a_cut_never_goes_through_an_entity(text, room):
-    cut = truncate_escaped(escape(text), room)
+    cut = truncate_escaped_text(escape_for_slack(text), room)
     assert len(cut) <= room
     assert not re.search(r"&(?!amp;|lt;|gt;)", cut)
-    assert escape(text).startswith(cut.removesuffix("…"))
+    assert escape_for_slack(text).startswith(cut.removesuffix("…"))
 
 
 @given(st.text())
 def test_visible_text_is_one_line_and_idempotent(text):
-    once = remove_invisible(text)
+    once = remove_invisible_characters(text)
     assert "\n" not in once
-    assert remove_invisible(once) == once
+    assert remove_invisible_characters(once) == once

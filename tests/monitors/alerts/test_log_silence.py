@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monitors.alerts.liveness import LogSilence, find_log_silence, format_log_silence
-from monitors.alerts.observe import ObservationContext, observe_monitor_fault
+from monitors.alerts.observe import ObservationContext, build_monitor_fault_observation
 from monitors.alerts.settings import WatchdogSettings
 from monitors.records.base import Blame
 from monitors.records.incidents import IncidentKind, Observation
@@ -21,7 +21,7 @@ AT = ObservationContext(target="demo", run_id="follow-1", seen_at=NIGHT)
 
 def observe_silence(silence: LogSilence) -> Observation:
     what, detail = format_log_silence(silence)
-    return observe_monitor_fault(AT, fault_name=what, detail=detail)
+    return build_monitor_fault_observation(AT, fault_name=what, detail=detail)
 
 
 def test_f23_a_log_silent_far_beyond_its_norm_is_one_alert_about_the_monitor(snapshot):

@@ -56,8 +56,8 @@ def test_the_newer_summary_counts_and_what_it_leaves_empty_stays():
         commit="c0ffee1", links=(Link(label="Evidence", href="here"),), under_way=True, production=True
     )
     final = RunSummary(flat="0.900", weighted="0.800", changed=("a model",))
-    whole = final.fill_from(early)
+    whole = final.fill_empty_fields_from(early)
     assert (whole.flat, whole.links, whole.commit, whole.production) == ("0.900", early.links, "c0ffee1", True)
     assert not whole.under_way
-    assert RunSummary(under_way=True).fill_from(final).under_way
+    assert RunSummary(under_way=True).fill_empty_fields_from(final).under_way
     assert set(Alert.model_fields) > set(RunSummary.model_fields)

@@ -4,13 +4,13 @@ import pytest
 
 from monitors.alerts.observe import (
     ObservationContext,
-    observe_app_down,
-    observe_drift,
-    observe_failed_deploy,
-    observe_failed_gate,
-    observe_hallucination,
-    observe_monitor_fault,
-    observe_void_judge,
+    build_app_down_observation,
+    build_drift_observation,
+    build_failed_deploy_observation,
+    build_failed_gate_observation,
+    build_hallucination_observation,
+    build_monitor_fault_observation,
+    build_void_judge_observation,
 )
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.render import render_alert
@@ -40,17 +40,17 @@ def entry(at: ObservationContext = AT, **changes: object):
         "unsupported_claims": ["dental from day one"],
         "settings": AlertSettings(),
     }
-    return observe_hallucination(at, **(values | changes))
+    return build_hallucination_observation(at, **(values | changes))
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda at: observe_app_down(at, detail="no answer"),
-        lambda at: observe_failed_deploy(at, detail="BUILD_ERROR"),
-        lambda at: observe_void_judge(at, detail="missed 2 canaries"),
-        lambda at: observe_drift(at, metric="citation", detail="0.91 against 0.97"),
-        lambda at: observe_monitor_fault(at, fault_name="disk_full", detail="12 MB left"),
+        lambda at: build_app_down_observation(at, detail="no answer"),
+        lambda at: build_failed_deploy_observation(at, detail="BUILD_ERROR"),
+        lambda at: build_void_judge_observation(at, detail="missed 2 canaries"),
+        lambda at: build_drift_observation(at, metric="citation", detail="0.91 against 0.97"),
+        lambda at: build_monitor_fault_observation(at, fault_name="disk_full", detail="12 MB left"),
         entry,
     ],
     ids=["app_down", "deploy_failed", "judge_void", "drift", "monitor_fault", "hallucination"],
@@ -63,10 +63,10 @@ def test_the_same_fault_has_the_same_fingerprint_in_every_run(make):
 
 def test_different_faults_have_different_fingerprints():
     seen = {
-        observe_monitor_fault(AT, fault_name="disk_full", detail="x").fingerprint,
-        observe_monitor_fault(AT, fault_name="hung_run", detail="x").fingerprint,
-        observe_drift(AT, metric="citation", detail="x").fingerprint,
-        observe_drift(AT, metric="parity", detail="x").fingerprint,
+        build_monitor_fault_observation(AT, fault_name="disk_full", detail="x").fingerprint,
+        build_monitor_fault_observation(AT, fault_name="hung_run", detail="x").fingerprint,
+        build_drift_observation(AT, metric="citation", detail="x").fingerprint,
+        build_drift_observation(AT, metric="parity", detail="x").fingerprint,
         entry().fingerprint,
         entry(entry_id="e2").fingerprint,
     }
@@ -89,8 +89,8 @@ def test_an_entry_with_only_an_id_is_alerted(snapshot):
 
 
 def test_faults_of_the_monitor_are_not_blamed_on_the_app():
-    assert observe_monitor_fault(AT, fault_name="x", detail="y").blame is Blame.MONITOR
-    assert observe_void_judge(AT, detail="y").blame is Blame.PROVIDER
+    assert build_monitor_fault_observation(AT, fault_name="x", detail="y").blame is Blame.MONITOR
+    assert build_void_judge_observation(AT, detail="y").blame is Blame.PROVIDER
 
 
 def test_the_message_names_the_cases_that_could_not_be_graded_the_severest_first(snapshot):
@@ -101,7 +101,7 @@ def test_the_message_names_the_cases_that_could_not_be_graded_the_severest_first
     answered += [case_result(case) for case in severe[1:7]]
     results = [*map(unanswered, mild), *answered, *map(unanswered, severe[7:])]
     report = evaluate_results(run_facts(planned=12), results, GateSettings())
-    seen = observe_failed_gate(report, AT)
+    seen = build_failed_gate_observation(report, AT)
     sent = render_alert(alert(seen), AlertSettings())
     for shown in (seen.reason, str(sent.blocks)):
         assert "severe-7, severe-8, mild-0" in shown
@@ -136,7 +136,7 @@ def report_of(*failures, **changes: object):
 def test_a_failed_gate_says_why_and_a_veto_makes_it_a_page():
     report = report_of((Aspect.DISCLOSURE, FailureKind.PII_DISCLOSURE))
     assert report.verdict is Verdict.FAIL
-    seen = observe_failed_gate(report, AT)
+    seen = build_failed_gate_observation(report, AT)
     assert (seen.kind, seen.severity) == (IncidentKind.GATE_FAIL, Severity.CRITICAL)
     first = next(reason.text for reason in report.reasons if reason.decisive)
     assert first[:60] in seen.reason

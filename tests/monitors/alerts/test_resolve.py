@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from monitors.alerts.observe import ObservationContext, observe_monitor_fault
-from monitors.alerts.resolve import CLEARED_WORDS, build_recovery, build_scope
+from monitors.alerts.observe import ObservationContext, build_monitor_fault_observation
+from monitors.alerts.resolve import CLEARED_WORDS, build_recovery, build_resolution_scope
 from monitors.alerts.wording import KIND_WORDS, format_fault
 from monitors.gate.assess import assess_case
 from monitors.records.base import Severity
@@ -24,7 +24,7 @@ def silent(case_id: str) -> CaseResult:
 
 def of(*results: CaseResult, **changes: object):
     values = {"target": "demo", "run_id": "run-2", "began_at": NOON, "ended_at": NOON}
-    return build_scope(results, **(values | changes))
+    return build_resolution_scope(results, **(values | changes))
 
 
 def test_only_cases_graded_every_time_count_as_graded():
@@ -51,7 +51,8 @@ def test_a_verdict_is_cleared_only_by_who_knows_it():
 def test_a_fault_of_the_monitor_is_ended_only_by_the_part_that_opened_it():
     at = ObservationContext(target="demo", run_id="night-1", seen_at=NIGHT, owner=Capability.NIGHTLY)
     (crash,) = (
-        item.incident for item in items(observe_monitor_fault(at, fault_name="SourceUnavailable", detail="gone"))
+        item.incident
+        for item in items(build_monitor_fault_observation(at, fault_name="SourceUnavailable", detail="gone"))
     )
     found = of(case_result(gold_case()), cleared=[IncidentKind.MONITOR_FAULT])
     assert not found.can_resolve(crash)
@@ -63,7 +64,7 @@ def test_a_fault_of_the_monitor_is_ended_only_by_the_part_that_opened_it():
 )
 def test_a_fault_that_an_earlier_version_opened_ends_like_one_of_this_version(title: str):
     at = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
-    (item,) = items(observe_monitor_fault(at, fault_name="DiskFull", detail="no space left"))
+    (item,) = items(build_monitor_fault_observation(at, fault_name="DiskFull", detail="no space left"))
     incident = item.incident.model_copy(update={"title": title})
     scope = of(case_result(gold_case()), cleared=[IncidentKind.MONITOR_FAULT])
     recovery = build_recovery(incident, scope)
@@ -76,7 +77,7 @@ def test_a_fault_that_an_earlier_version_opened_ends_like_one_of_this_version(ti
 def test_a_title_of_its_own_stays():
     at = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
     (item,) = items(
-        observe_monitor_fault(at, fault_name="LoginWall", detail="a login page", title="Cannot sign in")
+        build_monitor_fault_observation(at, fault_name="LoginWall", detail="a login page", title="Cannot sign in")
     )
     scope = of(case_result(gold_case()), cleared=[IncidentKind.MONITOR_FAULT])
     assert build_recovery(item.incident, scope).observation.reason == CLEARED_WORDS[IncidentKind.MONITOR_FAULT]

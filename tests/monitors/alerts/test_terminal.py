@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from monitors.alerts.observe import ObservationContext, observe_app_down
+from monitors.alerts.observe import ObservationContext, build_app_down_observation
 from monitors.alerts.redact import make_excerpt
 from monitors.alerts.slack.render import render_alert
 from monitors.alerts.terminal import TerminalSender, build_terminal_panel, format_plain_text
@@ -70,7 +70,8 @@ def test_a_recovered_alert_leaves_nothing_to_do():
 def test_a_message_with_a_title_of_its_own_says_the_next_step_itself(title, says):
     at = ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT)
     shown = format_plain_text(
-        alert(observe_app_down(at, detail="no answer. Next: `lookout doctor demo`", title=title)), SETTINGS
+        alert(build_app_down_observation(at, detail="no answer. Next: `lookout doctor demo`", title=title)),
+        SETTINGS,
     )
     assert ("To do" in shown) is says
 

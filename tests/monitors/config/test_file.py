@@ -39,7 +39,7 @@ def write(tmp_path: Path):
 
 def test_the_smallest_configuration_is_a_target_with_a_page_and_a_suite(write, tmp_path):
     config = load_config(write(GOOD))
-    target = config.target("bot")
+    target = config.require_target("bot")
     assert target.suite == tmp_path / "suite.jsonl"
     assert config.data_folder == tmp_path / ".lookout"
     assert config.gate.min_weighted_score == 0.98
@@ -96,7 +96,7 @@ def test_all_mistakes_are_named_at_once(write):
 
 def test_an_unknown_target_names_the_known_ones(write):
     with pytest.raises(ConfigError, match=r"target 'bto' does not exist \(did you mean 'bot'\?\); accepted: bot"):
-        load_config(write(GOOD)).target("bto")
+        load_config(write(GOOD)).require_target("bto")
 
 
 def test_a_byte_order_mark_before_the_first_table_is_read_over(tmp_path):

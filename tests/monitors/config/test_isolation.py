@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from monitors.config.file import Config, parse_config
-from monitors.config.isolation import refuse_production, refuse_production_at
+from monitors.config.isolation import refuse_production_address, refuse_production_settings
 from monitors.errors import ConfigError
 
 STAGING = {"url": "https://staging.acme.example/jobs", "suite": "s"}
@@ -28,10 +28,10 @@ def config(staging: dict[str, Any] | None = None, **traced: Any) -> Config:
 
 
 def test_a_run_with_nothing_of_production_s_goes_on() -> None:
-    refuse_production(config(), "agent", KEYS)
-    refuse_production(config(), "agent", {})
+    refuse_production_settings(config(), "agent", KEYS)
+    refuse_production_settings(config(), "agent", {})
     plain = parse_config({"targets": {"agent": STAGING | {"environment": "production"}}}, "here")
-    refuse_production(plain, "agent", KEYS)  # without the table nothing is promised
+    refuse_production_settings(plain, "agent", KEYS)  # without the table nothing is promised
 
 
 SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
@@ -73,7 +73,7 @@ SHARED: list[tuple[Config, dict[str, str], list[str]]] = [
 @pytest.mark.parametrize(("settings", "more", "words"), SHARED)
 def test_shared_resources_are_named_without_keys(settings: Config, more: dict[str, str], words: list[str]) -> None:
     with pytest.raises(ConfigError) as refusal:
-        refuse_production(settings, "agent", KEYS | more)
+        refuse_production_settings(settings, "agent", KEYS | more)
     assert all(word in str(refusal.value) for word in [*words, "Lookout does not start it"])
     assert "hush" not in str(refusal.value)
 
@@ -82,9 +82,9 @@ def test_the_previous_build_is_not_asked_where_it_is_production_s() -> None:
     """Also where only the filled in address shows it; without the table, nothing is promised."""
     address = "https://agent.acme.example/jobs"
     with pytest.raises(ConfigError, match=r"targets\.agent\.previous_url: agent\.acme\.example:443 is"):
-        refuse_production_at(config({"previous_url": "https://{commit}.acme.example"}), "agent", address)
-    refuse_production_at(config(), "agent", "https://4f2a91c.acme.example")
-    refuse_production_at(parse_config({"targets": {"agent": STAGING, "live": LIVE}}, "here"), "agent", address)
+        refuse_production_address(config({"previous_url": "https://{commit}.acme.example"}), "agent", address)
+    refuse_production_address(config(), "agent", "https://4f2a91c.acme.example")
+    refuse_production_address(parse_config({"targets": {"agent": STAGING, "live": LIVE}}, "here"), "agent", address)
 
 
 def written(**common: Any) -> Config:
@@ -94,9 +94,9 @@ def written(**common: Any) -> Config:
 
 
 def test_a_run_that_only_appears_in_langsmith_may_ask_production_but_not_use_its_project_or_key() -> None:
-    refuse_production(written(), "agent", KEYS)
+    refuse_production_settings(written(), "agent", KEYS)
     with pytest.raises(ConfigError, match="writes experiments") as refusal:
-        refuse_production(written(project="agent-prod", key_env="NIGHT_KEY"), "agent", KEYS)
+        refuse_production_settings(written(project="agent-prod", key_env="NIGHT_KEY"), "agent", KEYS)
     named = str(refusal.value).splitlines()[1:]
     assert len(named) == 3, named
     assert "hush" not in str(refusal.value)
@@ -108,7 +108,7 @@ def test_a_target_s_table_says_only_what_differs() -> None:
     targets = {"agent": STAGING | {"langsmith": {"project": "own"}}, "other": STAGING | {"langsmith": {}}}
     first = parse_config({"targets": targets, "langsmith": common}, "here")
     for read in (first, Config.model_validate_json(first.model_dump_json())):
-        own, other = read.tracing("agent"), read.tracing("other")
+        own, other = read.find_tracing_settings("agent"), read.find_tracing_settings("other")
         assert own is not None
         assert other is not None
         assert (own.project, other.project) == ("own", "shared")
@@ -117,7 +117,7 @@ def test_a_target_s_table_says_only_what_differs() -> None:
 
 
 def test_the_same_name_on_another_langsmith_is_another_project() -> None:
-    refuse_production(
+    refuse_production_settings(
         config(project="bot", production_project="bot", production_api_url="https://ls.acme.example"), "agent", {}
     )
 
@@ -125,5 +125,5 @@ def test_the_same_name_on_another_langsmith_is_another_project() -> None:
 def test_everything_is_named_at_once() -> None:
     shared = config({"url": LIVE["url"]}, project="agent-prod")
     with pytest.raises(ConfigError) as refusal:
-        refuse_production(shared, "agent", KEYS | {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]})
+        refuse_production_settings(shared, "agent", KEYS | {"PROD_KEY": KEYS["LANGSMITH_API_KEY"]})
     assert len(str(refusal.value).splitlines()) == 5

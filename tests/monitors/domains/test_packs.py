@@ -83,13 +83,13 @@ def test_a_configuration_names_its_packs_and_what_is_wrong_with_them(tmp_path):
     ):
         load_config(config)
     written(tmp_path / "trains", '[roles]\nfare = ["fare"]')
-    domain = load_config(config).target("shop").domain
+    domain = load_config(config).require_target("shop").domain
     assert {"fare", "delivery"} <= {role for named in domain.roles.values() for _, role in named}
     config.write_text(head + 'domains = ["generel"]\n')
     with pytest.raises(ConfigError, match=r"did you mean 'general'\?\); accepted: general, health_insurance"):
         load_config(config)
     config.write_text(head)
-    assert load_config(config).target("shop").domain is load_domain()
+    assert load_config(config).require_target("shop").domain is load_domain()
 
 
 def test_of_two_packs_all_words_count_and_the_first_decides(tmp_path):

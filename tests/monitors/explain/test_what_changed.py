@@ -197,7 +197,7 @@ def test_a_change_of_ours_is_said_to_be_ours_and_beside_one_of_the_apps_neither_
     ours = run_snapshot(graders={"factual": "4", "language": "1"})
     assert format_changes(changed(ours))[0] == OUR_SIDE
     both = changed(ours.model_copy(update={"commit": "bbb"}))
-    assert both.both_sides
+    assert both.has_changes_on_both_sides
     assert {one.kind for one in both.changes} == {ChangeKind.MONITOR, ChangeKind.APPLICATION}
     assert format_changes(both)[0] == BOTH_SIDES
     assert format_changes(both) == snapshot

@@ -54,7 +54,7 @@ def answer_criteria(number: int, *scores: int, problem: str = "") -> CaseResult:
     rated_case = triaged(number)
     rated_grade = judged(Aspect.USEFULNESS, grader="judge", rubric=5, criteria=criteria, criteria_problem=problem)
     grades = (*rated_case.assessment.grades, rated_grade)
-    return rated_case.reassess(assess_case(rated_case.case, rated_case.result, grades))
+    return rated_case.with_assessment(assess_case(rated_case.case, rated_case.result, grades))
 
 
 def test_criteria_count_the_issues_that_meet_them_in_every_ask():

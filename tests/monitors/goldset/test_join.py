@@ -19,7 +19,7 @@ from monitors.records.base import Language, Severity
 from monitors.records.cases import DraftState, Pipeline, Provenance
 from tests.builders import NOON, gold_case
 from tests.conftest import ROOT
-from tests.deployments.gold_drafts import draft_case, gold_draft
+from tests.deployments.gold_drafts import draft_gold_case, gold_draft
 
 REVIEWED = Provenance(pipeline=Pipeline.DRAFT, reviewed_by="asha", reviewed_at=NOON)
 
@@ -29,14 +29,14 @@ def test_existing_content_stays_byte_for_byte(tmp_path):
     path = tmp_path / "suite.jsonl"
     before = format_case_line(gold_case("first")).replace('": ', '":  ')
     path.write_text(before, encoding="utf-8")
-    assert append_case(path, draft_case(provenance=REVIEWED))
+    assert append_case(path, draft_gold_case(provenance=REVIEWED))
     assert path.read_text(encoding="utf-8").split("\n")[0] == before
     assert [case.id for case in load_suite(path).cases] == ["first", "draft-1"]
 
 
 def test_joining_again_changes_nothing(tmp_path):
     path = tmp_path / "new" / "suite.jsonl"
-    case = draft_case(provenance=REVIEWED)
+    case = draft_gold_case(provenance=REVIEWED)
     assert append_case(path, case)
     text = path.read_bytes()
     assert not append_case(path, case)
@@ -46,7 +46,7 @@ def test_joining_again_changes_nothing(tmp_path):
 
 def test_an_anonymous_acceptance_joins_nothing(tmp_path):
     with pytest.raises(GoldSetError, match="was not reviewed"):
-        append_case(tmp_path / "suite.jsonl", draft_case())
+        append_case(tmp_path / "suite.jsonl", draft_gold_case())
     assert not (tmp_path / "suite.jsonl").exists()
 
 
@@ -54,14 +54,16 @@ def test_a_suite_that_does_not_load_is_left_as_it_is(tmp_path):
     path = tmp_path / "suite.jsonl"
     path.write_text('{"id": "broken"}\n', encoding="utf-8")
     with pytest.raises(GoldSetError, match="line 1"):
-        append_case(path, draft_case(provenance=REVIEWED))
+        append_case(path, draft_gold_case(provenance=REVIEWED))
     assert path.read_text(encoding="utf-8") == '{"id": "broken"}\n'
 
 
 def test_a_pair_that_the_original_has_already_is_not_changed(tmp_path):
     path = tmp_path / "suite.jsonl"
     path.write_text(format_case_line(gold_case("first", pair="old")) + "\n", encoding="utf-8")
-    append_case(path, draft_case(provenance=REVIEWED, pair="old", language=Language.HINDI), paired_with="first")
+    append_case(
+        path, draft_gold_case(provenance=REVIEWED, pair="old", language=Language.HINDI), paired_with="first"
+    )
     assert [case.pair for case in read_cases(path)] == ["old", "old"]
 
 

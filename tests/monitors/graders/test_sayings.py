@@ -18,7 +18,7 @@ from monitors.graders.panel import build_default_panel, grade_exchange
 from monitors.graders.sayings import SayingsGrader, find_saying
 from monitors.records.cases import GoldCase
 from monitors.records.grades import Abstained, FailureKind, Judged
-from monitors.records.sayings import MAX_WAYS, REACH, parse_saying
+from monitors.records.sayings import MAX_WAYS, REACH, parse_phrase_or_pattern
 from tests.builders import exchange, gold_case
 
 
@@ -119,7 +119,7 @@ def test_a_case_keeps_its_hash_until_it_has_sayings() -> None:
 
 
 def test_an_open_repeat_reaches_so_far() -> None:
-    pattern = parse_saying("/a.*b/").pattern
+    pattern = parse_phrase_or_pattern("/a.*b/").pattern
     assert pattern.search("a" + "x" * REACH + "b")
     assert not pattern.search("a" + "x" * (REACH + 1) + "b")
     assert (REACH + 1) ** 2 <= MAX_WAYS
@@ -129,7 +129,7 @@ def test_an_open_repeat_reaches_so_far() -> None:
 @given(st.text(max_size=30), st.text(max_size=60))
 def test_any_phrase_is_found_in_itself_or_refused(written: str, around: str) -> None:
     try:
-        parse_saying(written)
+        parse_phrase_or_pattern(written)
     except ValueError:
         return
     text = normalise(f"{around} {written} {around}")

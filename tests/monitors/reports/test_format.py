@@ -6,7 +6,7 @@ import pytest
 
 from monitors.records.exchanges import NoAnswerReason
 from monitors.records.grades import FAILURE_WORDS, FailureKind
-from monitors.records.runs import Ratio, Verdict, format_metric
+from monitors.records.runs import Ratio, Verdict, format_metric_name
 from monitors.reports import format as wording
 from tests.monitors.reports.example_run import FAIL_REASONS, report_of, right
 
@@ -76,5 +76,5 @@ def test_without_a_decisive_reason_the_headline_says_how_much_was_graded(changes
 def test_a_shortened_text_is_one_line():
     assert wording.shorten("a\n b\t c", 9) == "a b c"
     assert wording.shorten("abcdef ghi", 8) == "abcdef…"
-    assert format_metric("factual_accuracy:hi") == "factual accuracy, hi"
-    assert "refusal precision" in format_metric("refusal_precision")
+    assert format_metric_name("factual_accuracy:hi") == "factual accuracy, hi"
+    assert "refusal precision" in format_metric_name("refusal_precision")

@@ -102,7 +102,7 @@ def test_a_planted_change_is_detected_with_its_night_and_direction(before, after
         assert reading.drifted
         assert state.alarm is not None
         assert abs(state.alarm.since - (FIRST + timedelta(days=30))) <= timedelta(days=4)
-        assert reading.worse == (after > before)
+        assert reading.is_worse == (after > before)
         assert reading.before_low <= reading.before <= reading.before_high
         assert reading.text.startswith("worse since" if after > before else "better since")
 

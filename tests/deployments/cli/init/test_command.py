@@ -68,7 +68,7 @@ def test_in_a_terminal_five_answers_make_a_beginning_and_a_bad_one_is_asked_agai
     assert names(tmp_path) == sorted(WRITTEN)
     config = load_config(tmp_path / "lookout.toml")
     assert config.alerts.slack_channel == "#alerts"
-    assert config.target("example-com").model_family == "llama"
+    assert config.require_target("example-com").model_family == "llama"
 
 
 def test_answers_come_from_a_pipe_too_and_json_stands_alone_on_standard_output(tmp_path):
@@ -88,7 +88,7 @@ def test_what_the_application_talks_about_is_asked_and_written(tmp_path, answer,
     done = init(tmp_path, stdin=f"acme/bot\n\n\nparcels\n{answer}\n\n")
     assert done.returncode == 0, done.stderr
     assert "'parcels' is not a domain pack: general, health_insurance" in done.stderr
-    assert load_config(tmp_path / "lookout.toml").target("bot").domains == domains
+    assert load_config(tmp_path / "lookout.toml").require_target("bot").domains == domains
 
 
 @pytest.mark.whole_only
@@ -212,4 +212,4 @@ def test_a_key_comes_first_the_judge_last_and_again_asks_nothing_that_is_known(t
     assert "--environment production" in again.stderr
     assert "--model-family llama" in again.stderr
     assert "1. " not in again.stderr
-    assert load_config(tmp_path / "lookout.toml").target("bot").model_family == "llama"
+    assert load_config(tmp_path / "lookout.toml").require_target("bot").model_family == "llama"

@@ -118,7 +118,7 @@ def test_whatever_is_answered_the_files_load_and_so_do_the_lines_that_are_off(tm
     for name, text in written.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     config = load_config(tmp_path / FILE_NAME)
-    configured = config.target(answered.name)
+    configured = config.require_target(answered.name)
     assert (configured.url, configured.space) == (answered.url, answered.space)
     assert (configured.model_family, config.alerts.slack_channel) == (family, channel)
     assert load_suite(configured.suite).cases

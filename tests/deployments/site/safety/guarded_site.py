@@ -18,11 +18,11 @@ from deployments.site.access import AccessControl
 from deployments.site.serve import SiteEnvironment, build_site_application, build_token_store
 from deployments.site.tokens import Role
 from monitors.config.file import Config
-from tests.deployments.site.people_server import fingerprint, wanted_case, with_drafts, with_people
+from tests.deployments.site.people_server import compute_fingerprint, wanted_case, with_drafts, with_people
 from tests.deployments.site.site_server import EXAMPLES, ServedSite, config_of, serving_site
 from warehouse.queries.operator_actions import append_draft
 
-INCIDENT = fingerprint("user-0")
+INCIDENT = compute_fingerprint("user-0")
 FORMS: dict[str, dict[str, str]] = {
     "/incidents/{incident}/decide/{decision}": {"note": "seen"},
     "/incidents/{incident}/silence": {"lasting": "1h", "note": "known"},

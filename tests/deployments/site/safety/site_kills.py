@@ -18,7 +18,7 @@ from deployments.cli.site.serve import serve_site
 from deployments.demo.configuration import find_free_port
 from monitors.goldset.drafts import read_drafts
 from monitors.records.cases import DraftState
-from tests.deployments.site.people_server import fingerprint, with_drafts, with_people
+from tests.deployments.site.people_server import compute_fingerprint, with_drafts, with_people
 from tests.soak.forked_process import Child, forked
 from tests.warehouse.temporary_stores import store_in
 
@@ -121,7 +121,7 @@ def _get(port: int, path: str) -> httpx.Response:
 
 def _fill_in(port: int, press: ButtonAction) -> None:
     """As a person does on the page, with what its form carries."""
-    incident = f"/incidents/{fingerprint(f'user-{press.number}')}"
+    incident = f"/incidents/{compute_fingerprint(f'user-{press.number}')}"
     match press.kind:
         case "acknowledge" | "add_to_gold":
             press.path, page = f"{incident}/decide/{press.kind}", incident
@@ -163,7 +163,7 @@ def _report(folder: Path, presses: list[ButtonAction], unanswered: int) -> KillR
 
 def _found(folder: Path, store, press: ButtonAction) -> int:
     """How often what was pressed is there."""
-    key = fingerprint(f"user-{press.number}")
+    key = compute_fingerprint(f"user-{press.number}")
     match press.kind:
         case "acknowledge":
             sql = "select count(*) from actions where list_contains(fingerprints, $key) and kind = 'acknowledge'"

@@ -23,7 +23,7 @@ from monitors.config.file import parse_config
 from monitors.errors import ConfigError
 from tests.deployments.site.browser_pages import find_broken_rules_everywhere, opened
 from tests.deployments.site.page_text import page_text
-from tests.deployments.site.safety.texts_from_outside import HOSTILE, fingerprint, store_of
+from tests.deployments.site.safety.texts_from_outside import HOSTILE, compute_fingerprint, store_of
 from tests.deployments.site.site_server import config_of, filled, run_rows
 from tests.soak.forked_process import forked
 from tests.warehouse.sample_rows import run_report
@@ -34,7 +34,7 @@ OUTSIDE = SiteEnvironment(lambda: datetime.now(UTC), "me")
 IN_ONE_LOOP = pytest.mark.asyncio(loop_scope="session")
 LOOKED_AT = [
     *("index.html", "runs/index.html", "runs/run-0/index.html", "cases/index.html", "suite/index.html"),
-    *("incidents/index.html", f"incidents/{fingerprint(0)}/index.html", "hallucinations/index.html"),
+    *("incidents/index.html", f"incidents/{compute_fingerprint(0)}/index.html", "hallucinations/index.html"),
     *("nightly/index.html", "judge/index.html", "review/index.html", "_left-out/index.html"),
 ]
 

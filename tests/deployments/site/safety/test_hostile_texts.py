@@ -12,19 +12,19 @@ from deployments.site.application import PAGES
 from monitors.alerts.redact import redact
 from monitors.reports.invisible import show_invisible
 from tests.deployments.site.browser_pages import DESKTOP, PHONE, find_broken_rules, opened
-from tests.deployments.site.safety.texts_from_outside import HOSTILE, fingerprint, plain, store_of
+from tests.deployments.site.safety.texts_from_outside import HOSTILE, compute_fingerprint, plain, store_of
 from tests.deployments.site.site_server import config_of, serving_site
 
 pytestmark = pytest.mark.browser
 IN_ONE_LOOP = pytest.mark.asyncio(loop_scope="session")
-EXAMPLES = {"run": "run-0", "case": "h0", "incident": fingerprint(0)}
+EXAMPLES = {"run": "run-0", "case": "h0", "incident": compute_fingerprint(0)}
 ADDRESSES = [
     *(route.path.format(**EXAMPLES) for route in PAGES if route.path != "/now"),
     *("/runs?rows=200", "/cases?rows=200", "/cases/h0?rows=200", "/cases/n0?rows=200", "/cases/r0?rows=200"),
     *("/compare?before=run-1&now=run-0", "/incidents?rows=200", "/hallucinations?rows=200", "/judge?rows=200"),
     *("/review?page=2", "/review?page=3&said=wrong", "/review?who=change", "/review/drafts?said=yes"),
     *(f"/runs/run-{number}" for number in (3, 7)),
-    *(f"/incidents/{fingerprint(number)}" for number in (41, 43, 45)),
+    *(f"/incidents/{compute_fingerprint(number)}" for number in (41, 43, 45)),
 ]
 SHOWN = {
     "/cases/h0?rows=200": "section.answer blockquote",

@@ -13,7 +13,7 @@ from deployments.site.serve import SiteEnvironment, build_token_store, open_site
 from deployments.site.tokens import Role
 from tests.deployments.site.page_text import page_text
 from tests.deployments.site.safety.guarded_site import Guarded, routes_of, views
-from tests.deployments.site.safety.texts_from_outside import fingerprint, store_of
+from tests.deployments.site.safety.texts_from_outside import compute_fingerprint, store_of
 from tests.deployments.site.site_server import EXAMPLES, config_of, serving_site
 from tests.stable_text import replace_volatile
 
@@ -23,7 +23,7 @@ TEXTS = (
     "The card 4111 1111 1111 1111 was charged.",
     "Call her at +91 98765 43210 before noon.",
 )
-IN_THIS_STORE = EXAMPLES | {"run": "run-0", "case": "h0", "incident": fingerprint(0)}
+IN_THIS_STORE = EXAMPLES | {"run": "run-0", "case": "h0", "incident": compute_fingerprint(0)}
 SHOWING = ("/cases/h0", "/hallucinations", "/review/drafts", "/incidents", "/nightly", "/runs/run-1", "/compare")
 """Pages that show such texts to who may see them."""
 

@@ -6,7 +6,7 @@ from contextlib import chdir
 
 import pytest
 
-from tests.deployments.site.people_server import fingerprint, with_people
+from tests.deployments.site.people_server import compute_fingerprint, with_people
 from tests.deployments.site.safety.guarded_site import Guarded
 from tests.deployments.site.safety.site_kills import kill_while_people_decide
 from tests.deployments.site.site_server import config_of, serving_site
@@ -28,7 +28,7 @@ def test_a_form_that_is_sent_twice_is_one_decision(tmp_path):
     """A double press, or a second request of the phone, is one action, one draft, one silence. A later press is new."""
     store = with_people(tmp_path)
     with chdir(tmp_path), serving_site(config_of(tmp_path), store) as site:
-        guarded, incident = Guarded(site, {}), f"/incidents/{fingerprint('user-0')}"
+        guarded, incident = Guarded(site, {}), f"/incidents/{compute_fingerprint('user-0')}"
 
         def pressed(path, **fields):
             page = guarded.ask(incident).text

@@ -28,7 +28,7 @@ from monitors.records.operator_actions import HumanLabel, OperatorAction, Silenc
 from monitors.records.reviews import AnswerVerdict, LabelSource
 from monitors.records.runs import CaseResult, RunExperiment, Verdict
 from monitors.records.targets import Target
-from tests.deployments.gold_drafts import draft_case, gold_draft
+from tests.deployments.gold_drafts import draft_gold_case, gold_draft
 from tests.monitors.reports.hostile_rows import OWN
 from tests.monitors.reports.hostile_run import hostile_cases, hostile_report
 from tests.warehouse.sample_nights import night_report
@@ -81,7 +81,7 @@ def plain(rows: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"a plain text number {number}" for number, _ in enumerate(rows))
 
 
-def fingerprint(number: int) -> str:
+def compute_fingerprint(number: int) -> str:
     """Of the incident with this number."""
     return hashlib.sha256(f"fault {number}".encode()).hexdigest()
 
@@ -196,7 +196,7 @@ def _silence(number: int, row: str, at: datetime) -> Silence:
         comment=row[:2_000],
         starts_at=at,
         ends_at=at + timedelta(days=30),
-        fingerprint=fingerprint(number),
+        fingerprint=compute_fingerprint(number),
     )
 
 
@@ -214,7 +214,7 @@ def _log(number: int, row: str, at: datetime) -> Iterator[JournalRow]:
     entry = HallucinationEntry(id=f"entry-{number}", log="log", generation=0, offset=number, reply=reply)
     yield HallucinationRow(
         row=LoggedHallucination(
-            target="helpdesk", fingerprint=fingerprint(number), read_at=at, notify=True, entry=entry
+            target="helpdesk", fingerprint=compute_fingerprint(number), read_at=at, notify=True, entry=entry
         )
     )
 
@@ -243,5 +243,5 @@ def _draft(number: int, text: str):
     quote = gold_draft().quote
     assert quote is not None
     changed = quote.model_copy(update={"document": text, "text": text, "before": text, "after": text})
-    case = draft_case(number, turns=(text,), gold=text)
+    case = draft_gold_case(number, turns=(text,), gold=text)
     return gold_draft(number, case=case, quote=changed, why=text, model=text)

@@ -9,7 +9,7 @@ from datetime import datetime
 import pytest
 
 from monitors.alerts.digest import format_digest_headline
-from monitors.alerts.observe import ObservationContext, observe_monitor_fault
+from monitors.alerts.observe import ObservationContext, build_monitor_fault_observation
 from monitors.alerts.settings import AlertSettings
 from monitors.alerts.slack.client import SlackBot, SlackWebhook
 from monitors.errors import ConfigError, NotifyError, NotifyRejected, NotifyTransient, NotifyUnsure
@@ -71,7 +71,7 @@ async def test_a_channel_may_be_named(slack):
 
 
 async def test_faults_of_the_monitor_go_to_its_own_channel(slack):
-    fault = observe_monitor_fault(
+    fault = build_monitor_fault_observation(
         ObservationContext(target="demo", run_id="run-1", seen_at=NIGHT), fault_name="DiskFull", detail="disk full"
     )
     await bot(slack, slack_monitor_channel="C0MONITOR").send(alert(fault))

@@ -62,7 +62,7 @@ async def test_the_doctor_proposes_what_to_press_and_a_run_presses_it(
     assert look.open[0] == "#fab"
     assert len(look.open) == 3
     lines = f"[targets.page]\nurl = '{look.address}'\nsuite = 's.jsonl'\n{format_selectors_toml(look, 'page')}\n"
-    probe = parse_config(tomllib.loads(lines), "printed").target("page").probe
+    probe = parse_config(tomllib.loads(lines), "printed").require_target("page").probe
     assert probe.open == look.open
     async with driver_for(look.address, **probe.model_dump(exclude_defaults=True)) as driver:
         answer = await driver.ask(QUESTIONS[:1])

@@ -117,7 +117,7 @@ async def test_only_a_button_that_starts_a_new_chat_is_proposed(snapshot):
     config = parse_config(
         tomllib.loads(f'[targets.bot]\nurl = "http://127.0.0.1:1"\nsuite = "s.jsonl"\n{lines}'), "x"
     )
-    assert config.target("bot").probe.isolation is Isolation.NEW_CHAT
+    assert config.require_target("bot").probe.isolation is Isolation.NEW_CHAT
     for found in (NewChat(recalled=False), NewChat(recalled=True, forgotten=False)):
         assert "uses a fresh page" in printed(found)
         assert "isolation" not in printed(found)

@@ -49,7 +49,9 @@ def pinned(look: PageInspection) -> dict[str, object]:
 
     lines = f"[targets.page]\nurl = '{look.address}'\nsuite = 's.jsonl'\n{format_selectors_toml(look, 'page')}\n"
     lines += format_wire_toml(look.wire[0].rule, "page") if look.wire else ""
-    return parse_config(tomllib.loads(lines), "printed").target("page").probe.model_dump(exclude_defaults=True)
+    return (
+        parse_config(tomllib.loads(lines), "printed").require_target("page").probe.model_dump(exclude_defaults=True)
+    )
 
 
 @pytest.mark.whole_only
