@@ -75,6 +75,10 @@ _CODES_OF = {
     for word in frozenset[str]().union(*_LEXICONS.values())
 }
 """The other languages that have a word, even if English or Hinglish has it too: "was" is also German."""
+_ROW_OF = {word: (_LISTS_OF.get(word, 0), _CODES_OF.get(word, ())) for word in _LISTS_OF.keys() | _CODES_OF}
+_ROWS = sorted(set(_ROW_OF.values()))
+_ROW_NUMBERS = {word: _ROWS.index(row) for word, row in _ROW_OF.items()}
+"""The row of each known word in `_ROWS`: words are counted by their row, which has their lists and languages."""
 
 
 _NAMED_LANGUAGES = frozenset({Language.GERMAN, Language.FRENCH, Language.SPANISH})
@@ -116,28 +120,31 @@ class _WordCounts(NamedTuple):
         return self.other_only > 0 and self.foreign > self.own and self.foreign >= min_words
 
 
-@lru_cache(maxsize=64)  # the same user questions recur, and several callers ask about one reply
 def identify_language(text: str) -> Language:
     """Return the language of a text; `Language.ENGLISH` without letters or known words.
 
     Citations in square brackets, addresses and code are not counted.
     """
-    plain = _remove_noise(text)
-    by_script = _detect_by_script(plain)
-    return by_script if by_script is not None else _detect_latin_language(_count_words_cached(text))
+    reading = _read_language(text)
+    return reading if isinstance(reading, Language) else _detect_latin_language(reading)
 
 
-@lru_cache(maxsize=64)
 def find_language_evidence(text: str) -> LanguageEvidence:
     """Return whether a text is in a language that the rules read; `identify_language` returns English in doubt."""
+    reading = _read_language(text)
+    if isinstance(reading, Language):
+        return LanguageEvidence.READ if reading.is_english_or_hindi else LanguageEvidence.UNREAD
+    if reading.is_foreign:
+        return LanguageEvidence.UNREAD
+    return LanguageEvidence.READ if reading.own > reading.foreign else LanguageEvidence.NONE
+
+
+@lru_cache(maxsize=64)  # the same user questions recur, and several callers ask about one reply
+def _read_language(text: str) -> Language | _WordCounts:
+    """Return the language of a text that its script shows; for other texts, its words in each language."""
     plain = _remove_noise(text)
     by_script = _detect_by_script(plain)
-    if by_script is not None:
-        return LanguageEvidence.READ if by_script.is_english_or_hindi else LanguageEvidence.UNREAD
-    counts = _count_words_cached(text)
-    if counts.is_foreign:
-        return LanguageEvidence.UNREAD
-    return LanguageEvidence.READ if counts.own > counts.foreign else LanguageEvidence.NONE
+    return _count_words(plain.lower()) if by_script is None else by_script
 
 
 @lru_cache(maxsize=64)
@@ -189,21 +196,16 @@ def _is_foreign(text: str) -> bool:
     return latin < letters / 2
 
 
-@lru_cache(maxsize=64)
-def _count_words_cached(text: str) -> _WordCounts:
-    return _count_words(_remove_noise(text).lower())
-
-
 def _count_words(lowered: str) -> _WordCounts:
     words = _WORD.findall(lowered)
-    counts = Counter(map(_LISTS_OF.get, words))
-    counts.pop(None, None)
-    hindi, either, english, other = (
-        sum(count for lists, count in counts.items() if lists is not None and bit & lists) for bit in _BITS
-    )
+    counts = Counter(map(_ROW_NUMBERS.get, words))
+    rows = [(*_ROWS[number], count) for number, count in counts.items() if number is not None]
+    hindi, either, english, other = (sum(count for lists, _, count in rows if bit & lists) for bit in _BITS)
     if _ACCENTED.search(lowered):
         other += sum(_ACCENTED.search(word) is not None for word in words)
-    codes = Counter(code for word in words for code in _CODES_OF.get(word, ()))
+    codes = Counter[str]()
+    for _, row_codes, count in rows:
+        codes.update(dict.fromkeys(row_codes, count))
     foreign = max(codes.values(), default=0)
     spoken = [code for code, count in codes.items() if count == foreign]
     is_named = len(spoken) == 1 and spoken[0] in _NAMED_LANGUAGES

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import islice
+from functools import lru_cache, partial
+from itertools import accumulate, islice
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 
@@ -151,9 +153,11 @@ def parse_keys(words: str) -> frozenset[str]:
 LATIN = "A-Za-z\u00aa\u00b5\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f"
 DEVANAGARI = "\u0900-\u0963\u0970-\u097f"
 
-# Four disjoint alternatives, each without nested quantifiers over the same characters: linear. Together they
-# cover every character, so that a piece begins at the end of the piece before it.
-_PIECE = re.compile(rf"[{LATIN}{DEVANAGARI}]+(?:'[{LATIN}]+)*|\s+|\d+(?:[.,]\d+)*|(?<![\w.{DEVANAGARI}])\.\d+|\S")
+# Four disjoint alternatives, each without nested quantifiers over the same characters, and the spaces behind:
+# linear. Together they cover every character, so that a piece begins at the end of the piece before it.
+_PIECE = re.compile(
+    rf"(?:[{LATIN}{DEVANAGARI}]+(?:'[{LATIN}]+)*|\d+(?:[.,]\d+)*|(?<![\w.{DEVANAGARI}])\.\d+|\S)\s*|\s+"
+)
 _LETTER = re.compile(f"[{LATIN}{DEVANAGARI}]")
 
 NUMERAL, WORD, SIGN = 1, 2, 3
@@ -172,10 +176,10 @@ class Token(NamedTuple):
     text: str
 
 
-class _Forms(dict[str, tuple[int, str]]):
-    """The kind and key of each piece, 0 for spaces. Filled on first use, and emptied before it grows large."""
+class _Forms(dict[str, tuple[int, str, str]]):
+    """The kind, key and text of each piece, kind 0 for spaces. Filled on first use, emptied before it grows large."""
 
-    def __missing__(self, piece: str) -> tuple[int, str]:
+    def __missing__(self, piece: str) -> tuple[int, str, str]:
         form = _classify_piece(piece)
         if len(piece) <= _MAX_CACHED_PIECE_LENGTH:
             if len(self) >= _MAX_CACHED_PIECES:
@@ -189,15 +193,16 @@ _MAX_CACHED_PIECES: Final = 20_000
 """Pieces, some 4 MB: the words of most conversations of an application."""
 
 
-def _classify_piece(piece: str) -> tuple[int, str]:
-    first = piece[0]
-    if first.isspace():
-        return 0, ""
-    if first.isdecimal() or (first == "." and len(piece) > 1):
-        return NUMERAL, piece
+def _classify_piece(piece: str) -> tuple[int, str, str]:
+    text = piece.rstrip()
+    if not text:
+        return 0, "", ""
+    first = text[0]
+    if first.isdecimal() or (first == "." and len(text) > 1):
+        return NUMERAL, text, text
     if not _LETTER.match(first):
-        return SIGN, piece
-    return WORD, piece.lower() if piece.isascii() else to_word_key(piece)
+        return SIGN, text, text
+    return WORD, text.lower() if text.isascii() else to_word_key(text), text
 
 
 _FORMS: Final = _Forms()
@@ -207,18 +212,56 @@ _new_token: Final[Callable[[tuple[int, str, int, int, str]], Token]] = partial(t
 
 def tokenise(text: str, *, limit: int | None = None) -> list[Token]:
     """Return the tokens of a folded text, at most ``limit``; spaces are not tokens."""
-    # A text that may hold many more tokens than wanted is not split completely; no two spaces are adjacent.
+    # A text that may hold many more tokens than wanted is not split completely; only its first piece may be spaces.
     many = limit is not None and len(text) > 2 * limit
-    cut = (match[0] for match in islice(_PIECE.finditer(text), 2 * (limit or 0)))
+    cut = (match[0] for match in islice(_PIECE.finditer(text), (limit or 0) + 1))
     pieces = list(cut) if many else _PIECE.findall(text)
-    tokens: list[Token] = []
-    end = 0
-    for piece in pieces:
-        start, end = end, end + len(piece)
-        kind, key = _FORMS[piece]
-        if kind:
-            tokens.append(_new_token((kind, key, start, end, piece)))
+    starts = accumulate(map(len, pieces), initial=0)
+    tokens = [
+        _new_token((kind, key, start, start + len(written), written))
+        for start, (kind, key, written) in zip(starts, map(_FORMS.__getitem__, pieces), strict=False)
+        if kind
+    ]
     return tokens if limit is None else tokens[:limit]
+
+
+class TokenisedText(NamedTuple):
+    """A folded text and its tokens."""
+
+    normalised: Normalised
+    tokens: list[Token]
+
+    def blank(self, spans: Sequence[tuple[int, int]]) -> TokenisedText:
+        """Replace stretches by spaces. Each must begin and end with a sign, and no character may have moved."""
+        firsts = [bisect_left(self.tokens, span[0], key=_get_start) for span in spans]
+        afters = [bisect_left(self.tokens, span[1], key=_get_start) for span in spans]
+        outside = zip([0, *afters], [*firsts, len(self.tokens)], strict=True)
+        tokens = [token for first, after in outside for token in self.tokens[first:after]]
+        return TokenisedText(Normalised(blank_stretches(self.normalised.text, spans), None), tokens)
+
+
+_get_start: Final = attrgetter("start")
+
+
+def blank_stretches(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Replace stretches of a text (in order) by spaces."""
+    parts: list[str] = []
+    at = 0
+    for start, end in spans:
+        parts += text[at:start], " " * (end - start)
+        at = end
+    return "".join((*parts, text[at:]))
+
+
+def read_tokens(text: str, limit: int | None = None) -> TokenisedText:
+    """Fold a text and return its tokens, at most ``limit``; cached, because several readers read one reply."""
+    return _read_tokens_cached(text, None if limit is None or len(text) <= limit else limit)
+
+
+@lru_cache(maxsize=8)
+def _read_tokens_cached(text: str, limit: int | None) -> TokenisedText:
+    normalised = normalise(text)
+    return TokenisedText(normalised, tokenise(normalised.text, limit=limit))
 
 
 _BREAK = re.compile(r"[\n\t\v\f\r\u2028\u2029]")

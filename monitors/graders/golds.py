@@ -14,7 +14,7 @@ from monitors.facts.quantities.lexicon import NUMBER_WORDS, WEEKDAYS
 from monitors.facts.quantities.locales import PLAIN, Locale, Writing
 from monitors.facts.quantities.scan import ReadLimits, Scan, apply_locale, scan, scan_without_locale
 from monitors.facts.quantities.units import UNIT_KEYS
-from monitors.facts.text import WORD, Token, parse_keys
+from monitors.facts.text import WORD, Token, blank_stretches, parse_keys, read_tokens
 from monitors.graders.statements import FUNCTION_WORDS, find_role
 
 _CITATION = re.compile(r"\[[^\[\]\n]{0,300}\]")
@@ -38,7 +38,13 @@ def scan_reply(text: str, locale: Locale) -> Scan:
 
 @lru_cache(maxsize=8)
 def _scan_open_reply(text: str, writing: Writing) -> Scan:
-    return scan_without_locale(_blank_citations(text), writing, limits=REPLY_LIMITS)
+    read = read_tokens(text, REPLY_LIMITS.tokens)
+    citations = _find_citations(text) if "[" in text else []
+    if citations and (read.normalised.places is not None or len(text) > (REPLY_LIMITS.tokens or 0)):
+        read = read_tokens(blank_stretches(text, citations), REPLY_LIMITS.tokens)
+    elif citations:
+        read = read.blank(citations)
+    return scan_without_locale(read, writing, limits=REPLY_LIMITS)
 
 
 REPLY_LIMITS = ReadLimits(tokens=6_000, readings=400)
@@ -50,13 +56,8 @@ FLOOD = "the reply has too many words or quantities to be an answer"
 """Reason for a grader's abstention on a reply beyond `MOST`."""
 
 
-def _blank_citations(text: str) -> str:
-    return _CITATION.sub(_blank_citation, text) if "[" in text else text
-
-
-def _blank_citation(match: re.Match[str]) -> str:
-    bracket = match.group()
-    return " " * len(bracket) if any(word in bracket.lower() for word in _MARKS) else bracket
+def _find_citations(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _CITATION.finditer(text) if any(word in match[0].lower() for word in _MARKS)]
 
 
 _MARKS = ("source", "page", "p.", "pp.", "doc", "ref", "स्रोत", "section", "clause")

@@ -39,7 +39,8 @@ class Clause:
     """Stems of its content words, with those of its path."""
     context: Words = frozenset()
     """Words of the sentence before, if this sentence only continues it: "It is now £12"."""
-    marks: Mark = Mark.NOTHING
+    marks: int = Mark.NOTHING
+    """The `Mark`s of its words and phrases, as bits."""
     is_question: bool = False
     is_cell: bool = False
     names: Words = frozenset()

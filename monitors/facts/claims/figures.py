@@ -99,7 +99,10 @@ _IDENTIFIER: Final = re.compile(
     r"|\d{7,18}"
     r")(?![\w]|[.,]\d|-\d|/\d|:\d)"
 )
-_IDENTIFIER_HINT: Final = re.compile(r"[A-Z][-/ ]?\d|[A-Z][a-z]*\. ?\d|\d[-./ ()]\d|0\d{3}|\d{7}")
+_IDENTIFIER_HINT: Final = re.compile(
+    r"\d(?:(?<=[A-Z]\d)|(?<=[A-Z][-/ ]\d)|(?<=[A-Za-z]\.\d)|(?<=[A-Za-z]\. \d)|(?=[-./ ()]\d)|(?=\d{6})|(?<=0\d)(?=\d\d))"
+)
+"""A part of each identifier. The set of first characters makes the search fast."""
 _RATIO: Final = re.compile(r"(?<![\w:.,])(\d{1,3}):(\d{1,3})(?![\w:]|[.,]\d)")
 _MAX_HOUR: Final = 24
 _MINUTES: Final = 60

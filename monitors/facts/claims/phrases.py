@@ -285,8 +285,8 @@ def _find_segment(passage: Passage, clause: Clause, first: int, after: int) -> t
     return start, end
 
 
-def _collect_marks(passage: Passage, start: int, end: int) -> Mark:
-    marks = Mark.NOTHING
+def _collect_marks(passage: Passage, start: int, end: int) -> int:
+    marks = 0
     for at, _, mark in passage.marks:
         if start <= at < end:
             marks |= mark

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from enum import IntFlag
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ _TABLES: Final[dict[str, Any]] = tomllib.loads(
 )
 
 
-class Mark(IntFlag):
+class Mark(IntEnum):
     """The effect of a word or phrase on its clause."""
 
     NOTHING = 0

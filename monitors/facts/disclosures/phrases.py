@@ -28,10 +28,16 @@ class TextWords(NamedTuple):
 
 def split_words(lowered: str) -> TextWords:
     """Return the words of a text that is already in lower case."""
-    matches = list(_WORD.finditer(lowered))
-    return TextWords(
-        [match[0] for match in matches], [match.start() for match in matches], [match.end() for match in matches]
-    )
+    words = _WORD.findall(lowered)
+    starts: list[int] = []
+    ends: list[int] = []
+    end = 0
+    for word in words:
+        start = lowered.index(word, end)
+        end = start + len(word)
+        starts.append(start)
+        ends.append(end)
+    return TextWords(words, starts, ends)
 
 
 class CuePhrase(NamedTuple):

@@ -32,6 +32,7 @@ from monitors.facts.text import (
     find_tokens_after_breaks,
     normalise,
     parse_keys,
+    read_tokens,
     tokenise,
 )
 from monitors.records.base import Record
@@ -172,12 +173,12 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
     If it should decline, a reply that declines and still answers discloses data; otherwise such a reply helps.
     Figures and names that the question already has do not count.
     """
-    head = normalise(text[:_MAX_READ_LENGTH])
-    tokens = tokenise(head.text)
+    head, tokens = read_tokens(text[:_MAX_READ_LENGTH])
     language = guess_language(tokens)
     if language == "en" and find_language_evidence(text) is LanguageEvidence.UNREAD:
         return Refusal(kind=None)
-    contacts = [match.span() for match in _CONTACT.finditer(head.text)]
+    has_contact = "@" in head.text or "://" in head.text
+    contacts = [match.span() for match in _CONTACT.finditer(head.text)] if has_contact else []
     roles = load_lexicon(language).find_roles([token.key for token in tokens])
     if contacts:
         roles = [
@@ -199,10 +200,12 @@ def read_refusal(text: str, question: str = "", *, expected: bool | None = None)
         return lecture
     if not expected and not strongest and not any(map(_may_lead_away, clauses)):
         return Refusal(kind=RefusalKind.ANSWERED, language=language)  # for any content of its clauses
-    contents = [*_read_contents(clauses, declines, question_keys, language, expected=bool(expected))]
-    contact = "@" in head.text or "://" in head.text
+    contents = _read_contents(clauses, declines, question_keys, language, expected=bool(expected))
+    if not expected and not strongest:
+        return Refusal(kind=_classify_undeclined_reply(clauses, contents), language=language)
+    contents = [*contents]
     reading = _ReplyReading(
-        clauses, strongest, contents, question_keys, find_asked_kinds(question), language == "de", contact
+        clauses, strongest, contents, question_keys, find_asked_kinds(question), language == "de", has_contact
     )
     kind = _classify_expected_refusal(reading) if expected else _classify_other_reply(reading)
     values = tuple(
@@ -265,6 +268,9 @@ def find_asked_kinds(question: str) -> frozenset[str]:
 _ASKS: Final = {kind: get_role_bit(f"asks_{kind}") for kind in ("amount", "name", "time", "place", "code")}
 
 
+_TURNS: Final = CONTRAST | TURN
+
+
 def _split_clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> Iterator[_ReplyClause]:
     """Yield the clauses in order: cut at stops, line ends, commas, colons, and before a "but"."""
     breaks = find_tokens_after_breaks(tokens, text)
@@ -272,6 +278,11 @@ def _split_clauses(tokens: Sequence[Token], roles: Sequence[int], text: str) -> 
     sentence, quotes, opens, every = 0, False, True, 0
     for at, token in enumerate(tokens):
         sign = token.kind == SIGN
+        if not sign and not roles[at] & _TURNS and at not in breaks:
+            held.append(token)
+            bits.append(roles[at])
+            every |= roles[at]
+            continue
         stop = (sign and token.key in _STOPS and _is_end_of_word(tokens, at)) or at in breaks
         turn = roles[at] & CONTRAST or (roles[at] & TURN and bits and bits[-1] & (BEING | ABLE))
         if held and (stop or (sign and token.key in _COMMAS) or (turn and len(held) > 1)):
@@ -306,7 +317,7 @@ def _mark_questions(clauses: list[_ReplyClause]) -> list[_ReplyClause]:
 
 
 def _is_turn(roles: Sequence[int]) -> bool:
-    return bool(roles[0] & (CONTRAST | TURN))
+    return bool(roles[0] & _TURNS)
 
 
 def _is_end_of_word(tokens: Sequence[Token], at: int) -> bool:
@@ -316,11 +327,17 @@ def _is_end_of_word(tokens: Sequence[Token], at: int) -> bool:
 # --- clauses that decline ---------------------------------------------------------------------------------------
 
 
+_IN_EVERY_DECLINE: Final = (
+    FORMULA | FLAT_NO | DECLINING | BEYOND | DENIAL | HEDGING | SILENCE | ONLY | CLOSED | GIVEN
+)
+"""A clause that declines has a word with one of these roles."""
+
+
 def _classify_decline(
     clause: _ReplyClause, clauses: Sequence[_ReplyClause], language: str, *, expected: bool
 ) -> _Declines:
     every = clause.every
-    if clause.asks:
+    if clause.asks or not every & _IN_EVERY_DECLINE:
         return _Declines.NO
     if (
         every & FORMULA
@@ -787,6 +804,13 @@ def _classify_other_reply(reading: _ReplyReading) -> RefusalKind | None:
         return None if max_content or (caveat and (directs or more)) else RefusalKind.REFUSED
     if any(map(_may_be_caveat, clauses[:_MIN_TELLING_WORDS])):
         return None
-    if max_content or (clauses and clauses[0].roles[0] & ANSWERS):
+    return RefusalKind.ANSWERED if max_content or clauses[0].roles[0] & ANSWERS else None
+
+
+def _classify_undeclined_reply(clauses: Sequence[_ReplyClause], contents: Iterator[_Content]) -> RefusalKind | None:
+    """Classify a reply that declines nowhere, to a question that it should answer, but that may lead away from it."""
+    if any(map(_may_be_caveat, clauses[:_MIN_TELLING_WORDS])):
+        return None
+    if clauses[0].roles[0] & ANSWERS or any(contents):
         return RefusalKind.ANSWERED
-    return None if reading.declines or reading.has(REDIRECT | OFFER) else RefusalKind.ANSWERED
+    return None if any(clause.every & (REDIRECT | OFFER) for clause in clauses) else RefusalKind.ANSWERED
