@@ -320,10 +320,13 @@ def _build_unsuspected_piece(snippet: str, start: int, end: int, *, quoted: bool
 
 
 def _build_suspect_piece(snippet: str, start: int, end: int, asked: frozenset[str], *, technical: bool) -> _Piece:
-    strength, length = _count_error_shapes(snippet), _count_words(snippet)
-    return _Piece(
-        _classify_piece(snippet, strength, length, asked, technical=technical), strength, length, start, end
+    failed = FAILED.search(snippet) is not None
+    component = failed and COMPONENT.search(snippet) is not None
+    strength, length = _count_error_shapes(snippet, failed=failed, component=component), _count_words(snippet)
+    sort = _classify_piece(
+        snippet, strength, length, asked, technical=technical, may_be_weak=component and length <= _MAX_WEAK_WORDS
     )
+    return _Piece(sort, strength, length, start, end)
 
 
 def _count_formal_shapes(snippet: str) -> int:
@@ -331,18 +334,19 @@ def _count_formal_shapes(snippet: str) -> int:
     return sum(any(shape.search(snippet, lowered) for shape in shapes) for shapes in FORMAL)
 
 
-def _count_error_shapes(snippet: str) -> int:
+def _count_error_shapes(snippet: str, *, failed: bool, component: bool) -> int:
     formal = _count_formal_shapes(snippet)
-    failed = FAILED.search(snippet) is not None
     provider = failed and PROVIDERS.search(snippet) is not None
-    part = failed and (provider or COMPONENT.search(snippet) is not None)
+    part = provider or component
     if not formal and not part and HEAD.search(snippet) is None:
         return 0
     beside = (HEAD, NAME, IDENTIFIER, ADDRESS)
     return formal + 2 * provider + sum(pattern.search(snippet) is not None for pattern in beside)
 
 
-def _classify_piece(snippet: str, strength: int, words: int, asked: frozenset[str], *, technical: bool) -> _Sort:
+def _classify_piece(
+    snippet: str, strength: int, words: int, asked: frozenset[str], *, technical: bool, may_be_weak: bool
+) -> _Sort:
     listed = _LISTED.match(snippet) is not None
     if strength and (
         (strength >= _MIN_CERTAIN_SHAPES and not technical) or not _is_explanation(snippet, listed=listed)
@@ -351,8 +355,10 @@ def _classify_piece(snippet: str, strength: int, words: int, asked: frozenset[st
     if GAVE_UP.search(snippet) and not _is_explanation(snippet, listed=listed) and not _is_taken_up(asked, snippet):
         return _Sort.GIVES_UP
     soft = SOFT.search(snippet)
-    core = snippet[: soft.start()] if soft else snippet
-    weak = words <= _MAX_WEAK_WORDS and FAILED.search(core) is not None and COMPONENT.search(core) is not None
+    weak = may_be_weak
+    if may_be_weak and soft:
+        core = snippet[: soft.start()]
+        weak = FAILED.search(core) is not None and COMPONENT.search(core) is not None
     if weak and not _is_explanation(snippet, listed=listed) and _WEEKDAY.search(snippet) is None:
         return _Sort.PROSE if _is_taken_up(asked, snippet) else _Sort.WEAK
     if (soft and not listed) or words <= 1 or _DATA.match(snippet):

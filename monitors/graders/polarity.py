@@ -217,7 +217,12 @@ def _read_clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -
     if question.predicates.isdisjoint(keys) and domain.no.isdisjoint(keys) and not may:
         return None
     silent = frozenset[str]().union(*(silenced for word, silenced in domain.yes_unless.items() if word in keys))
+    polar_words = question.predicates | domain.no
+    if may:
+        polar_words |= _GRANT_WORDS | FORBIDS | {"must"}
     for place, token in enumerate(clause):
+        if token.key not in polar_words:
+            continue
         before = keys[max(0, place - _BEFORE) : place]
         refused = may and token.key in _GRANT_WORDS and bool(NEGATIONS & set(before))
         positive = (

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -167,20 +168,30 @@ class _Builder:
     def __init__(self, scan: Scan, figures: list[Figure], marks: list[tuple[int, int, Mark]]) -> None:
         self.scan, self.figures, self.marks = scan, figures, marks
         self.tokens, self.text = scan.reader.tokens, scan.normalised.text
-        self.starts = [token.start for token in self.tokens]
         self.figure_firsts = [figure.first for figure in figures]
         self.clauses: list[Clause] = []
         self.sentence = 0
         self.retracted_before = -1
         self._stems: list[str] = [""] * len(self.tokens)
-        inside = {at for figure in figures for at in range(figure.first, figure.last + 1)}
+        self.ends: list[int] = []
+        self.hard: list[int] = []
         for at, token in enumerate(self.tokens):
-            if token[0] == WORD and _CONTENT[token[1]] and at not in inside:
+            kind, key = token[0], token[1]
+            if kind == WORD and _CONTENT[key]:
                 self._stems[at] = _find_content_stem(self.tokens, at, token)
+            if key in _ENDS:
+                self.ends.append(at)
+            elif key in _HARD_CUTS:
+                self.hard.append(at)
+        for figure in figures:
+            self._stems[figure.first : figure.last + 1] = [""] * (figure.last + 1 - figure.first)
         self.quotations = [match.span() for match in _QUOTATION.finditer(self.text)]
-        self.ends = [at for at, token in enumerate(self.tokens) if token[1] in _ENDS]
-        self.hard = [at for at, token in enumerate(self.tokens) if token[1] in _HARD_CUTS]
         self.names = {figure.first: name for figure in figures if (name := _format_number_name(figure))}
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The place of each token in the text."""
+        return [token.start for token in self.tokens]
 
     def collect_words(self, first: int, after: int) -> Words:
         """Return the content words between two tokens."""
@@ -443,8 +454,8 @@ class _Builder:
         previous = [clause for clause in self.clauses[-4:] if clause.sentence == self.sentence - 1]
         if not previous:
             return frozenset()
-        opening = {token.key for token in self.tokens[first : first + 4]}
-        if opening & _ANAPHORS or not self.collect_words(first, after):
+        is_continued = any(token.key in _ANAPHORS for token in self.tokens[first : first + 4])
+        if is_continued or not (any(self._stems[first:after]) or self.collect_words(first, after)):
             return frozenset[str]().union(*(clause.words | clause.context for clause in previous))
         return frozenset()
 
@@ -477,8 +488,6 @@ class _Builder:
         sign = next((token.text for token in self.tokens[head[0] : head[1]] if token.text in SIGNS), None)
         if sign is None or not SIGNS[sign]:
             return figure
-        from dataclasses import replace
-
         low = figure.low._replace(kind=FactKind.MONEY, unit=SIGNS[sign])
         return replace(figure, kind=FigureKind.MONEY, low=low)
 

@@ -20,6 +20,8 @@ Words = frozenset[str]
 class Likeness(StrEnum):
     """The likeness of a figure of the reply to the gold's."""
 
+    __hash__ = str.__hash__  # four times as fast as the hash of Enum, and each reply needs hundreds
+
     SAME = "same"
     DIFFERENT = "different"
     OTHER_UNIT = "another unit"
@@ -72,32 +74,23 @@ _MIN_CODE: Final = 8
 
 def compare_figures(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
     """Compare two figures; ``gold`` is the expected one."""
-    if (
-        gold.kind is FigureKind.IDENTIFIER
-        and reply.kind is FigureKind.NUMBER
-        and gold.code.isdigit()
-        and reply.low.bare
-    ):
-        digits = str(reply.low.value)
-        same_length = len(digits) == len(gold.code)
-        return Likeness.SAME if digits == gold.code else Likeness.DIFFERENT if same_length else Likeness.OTHER
-    if FigureKind.IDENTIFIER in {gold.kind, reply.kind} or FigureKind.RATIO in {gold.kind, reply.kind}:
+    if gold.kind in _CODES or reply.kind in _CODES:
         return _compare_codes(gold, reply)
     if reply.said_free and reply.kind is FigureKind.PERCENT and gold.kind not in _WITH_HALF:
         return Likeness.OTHER  # "half a barrel" is not 50 %
-    if FigureKind.UNLIMITED in {gold.kind, reply.kind}:
+    if gold.kind is FigureKind.UNLIMITED or reply.kind is FigureKind.UNLIMITED:
         return Likeness.SAME if gold.kind is reply.kind else Likeness.OTHER
-    if gold.high is not None and reply.high is not None and _is_possible_hour_range(gold, reply):
-        return Likeness.NEAR
-    if gold.high is not None or reply.high is not None:
-        likeness = _compare_ranges(gold, reply, leeway)
-    else:
+    if gold.high is None and reply.high is None:
         likeness = _compare_bounded_values(gold, reply, leeway)
-    return (
-        _compare_rates(gold, reply, leeway, likeness)
-        if likeness in {Likeness.SAME, Likeness.DIFFERENT}
-        else likeness
-    )
+    elif gold.high is not None and reply.high is not None and _is_possible_hour_range(gold, reply):
+        return Likeness.NEAR
+    else:
+        likeness = _compare_ranges(gold, reply, leeway)
+    is_rated = likeness is Likeness.SAME or likeness is Likeness.DIFFERENT
+    return _compare_rates(gold, reply, leeway, likeness) if is_rated else likeness
+
+
+_CODES: Final = frozenset({FigureKind.IDENTIFIER, FigureKind.RATIO})
 
 
 _WITH_HALF: Final = frozenset({FigureKind.PERCENT, FigureKind.NUMBER})
@@ -115,6 +108,15 @@ _HOURS: Final = 24
 
 def _compare_codes(gold: Figure, reply: Figure) -> Likeness:
     """Compare identifiers by letters and digits; another string of the same shape is different."""
+    if (
+        gold.kind is FigureKind.IDENTIFIER
+        and reply.kind is FigureKind.NUMBER
+        and gold.code.isdigit()
+        and reply.low.bare
+    ):
+        digits = str(reply.low.value)
+        same_length = len(digits) == len(gold.code)
+        return Likeness.SAME if digits == gold.code else Likeness.DIFFERENT if same_length else Likeness.OTHER
     if gold.kind is not reply.kind:
         return Likeness.OTHER
     if gold.code == reply.code:
@@ -134,13 +136,16 @@ def _build_code_shape(code: str) -> str:
     return "".join("9" if character.isdigit() else "A" for character in code.lstrip("+"))
 
 
+_HALF: Final = Decimal("0.5")
+
+
 def _compare_values(gold: QuantityReading, reply: QuantityReading, leeway: Leeway) -> Likeness:
     if gold.kind is FactKind.QUANTITY or reply.kind is FactKind.QUANTITY:
         return _compare_measures(gold, reply, leeway)
-    half = Decimal("0.5")
-    if {gold.kind, reply.kind} == {FactKind.PERCENT, FactKind.NUMBER} and half in {gold.value, reply.value}:
-        percent = gold if gold.kind is FactKind.PERCENT else reply
-        return Likeness.SAME if percent.value == 100 * half else Likeness.DIFFERENT
+    percent, number = (gold, reply) if gold.kind is FactKind.PERCENT else (reply, gold)
+    is_share = percent.kind is FactKind.PERCENT and number.kind is FactKind.NUMBER
+    if is_share and (percent.value == _HALF or number.value == _HALF):
+        return Likeness.SAME if percent.value == 100 * _HALF else Likeness.DIFFERENT
     if gold.kind is reply.kind and gold.value < 0 and gold.value == -reply.value:
         return Likeness.NEAR  # "by 4 %" may be up or down
     match = compare_readings(
@@ -221,7 +226,7 @@ _ROUNDED: Final = Decimal("0.02")
 
 def _compare_bounded_values(gold: Figure, reply: Figure, leeway: Leeway) -> Likeness:
     likeness = _compare_values(gold.low, reply.low, leeway)
-    if likeness in {Likeness.OTHER, Likeness.NEAR} and _is_other_unit(gold, reply):
+    if (likeness is Likeness.OTHER or likeness is Likeness.NEAR) and _is_other_unit(gold, reply):
         return Likeness.OTHER_UNIT
     if (
         gold.kind is reply.kind is FigureKind.NUMBER

@@ -24,6 +24,8 @@ from monitors.facts.text import SIGN, WORD, parse_keys
 class FigureKind(StrEnum):
     """The kind of a figure. Only figures of one kind can be compared."""
 
+    __hash__ = str.__hash__  # four times as fast as the hash of Enum, and each reply needs hundreds
+
     NUMBER = "number"
     MONEY = "money"
     PERCENT = "percent"
@@ -646,7 +648,7 @@ def _find_worded_values(
     marks = [mark for mark in marked if mark[2] & _VALUES]
     figures: list[Figure] = []
     for at, token in enumerate(tokens):
-        if token.key in _OFTEN:
+        if token[1] in _OFTEN:
             low = QuantityReading(FactKind.NUMBER, _OFTEN[token.key], at, at, token.start, token.end, worded=True)
             per, after = _find_rate_behind(scan.reader, low, at + 1)
             figures.append(

@@ -168,12 +168,11 @@ def find_opposite(expected: Iterable[str], reply: frozenset[str]) -> tuple[str, 
 def find_marks(tokens: Sequence[Token]) -> list[tuple[int, int, Mark]]:
     """Return each marked word or phrase: its first token, the token after it, and its mark. Linear."""
     marks: list[tuple[int, int, Mark]] = []
-    size = len(tokens)
-    keys_in_text = [token[1] for token in tokens]
-    for at, entries in [(at, PHRASES[key]) for at, key in enumerate(keys_in_text) if key in PHRASES]:
-        for keys, mark in entries:
+    keys_in_text = tuple([token[1] for token in tokens])
+    for at, key in enumerate(keys_in_text):
+        for keys, mark in PHRASES.get(key, ()):
             after = at + len(keys)
-            if after == at + 1 or (after <= size and tuple(keys_in_text[at:after]) == keys):
+            if after == at + 1 or keys_in_text[at:after] == keys:
                 if mark:
                     marks.append((at, after, mark))
                 break

@@ -53,22 +53,26 @@ class PhraseTable:
 
     def __init__(self, topics: Iterable[tuple[str, Iterable[str]]]) -> None:
         self.phrases: dict[str, list[str]] = {}
-        self._by_first_word: dict[str, list[tuple[list[str], str]]] = {}
+        self._by_first_words: dict[str, dict[str, list[tuple[list[str], str]]]] = {}
         for topic, phrases in topics:
             for phrase in phrases:
                 first, *rest = _WORD.findall(phrase.lower())
                 self.phrases.setdefault(topic, []).append(phrase)
-                self._by_first_word.setdefault(first, []).append((rest, topic))
-        for continuations in self._by_first_word.values():
-            continuations.sort(key=lambda continuation: -len(continuation[0]))
+                second = rest[0] if rest else ""
+                self._by_first_words.setdefault(first, {}).setdefault(second, []).append((rest, topic))
+        for by_second_word in self._by_first_words.values():
+            for continuations in by_second_word.values():
+                continuations.sort(key=lambda continuation: -len(continuation[0]))
 
     def find_phrases(self, text_words: TextWords) -> Iterator[CuePhrase]:
         """Yield the phrases in order of their first word."""
         words, starts, ends = text_words
-        table = self._by_first_word
+        table = self._by_first_words
         for index in [index for index, word in enumerate(words) if word in table]:
+            by_second_word = table[words[index]]
+            following = by_second_word.get(words[index + 1], ()) if index + 1 < len(words) else ()
             topics: list[str] = []
-            for rest, topic in table[words[index]]:
+            for rest, topic in (*following, *by_second_word.get("", ())):
                 end = index + 1 + len(rest)
                 if rest and words[index + 1 : end] != rest:
                     continue

@@ -17,6 +17,8 @@ from monitors.records.base import Record
 class FactKind(StrEnum):
     """The kind of a quantity."""
 
+    __hash__ = str.__hash__  # four times as fast as the hash of Enum, and each reply needs hundreds
+
     NUMBER = "number"
     MONEY = "money"
     PERCENT = "percent"
@@ -29,6 +31,8 @@ class FactKind(StrEnum):
 
 class Bound(StrEnum):
     """Whether a value is exact, an upper limit ("up to") or a lower limit ("at least")."""
+
+    __hash__ = str.__hash__  # four times as fast as the hash of Enum, and each reply needs hundreds
 
     EXACT = "exact"
     AT_MOST = "at_most"

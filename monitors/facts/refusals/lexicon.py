@@ -76,8 +76,9 @@ class Lexicon(dict[str, tuple[int, _Phrases]]):
         """Return the roles of each word; a phrase adds its role to all of its words."""
         entries = [self[key] for key in keys]
         roles = [bits for bits, _ in entries]
-        for at, ((_, phrases), following) in enumerate(zip(entries, keys[1:], strict=False)):
-            if phrases and following in phrases:
+        for at, phrases in [(at, phrases) for at, (_, phrases) in enumerate(entries[:-1]) if phrases]:
+            following = keys[at + 1]
+            if following in phrases:
                 for rest, bit in phrases[following]:
                     end = at + 1 + len(rest)
                     if tuple(keys[at + 1 : end]) == rest:
@@ -102,8 +103,9 @@ def guess_language(tokens: Sequence[Token]) -> str:
     """Return the language with the most everyday words among the first tokens; English for none."""
     counts = dict.fromkeys(_READ_TOGETHER, 0)
     for token in tokens[:_MAX_GUESS_TOKENS]:
-        if "\u0900" <= token.key[:1] <= "\u097f":
+        key = token[1]
+        if key in _EVERYDAY:
+            counts[_EVERYDAY[key]] += 1
+        if "\u0900" <= key[:1] <= "\u097f":
             return "hi"
-        if token.key in _EVERYDAY:
-            counts[_EVERYDAY[token.key]] += 1
     return max(counts, key=lambda language: counts[language])
