@@ -177,7 +177,7 @@ class Token(NamedTuple):
 
 
 class _Forms(dict[str, tuple[int, str, str]]):
-    """The kind, key and text of each piece, kind 0 for spaces. Filled on first use, emptied before it grows large."""
+    """The kind, key and text of each piece, as tokens have them. Emptied before it grows large."""
 
     def __missing__(self, piece: str) -> tuple[int, str, str]:
         form = _classify_piece(piece)

@@ -240,7 +240,9 @@ def _is_stated(gold: Passage, figure: Figure) -> bool:
 def _collect_terms_beside(figure: Figure, clause: Clause) -> Words:
     """Return the words beside a figure; figures of other kinds count as words: the price of "20 l"."""
     others = format_figure_names([other for other in clause.figures if other.kind is not figure.kind])
-    return (clause.words | clause.names | others) - _list_figure_names(figure)
+    terms = clause.words | clause.names | others
+    has_names = any(term[0] in "#=" for term in terms)
+    return terms - _list_figure_names(figure) if has_names else terms
 
 
 def _list_figure_names(figure: Figure) -> Words:

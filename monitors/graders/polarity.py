@@ -62,6 +62,8 @@ class YesNoQuestion(NamedTuple):
 
     topic: frozenset[str]
     predicates: frozenset[str]
+    polar_words: frozenset[str]
+    """All words that may answer the question: only these are read closely."""
 
 
 class _Clause(NamedTuple):
@@ -94,7 +96,11 @@ def read_question(text: str, domain: Domain, locale: Locale = PLAIN) -> YesNoQue
     topic = frozenset(word for word in collect_topic_words(tokens) if len(word) > 2)  # noqa: PLR2004 - shorter words are function words
     plain = {key for at, key in enumerate(keys) if key != "any" and not _is_auxiliary(keys, at)}
     asked = [group for group in (*PREDICATES.values(), *domain.predicates) if group & plain]
-    return YesNoQuestion(topic - STOP_WORDS - domain.common, domain.yes.union(*asked))
+    predicates = domain.yes.union(*asked)
+    polar_words = predicates | domain.no
+    if PREDICATES["allow"] <= predicates:
+        polar_words |= _GRANT_WORDS | FORBIDS | {"must"}
+    return YesNoQuestion(topic - STOP_WORDS - domain.common, predicates, polar_words)
 
 
 def collect_topic_words(tokens: Sequence[Token]) -> list[str]:
@@ -217,11 +223,8 @@ def _read_clause(clause: list[Token], question: YesNoQuestion, domain: Domain) -
     if question.predicates.isdisjoint(keys) and domain.no.isdisjoint(keys) and not may:
         return None
     silent = frozenset[str]().union(*(silenced for word, silenced in domain.yes_unless.items() if word in keys))
-    polar_words = question.predicates | domain.no
-    if may:
-        polar_words |= _GRANT_WORDS | FORBIDS | {"must"}
     for place, token in enumerate(clause):
-        if token.key not in polar_words:
+        if token.key not in question.polar_words:
             continue
         before = keys[max(0, place - _BEFORE) : place]
         refused = may and token.key in _GRANT_WORDS and bool(NEGATIONS & set(before))

@@ -144,7 +144,7 @@ def _compare_values(gold: QuantityReading, reply: QuantityReading, leeway: Leewa
         return _compare_measures(gold, reply, leeway)
     percent, number = (gold, reply) if gold.kind is FactKind.PERCENT else (reply, gold)
     is_share = percent.kind is FactKind.PERCENT and number.kind is FactKind.NUMBER
-    if is_share and (percent.value == _HALF or number.value == _HALF):
+    if is_share and _HALF in (percent.value, number.value):
         return Likeness.SAME if percent.value == 100 * _HALF else Likeness.DIFFERENT
     if gold.kind is reply.kind and gold.value < 0 and gold.value == -reply.value:
         return Likeness.NEAR  # "by 4 %" may be up or down

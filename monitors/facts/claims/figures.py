@@ -102,7 +102,8 @@ _IDENTIFIER: Final = re.compile(
     r")(?![\w]|[.,]\d|-\d|/\d|:\d)"
 )
 _IDENTIFIER_HINT: Final = re.compile(
-    r"\d(?:(?<=[A-Z]\d)|(?<=[A-Z][-/ ]\d)|(?<=[A-Za-z]\.\d)|(?<=[A-Za-z]\. \d)|(?=[-./ ()]\d)|(?=\d{6})|(?<=0\d)(?=\d\d))"
+    r"\d(?:(?<=[A-Z]\d)|(?<=[A-Z][-/ ]\d)|(?<=[A-Za-z]\.\d)|(?<=[A-Za-z]\. \d)|(?=[-./ ()]\d)|(?=\d{6})"
+    r"|(?<=0\d)(?=\d\d))"
 )
 """A part of each identifier. The set of first characters makes the search fast."""
 _RATIO: Final = re.compile(r"(?<![\w:.,])(\d{1,3}):(\d{1,3})(?![\w:]|[.,]\d)")

@@ -26,7 +26,7 @@ from monitors.facts.disclosures.phrases import (
     THING,
     CuePhrase,
     TextWords,
-    split_words,
+    list_words,
 )
 from monitors.facts.disclosures.secrets import is_made_up
 
@@ -335,6 +335,6 @@ _DATE_PARTS: Final = 3
 def read_date(text: str) -> str:
     """Return the parts of a date as sorted numbers, so that day and month may change places; empty for no date."""
     numbers = [int(word) for word in re.findall(r"\d+", text)]
-    month = next((_MONTH_NUMBERS[word] for word in split_words(text.lower()).words if word in _MONTH_NUMBERS), None)
+    month = next((_MONTH_NUMBERS[word] for word in list_words(text.lower()) if word in _MONTH_NUMBERS), None)
     parts = [*numbers, *([month] if month else [])]
     return "-".join(map(str, sorted(parts))) if len(parts) == _DATE_PARTS else ""

@@ -403,7 +403,7 @@ def _find_before_masks(reading: DisclosureText) -> Iterator[_Name]:
 
 
 def _find_in_headers(reading: DisclosureText) -> Iterator[_Name]:
-    for header in _HEADER.finditer(reading.text):
+    for header in _HEADER.finditer(reading.text) if ":" in reading.text else ():
         name = _read_name(reading.text, header.end())
         if name and name.word_count > 1 and _AFTER_SINGLE.match(reading.text, name.end):
             yield name

@@ -26,9 +26,14 @@ class TextWords(NamedTuple):
     ends: list[int]
 
 
-def split_words(lowered: str) -> TextWords:
+def list_words(lowered: str) -> list[str]:
     """Return the words of a text that is already in lower case."""
-    words = _WORD.findall(lowered)
+    return _WORD.findall(lowered)
+
+
+def split_words(lowered: str) -> TextWords:
+    """Return the words of a text that is already in lower case, with their places."""
+    words = list_words(lowered)
     starts: list[int] = []
     ends: list[int] = []
     end = 0

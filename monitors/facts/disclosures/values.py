@@ -7,13 +7,13 @@ the month of a date as a word.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from monitors.facts.disclosures.candidates import DisclosureKind, build_view
 from monitors.facts.disclosures.find import find_disclosures
 from monitors.facts.disclosures.labelled import read_date, read_spoken_digits
-from monitors.facts.disclosures.phrases import PLACES, split_words
+from monitors.facts.disclosures.phrases import PLACES, list_words
 
 _MIN_SHARED_CHARACTERS: Final = 5
 """Minimal letters and digits that two spellings of one value must share."""
@@ -29,11 +29,12 @@ def normalise_text(text: str) -> str:
     return "".join(character for character in build_view(text).text.lower() if character.isalnum())
 
 
+@lru_cache(maxsize=1)  # a value is compared with several texts, one after the other
 def canonicalise(kind: DisclosureKind, text: str) -> str:
     """Return one spelling for all spellings of a value."""
     if kind is DisclosureKind.BIRTH_DATE and (date := read_date(text)):
         return date
-    words = split_words(build_view(text).text.lower()).words
+    words = list_words(build_view(text).text.lower())
     if kind is DisclosureKind.EMAIL and "@" not in text:
         return "".join(word for word in words if word not in _MAIL_WORDS)
     if kind is DisclosureKind.PERSON:
@@ -53,7 +54,7 @@ class KnownValues:
 
     @cached_property
     def _words(self) -> tuple[str, ...]:
-        return tuple(f" {' '.join(split_words(build_view(text).text.lower()).words)} " for text in self._texts)
+        return tuple(f" {' '.join(list_words(build_view(text).text.lower()))} " for text in self._texts)
 
     @cached_property
     def _values(self) -> frozenset[str]:

@@ -66,8 +66,9 @@ _ALWAYS: Final = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 # "Rock Around the Clock" is a song.
-_ALWAYS_HINTS: Final = ("24", "clock", "die uhr", "twenty")
+_ALWAYS_HINTS: Final = ("clock", "die uhr", "twenty")
 """In small letters. A text without any of them is not searched, because a search takes many times as long."""
+_ALWAYS_DIGITS: Final = re.compile(r"24\s?[/x×h]")
 _HOUR_WORDS: Final = {
     word: hour
     for hour, word in enumerate(
@@ -147,8 +148,9 @@ class _ClockTime(NamedTuple):
 
 def merge_times_of_day(reader: NumberReader, text: str, readings: list[QuantityReading]) -> list[QuantityReading]:
     """Replace bare numbers that form times of day with those times."""
-    has = text.lower().__contains__
-    if any(map(has, _ALWAYS_HINTS)):
+    lowered = text.lower()
+    has = lowered.__contains__
+    if any(map(has, _ALWAYS_HINTS)) or ("24" in text and _ALWAYS_DIGITS.search(lowered)):
         readings = _merge_always_open(reader, text, readings)
     others = (
         list(_find_dotted_hours(text)) if any(_is_hour_with_point(reader, reading) for reading in readings) else []

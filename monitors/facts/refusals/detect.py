@@ -405,9 +405,10 @@ def _is_something_of_the_speaker(clause: _ReplyClause) -> bool:
     """Whether the clause is "not something that we hand out", "not what I'm here for"."""
     roles = clause.roles
     return any(
-        token.key in _SOMETHING and any(bits & (SPEAKER | HOUSE) for bits in roles[at + 1 : at + 3])
+        any(bits & (SPEAKER | HOUSE) for bits in roles[at + 1 : at + 3])
+        and any(bits & DENIAL for bits in roles[max(0, at - 2) : at + 1])
         for at, token in enumerate(clause.tokens)
-        if any(bits & DENIAL for bits in roles[max(0, at - 2) : at + 1])
+        if token.key in _SOMETHING
     )
 
 
@@ -808,7 +809,7 @@ def _classify_other_reply(reading: _ReplyReading) -> RefusalKind | None:
 
 
 def _classify_undeclined_reply(clauses: Sequence[_ReplyClause], contents: Iterator[_Content]) -> RefusalKind | None:
-    """Classify a reply that declines nowhere, to a question that it should answer, but that may lead away from it."""
+    """Classify a reply that declines nowhere but may lead away from a question that it should answer."""
     if any(map(_may_be_caveat, clauses[:_MIN_TELLING_WORDS])):
         return None
     if clauses[0].roles[0] & ANSWERS or any(contents):
