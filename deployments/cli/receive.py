@@ -20,12 +20,18 @@ from typing import Annotated, Final
 
 import httpx
 import typer
+import uvicorn
 from rich.console import Console
 from starlette.applications import Starlette
 
 from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption
-from deployments.receivers.connection_limits import BoundedProtocol, PeerBoundedProtocol, serve_bounded
+from deployments.receivers.connection_limits import (
+    BoundedProtocol,
+    PeerBoundedProtocol,
+    build_bounded_server,
+    serve_until_signal,
+)
 from deployments.receivers.ports import check_port_free
 from deployments.receivers.slack_actions import (
     PATH,
@@ -114,13 +120,31 @@ def run_deploys_receiver(
         _check_registered(api_url, settings.deployment)
     check_port_free(host, port, "the receiver of deploys")
     app = build_deploys_receiver(config, settings, config_path, secrets=secrets, environment=environment)
+    server = _build_deploys_server(app, host, port)
     console = make_terminal_console(stderr=True)
     _print_deploys_status(console, settings, environment, f"http://{host}:{port}")
     log_to_terminal("%(asctime)s %(message)s")
     # SIGTERM is how a service is stopped: exit code 0.
     with _stop_on_sigterm(), suppress(_ReceiverStopped):
-        serve_bounded(app, host=host, port=port, protocol=BoundedProtocol, stop_timeout_s=STOP_S, backlog=BACKLOG)
+        serve_until_signal(server)
     return ExitCode.PASS
+
+
+def build_receiver_server(
+    config: Config, config_path: Path, host: str, port: int, environment: Mapping[str, str]
+) -> uvicorn.Server:
+    """Build the server of the receiver of deploys. Raises `ConfigError` and `WarehouseUnwritable`."""
+    secrets = _load_secrets(config, config.deploys, environment)
+    DeployQueue(config.data_folder).check_writable()
+    check_port_free(host, port, "the receiver of deploys")
+    app = build_deploys_receiver(config, config.deploys, config_path, secrets=secrets, environment=environment)
+    return _build_deploys_server(app, host, port)
+
+
+def _build_deploys_server(app: Starlette, host: str, port: int) -> uvicorn.Server:
+    return build_bounded_server(
+        app, host=host, port=port, protocol=BoundedProtocol, stop_timeout_s=STOP_S, backlog=BACKLOG
+    )
 
 
 def build_deploys_receiver(
@@ -249,13 +273,20 @@ def slack_actions_command(
 ) -> None:
     """Receive clicks on the buttons of Slack messages; needs SLACK_SIGNING_SECRET."""
     variables = get_environment()
-    secrets = parse_signing_secrets(variables.get(SECRET_VARIABLE))
+    parse_signing_secrets(variables.get(SECRET_VARIABLE))
     loaded = load_config(config)
-    check_port_free(host, port, "the receiver of Slack's buttons")
-    app = build_actions_receiver(loaded, secrets=secrets, token=variables.get(TOKEN_VARIABLE))
+    server = build_actions_server(loaded, host, port, variables)
     console = make_terminal_console(stderr=True)
     _print_actions_status(console, loaded, variables, f"http://{host}:{port}{PATH}")
-    serve_bounded(app, host=host, port=port, protocol=PeerBoundedProtocol, stop_timeout_s=STOP_S)
+    serve_until_signal(server)
+
+
+def build_actions_server(config: Config, host: str, port: int, environment: Mapping[str, str]) -> uvicorn.Server:
+    """Build the server of the receiver of Slack's buttons. Raises `ConfigError`."""
+    secrets = parse_signing_secrets(environment.get(SECRET_VARIABLE))
+    check_port_free(host, port, "the receiver of Slack's buttons")
+    app = build_actions_receiver(config, secrets=secrets, token=environment.get(TOKEN_VARIABLE))
+    return build_bounded_server(app, host=host, port=port, protocol=PeerBoundedProtocol, stop_timeout_s=STOP_S)
 
 
 def build_actions_receiver(config: Config, *, secrets: tuple[str, ...], token: str | None) -> Starlette:

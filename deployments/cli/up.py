@@ -5,13 +5,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -20,28 +17,24 @@ from deployments.cli.exit_codes import ExitCode
 from deployments.cli.options import DEFAULT_CONFIG, ConfigOption, CopyOption, FolderOption, JsonOption, MovedOption
 from deployments.receivers.slack_actions import SECRET_VARIABLE as SLACK_SECRET
 from deployments.up.one_installation import LOCK_NAME, hold_data_folder, is_locked
-from deployments.up.parts import MAX_RECEIVER_PORT, build_parts, check_deploys, check_installation, choose_site_port
-from deployments.up.supervisor import SUPERVISOR_NAME, RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
-from flows.alerting.faults import Fault, notify_fault, resolve_faults
+from deployments.up.parts import build_environment, build_parts, check_deploys, check_installation
+from deployments.up.ports import MAX_RECEIVER_PORT, choose_site_port
+from deployments.up.supervise import start_supervisor, write_log_line
+from deployments.up.supervisor import SUPERVISOR_NAME, SupervisedProcess
 from flows.clock import utc_now
 from flows.data_folder import PREFECT_FOLDER, RUNS_FOLDER
 from flows.hallucination_log.follower import register_logs
 from flows.runtime.secrets import get_environment
-from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE, build_notifier_without_run
+from flows.runtime.slack import TOKEN_VARIABLE, WEBHOOK_VARIABLE
 from flows.server import prefect_server
 from flows.server.prefect_server import LocalServer, ServerOnMachine
 from flows.server.schedules import plan_deployments
-from flows.terminal import print_text, write_json, write_note
+from flows.terminal import print_text, write_json
 from flows.waiting import show_waiting
 from monitors.config.file import Config, load_config
 from monitors.errors import ConfigError, WarehouseUnwritable
 from monitors.records.base import Record
-from monitors.records.incidents import Capability
 from warehouse.folder_identity import read_identity
-
-CONFIGURATION_EVERY_S: Final = 5.0
-SUBJECT: Final = "up"
-"""The subject of the messages, in the place of a target's name."""
 
 
 def up_command(
@@ -58,13 +51,13 @@ def up_command(
     ] = 8066,
     moved: MovedOption = False,
     copy: CopyOption = False,
-) -> ExitCode:
+) -> NoReturn:
     """Run the whole monitor on this machine (server, schedules, receivers, site) until SIGTERM or Ctrl-C."""
     absolute = config.resolve()
     loaded = load_config(absolute)
     with ExitStack() as stack:
         try:
-            stack.enter_context(
+            lock = stack.enter_context(
                 hold_data_folder(loaded.data_folder, utc_now)
             )  # before the ports: the other installation uses them
             settle_folder(loaded.data_folder, loaded, moved=moved, copied=copy)
@@ -76,13 +69,15 @@ def up_command(
         check_installation(loaded, host=host, port=port, environment=get_environment())
         register_logs(loaded)  # what an application writes from now on is news, also before the first poll
         parts = build_parts(loaded, absolute, host=host, port=port, environment=get_environment())
-        log = _start_log(absolute, parts)
+        _log_parts(absolute, parts)
         if loaded.site.enabled:
-            log(SUPERVISOR_NAME, f"the site: {loaded.site.build_address(choose_site_port(loaded, port))}")
+            write_log_line(
+                SUPERVISOR_NAME, f"the site: {loaded.site.build_address(choose_site_port(loaded, port))}"
+            )
         for note in _explain_inactive_parts(loaded, get_environment()):
-            log(SUPERVISOR_NAME, note)
-        asyncio.run(_run_supervisor(parts, build_supervisor_log(loaded, log), absolute))
-    return ExitCode.PASS
+            write_log_line(SUPERVISOR_NAME, note)
+        environment = build_environment(loaded, get_environment(), host=host, port=port)
+        start_supervisor(parts, absolute, lock, environment)
 
 
 def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Iterator[str]:
@@ -106,7 +101,7 @@ def _explain_inactive_parts(config: Config, variables: Mapping[str, str]) -> Ite
 
 def receive_and_run(
     config: Config, config_path: Path, *, host: str, port: int, environment: Mapping[str, str]
-) -> ExitCode:
+) -> NoReturn:
     """Run the receiver of deploys with a server and a runner, until SIGTERM or SIGINT; exit code 0.
 
     ``config_path`` is absolute. Raises `AlreadyRuns` when a ``lookout up`` runs over the data folder, and
@@ -118,96 +113,19 @@ def receive_and_run(
             f"deploys.deployment = {config.deploys.deployment!r} is your own deployment. Serve it at the Prefect "
             "server in prefect.api_url, or start `lookout receive --only` and run it yourself"
         )
-    with hold_data_folder(config.data_folder, utc_now):
+    with hold_data_folder(config.data_folder, utc_now) as lock:
         check_deploys(config, host=host, port=port, environment=environment)
         parts = build_parts(config, config_path, host=host, port=port, environment=environment, only_deploys=True)
-        log = _start_log(config_path, parts)
-        log(
+        _log_parts(config_path, parts)
+        write_log_line(
             SUPERVISOR_NAME,
-            ("this command only verifies deploys; `lookout up` also runs the schedules and follows logs"),
+            "this command only verifies deploys; `lookout up` also runs the schedules and follows logs",
         )
-        asyncio.run(_run_supervisor(parts, build_supervisor_log(config, log), config_path))
-    return ExitCode.PASS
+        start_supervisor(parts, config_path, lock, build_environment(config, environment, host=host, port=port))
 
 
-def _start_log(config_path: Path, parts: Sequence[SupervisedProcess]) -> Callable[[str, str], None]:
-    """Return a log function, after logging the names of the parts."""
-    log = make_stderr_log(utc_now)
-    log(SUPERVISOR_NAME, f"{config_path}: {', '.join(part.name for part in parts)}")
-    return log
-
-
-async def _run_supervisor(parts: tuple[SupervisedProcess, ...], reports: SupervisorLog, config_path: Path) -> None:
-    supervisor = Supervisor(parts, reports, RestartPolicy())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, supervisor.stop)
-    watching = loop.create_task(_watch_configuration(config_path, reports.log))
-    try:
-        await supervisor.run()
-    finally:
-        watching.cancel()
-
-
-async def _watch_configuration(path: Path, log: Callable[[str, str], None]) -> None:
-    """Log changes of the configuration: runs read it again, processes that keep running do not."""
-    current = content = await asyncio.to_thread(_read_content, path)
-    while True:
-        # A file is polled: its editor may replace it, which ends a watch on it.
-        await asyncio.sleep(CONFIGURATION_EVERY_S)
-        previous, content = content, await asyncio.to_thread(_read_content, path)
-        if content in {current, None} or content != previous:  # an editor may be just writing it
-            continue
-        current = content
-        try:
-            await asyncio.to_thread(load_config, path)
-        except ConfigError as error:
-            log(SUPERVISOR_NAME, f"{path.name} has changed and cannot be read, so no run can start: {error}")
-        else:
-            log(
-                SUPERVISOR_NAME,
-                f"{path.name} has changed. The next run of each target reads it. Restart `lookout up` to change "
-                "schedules, receivers and the site",
-            )
-
-
-def _read_content(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
-
-
-def build_supervisor_log(config: Config, log: Callable[[str, str], None]) -> SupervisorLog:
-    """Build the supervisor's reports: the log, and alerts about the monitor itself."""
-
-    async def report_crash_loop(name: str, deaths: int, code: int) -> None:
-        detail = (
-            f"The part {name!r} of `lookout up` ended {deaths} times in a row, last with exit code {code}. "
-            "Lookout continues to restart it. For the cause, see its last lines in the log of `lookout up`."
-        )
-        notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.UP)
-        await notify_fault(notifier, Fault(_format_fault_name(name), detail))
-
-    async def report_recovery(name: str) -> None:
-        notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.UP)
-        text = f"The part {name!r} of `lookout up` is running again."
-        await resolve_faults(notifier, {_format_fault_name(name): text}, began_at=notifier.now())
-
-    return SupervisorLog(log=log, report_crash_loop=report_crash_loop, report_recovery=report_recovery)
-
-
-def make_stderr_log(now: Callable[[], datetime]) -> Callable[[str, str], None]:
-    """Return a function that writes one line to standard error, with its UTC time and part."""
-
-    def log(name: str, line: str) -> None:
-        write_note(f"{now():%Y-%m-%dT%H:%M:%SZ} {name:<8} | {line}\n")
-
-    return log
-
-
-def _format_fault_name(part: str) -> str:
-    return f"PartDies:{part}"
+def _log_parts(config_path: Path, parts: Sequence[SupervisedProcess]) -> None:
+    write_log_line(SUPERVISOR_NAME, f"{config_path}: {', '.join(part.name for part in parts)}")
 
 
 class ShutdownReport(Record):

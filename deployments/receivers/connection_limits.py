@@ -10,6 +10,7 @@ import asyncio
 import logging
 import math
 import resource
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -44,6 +45,8 @@ BODY_TIMEOUT_S: Final = 10.0
 """From the head to the end of the body. The receivers' own limits are shorter, and forms arrive at once."""
 REPEAT_S: Final = 60.0
 NOISY_MESSAGES: Final = ("out of system resource", "Too many open files")
+STARTUP_FAILURE: Final = 3
+"""The exit code of uvicorn's own command."""
 OPEN_FILES_LIMIT: Final = 8_192
 """Limit of open files that the process sets: the usual 1,024 is too low for a burst of a thousand deliveries."""
 
@@ -216,7 +219,7 @@ class RepeatFilter(logging.Filter):
         return True
 
 
-def serve_bounded(
+def build_bounded_server(
     application: ASGIApp,
     *,
     host: str,
@@ -225,26 +228,35 @@ def serve_bounded(
     stop_timeout_s: int,
     backlog: int = DEFAULT_BACKLOG,
     **options: Any,
-) -> None:
-    """Serve an application with limited connections until SIGTERM or SIGINT.
+) -> uvicorn.Server:
+    """Build a server of an application with limited connections.
 
     ``backlog`` is also the number of connections that asyncio accepts before it does anything else. ``options`` are
     further ones of uvicorn.
     """
     raise_file_limit()
     limit_repeats()
-    uvicorn.run(
-        application,
-        host=host,
-        port=port,
-        http=protocol,
-        backlog=backlog,
-        timeout_graceful_shutdown=stop_timeout_s,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        **options,
+    return uvicorn.Server(
+        uvicorn.Config(
+            application,
+            host=host,
+            port=port,
+            http=protocol,
+            backlog=backlog,
+            timeout_graceful_shutdown=stop_timeout_s,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            **options,
+        )
     )
+
+
+def serve_until_signal(server: uvicorn.Server) -> None:
+    """Serve until SIGTERM or SIGINT, which is raised again; end the process if it cannot listen."""
+    server.run()
+    if not server.started:
+        sys.exit(STARTUP_FAILURE)
 
 
 def limit_repeats(monotonic: Callable[[], float] = time.monotonic) -> None:

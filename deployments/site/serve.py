@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp
 
-from deployments.receivers.connection_limits import BoundedProtocol, serve_bounded
+from deployments.receivers.connection_limits import BoundedProtocol, build_bounded_server
 from deployments.site.access import (
     AccessControl,
     AttemptLimit,
@@ -41,6 +41,7 @@ from monitors.errors import MonitorError
 from warehouse.database.snapshot import build_snapshot_store
 
 if TYPE_CHECKING:
+    import uvicorn
     from uvicorn._types import HTTPScope
 
 STOP_TIMEOUT_S: Final = 5
@@ -134,10 +135,10 @@ def build_protocol(settings: SiteSettings) -> type[BoundedProtocol]:
     return SiteProtocol
 
 
-def serve(application: ASGIApp, *, host: str, port: int, settings: SiteSettings) -> None:
-    """Serve until SIGTERM or SIGINT."""
+def build_site_server(application: ASGIApp, *, host: str, port: int, settings: SiteSettings) -> uvicorn.Server:
+    """Build the server of the site's application."""
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
-    serve_bounded(
+    return build_bounded_server(
         application,
         host=host,
         port=port,

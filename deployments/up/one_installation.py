@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
-import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -14,13 +13,13 @@ from typing import Final, TextIO
 
 from pydantic import ValidationError
 
+from deployments.up.heartbeats import write_lock
 from monitors.errors import AlreadyRuns
 from monitors.records.base import Record, UtcTime
 from monitors.storage import make_private_folder
 from warehouse.data_folder import lock_file
 
 LOCK_NAME: Final = "up.lock"
-HEARTBEAT_S: Final = 30.0
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=100)
 """An installation without a heartbeat for so long is dead: three heartbeats, and some clock difference."""
 
@@ -45,11 +44,11 @@ class Holder(Record):
 
 
 @contextmanager
-def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generator[None]:
-    """Lock the folder for this process, until it ends in any way. Raises `AlreadyRuns`.
+def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generator[int]:
+    """Lock the folder for this process, until it ends in any way; yield the open lock. Raises `AlreadyRuns`.
 
-    On one machine a lock decides. Where a folder is shared over a network locks may not count, so the holder says
-    every half minute that it lives.
+    On one machine a lock decides. Where a folder is shared over a network locks may not count, so the holder writes
+    heartbeats into the file: the first one here, the others in `deployments.up.heartbeats`.
     """
     make_private_folder(data_folder)
     with lock_file(data_folder / LOCK_NAME) as lock:
@@ -61,8 +60,12 @@ def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generato
                 "another data_folder"
             ) from None
         _refuse_another_machine(lock, data_folder, now())
-        with _write_heartbeats(lock, now):
-            yield
+        at = now()
+        write_lock(lock.fileno(), _build_holder(at).model_dump_json())
+        try:
+            yield lock.fileno()
+        finally:
+            write_lock(lock.fileno(), "")
 
 
 def find_holder(data_folder: Path, at: datetime) -> Holder | None:
@@ -71,7 +74,7 @@ def find_holder(data_folder: Path, at: datetime) -> Holder | None:
     try:
         holder = Holder.model_validate_json(lock.read_text(encoding="utf-8"))
         recent = abs(at - holder.alive_at) < HEARTBEAT_TIMEOUT
-        alive = recent and (holder.is_on_another_machine(_build_holder(at, at)) or is_locked(lock))
+        alive = recent and (holder.is_on_another_machine(_build_holder(at)) or is_locked(lock))
     except (OSError, ValidationError):
         return None
     return holder if alive else None
@@ -95,7 +98,7 @@ def _refuse_another_machine(lock: TextIO, data_folder: Path, at: datetime) -> No
         previous = Holder.model_validate_json(lock.read())
     except ValidationError:  # nobody before, or one that ended as it should
         return
-    if previous.is_on_another_machine(_build_holder(at, at)) and abs(at - previous.alive_at) < HEARTBEAT_TIMEOUT:
+    if previous.is_on_another_machine(_build_holder(at)) and abs(at - previous.alive_at) < HEARTBEAT_TIMEOUT:
         raise AlreadyRuns(
             f"`lookout up` on {previous.host} (process {previous.pid}) already uses {data_folder}; its last "
             f"heartbeat was at {previous.alive_at:%H:%M:%S} UTC. Two machines cannot share a data folder: stop "
@@ -104,34 +107,6 @@ def _refuse_another_machine(lock: TextIO, data_folder: Path, at: datetime) -> No
         )
 
 
-@contextmanager
-def _write_heartbeats(lock: TextIO, now: Callable[[], datetime]) -> Generator[None]:
-    ended, started_at = threading.Event(), now()
-
-    def beat() -> None:
-        while not ended.wait(HEARTBEAT_S):
-            _write_lock(lock, _build_holder(now(), started_at).model_dump_json())
-
-    _write_lock(lock, _build_holder(now(), started_at).model_dump_json())
-    beats = threading.Thread(target=beat, name="beats", daemon=True)
-    beats.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        beats.join()
-        _write_lock(lock, "")
-
-
-def _write_lock(lock: TextIO, text: str) -> None:
-    """Write in place. A reader of half of it finds no holder, and checks again at its next start."""
-    try:
-        os.ftruncate(lock.fileno(), 0)
-        os.write(lock.fileno(), text.encode())
-    except OSError:  # a full disk ends no monitor
-        return
-
-
-def _build_holder(at: datetime, started_at: datetime) -> Holder:
+def _build_holder(at: datetime) -> Holder:
     kernel = _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else ""
-    return Holder(host=platform.node(), kernel=kernel, pid=os.getpid(), alive_at=at, started_at=started_at)
+    return Holder(host=platform.node(), kernel=kernel, pid=os.getpid(), alive_at=at, started_at=at)

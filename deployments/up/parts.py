@@ -14,6 +14,7 @@ from deployments.receivers.slack_actions import parse_signing_secrets
 from deployments.site.access import check_tokens
 from deployments.site.tokens import TokenStore
 from deployments.triggers.routes import load_secrets
+from deployments.up.ports import MAX_RECEIVER_PORT, ONLY_DEPLOYS, choose_site_port
 from deployments.up.run_needs import check_variable_set, list_traffic_checks, list_verify_checks
 from deployments.up.supervisor import SupervisedProcess
 from flows.data_folder import get_prefect_home
@@ -21,16 +22,13 @@ from flows.deploys.queue import DeployQueue
 from flows.drill.receiver import RECEIVER_VARIABLE
 from flows.runtime.secrets import generate_key
 from flows.runtime.slack import TOKEN_VARIABLE
-from flows.server.prefect_server import build_client_settings, find_running_server
+from flows.server.prefect_server import build_client_settings
 from monitors.config.file import Config
 from monitors.errors import ConfigError, MonitorError
 from monitors.goldset.load import load_suite
 
 SERVER: Final = "server"
-RUNNER: Final = "runner"
-RECEIVER: Final = "receiver"
-SLACK: Final = "slack"
-SITE: Final = "site"
+SERVICE: Final = "service"
 POLL_S: Final = "6"
 """Seconds between two polls of the runner for due runs. Prefect's own 10 is most of a deploy's way to its run, and
 each poll costs an idle installation processor time: at 2 s, a sixth of all that it uses."""
@@ -48,37 +46,16 @@ def build_parts(
     environment: Mapping[str, str],
     only_deploys: bool = False,
 ) -> tuple[SupervisedProcess, ...]:
-    """Return the processes of an installation. Slack's buttons use the next port, the site the one after.
+    """Return the processes of an installation: Prefect's server, unless an own one is configured, and the service.
 
-    With ``only_deploys`` those that a deploy needs: nothing that has a schedule of its own is run.
+    With ``only_deploys`` the service is what a deploy needs: nothing that has a schedule of its own is run.
     """
-    variables = {
-        RECEIVER_VARIABLE: f"http://{_to_reachable_host(host)}:{port}",
-        **_build_environment(config, environment),
-    }
-    is_local = (config.prefect.api_url or environment.get(API_VARIABLE)) is None
-    ready = (lambda: find_running_server(get_prefect_home(config)) is not None) if is_local else lambda: True
     python = (sys.executable, "-m")
-    address_options = ("--config", str(config_path), "--host", host, "--port")
-    for_runner = ("--deploys",) if only_deploys else ()
-    parts: list[SupervisedProcess] = []
-    if is_local:
+    service = (*python, "deployments.up.service", str(config_path), host, str(port))
+    parts = [SupervisedProcess(SERVICE, (*service, ONLY_DEPLOYS) if only_deploys else service)]
+    if (config.prefect.api_url or environment.get(API_VARIABLE)) is None:
         command = (*python, "flows.server.keep", str(config_path))
-        parts.append(SupervisedProcess(SERVER, command, variables, stops_last=True))
-    runner = (*python, "flows.server.serve", str(config_path), *for_runner)
-    parts.append(SupervisedProcess(RUNNER, runner, variables, may_start=ready))
-    if config.deploys.triggers:
-        receive = (*python, "deployments.cli.app", "receive", "--only", *address_options, str(port))
-        parts.append(SupervisedProcess(RECEIVER, receive, variables))
-    if config.alerts.slack_buttons and not only_deploys:
-        parts.append(
-            SupervisedProcess(
-                SLACK, (*python, "deployments.cli.app", "slack-actions", *address_options, str(port + 1)), variables
-            )
-        )
-    if config.site.enabled and not only_deploys:
-        serve = (*python, "deployments.cli.app", "site", "--config", str(config_path), "--port")
-        parts.append(SupervisedProcess(SITE, (*serve, str(choose_site_port(config, port))), variables))
+        parts.insert(0, SupervisedProcess(SERVER, command, stops_last=True))
     return tuple(parts)
 
 
@@ -87,15 +64,6 @@ def _to_reachable_host(host: str) -> str:
     if host in ("0.0.0.0", "::", ""):  # noqa: S104 - nothing is bound here
         return "127.0.0.1"
     return f"[{host}]" if ":" in host else host
-
-
-MAX_RECEIVER_PORT: Final = 65_533
-"""The receiver's: Slack's buttons and the site have the two after it, and 65,535 is the last of all."""
-
-
-def choose_site_port(config: Config, port: int) -> int:
-    """Return the site's port when deploys are received at ``port``."""
-    return config.site.port or port + 2
 
 
 def check_installation(config: Config, *, host: str, port: int, environment: Mapping[str, str]) -> None:
@@ -179,9 +147,10 @@ def _run_check(check: Callable[[], object]) -> str | None:
     return None
 
 
-def _build_environment(config: Config, environment: Mapping[str, str]) -> dict[str, str]:
-    """Build a process's environment, without the local server's address, which may change."""
+def build_environment(config: Config, environment: Mapping[str, str], *, host: str, port: int) -> dict[str, str]:
+    """Build the environment of the processes, without the local server's address, which may change."""
     own = build_client_settings("", get_prefect_home(config))
     del own[API_VARIABLE]
+    receiver = {RECEIVER_VARIABLE: f"http://{_to_reachable_host(host)}:{port}"}
     ours = {**own, "PREFECT_RUNNER_POLL_FREQUENCY": POLL_S, "PYTHONUNBUFFERED": "1", **OWN_MODULES}
-    return {**ours, **environment}
+    return {**receiver, **ours, **environment}

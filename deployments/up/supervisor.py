@@ -12,7 +12,7 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, STDOUT, Process
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,7 +20,6 @@ from typing import Any, Final
 from deployments.up.guard import adopt_orphans, find_descendants, terminate_descendants
 
 MAX_LINE_BYTES: Final = 64 * 1024
-READY_POLL_S: Final = 0.5
 ORPHANS_GRACE_S: Final = 5.0
 LAST_LINES_S: Final = 5.0
 """How long to wait for processes that still hold the log's pipe after their part has ended."""
@@ -33,15 +32,10 @@ STOP_S: Final = 40.0
 
 @dataclass(frozen=True)
 class SupervisedProcess:
-    """One process to keep alive. It is started, and started again, only when ``may_start`` says so.
-
-    One that ``stops_last`` is stopped when those that need it are gone.
-    """
+    """One process to keep alive. One that ``stops_last`` is stopped when those that need it are gone."""
 
     name: str
     command: tuple[str, ...]
-    environment: Mapping[str, str]
-    may_start: Callable[[], bool] = lambda: True
     stops_last: bool = False
 
 
@@ -110,7 +104,7 @@ class Supervisor:
 
     async def _keep_alive(self, part: SupervisedProcess) -> None:
         deaths = 0
-        while await self._wait_until_startable(part):
+        while not self._stop_requested.is_set():
             stood, code = await self._run_once(part, deaths)
             if self._stop_requested.is_set():
                 break
@@ -174,7 +168,6 @@ class Supervisor:
             async with self._start_lock:
                 process = await asyncio.create_subprocess_exec(
                     *line,
-                    env=dict(part.environment),
                     stdin=PIPE,
                     stdout=log_end,
                     stderr=STDOUT,
@@ -221,14 +214,6 @@ class Supervisor:
                 self._reports.log(name, line)
         finally:
             pipe.close()
-
-    async def _wait_until_startable(self, part: SupervisedProcess) -> bool:
-        """Wait until the part may start; false when the supervisor stops."""
-        while not self._stop_requested.is_set():
-            if await asyncio.to_thread(part.may_start):
-                return True
-            await self._sleep_unless_stopped(READY_POLL_S)
-        return False
 
     async def _sleep_unless_stopped(self, seconds: float) -> None:
         # A timeout means that no stop was requested.

@@ -18,11 +18,10 @@ state's type, a label of the event.
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import json
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -368,7 +367,7 @@ def compute_run_limit(planned: Sequence[PlannedDeployment]) -> int:
     return MAX_LONG_RUNS + sum(isinstance(deployment.when, Every) for deployment in planned)
 
 
-async def serve_all(
+async def register_all(
     planned: Sequence[PlannedDeployment],
     endpoint: SlackEndpoint | None,
     now: Callable[[], datetime],
@@ -376,9 +375,8 @@ async def serve_all(
     *,
     config_path: Path | None = None,
     tag: str = PREFECT_TAG,
-    watch: Callable[[], Awaitable[None]] | None = None,
-) -> None:
-    """Register all deployments, then execute due runs until SIGTERM, which ends the runs; ``watch`` runs beside.
+) -> Runner:
+    """Register all deployments; return a runner that executes their due runs until SIGTERM, which ends the runs.
 
     ``write_line`` gets a line for each: what it does, and its next run. What a person paused stays paused. Runs
     that were missed are `skip_missed_run`'s. With ``config_path``, deployments with ``tag`` that
@@ -396,7 +394,7 @@ async def serve_all(
         write_line(line)
     for name in gone:
         write_line(f"{name} has left the configuration, and was removed at Prefect")
-    await asyncio.gather(runner.start(), *([watch()] if watch is not None else []))
+    return runner
 
 
 async def format_timetable(

@@ -1,7 +1,6 @@
-"""The runner of an installation, as a process: ``python -m flows.server.serve lookout.toml [--deploys]``.
+"""The runner of an installation: registers the deployments of the configuration, and executes their runs.
 
-It registers every deployment of the configuration, executes their runs and watches logs, Spaces and deploys, until
-SIGTERM. With ``--deploys`` it only serves the deployment that is started after a deploy.
+Prefect is imported when its server is known, or its settings are read again: it reads them at import.
 """
 
 from __future__ import annotations
@@ -9,72 +8,104 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
-import threading
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from flows.alerting.pipeline import send_alerts_again
 from flows.clock import utc_now
 from flows.data_folder import get_prefect_home, open_store
-from flows.runtime.run import connect_to_prefect
 from flows.runtime.secrets import get_environment
 from flows.runtime.slack import build_notifier_without_run, build_slack_endpoint, log_line
-from flows.server.prefect_server import find_running_server
+from flows.server import prefect_server
 from flows.server.schedules import plan_deployments
-from flows.terminal import guard_output, write_note
 from monitors.alerts.redact import redact
-from monitors.config.file import Config, load_config
+from monitors.config.file import Config
 from monitors.errors import MonitorError
 from monitors.plural import plural
 from monitors.records.incidents import Capability
 from warehouse.queries.incidents import list_targets_with_open_incidents
 
-POLL_S: Final = 10.0
+if TYPE_CHECKING:
+    from prefect.runner import Runner
+
+MOVED_POLL_S: Final = 10.0
 """Seconds between two checks whether the local server has moved."""
-BROKEN_EXIT_CODE: Final = 4
-ONLY_DEPLOYS: Final = "--deploys"
+START_POLL_S: Final = 0.5
 
 
-def main() -> int:
-    """Serve the deployments; return exit code 0 after SIGTERM, 4 if serving could not begin."""
-    try:
-        _serve(Path(sys.argv[1]).resolve(), only_deploys=ONLY_DEPLOYS in sys.argv[2:])
-    except MonitorError as error:
-        write_note(f"{redact(str(error))}\n")
-        return BROKEN_EXIT_CODE
-    return 0
+class RunnerEnded(MonitorError):
+    """The runner does not execute runs any more."""
 
 
-def _serve(config_path: Path, *, only_deploys: bool) -> None:
-    config = load_config(config_path)
-    is_local = config.prefect.api_url is None and "PREFECT_API_URL" not in get_environment()
-    connect_to_prefect(config)
-    # Prefect first imports flows from the current folder.
+def enter_own_folder(config: Config) -> None:
+    """Change to a folder of Lookout's own, because Prefect first imports flows from the current folder."""
     own = next((folder for folder in (get_prefect_home(config), config.data_folder) if folder.is_dir()), None)
     if own is not None:
         os.chdir(own)
-    if is_local:
-        threading.Thread(target=_end_when_moved, args=(config,), name="moved-server", daemon=True).start()
-    # Prefect reads its settings at import, so it must be connected.
-    from flows.server.registration import serve_all
-    from flows.watching.watcher import Watcher
 
-    asyncio.run(_send_alerts_again_at_start(config))
+
+def has_local_server(config: Config) -> bool:
+    """Whether the Prefect server is the data folder's own, so that its address may change."""
+    return config.prefect.api_url is None and "PREFECT_API_URL" not in get_environment()
+
+
+async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, only_deploys: bool) -> Runner:
+    """Connect this process to Prefect's server and register the deployments; return their runner, not started.
+
+    Wait first for a local server, which another process starts. With ``only_deploys`` register only the deployment
+    that is started after a deploy. Raises `MonitorError`, and errors of Prefect's client.
+    """
+    if is_local:
+        os.environ.pop("PREFECT_API_URL", None)  # of an earlier try
+        home = get_prefect_home(config)
+        while not await asyncio.to_thread(prefect_server.find_running_server, home):  # noqa: ASYNC110
+            # A server that starts sends no event.
+            await asyncio.sleep(START_POLL_S)
+    await asyncio.to_thread(
+        prefect_server.connect,
+        config.prefect.api_url,
+        get_prefect_home(config),
+        environment=os.environ,
+        start_timeout_s=config.prefect.start_timeout_s,
+        write_line=log_line,
+    )
+    from prefect.context import refresh_global_settings_context
+
+    from flows.server.registration import register_all
+
+    refresh_global_settings_context()
+    await _send_alerts_again_at_start(config)
     planned = plan_deployments(config, config_path, config.schedules)
     if only_deploys:
         planned = tuple(deployment for deployment in planned if deployment.full_name == config.deploys.deployment)
-    write_note(
-        f"{plural(len(planned), 'deployment')}: {', '.join(deployment.full_name for deployment in planned)}\n"
+    log_line(f"{plural(len(planned), 'deployment')}: {', '.join(deployment.full_name for deployment in planned)}")
+    return await register_all(
+        planned,
+        build_slack_endpoint(config, get_environment()),
+        utc_now,
+        log_line,
+        config_path=None if only_deploys else config_path,
+        tag=config.prefect.tag,
     )
-    endpoint = build_slack_endpoint(config, get_environment())
-    tag = config.prefect.tag
-    if only_deploys:
-        asyncio.run(serve_all(planned, endpoint, utc_now, log_line, tag=tag))
-        return
-    watcher = Watcher(config, config_path, now=utc_now, write_line=log_line)
-    serving = serve_all(planned, endpoint, utc_now, log_line, config_path=config_path, tag=tag, watch=watcher.run)
-    asyncio.run(serving)
+
+
+async def run_runner(
+    runner: Runner, config: Config, config_path: Path, *, is_local: bool, only_deploys: bool
+) -> None:
+    """Execute due runs until SIGTERM, which ends the runs. Also watch logs and deploys, unless ``only_deploys``."""
+    from flows.watching.watcher import Watcher
+
+    async def execute_runs() -> None:
+        await runner.start()
+        raise RunnerEnded("Prefect's runner has ended")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(execute_runs())
+        if not only_deploys:
+            watcher = Watcher(config, config_path, now=utc_now, write_line=log_line)
+            group.create_task(watcher.run())
+        if is_local:
+            group.create_task(_end_when_moved(config))
 
 
 async def _send_alerts_again_at_start(config: Config) -> None:
@@ -83,21 +114,17 @@ async def _send_alerts_again_at_start(config: Config) -> None:
         for target in await asyncio.to_thread(list_targets_with_open_incidents, open_store(config)):
             await send_alerts_again(build_notifier_without_run(config, target, Capability.UP))
     except MonitorError as error:
-        write_note(f"Lookout could not send the earlier open alerts yet: {redact(str(error))}\n")
+        log_line(f"Lookout could not send the earlier open alerts yet: {redact(str(error))}")
 
 
-def _end_when_moved(config: Config) -> None:
+async def _end_when_moved(config: Config) -> None:
     """End this process when the local server has moved to another port."""
-    connected = get_environment()["PREFECT_API_URL"]
+    connected = os.environ["PREFECT_API_URL"]
     while True:
-        threading.Event().wait(POLL_S)
-        server = find_running_server(get_prefect_home(config))
+        # A server that moves sends no event; its note is polled.
+        await asyncio.sleep(MOVED_POLL_S)
+        server = await asyncio.to_thread(prefect_server.find_server_process, get_prefect_home(config))
         if server is not None and server.api_url != connected:
-            write_note(f"Prefect's server is now at {server.api_url}\n")
+            log_line(f"Prefect's server is now at {server.api_url}")
             os.kill(os.getpid(), signal.SIGTERM)
             return
-
-
-if __name__ == "__main__":
-    with guard_output():
-        sys.exit(main())

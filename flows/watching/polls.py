@@ -15,7 +15,7 @@ from monitors.storage import write_atomically
 FILE_NAME: Final = "watching.json"
 WRITE_EVERY_S: Final = 10.0
 MAX_MISSED_POLLS: Final = 3
-WATCH_TO_DO: Final = "Start `lookout up`; if it runs, the lines of `runner` in its log show why"
+WATCH_TO_DO: Final = "Start `lookout up`; if it runs, the lines of `service` in its log show why"
 
 
 class WatchPoll(Record):

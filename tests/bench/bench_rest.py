@@ -41,13 +41,12 @@ SETTLE_S = 10.0
 SAMPLE_EVERY_S = 2.0
 SERVED = "from prefect import flow\n\n@flow\ndef rest(): ...\n\nrest.serve('rest')\n"
 PARTS = {
-    "flows.server.keep": "server's keeper",
+    "flows.server.watch_server": "server's keeper",
     "prefect server": "server",
     "prefect.server": "server",
-    "flows.server.serve": "runner and watcher",
     "deployments.up.guard": "guards",
-    "deployments.cli.app site": "site",
-    "deployments.cli.app up": "supervisor",
+    "deployments.up.supervise": "supervisor",
+    "deployments.up.service": "service",
 }
 """What a process is, by words of its command; every other one is a run."""
 

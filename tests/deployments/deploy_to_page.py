@@ -36,8 +36,7 @@ RUN_S = 1200
 TARGET = "demo"
 PARTS = {
     "Prefect's server": "prefect server start",
-    "the runner": "flows.server.serve",
-    "the receiver": "deployments.cli.app receive",
+    "the receiver and the runner": "deployments.up.service",
     "the run": "prefect.engine",
     "the browser": "chrom",
 }

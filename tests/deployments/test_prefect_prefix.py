@@ -11,6 +11,7 @@ from http import HTTPStatus
 import httpx
 import pytest
 
+from deployments.demo.configuration import find_free_port
 from flows.server.schedule_state import load_schedule_states
 from monitors.config.file import parse_config
 from monitors.errors import ConfigError
@@ -127,7 +128,15 @@ def test_installations_neither_remove_nor_run_nor_report_what_is_the_other_s(
 
         # A runner of the first installation, as `lookout up` starts it, with a run of each that is due.
         variables = prefect_environment | {"PYTHONPATH": str(ROOT)}
-        command = [sys.executable, "-m", "flows.server.serve", str(folders[0] / "lookout.toml")]
+        port = str(find_free_port("127.0.0.1", 0))
+        command = [
+            sys.executable,
+            "-m",
+            "deployments.up.service",
+            str(folders[0] / "lookout.toml"),
+            "127.0.0.1",
+            port,
+        ]
         with (folders[0] / "serve.log").open("wb") as log:
             runner = subprocess.Popen(command, cwd=folders[0], env=variables, stdout=log, stderr=log)
             try:

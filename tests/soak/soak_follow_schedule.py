@@ -38,7 +38,11 @@ LOST_S: Final = 300.0
 """A line that does not alert by then counts as lost."""
 KILLED_WITHIN_S: Final = 16.0
 """A look comes every 15 s: kills fall before the look that tells, into it, and just after it."""
-VICTIMS: Final = {"run": "prefect.engine", "runner": "flows.server.serve", "server": "flows.server.keep"}
+VICTIMS: Final = {
+    "run": "prefect.engine",
+    "service": "deployments.up.service",
+    "server": "flows.server.watch_server",
+}
 WEIGHTS: Final = (18, 1, 1)
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from deployments.receivers.connection_limits import serve_until_signal
 from deployments.receivers.ports import check_port_free
-from deployments.site.serve import SiteEnvironment, build_site_application, serve
+from deployments.site.serve import SiteEnvironment, build_site_application, build_site_server
 from flows.clock import utc_now
 from flows.runtime.secrets import get_environment
 from flows.terminal import log_to_terminal, print_text
-from monitors.config.file import load_config
+from monitors.config.file import Config, load_config
 from monitors.config.sections import DEFAULT_SITE_PORT
+
+if TYPE_CHECKING:
+    import uvicorn
 
 LOCAL_NAMES = ("LOOKOUT_USER", "USER")
 """Variables with the local user's name, which decisions made without a login carry."""
@@ -20,11 +25,17 @@ def serve_site(config: Path, *, host: str | None, port: int | None) -> None:
     """Serve the site of a configuration. Raises `ConfigError` before it listens."""
     loaded = load_config(config)
     bound_host, bound_port = host or loaded.site.host, port or loaded.site.port or DEFAULT_SITE_PORT
-    application = build_site_application(loaded, bound_host, build_site_environment())
-    check_port_free(bound_host, bound_port, "the site")
+    server = build_configured_site(loaded, bound_host, bound_port)
     log_to_terminal("%(asctime)s %(message)s")
     print_text(f"The site: {loaded.site.build_address(bound_port, bound_host)}", err=True)
-    serve(application, host=bound_host, port=bound_port, settings=loaded.site)
+    serve_until_signal(server)
+
+
+def build_configured_site(config: Config, host: str, port: int) -> uvicorn.Server:
+    """Build the site's server. Raises `ConfigError` for a missing token or a port that is taken."""
+    application = build_site_application(config, host, build_site_environment())
+    check_port_free(host, port, "the site")
+    return build_site_server(application, host=host, port=port, settings=config.site)
 
 
 def build_site_environment() -> SiteEnvironment:

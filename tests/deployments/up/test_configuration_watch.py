@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from deployments.cli import up
+from deployments.up import configuration_watch
 from monitors.config.file import load_config
 from tests.stable_text import replace_volatile
 
@@ -12,10 +13,10 @@ TARGET = '[targets.bot]\nurl = "http://127.0.0.1:9"\nsuite = "suite.jsonl"\n'
 
 
 async def test_a_change_is_reported_once_and_so_is_a_file_that_cannot_be_read(tmp_path, monkeypatch, snapshot):
-    monkeypatch.setattr(up, "CONFIGURATION_EVERY_S", 0.01)
+    monkeypatch.setattr(configuration_watch, "POLL_S", 0.01)
     file, lines = tmp_path / "lookout.toml", asyncio.Queue[str]()
     file.write_text(TARGET, encoding="utf-8")
-    watching = asyncio.create_task(up._watch_configuration(file, lambda _, line: lines.put_nowait(line)))
+    watching = asyncio.create_task(configuration_watch.watch_configuration(file, lines.put_nowait))
     try:
         await asyncio.sleep(0.2)
         assert lines.empty()

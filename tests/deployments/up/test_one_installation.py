@@ -8,8 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from deployments.up import one_installation
-from deployments.up.one_installation import HEARTBEAT_TIMEOUT, LOCK_NAME, Holder, hold_data_folder
+from deployments.up import heartbeats
+from deployments.up.heartbeats import write_heartbeats
+from deployments.up.one_installation import HEARTBEAT_TIMEOUT, LOCK_NAME, Holder, find_holder, hold_data_folder
 from monitors.errors import AlreadyRuns
 from tests.builders import NOON
 
@@ -60,7 +61,7 @@ def test_another_container_of_this_machine_and_this_machine_restarted_are_not_an
 
 
 def test_a_living_process_renews_its_claim_and_a_clean_end_removes_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(one_installation, "HEARTBEAT_S", 0.001)
+    monkeypatch.setattr(heartbeats, "HEARTBEAT_S", 0.001)
     renewed = threading.Event()
     times = iter(NOON + timedelta(seconds=n) for n in range(10**6))
 
@@ -70,6 +71,10 @@ def test_a_living_process_renews_its_claim_and_a_clean_end_removes_it(tmp_path, 
             renewed.set()
         return time
 
-    with hold_data_folder(tmp_path, now):
+    with hold_data_folder(tmp_path, now) as lock, write_heartbeats(lock, now):
         assert renewed.wait(60)
+        holders = (find_holder(tmp_path, now()) for _ in range(10_000))  # a reader may meet half of a heartbeat
+        holder = next(holder for holder in holders if holder is not None)
+        assert holder.started_at < NOON + timedelta(seconds=2)
+        assert holder.alive_at > NOON + timedelta(seconds=4)
     assert (tmp_path / LOCK_NAME).read_text() == ""

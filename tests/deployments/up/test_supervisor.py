@@ -13,7 +13,6 @@ from contextlib import asynccontextmanager
 import pytest
 
 from deployments.up.supervisor import RestartPolicy, SupervisedProcess, Supervisor, SupervisorLog
-from tests.conftest import ROOT
 from tests.deployments.up.test_guard import wait_until_gone
 
 WAIT_S = 60
@@ -24,8 +23,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="orphans are ado
 
 
 def part(name: str, program: str, **values) -> SupervisedProcess:
-    variables = dict(os.environ) | {"PYTHONPATH": str(ROOT)}
-    return SupervisedProcess(name, (sys.executable, "-c", program), variables, **values)
+    return SupervisedProcess(name, (sys.executable, "-c", program), **values)
 
 
 class SupervisorListener:
@@ -130,17 +128,6 @@ async def test_the_one_that_stops_last_outlives_the_others():
     async with supervised(part("last", last, stops_last=True), part("slow", slow)) as (listener, _, _):
         await listener.until(lambda: listener.pids("last") and listener.pids("slow"))
     assert [line for _, line in listener.lines if line.endswith("is done")] == ["slow is done", "last is done"]
-
-
-async def test_a_part_that_may_not_start_waits_and_does_not_keep_the_end_waiting():
-    async with supervised(part("one", LIVES, may_start=lambda: False), part("two", LIVES)) as (
-        listener,
-        _,
-        running,
-    ):
-        await listener.until(lambda: listener.pids("two"))
-        assert not listener.pids("one")
-        assert not running.done()
 
 
 async def test_a_line_without_end_is_cut_and_all_of_it_is_logged():

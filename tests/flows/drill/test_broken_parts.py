@@ -264,7 +264,7 @@ def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_work
         assert_is_reported(installation, ROWS["schedule paused"])
 
         installation.configure(TRIGGER + "[drill]\nworker_wait_s = 5\n", log="")
-        runner = running.pid_of("flows.server.serve")
+        runner = running.pid_of("deployments.up.service")
         os.kill(runner, signal.SIGSTOP)
         installation.check.pings.clear()
         try:

@@ -105,10 +105,17 @@ def served(home, address):
 
 @contextmanager
 def runner(config, environment):
-    """The runner with all deployments of a configuration, as `lookout up` has it."""
+    """The service with the runner of all deployments of a configuration, as `lookout up` has it."""
     with (config.parent / "runner.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "flows.server.serve", str(config)],
+            [
+                sys.executable,
+                "-m",
+                "deployments.up.service",
+                str(config),
+                "127.0.0.1",
+                str(find_free_port("127.0.0.1", 0)),
+            ],
             cwd=config.parent,
             env=environment | {"PYTHONPATH": str(ROOT), "PREFECT_RUNNER_POLL_FREQUENCY": "2"},
             stdout=log,

@@ -130,7 +130,7 @@ def test_what_is_new_starts_a_run_and_idle_polls_start_no_process(config, slack,
             lambda: any(NEW[:12] in run["name"] for run in runs_of_deploys(api, "bot")), "the deploy's run"
         )
 
-        os.kill(monitor.pid_of("flows.server.serve"), signal.SIGKILL)
+        os.kill(monitor.pid_of("deployments.up.service"), signal.SIGKILL)
         append(config, 2)
         monitor.until(lambda: count_messages(slack, 2) == 1, "the entry of the absence is alerted")
         monitor.until(lambda: not list_late_polls(config.parent / "data", utc_now()), "it watches again")

@@ -1,0 +1,41 @@
+"""Report changes of the configuration file: runs read it again, processes that keep running do not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from monitors.config.file import load_config
+from monitors.errors import ConfigError
+
+POLL_S: Final = 5.0
+
+
+async def watch_configuration(path: Path, write_line: Callable[[str], None]) -> None:
+    """Write a line for each change of the file, and for a file that cannot be read, until cancelled."""
+    current = content = await asyncio.to_thread(_read_content, path)
+    while True:
+        # A file is polled: its editor may replace it, which ends a watch on it.
+        await asyncio.sleep(POLL_S)
+        previous, content = content, await asyncio.to_thread(_read_content, path)
+        if content in {current, None} or content != previous:  # an editor may be just writing it
+            continue
+        current = content
+        try:
+            await asyncio.to_thread(load_config, path)
+        except ConfigError as error:
+            write_line(f"{path.name} has changed and cannot be read, so no run can start: {error}")
+        else:
+            write_line(
+                f"{path.name} has changed. The next run of each target reads it. Restart `lookout up` to change "
+                "schedules, receivers and the site"
+            )
+
+
+def _read_content(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None

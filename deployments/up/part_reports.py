@@ -1,0 +1,70 @@
+"""Alerts about a part of ``lookout up`` that keeps ending: ``python -m deployments.up.part_reports …``.
+
+    CONFIG crash-loop PART DEATHS CODE    a part ended several times in a row
+    CONFIG recovery PART                  it stays up again
+
+The supervisor sends them by this short process, so that it need not import what sends an alert.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Final
+
+from flows.alerting.faults import Fault, notify_fault, resolve_faults
+from flows.runtime.slack import build_notifier_without_run
+from flows.terminal import guard_output, write_note
+from monitors.alerts.redact import redact
+from monitors.config.file import Config, load_config
+from monitors.errors import MonitorError
+from monitors.records.incidents import Capability
+
+SUBJECT: Final = "up"
+"""The subject of the messages, in the place of a target's name."""
+CRASH_LOOP: Final = "crash-loop"
+RECOVERY: Final = "recovery"
+BROKEN_EXIT_CODE: Final = 4
+
+
+def main() -> int:
+    """Send the alert that the arguments name; return exit code 0, or 4 if the configuration cannot be read."""
+    path, kind, name, *rest = sys.argv[1:]
+    try:
+        config = load_config(Path(path))
+        if kind == CRASH_LOOP:
+            deaths, code = rest
+            asyncio.run(report_crash_loop(config, name, int(deaths), f"last with exit code {code}"))
+        else:
+            asyncio.run(report_recovery(config, name))
+    except MonitorError as error:
+        write_note(f"the alert about {name} could not be sent: {redact(str(error))}\n")
+        return BROKEN_EXIT_CODE
+    return 0
+
+
+async def report_crash_loop(config: Config, name: str, deaths: int, last_end: str) -> None:
+    """Send an alert about a part that ended ``deaths`` times in a row; ``last_end`` says how it last ended."""
+    detail = (
+        f"The part {name!r} of `lookout up` ended {deaths} times in a row, {last_end}. "
+        "Lookout continues to restart it. For the cause, see its last lines in the log of `lookout up`."
+    )
+    notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.UP)
+    await notify_fault(notifier, Fault(_format_fault_name(name), detail))
+
+
+async def report_recovery(config: Config, name: str) -> None:
+    """Send a message that a reported part stays up again."""
+    notifier = await asyncio.to_thread(build_notifier_without_run, config, SUBJECT, Capability.UP)
+    text = f"The part {name!r} of `lookout up` is running again."
+    await resolve_faults(notifier, {_format_fault_name(name): text}, began_at=notifier.now())
+
+
+def _format_fault_name(part: str) -> str:
+    return f"PartDies:{part}"
+
+
+if __name__ == "__main__":
+    with guard_output():
+        sys.exit(main())

@@ -1,0 +1,213 @@
+"""The service of an installation, in one process: ``python -m deployments.up.service lookout.toml HOST PORT``.
+
+    one thread    the receiver of deploys, the receiver of Slack's buttons, the site, each on its port
+    main thread   the runner of Prefect's runs, and the watcher of logs, Spaces and deploys
+
+It does not need Prefect's server: without one it receives and shows, and the runner waits. A part that fails is
+started again after a pause, and reported when it keeps failing; the others go on. Only a runner that had begun ends
+the process, whose supervisor starts it again. With ``--deploys`` it has only what a deploy needs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+
+from deployments.cli.receive import build_actions_server, build_receiver_server
+from deployments.cli.site.serve import build_configured_site
+from deployments.up.configuration_watch import watch_configuration
+from deployments.up.part_reports import report_crash_loop, report_recovery
+from deployments.up.ports import ONLY_DEPLOYS, choose_site_port
+from deployments.up.supervisor import RestartPolicy
+from flows.alerting.faults import build_fault_from_error
+from flows.runtime.secrets import get_environment
+from flows.runtime.slack import log_line
+from flows.server.serve import enter_own_folder, has_local_server, prepare_runner, run_runner
+from flows.terminal import guard_output, log_to_terminal, write_note
+from monitors.alerts.redact import redact
+from monitors.config.file import Config, load_config
+from monitors.errors import MonitorError
+
+if TYPE_CHECKING:
+    from prefect.runner import Runner
+
+BROKEN_EXIT_CODE: Final = 4
+RECEIVER: Final = "receiver"
+SLACK: Final = "slack"
+SITE: Final = "site"
+RUNNER: Final = "runner"
+STOP_S: Final = 15.0
+"""For the servers to end: their own limits are shorter."""
+DEFAULT_POLICY: Final = RestartPolicy()
+
+
+def main() -> int:
+    """Run the service; return exit code 0 after SIGTERM, 4 if it cannot begin or its runner has failed."""
+    signal.signal(signal.SIGTERM, _exit)
+    path, host, port = Path(sys.argv[1]).resolve(), sys.argv[2], int(sys.argv[3])
+    log_to_terminal("%(message)s")
+    try:
+        config = load_config(path)
+        _run(config, path, host, port, only_deploys=ONLY_DEPLOYS in sys.argv[4:])
+    except MonitorError as error:
+        write_note(f"{redact(str(error))}\n")
+        return BROKEN_EXIT_CODE
+    return 0
+
+
+def _exit(_number: int, _frame: FrameType | None) -> None:
+    sys.exit(0)
+
+
+def _run(config: Config, config_path: Path, host: str, port: int, *, only_deploys: bool) -> None:
+    enter_own_folder(config)
+    servers = ServerThread(list_servers(config, config_path, host, port, only_deploys=only_deploys), config)
+    servers.start()
+    try:
+        asyncio.run(_run_flows(config, config_path, only_deploys=only_deploys))
+    finally:
+        servers.stop()
+
+
+async def _run_flows(config: Config, config_path: Path, *, only_deploys: bool) -> None:
+    """Run what is due until SIGTERM. A start without Prefect's server is tried again; a later error ends all."""
+    is_local = has_local_server(config)
+    runners: list[Runner] = []
+
+    async def prepare(report_started: ReportStarted) -> None:
+        runners.append(await prepare_runner(config, config_path, is_local=is_local, only_deploys=only_deploys))
+        await report_started()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(watch_configuration(config_path, log_line))
+        await keep_alive(RUNNER, prepare, config)
+        await run_runner(runners[0], config, config_path, is_local=is_local, only_deploys=only_deploys)
+
+
+ReportStarted = Callable[[], Awaitable[None]]
+
+
+async def keep_alive(
+    name: str,
+    run: Callable[[ReportStarted], Awaitable[None]],
+    config: Config,
+    policy: RestartPolicy = DEFAULT_POLICY,
+) -> None:
+    """Run a part until it returns. After an error it starts again, and several errors in a row are reported.
+
+    ``run`` calls its argument when it has started.
+    """
+    failures = 0
+
+    async def report_started() -> None:
+        nonlocal failures
+        before, failures = failures, 0
+        if before >= policy.deaths_before_alert:
+            await _log_errors(report_recovery(config, name))
+
+    while True:
+        try:
+            await run(report_started)
+        except Exception as error:  # noqa: BLE001 - a part that fails in any way must not end the others
+            reason = redact(str(error) if isinstance(error, MonitorError) else build_fault_from_error(error).detail)
+        else:
+            return
+        failures += 1
+        pause_s = policy.compute_pause_s(failures)
+        log_line(f"{name}: {reason}; restart in {pause_s:g} s")
+        if failures == policy.deaths_before_alert:
+            await _log_errors(report_crash_loop(config, name, failures, f"last with this error: {reason}"))
+        # Most causes, such as a server that is away, need time to go.
+        await asyncio.sleep(pause_s)
+
+
+async def _log_errors(report: Awaitable[None]) -> None:
+    try:
+        await report
+    except Exception as error:  # noqa: BLE001 - the part must run even if nobody can be told
+        log_line(f"the alert could not be sent: {type(error).__name__}")
+
+
+class ServerThread(threading.Thread):
+    """Runs web servers, by name, in one event loop of its own. ``servers`` are functions that build one."""
+
+    def __init__(self, servers: Mapping[str, Callable[[], uvicorn.Server]], config: Config) -> None:
+        super().__init__(name="servers", daemon=True)
+        self._builders, self._config = servers, config
+        self._servers: dict[str, uvicorn.Server] = {}
+        self._loop = asyncio.new_event_loop()
+        self._stop_requested = asyncio.Event()
+
+    def run(self) -> None:
+        """Serve until `stop`; if that fails, end the process, which its supervisor starts again."""
+        try:
+            self._loop.run_until_complete(self._serve_all())
+        finally:
+            if not self._stop_requested.is_set():
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    def stop(self) -> None:
+        """End the servers when they have answered what they received."""
+        # The loop may have ended with an error.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._stop_requested.set)
+        self.join(STOP_S)
+
+    async def _serve_all(self) -> None:
+        tasks = {
+            name: asyncio.create_task(keep_alive(name, partial(self._serve, name, build), self._config))
+            for name, build in self._builders.items()
+        }
+        await self._stop_requested.wait()
+        for name, task in tasks.items():
+            if name in self._servers:
+                self._servers[name].should_exit = True
+            else:
+                task.cancel()
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+
+    async def _serve(self, name: str, build: Callable[[], uvicorn.Server], report_started: ReportStarted) -> None:
+        server = await asyncio.to_thread(build)
+        await report_started()
+        self._servers[name] = server
+        try:
+            await server.serve()
+        except SystemExit:  # of uvicorn, which has logged why
+            raise ServerNotStarted(f"the {name} cannot listen on its port") from None
+        finally:
+            del self._servers[name]
+
+
+class ServerNotStarted(MonitorError):
+    """A web server could not start."""
+
+
+def list_servers(
+    config: Config, config_path: Path, host: str, port: int, *, only_deploys: bool
+) -> dict[str, Callable[[], uvicorn.Server]]:
+    """Return functions that build the configured web servers. Slack's buttons use ``port + 1``."""
+    variables = get_environment()
+    servers: dict[str, Callable[[], uvicorn.Server]] = {}
+    if config.deploys.triggers:
+        servers[RECEIVER] = lambda: build_receiver_server(config, config_path, host, port, variables)
+    if config.alerts.slack_buttons and not only_deploys:
+        servers[SLACK] = lambda: build_actions_server(config, host, port + 1, variables)
+    if config.site.enabled and not only_deploys:
+        servers[SITE] = lambda: build_configured_site(config, config.site.host, choose_site_port(config, port))
+    return servers
+
+
+if __name__ == "__main__":
+    with guard_output():
+        sys.exit(main())

@@ -1,0 +1,96 @@
+"""The process of ``lookout up`` after its checks: ``python -m deployments.up.supervise``.
+
+It imports the standard library only, because it runs as long as the installation. `start_supervisor` replaces the
+command's process by it, which keeps the process id and the open lock of the data folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NoReturn
+
+from deployments.up.heartbeats import write_heartbeats
+from deployments.up.supervisor import SupervisedProcess, Supervisor, SupervisorLog
+
+BROKEN_EXIT_CODE: Final = 4
+
+
+def start_supervisor(
+    parts: Sequence[SupervisedProcess], config_path: Path, lock: int, environment: Mapping[str, str]
+) -> NoReturn:
+    """Replace this process by the supervisor of ``parts``; ``lock`` is the open lock of the data folder."""
+    os.set_inheritable(lock, True)  # the supervisor's own children do not get it: `subprocess` closes it for them
+    plan = json.dumps([[part.name, part.command, part.stops_last] for part in parts])
+    command = (sys.executable, "-m", "deployments.up.supervise", str(config_path), str(lock), plan)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(sys.executable, command, dict(environment))  # noqa: S606 - our own interpreter
+
+
+def main() -> int:
+    """Keep the parts alive until SIGTERM or SIGINT; return exit code 0."""
+    config_path, lock, plan = sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3])
+    os.set_inheritable(lock, False)
+    parts = [SupervisedProcess(name, tuple(command), stops_last=stops_last) for name, command, stops_last in plan]
+    with write_heartbeats(lock, _read_clock):
+        asyncio.run(_run(Supervisor(parts, _build_log(config_path))))
+    return 0
+
+
+async def _run(supervisor: Supervisor) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, supervisor.stop)
+    await supervisor.run()
+
+
+def _build_log(config_path: str) -> SupervisorLog:
+    """Build the supervisor's reports: lines on standard error, and alerts that a short process sends."""
+
+    async def report(*arguments: str) -> None:
+        command = (sys.executable, "-m", "deployments.up.part_reports", config_path, *arguments)
+        process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL)
+        await process.wait()
+
+    async def report_crash_loop(name: str, deaths: int, code: int) -> None:
+        await report("crash-loop", name, str(deaths), str(code))
+
+    async def report_recovery(name: str) -> None:
+        await report("recovery", name)
+
+    return SupervisorLog(log=write_log_line, report_crash_loop=report_crash_loop, report_recovery=report_recovery)
+
+
+def write_log_line(name: str, line: str) -> None:
+    """Write a line to standard error, with its UTC time and part; control characters are shown as code points."""
+    shown = "".join(
+        character
+        if character == "\t" or unicodedata.category(character) not in ("Cc", "Cs")
+        else _escape(character)
+        for character in line
+    )
+    try:
+        sys.stderr.write(f"{_read_clock():%Y-%m-%dT%H:%M:%SZ} {name:<8} | {shown}\n")
+        sys.stderr.flush()
+    except OSError:  # the reader of the log is gone, or its disk is full: the installation keeps running
+        return
+
+
+def _escape(character: str) -> str:
+    return f"[U+{ord(character):04X}]"
+
+
+def _read_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
