@@ -25,7 +25,6 @@ import importlib.machinery
 import json
 import logging.config
 import os
-import pkgutil
 import runpy
 import selectors
 import signal
@@ -107,8 +106,12 @@ def _reader() -> CodeType | None:
 
 
 def _is_read_again(file: str) -> bool:
-    """Prefect's settings are read again (`_read_settings`); fsspec copies everything for what begins with its name."""
-    return any(part in file for part in ("/prefect/", "/pydantic_settings/", "/fsspec/config.py"))
+    """Prefect's settings are read again (`_read_settings`).
+
+    fsspec copies everything for what begins with its name, and `platform` for a child that reads the interpreter's file.
+    """
+    read_again = ("/prefect/", "/pydantic_settings/", "/fsspec/config.py", "/platform.py")
+    return any(part in file for part in read_again)
 
 
 class _Hidden:
@@ -182,12 +185,10 @@ def _imported() -> tuple[_Reads, _Hidden]:
 
 
 def _ours() -> list[str]:
-    """Our modules but the demo's, which import Gradio."""
-    packages = [importlib.import_module(name) for name in OURS]
-    found = (
-        m.name for package in packages for m in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    )
-    return [name for name in found if not name.startswith("deployments.demo")]
+    """List our modules except the demo's, which import Gradio. Most folders are namespace packages."""
+    files = (file for package in OURS for file in sorted((ROOT / package).rglob("*.py")))
+    names = (".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files)
+    return [name for name in names if not name.startswith("deployments.demo.") and "__" not in name]
 
 
 class _Command:
