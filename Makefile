@@ -37,12 +37,19 @@ demo: setup-demo browser
 # Three tests more at once than there are cores: those with a browser or a server wait most of their time.
 JOBS ?= $(shell expr 3 + $$(getconf _NPROCESSORS_ONLN))
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
-test: setup-dev browser renderers
+test: setup-dev browser renderers compiled
 	$(PYTEST) --tier quick --durations 20 --durations-min 4
 
 # SHARD=2/3 runs the second third of the files: the workflow runs one on each machine.
-test-all: setup-dev browser renderers frontends
+test-all: setup-dev browser renderers frontends compiled
 	$(PYTEST) --tier whole $(if $(SHARD),--shard $(SHARD)) --durations 40 --durations-min 4
+
+# In a fresh checkout three processes compile the tests and what they import. Otherwise each worker does it for itself.
+.PHONY: compiled
+compiled: setup-dev
+	@ls tests/__pycache__/test_shape.*-pytest-*.pyc >/dev/null 2>&1 || { \
+	  for half in 1/2 2/2; do $(BIN)/python -m pytest -qq -n 0 --collect-only --shard $$half >/dev/null & done; \
+	  env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c "import prefect.server.api.server"; wait; }
 
 # Only tests that compare with a snapshot run. CI never renews one.
 snapshots: setup-dev browser
