@@ -31,6 +31,7 @@ from tests.in_process import run_in_process
 from tests.lookout_commands import every_command
 from tests.monitors.goldset.fact_examples import SHEET
 from tests.polling import wait_until
+from tests.prefect_home import with_tables
 from tests.servers import anthropic
 from tests.servers.anthropic import AnthropicServer
 from tests.servers.drafter import RuleDrafter
@@ -150,6 +151,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
         written(folder, bot.url, judge.url)
         (folder / "drilled").mkdir()
         written(folder / "drilled", bot.url, judge.url)
+        with_tables(folder / "data" / "prefect")
         made = Installation(folder)
         try:
             done = made.run("verify", "bot", "--json")
