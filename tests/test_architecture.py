@@ -55,6 +55,7 @@ ENTRY_POINTS = (
     "flows/data_folder.py",
     "deployments/cli/app.py",
     "deployments/receivers/deploys.py",
+    "deployments/up/supervise.py",
 )
 """The composition root and the entry points: only these read the real clock, randomness and environment."""
 
@@ -96,6 +97,8 @@ TERMINAL = {
     "flows/waiting.py": "the line that says what is being done, which it erases",
     "flows/nightly/census_worker.py": "its standard output is a pipe to the process that started it",
     "flows/hallucination_log/encoder_pool.py": "as a worker: its standard output is a pipe to the process that started it",
+    "deployments/up/supervise.py": "imports the standard library only, because it runs as long as the installation",
+    "flows/server/watch_server.py": "imports the standard library only, because it runs as long as the server",
     "deployments/start.py": "runs on any Python, before anything is installed, and prints only its own words",
 }
 """Who may reach the terminal, and why."""

@@ -135,7 +135,7 @@ async def keep_alive(
 async def _log_errors(report: Awaitable[None]) -> None:
     try:
         await report
-    except Exception as error:  # noqa: BLE001 - the part must run even if nobody can be told
+    except Exception as error:  # noqa: BLE001 - the part must run even if no alert can be sent
         log_line(f"the alert could not be sent: {type(error).__name__}")
 
 

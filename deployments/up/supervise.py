@@ -28,7 +28,7 @@ def start_supervisor(
 ) -> NoReturn:
     """Replace this process by the supervisor of ``parts``; ``lock`` is the open lock of the data folder."""
     os.set_inheritable(lock, True)  # the supervisor's own children do not get it: `subprocess` closes it for them
-    plan = json.dumps([[part.name, part.command, part.stops_last] for part in parts])
+    plan = json.dumps([[process.name, process.command, process.stops_last] for process in parts])
     command = (sys.executable, "-m", "deployments.up.supervise", str(config_path), str(lock), plan)
     sys.stdout.flush()
     sys.stderr.flush()

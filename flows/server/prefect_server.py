@@ -38,6 +38,8 @@ MAX_PORTS_LOST = 3
 PROGRESS_INTERVAL_S = 30.0
 """How often a slow start is reported."""
 LOG = "server.log"
+ONE_HEAP = {"MALLOC_ARENA_MAX": "1"}
+"""By default glibc gives each thread its own heap, which costs the server and our service 3 MB each at rest."""
 
 _WHEN_NOTED = (
     "import os, sys; os.read(0, 1) or sys.exit(1); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); "
@@ -339,6 +341,7 @@ def _spawn_server(
     variables = {
         **build_child_environment(environment),
         **build_client_settings(f"http://127.0.0.1:{port}/api", home),
+        **ONE_HEAP,
     }
     with os.fdopen(open_without_links(home / LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter

@@ -56,7 +56,7 @@ async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, o
     that is started after a deploy. Raises `MonitorError`, and errors of Prefect's client.
     """
     if is_local:
-        os.environ.pop("PREFECT_API_URL", None)  # of an earlier try
+        get_environment().pop("PREFECT_API_URL", None)  # of an earlier try
         home = get_prefect_home(config)
         while not await asyncio.to_thread(prefect_server.find_running_server, home):  # noqa: ASYNC110
             # A server that starts sends no event.
@@ -65,7 +65,7 @@ async def prepare_runner(config: Config, config_path: Path, *, is_local: bool, o
         prefect_server.connect,
         config.prefect.api_url,
         get_prefect_home(config),
-        environment=os.environ,
+        environment=get_environment(),
         start_timeout_s=config.prefect.start_timeout_s,
         write_line=log_line,
     )
@@ -119,7 +119,7 @@ async def _send_alerts_again_at_start(config: Config) -> None:
 
 async def _end_when_moved(config: Config) -> None:
     """End this process when the local server has moved to another port."""
-    connected = os.environ["PREFECT_API_URL"]
+    connected = get_environment()["PREFECT_API_URL"]
     while True:
         # A server that moves sends no event; its note is polled.
         await asyncio.sleep(MOVED_POLL_S)

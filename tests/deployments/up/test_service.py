@@ -96,8 +96,8 @@ def test_a_server_whose_port_is_taken_starts_later_while_the_other_one_answers(c
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         free = probe.getsockname()[1]
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        taken = other.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as blocker:
+        taken = blocker.getsockname()[1]
         thread = ServerThread({"receiver": builder(free), "site": builder(taken)}, config)
         thread.start()
         wait_until(lambda: answers(free), timeout_s=WAIT_S, what="the receiver answers")
