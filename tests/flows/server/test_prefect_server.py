@@ -50,7 +50,7 @@ def listening_at(port: int) -> set[str]:
 @pytest.mark.whole_only
 def test_local_servers_are_started_once_found_again_and_stopped(tmp_path):
     """Of two data folders that start together, each gets a server of its own, which other machines do not reach."""
-    homes = [tmp_path / "one", tmp_path / "other"]
+    homes = [with_tables(tmp_path / "one"), tmp_path / "other"]
     environments, said = [{}, {}], []
     with ThreadPoolExecutor(2) as pool:
         servers = list(pool.map(lambda home, own: connect(home, own, said=said), homes, environments))
