@@ -12,7 +12,7 @@ from typing import Final, TextIO
 
 from monitors.errors import AlreadyRuns, MonitorError, WarehouseInUse
 from monitors.storage import make_private_folder
-from warehouse.data_folder import lock_file
+from warehouse.data_folder import open_lock_file
 
 PAUSE_S: Final = 0.1
 
@@ -46,7 +46,7 @@ def _hold_lock(folder: Path, job: str, wait_s: float, refusal: MonitorError) -> 
     make_private_folder(folder)
     name = hashlib.sha256(job.encode()).hexdigest()[:16]
     end = monotonic() + wait_s
-    with lock_file(folder / f".alone-{name}.lock") as lock:
+    with open_lock_file(folder / f".alone-{name}.lock") as lock:
         while not _try_lock(lock):
             if monotonic() >= end:
                 raise refusal

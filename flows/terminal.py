@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, Final, TextIO, cast
 from rich.cells import cell_len
 
 from flows.waiting import clear_waiting_line
-from monitors.reports.invisible import show_invisible
+from monitors.reports.invisible import write_invisible_as_code_points
 
 _COLOUR: Final = re.compile("(\x1b\\[(?:[0-79]|[1-9][0-9])?(?:;[0-9]{1,3})*m)")
 """A colour or weight in the messages of libraries; not 8, which hides the text after it."""
@@ -108,7 +108,7 @@ def write_note(text: str) -> None:
 
 
 def _format_for_stream(stream: TextIO, text: str) -> str:
-    shown = show_invisible(text)
+    shown = write_invisible_as_code_points(text)
     return wrap_lines(shown, shutil.get_terminal_size().columns) if stream.isatty() else shown
 
 
@@ -154,7 +154,7 @@ def write_data(document: str) -> None:
     """Write a document of another form (CSV, TOML, YAML) on standard output: exact, unless a terminal shows it."""
     stream = _unwrap_stream(sys.stdout)
     clear_waiting_line()
-    _write(stream, show_invisible(document.replace("\r\n", "\n")) if stream.isatty() else document)
+    _write(stream, write_invisible_as_code_points(document.replace("\r\n", "\n")) if stream.isatty() else document)
 
 
 def get_byte_output() -> BinaryIO:
@@ -233,7 +233,10 @@ class _Guard:
             _write(self.unguarded, _format_for_stream(self.unguarded, text))
             return len(text)
         parts = _COLOUR.split(text)
-        _write(self.unguarded, "".join(part if n % 2 else show_invisible(part) for n, part in enumerate(parts)))
+        _write(
+            self.unguarded,
+            "".join(part if n % 2 else write_invisible_as_code_points(part) for n, part in enumerate(parts)),
+        )
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

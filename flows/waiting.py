@@ -16,7 +16,7 @@ from typing import Final, TextIO
 
 from rich.cells import cell_len, set_cell_size
 
-from monitors.reports.invisible import show_invisible
+from monitors.reports.invisible import write_invisible_as_code_points
 
 SILENCE_BEFORE_LINE_S: Final = 1.0
 """The line appears after this long without output, so that short waits do not flicker."""
@@ -83,7 +83,10 @@ class _WaitingLine:
         stream = _get_standard_error()
         minutes, seconds = divmod(int(time.monotonic() - began_s), 60)
         took = f" … {minutes}:{seconds:02}"
-        shown = _truncate(show_invisible(text), shutil.get_terminal_size().columns - 1 - len(took)) + took
+        shown = (
+            _truncate(write_invisible_as_code_points(text), shutil.get_terminal_size().columns - 1 - len(took))
+            + took
+        )
         if shown != self._shown:
             stream.write(_ERASE + shown)
             stream.flush()

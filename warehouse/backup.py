@@ -39,7 +39,7 @@ from monitors.storage import (
     move,
     open_without_links,
 )
-from warehouse.database.database import get_log_path
+from warehouse.database.database import build_log_path
 from warehouse.database.snapshot import SNAPSHOT_FOLDER
 from warehouse.database.stage import AGED, ARCHIVE_FOLDER, MANIFEST, PARQUET, ArchiveManifest
 from warehouse.database.store import DATABASE_FILE, JOURNAL_FOLDER, Store
@@ -98,9 +98,9 @@ def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> Ba
             os.fdopen(open_without_links(beside, new, OWNER_ONLY_MODE), "wb") as target,
             tarfile.open(fileobj=target, mode="w:gz") as archive,
         ):
-            for name, content, changed_at in _read_data_folder(store, file.parent, made_at, wait_s):
+            for name, content, changed_at in _iterate_backup_files(store, file.parent, made_at, wait_s):
                 hashes[name] = hashlib.sha256(content).hexdigest()
-                _add_member(archive, name, content, changed_at)
+                _add_archive_member(archive, name, content, changed_at)
             manifest = BackupManifest(
                 lookout=version,
                 made_at=made_at,
@@ -108,7 +108,7 @@ def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> Ba
                 files=hashes,
             )
             text = manifest.model_dump_json(indent=1).encode()
-            _add_member(archive, MANIFEST_NAME, text, made_at.timestamp())
+            _add_archive_member(archive, MANIFEST_NAME, text, made_at.timestamp())
         sync_file(beside)
         move(beside, file)
     except OSError as error:
@@ -118,34 +118,34 @@ def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> Ba
     return manifest
 
 
-def _add_member(archive: tarfile.TarFile, name: str, content: bytes, changed_at: float) -> None:
+def _add_archive_member(archive: tarfile.TarFile, name: str, content: bytes, changed_at: float) -> None:
     member = tarfile.TarInfo(name)
     member.size, member.mode, member.mtime = len(content), OWNER_ONLY_MODE, changed_at
     archive.addfile(member, io.BytesIO(content))
 
 
-def _read_data_folder(store: Store, scratch: Path, made_at: datetime, wait_s: float) -> Iterator[_StoredFile]:
+def _iterate_backup_files(store: Store, scratch: Path, made_at: datetime, wait_s: float) -> Iterator[_StoredFile]:
     """Yield every file of a backup, in the order that makes it consistent; ``scratch`` is a folder with space."""
-    yield from _read_files(store.database.file.parent)
+    yield from _iterate_files_outside_journal(store.database.file.parent)
     if not isinstance(store.journal.segments, LocalSegments):
         return
-    loaded = _list_loaded_segments(store, wait_s)
+    loaded = _list_loaded_segment_ids(store, wait_s)
     intact: set[str] = set()
-    for name, content, segment_ids in _read_journal(store):
+    for name, content, segment_ids in _iterate_journal_files(store):
         intact |= segment_ids
         yield f"{JOURNAL_FOLDER}/{name}", content, made_at.timestamp()
     if loaded - intact:  # the journal lost records that the warehouse file still has
         with tempfile.TemporaryDirectory(dir=scratch, prefix=".lookout-backup-") as temporary:
             copy = Path(temporary) / DATABASE_FILE
             store.database.copy_to(copy, wait_s)
-            for path in (copy, get_log_path(copy)):
+            for path in (copy, build_log_path(copy)):
                 if path.exists():
                     yield path.name, path.read_bytes(), made_at.timestamp()
 
 
-def _read_files(folder: Path) -> Iterator[_StoredFile]:
+def _iterate_files_outside_journal(folder: Path) -> Iterator[_StoredFile]:
     """Yield the files outside the journal. A file that is removed meanwhile is skipped."""
-    for parent, folders, files in os.walk(folder, onerror=_refuse_unreadable):
+    for parent, folders, files in os.walk(folder, onerror=_raise_unless_missing):
         folders[:] = sorted(name for name in folders if not (Path(parent) == folder and name == JOURNAL_FOLDER))
         for path in (Path(parent) / name for name in sorted(files)):
             name = path.relative_to(folder).as_posix()
@@ -154,14 +154,14 @@ def _read_files(folder: Path) -> Iterator[_StoredFile]:
             try:
                 content, changed_at = path.read_bytes(), path.stat().st_mtime
             except OSError as error:
-                _refuse_unreadable(error)
+                _raise_unless_missing(error)
                 continue
             if path.suffix == SUFFIX:  # a line may be half written at this moment
                 content = content[: content.rfind(b"\n") + 1]
             yield name, content, changed_at
 
 
-def _refuse_unreadable(error: OSError) -> None:
+def _raise_unless_missing(error: OSError) -> None:
     if not isinstance(error, FileNotFoundError):
         raise WarehouseDamaged(
             f"cannot read {error.filename}: {error.strerror}; run the backup as the user that runs Lookout"
@@ -179,7 +179,7 @@ def _is_backed_up(name: str) -> bool:
     )
 
 
-def _list_loaded_segments(store: Store, wait_s: float) -> frozenset[str]:
+def _list_loaded_segment_ids(store: Store, wait_s: float) -> frozenset[str]:
     """List the ids of the segments in the warehouse file; none if there is no readable file."""
     if not store.database.file.exists():
         return frozenset()
@@ -192,31 +192,33 @@ def _list_loaded_segments(store: Store, wait_s: float) -> frozenset[str]:
         return frozenset()
 
 
-def _read_journal(store: Store) -> Iterator[tuple[str, bytes, frozenset[str]]]:
+def _iterate_journal_files(store: Store) -> Iterator[tuple[str, bytes, frozenset[str]]]:
     """Yield name and content of each file of the journal, and the ids of the segments that are intact in it."""
     segments = store.journal.segments
-    newest = max((parse_segment_id(name) for name in segments.names() if not _is_suite(name)), default="")
-    for name in segments.names():
-        if _is_suite(name) or parse_segment_id(name) <= newest:
+    newest = max(
+        (parse_segment_id(name) for name in segments.list_segments() if not _is_suite_name(name)), default=""
+    )
+    for name in segments.list_segments():
+        if _is_suite_name(name) or parse_segment_id(name) <= newest:
             try:
-                content = segments.get(name)
+                content = segments.read(name)
             except FileNotFoundError:
                 continue  # archived or set aside meanwhile: the loops below find it
-            yield name, content, _verify_segment(name, content)
+            yield name, content, _list_intact_segment_ids(name, content)
     done: set[str] = set()
     while new := [name for name in _list_archive_files(store) if name not in done]:
         for name in new:
             done.add(name)
             try:
-                content = segments.get(name)
+                content = segments.read(name)
             except FileNotFoundError:
                 continue  # replaced meanwhile: the next listing has the new one
-            yield name, content, _verify_archive(store, name, content)
-    for name in segments.others(SET_ASIDE, ""):
-        yield name, segments.get(name), frozenset()
+            yield name, content, _list_intact_archived_ids(store, name, content)
+    for name in segments.list_files(SET_ASIDE, ""):
+        yield name, segments.read(name), frozenset()
 
 
-def _is_suite(name: str) -> bool:
+def _is_suite_name(name: str) -> bool:
     return name.startswith(f"{SUITES}/")
 
 
@@ -225,11 +227,11 @@ def _list_archive_files(store: Store) -> list[str]:
     return [
         name
         for suffix in (MANIFEST, AGED, PARQUET)
-        for name in store.journal.segments.others(ARCHIVE_FOLDER, suffix)
+        for name in store.journal.segments.list_files(ARCHIVE_FOLDER, suffix)
     ]
 
 
-def _verify_segment(name: str, content: bytes) -> frozenset[str]:
+def _list_intact_segment_ids(name: str, content: bytes) -> frozenset[str]:
     folder, segment_id = name.partition("/")[0], parse_segment_id(name)
     run_id = None if folder.startswith("_") else folder
     try:
@@ -241,11 +243,11 @@ def _verify_segment(name: str, content: bytes) -> frozenset[str]:
     return frozenset((segment_id,))
 
 
-def _verify_archive(store: Store, name: str, content: bytes) -> frozenset[str]:
+def _list_intact_archived_ids(store: Store, name: str, content: bytes) -> frozenset[str]:
     """Return the segments of an archive's manifest if its Parquet file is intact; none for any other file."""
     try:
         manifest = ArchiveManifest.model_validate_json(content) if not name.endswith(PARQUET) else None
-        parquet = store.journal.segments.get(manifest.parquet) if manifest else b""
+        parquet = store.journal.segments.read(manifest.parquet) if manifest else b""
     except (ValidationError, FileNotFoundError):
         return frozenset()
     if manifest is None or hashlib.sha256(parquet).hexdigest() != manifest.sha256:
@@ -260,7 +262,7 @@ def read_backup(file: Path, *, version: str) -> BackupManifest:
     a newer Lookout, and for one with links, devices, or names that a data folder cannot have.
     """
     try:
-        hashes, text = _hash_members(file)
+        hashes, text = _hash_archive_members(file)
         format_version = json.loads(text)["lookout_backup"] if text is not None else None
         if isinstance(format_version, int) and format_version > FORMAT_VERSION:
             raise _build_newer_error(file, f"backup format {format_version}")
@@ -286,7 +288,7 @@ def read_backup(file: Path, *, version: str) -> BackupManifest:
     return manifest
 
 
-def _hash_members(file: Path) -> tuple[Mapping[str, str], bytes | None]:
+def _hash_archive_members(file: Path) -> tuple[Mapping[str, str], bytes | None]:
     """Return the hash of each member, and the text of the manifest, which is last; ``None`` without one."""
     hashes: dict[str, str] = {}
     text = None

@@ -16,14 +16,14 @@ INSPECTED_FOLDERS: Final = ("journal", "runs", "deploys", "sessions")
 
 
 @contextmanager
-def lock_file(path: Path) -> Generator[TextIO]:
+def open_lock_file(path: Path) -> Generator[TextIO]:
     """Open a lock file, created if missing. Raises `WarehouseUnwritable`, also for a symbolic link."""
-    with open_for_lock(path) as lock:
+    with open_lock_handle(path) as lock:
         yield lock
 
 
-def open_for_lock(path: Path, *, within: Path | None = None) -> TextIO:
-    """Open a lock file without a context manager; see `lock_file`.
+def open_lock_handle(path: Path, *, within: Path | None = None) -> TextIO:
+    """Open a lock file without a context manager; see `open_lock_file`.
 
     With ``within``, the data folder, links below it are refused on the way, and missing folders are created.
     """
@@ -38,7 +38,7 @@ def open_for_lock(path: Path, *, within: Path | None = None) -> TextIO:
 def refuse_links(data_folder: Path) -> None:
     """Raise `ConfigError` if something in the data folder is a symbolic link. The folder itself may be one."""
     for place in (data_folder, *(data_folder / name for name in INSPECTED_FOLDERS)):
-        for link in _find_links(place):
+        for link in _iterate_links(place):
             raise ConfigError(
                 f"{link} is a symbolic link. A data folder must not contain links, because data would be written "
                 "outside the folder. Move the link's target here, or set data_folder to a folder on the disk that "
@@ -46,7 +46,7 @@ def refuse_links(data_folder: Path) -> None:
             )
 
 
-def _find_links(folder: Path) -> Iterator[Path]:
+def _iterate_links(folder: Path) -> Iterator[Path]:
     try:
         with os.scandir(folder) as entries:
             yield from (Path(entry.path) for entry in entries if entry.is_symlink())

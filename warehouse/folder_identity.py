@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from monitors.errors import ConfigError
 from monitors.records.base import Record, UtcTime
 from monitors.storage import build_unwritable_error, make_private_folder
-from warehouse.data_folder import lock_file
+from warehouse.data_folder import open_lock_file
 
 IDENTITY_FILE: Final = "identity.json"
 
@@ -51,7 +51,7 @@ class FolderIdentity(Record):
     path: Path
     copied_at: UtcTime | None = None
 
-    def is_in_file(self, handle: int) -> bool:
+    def is_original_file(self, handle: int) -> bool:
         """Whether the open file is the original file of this identity, and not a copy."""
         born_ns = _read_birth_ns(handle)
         is_born_then = self.born_ns is None or born_ns is None or self.born_ns == born_ns
@@ -63,12 +63,12 @@ def read_identity(data_folder: Path) -> FolderIdentity | None:
     try:
         with (data_folder / IDENTITY_FILE).open(encoding="utf-8") as file:
             text = file.read()
-            identity = _parse(data_folder, text) if text else None
-            is_copy = identity is not None and not identity.is_in_file(file.fileno())
+            identity = _parse_identity(data_folder, text) if text else None
+            is_copy = identity is not None and not identity.is_original_file(file.fileno())
     except (FileNotFoundError, NotADirectoryError):
         return None
     if identity is not None and is_copy:
-        raise CopiedFolder(_describe_copy(data_folder, identity))
+        raise CopiedFolder(_format_copy_error(data_folder, identity))
     return identity
 
 
@@ -84,32 +84,32 @@ def claim_folder(data_folder: Path, *, new_id: str, at: UtcTime, moved: bool = F
     """
     with _lock_identity(data_folder) as file:
         text = file.read()
-        before = _parse(data_folder, text) if text else None
+        before = _parse_identity(data_folder, text) if text else None
         if before is None:
-            _write(file, data_folder, new_id, at)
-        elif not before.is_in_file(file.fileno()):
+            _write_identity(file, data_folder, new_id, at)
+        elif not before.is_original_file(file.fileno()):
             if not moved:
-                raise CopiedFolder(_describe_copy(data_folder, before))
-            _write(file, data_folder, before.id, before.created_at, before.copied_at)
+                raise CopiedFolder(_format_copy_error(data_folder, before))
+            _write_identity(file, data_folder, before.id, before.created_at, before.copied_at)
 
 
-def separate_copy(data_folder: Path, *, new_id: str, at: UtcTime) -> None:
+def assign_new_identity(data_folder: Path, *, new_id: str, at: UtcTime) -> None:
     """Give a copy the identity ``new_id``. Raises `WarehouseUnwritable`."""
     with _lock_identity(data_folder) as file:
-        _write(file, data_folder, new_id, at, at)
+        _write_identity(file, data_folder, new_id, at, at)
 
 
 @contextmanager
 def _lock_identity(data_folder: Path) -> Generator[TextIO]:
     """Open the file, created if missing, and lock it against other processes that start now."""
     make_private_folder(data_folder)
-    with lock_file(data_folder / IDENTITY_FILE) as file:
+    with open_lock_file(data_folder / IDENTITY_FILE) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         yield file
 
 
-def _write(
+def _write_identity(
     file: TextIO, data_folder: Path, folder_id: str, created_at: UtcTime, copied_at: UtcTime | None = None
 ) -> None:
     """Write in place, because a replacing file would have another inode."""
@@ -130,7 +130,7 @@ def _write(
         raise build_unwritable_error(data_folder / IDENTITY_FILE, error) from error
 
 
-def _parse(data_folder: Path, text: str) -> FolderIdentity:
+def _parse_identity(data_folder: Path, text: str) -> FolderIdentity:
     try:
         return FolderIdentity.model_validate_json(text)
     except ValidationError:
@@ -140,7 +140,7 @@ def _parse(data_folder: Path, text: str) -> FolderIdentity:
         ) from None
 
 
-def _describe_copy(data_folder: Path, identity: FolderIdentity) -> str:
+def _format_copy_error(data_folder: Path, identity: FolderIdentity) -> str:
     return (
         f"{data_folder} is a copy of the data folder that was created as {identity.path} on {identity.host}. "
         "If that one is gone, add --moved: this one continues with its incidents. If both remain, add --copy: this "

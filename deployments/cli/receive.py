@@ -101,7 +101,7 @@ def run_deploys_receiver(
     ``receive_only`` the caller takes care of the runs.
     """
     secrets = _load_secrets(config, settings, environment)
-    DeployQueue(config.data_folder).check_writable()
+    DeployQueue(config.data_folder).require_writable()
     api_url = config.prefect.api_url or environment.get("PREFECT_API_URL")
     if api_url is None and not receive_only:
         from deployments.cli.up import receive_and_run  # it imports this module

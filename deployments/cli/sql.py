@@ -25,7 +25,7 @@ from flows.terminal_console import make_terminal_console
 from flows.waiting import show_waiting
 from monitors.errors import WarehouseError
 from monitors.plural import plural
-from monitors.reports.invisible import show_invisible
+from monitors.reports.invisible import write_invisible_as_code_points
 from warehouse.database.store import VIEWS_SQL, Store, Table
 
 TEXT_MARK: Final = "'"
@@ -144,7 +144,7 @@ def _to_json_value(value: object) -> object:
 
 def _print_table(table: Table) -> None:
     """Print a table where it fits the terminal, else one block for each row."""
-    rows = [tuple(map(show_invisible, map(_format_cell, row))) for row in table.rows]
+    rows = [tuple(map(write_invisible_as_code_points, map(_format_cell, row))) for row in table.rows]
     width = sum(max(map(len, column), default=0) + 2 for column in zip(table.columns, *rows, strict=True))
     if width <= make_terminal_console().width or len(table.columns) <= MAX_GRID_COLUMNS:
         _print_grid(table.columns, rows)

@@ -55,11 +55,11 @@ def check_command(
     if as_json:
         _print_json(report)
     else:
-        state = "sound" if report.sound else "NOT SOUND"
+        state = "sound" if report.is_sound else "NOT SOUND"
         print_text(f"{state}: {plural(report.loaded, 'segment')} loaded, {report.pending} waiting to be loaded")
         for problem in report.problems:
             print_text(f"  {problem.kind}: {problem.text}")
-    return ExitCode.PASS if report.sound else ExitCode.MONITOR
+    return ExitCode.PASS if report.is_sound else ExitCode.MONITOR
 
 
 def rebuild_command(

@@ -74,8 +74,8 @@ class Readiness:
             if self._last_status is not None and monotonic() - self._last_status[0] < MAX_STATUS_AGE_S:
                 return self._last_status[1]
             keeps, writes, prefect = await asyncio.gather(
-                asyncio.to_thread(_is_writable, self._deploys.check_writable),
-                asyncio.to_thread(_is_writable, self._journal.check_writable),
+                asyncio.to_thread(_is_writable, self._deploys.require_writable),
+                asyncio.to_thread(_is_writable, self._journal.require_writable),
                 self._ask_prefect(),
             )
             status = ReadinessStatus(

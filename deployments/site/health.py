@@ -27,7 +27,7 @@ from monitors.errors import MonitorError
 from monitors.plural import plural
 from monitors.records.base import Record, UtcTime
 from warehouse.queries.drills import find_last_drill
-from warehouse.queries.site.standing import WaitingSegments, count_unsent, count_waiting_segments
+from warehouse.queries.site.standing import WaitingSegments, count_unsent_alerts, count_waiting_segments
 
 if TYPE_CHECKING:
     from deployments.site.page import Site
@@ -149,7 +149,7 @@ def _build_drill_lines(site: Site) -> Iterator[HealthLine]:
 
 def _build_alerts_line(site: Site) -> HealthLine:
     label = "alerts not yet delivered"
-    unsent_alerts = count_unsent(site.store, refused_since=site.now() - MAX_REFUSED_AGE)
+    unsent_alerts = count_unsent_alerts(site.store, refused_since=site.now() - MAX_REFUSED_AGE)
     if not unsent_alerts.count:
         return HealthLine(what=label, ok=True, text="none")
     severe = f", {unsent_alerts.severe} of severity 3" if unsent_alerts.severe else ""

@@ -17,7 +17,7 @@ from deployments.up.heartbeats import write_lock
 from monitors.errors import AlreadyRuns
 from monitors.records.base import Record, UtcTime
 from monitors.storage import make_private_folder
-from warehouse.data_folder import lock_file
+from warehouse.data_folder import open_lock_file
 
 LOCK_NAME: Final = "up.lock"
 HEARTBEAT_TIMEOUT: Final = timedelta(seconds=100)
@@ -51,7 +51,7 @@ def hold_data_folder(data_folder: Path, now: Callable[[], datetime]) -> Generato
     heartbeats into the file: the first one here, the others in `deployments.up.heartbeats`.
     """
     make_private_folder(data_folder)
-    with lock_file(data_folder / LOCK_NAME) as lock:
+    with open_lock_file(data_folder / LOCK_NAME) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -95,7 +95,7 @@ def _list_deploy_checks(
 def _list_checks(
     config: Config, host: str, port: int, environment: Mapping[str, str]
 ) -> Iterator[Callable[[], object]]:
-    yield DeployQueue(config.data_folder).check_writable
+    yield DeployQueue(config.data_folder).require_writable
     for name, target in config.targets.items():
         yield lambda path=target.suite: load_suite(path)
         yield from list_verify_checks(config, name, environment)

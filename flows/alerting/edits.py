@@ -19,7 +19,7 @@ from monitors.records.incidents import OPENING_REASONS, Alert, DeliveryStatus, I
 from monitors.records.operator_actions import ActionOutcome
 from warehouse.queries.incidents import (
     find_action,
-    find_first_messages,
+    find_thread_starts,
     list_action_outcomes,
     list_operator_marks,
     list_sent_alerts,
@@ -121,7 +121,7 @@ async def _read_threads(notifier: Notifier) -> tuple[AlertThread, ...]:
 
 def _read_acknowledged(notifier: Notifier) -> frozenset[str]:
     try:
-        incidents = notifier.store.open_incidents(notifier.target)
+        incidents = notifier.store.list_open_incidents(notifier.target)
     except WarehouseError:
         return frozenset()
     return frozenset(i.fingerprint for i in incidents if i.state is IncidentState.ACKNOWLEDGED)
@@ -165,7 +165,7 @@ def _find_messages(actions: OperatorActions, outcomes_done: Iterable[ActionOutco
         if action and action.channel is not None and action.message_ts is not None and action.alert_id is not None:
             place = MessageLocation(action.channel, action.message_ts, action.alert_id)
             places[place.channel, place.ts] = place
-        for channel, ts, alert_id in find_first_messages(actions.store, outcome.fingerprints):
+        for channel, ts, alert_id in find_thread_starts(actions.store, outcome.fingerprints):
             places.setdefault((channel, ts), MessageLocation(channel, ts, alert_id))
     return tuple(places.values())
 
@@ -190,7 +190,7 @@ def build_current_alert(actions: OperatorActions, alert_id: str) -> Alert | None
         return None
     first, *later = shown
     alert = first.merge_alerts(later)
-    report = actions.store.report(alert.items[0].observation.run_id)
+    report = actions.store.find_report(alert.items[0].observation.run_id)
     if report is not None:
         patterns = actions.account_patterns(alert.target)
         recheck = format_alert_recheck(alert, report.recheck, account_patterns=patterns) if report.recheck else ""

@@ -26,8 +26,13 @@ from monitors.alerts.observe import ObservationContext, build_monitor_fault_obse
 from monitors.alerts.resolve import ResolutionScope
 from monitors.errors import WarehouseError
 from monitors.records.incidents import Alert, Capability, IncidentKind, Observation, RunSummary
-from warehouse.queries.incidents import find_latest_alerts, find_printed, find_refused, is_waiting
-from warehouse.queries.outbox import open_incident_book
+from warehouse.queries.incidents import (
+    find_latest_alerts,
+    find_printed_alerts,
+    find_refused_alerts,
+    has_waiting_alert,
+)
+from warehouse.queries.outbox import open_incident_transaction
 
 ALERT_REFUSED: Final = "AlertRefused"
 """The name of the fault of a delivery path that refuses every message until a person fixes it."""
@@ -120,8 +125,8 @@ def record_alerts(
     sent: Mapping[str, str] = {}
     if any(observation.cases_with_alerts for observation in observations):
         with suppress(WarehouseError):  # a gate's message then names its cases without their alerts
-            sent = find_latest_alerts(notifier.store, notifier.store.open_incidents(notifier.target))
-    with open_incident_book(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
+            sent = find_latest_alerts(notifier.store, notifier.store.list_open_incidents(notifier.target))
+    with open_incident_transaction(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
         decision = decide_alerts(
             book.incidents,
             observations,
@@ -168,7 +173,7 @@ def _record_endings(notifier: Notifier, endings: Mapping[str, str | None], began
     """Decide, group and record each ending separately: together they would become one message."""
     alerts: list[Alert] = []
     refused = _read_refused(notifier)
-    with open_incident_book(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
+    with open_incident_transaction(notifier.store, notifier.journal, notifier.target, wait_s=LOCK_WAIT_S) as book:
         for key, text in endings.items():
             incident = book.incidents.get(key)
             if incident is None or incident.is_resolved:
@@ -215,11 +220,13 @@ async def send_waiting_alerts(notifier: Notifier) -> None:
     """
     now = notifier.now()
     summaries = await asyncio.to_thread(record_silence_summaries, notifier)
-    if summaries or await asyncio.to_thread(is_waiting, notifier.store, now - RETRY_AFTER, now):
+    if summaries or await asyncio.to_thread(has_waiting_alert, notifier.store, now - RETRY_AFTER, now):
         await _deliver(notifier)
     if notifier.sender.notifies:
         since, tried_before = now - MAX_REFUSED_AGE, now - REFUSAL_VISIT_INTERVAL
-        refused = await asyncio.to_thread(find_refused, notifier.store, since=since, tried_before=tried_before)
+        refused = await asyncio.to_thread(
+            find_refused_alerts, notifier.store, since=since, tried_before=tried_before
+        )
         run_id = f"{notifier.run_id}-{now:%Y%m%dT%H%M}"  # a second try by this process would be another message
         for target in refused:
             await send_alerts_again(replace(notifier, target=target, run_id=run_id))
@@ -233,7 +240,7 @@ def _read_printed(notifier: Notifier) -> Mapping[str, Alert]:
     if not notifier.sender.notifies:
         return {}
     try:
-        return find_printed(notifier.store, notifier.target)
+        return find_printed_alerts(notifier.store, notifier.target)
     except WarehouseError:
         return {}  # the next notification sends them
 
@@ -249,8 +256,10 @@ def _read_refused(notifier: Notifier) -> Mapping[str, Alert]:
     now, target = notifier.now(), notifier.target
     since, tried_before = now - MAX_REFUSED_AGE, now - REFUSAL_RETRY_AFTER
     try:
-        refused = find_refused(notifier.store, target, since=since, tried_before=tried_before).get(target, {})
-        unresolved = {incident.fingerprint for incident in notifier.store.open_incidents(target)}
+        refused = find_refused_alerts(notifier.store, target, since=since, tried_before=tried_before).get(
+            target, {}
+        )
+        unresolved = {incident.fingerprint for incident in notifier.store.list_open_incidents(target)}
     except WarehouseError:
         return {}  # as above
     refusal = compute_refusal_fingerprint(target)

@@ -9,7 +9,7 @@ from monitors.alerts.redact import redact
 from monitors.records.explanations import Recheck
 from monitors.records.incidents import Alert, IncidentKind, Link, RunSummary
 from monitors.records.runs import RunReport, format_uncovered_cases
-from monitors.reports.figures import format_causes, format_changes_briefly
+from monitors.reports.figures import format_changes_briefly, format_common_causes
 from monitors.reports.rechecks import format_recheck_briefly
 from monitors.reports.triage_summary import format_dimensions
 
@@ -27,7 +27,7 @@ def build_run_summary(
     flat, weighted = report.scores.flat.value, report.scores.weighted.value
     lines = MAX_EXPLAINING_LINES - bool(format_recheck_briefly(report.recheck))
     # On-call readers do not need to read that failed cases have nothing in common.
-    causes = format_causes(report.first_look) if report.first_look and report.first_look.causes else ()
+    causes = format_common_causes(report.first_look) if report.first_look and report.first_look.causes else ()
     in_common = causes[: lines - 1]
     changed = [*format_changes_briefly(report.what_changed, limit=lines - len(in_common))]
     # People roll back to the deploy that passed last, unless it is the one that fails now.

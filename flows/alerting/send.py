@@ -15,7 +15,7 @@ from monitors.alerts.sender import REFUSED_PREFIX
 from monitors.errors import NotifyError, NotifyTransient, WarehouseBusy
 from monitors.records.base import Record
 from monitors.records.incidents import THREAD_REASONS, Alert, DeliveryStatus, Receipt
-from warehouse.queries.outbox import claim_alerts, open_incident_book, record_receipt
+from warehouse.queries.outbox import claim_alerts, open_incident_transaction, record_receipt
 
 MAX_SENT_AT_ONCE = 20
 MAX_FAILURES_IN_A_ROW = 2
@@ -108,7 +108,7 @@ async def _send_share(notifier: Notifier, share: AlertShare, alert: Alert, *, ag
 
 def _store_thread(notifier: Notifier, alert: Alert, receipt: Receipt) -> None:
     try:
-        with open_incident_book(notifier.store, notifier.journal, alert.target, wait_s=LOCK_WAIT_S) as book:
+        with open_incident_transaction(notifier.store, notifier.journal, alert.target, wait_s=LOCK_WAIT_S) as book:
             book.record(
                 book.incidents[key].place_in_thread(receipt.thread, receipt.channel)
                 for key in alert.fingerprints

@@ -15,7 +15,7 @@ from monitors.records.incidents import Alert
 from monitors.records.operator_actions import Silence
 from monitors.records.recurrence import Period
 from warehouse.queries.incidents import list_withheld_alerts
-from warehouse.queries.outbox import open_incident_book
+from warehouse.queries.outbox import open_incident_transaction
 
 MAX_SUMMARY_AGE: Final = timedelta(days=30)
 """Alerts that were withheld earlier are not summed up any more, for example because Lookout was off for so long."""
@@ -41,11 +41,11 @@ def record_silence_summaries(notifier: Notifier) -> tuple[Alert, ...]:
 
     recorded: list[Alert] = []
     for (target, silence, period), fingerprints in due.items():
-        incidents = store.incidents(target)
+        incidents = store.load_incidents(target)
         failed = [incidents[key] for key in dict.fromkeys(fingerprints)]
         production = target in notifier.actions.production_targets
         summaries = build_silence_summary(failed, silence, period, now=now, production=production)
-        with open_incident_book(store, notifier.journal, target, wait_s=LOCK_WAIT_S) as book:
+        with open_incident_transaction(store, notifier.journal, target, wait_s=LOCK_WAIT_S) as book:
             book.record((), summaries)
         recorded += summaries
     return tuple(recorded)

@@ -28,7 +28,7 @@ from monitors.github.pull_requests import (
 )
 from monitors.records.runs import CaseResult, RunReport, Verdict
 from monitors.records.targets import GitChange, PullRequest
-from monitors.reports.comment import build_pull_request_comment, format_status
+from monitors.reports.comment import build_pull_request_comment, format_commit_status
 from monitors.reports.format import shorten
 from monitors.reports.marked_text import Redact
 
@@ -124,7 +124,7 @@ class GitHubDestination:
         errors = await self._post_safely(comment)
         errors += await self.post_state(
             STATES[report.verdict],
-            format_status(report, redact=redact),
+            format_commit_status(report, redact=redact),
             run_id=report.run_id,
         )
         return errors, posted[0] if posted else None

@@ -246,7 +246,7 @@ class DeployQueue:
         if not self.has_polled(target):
             self._write(self._root / target / _FIRST_POLL, "")
 
-    def check_writable(self) -> None:
+    def require_writable(self) -> None:
         """Raise `WarehouseUnwritable` if a deploy could not be stored."""
         self._write(self._root / ".writable", "")
 

@@ -64,7 +64,7 @@ from warehouse.database.store import Store
 from warehouse.queries.drills import find_last_drill
 from warehouse.queries.incidents import count_alerts_to_send
 from warehouse.queries.repeatability import find_last_session
-from warehouse.queries.runs import RunFigures, has_run, list_runs_since
+from warehouse.queries.runs import RunFigures, has_finished_run, list_runs_since
 from warehouse.queries.traffic import list_recent_nightly_reports
 
 DAY: Final = timedelta(days=1)
@@ -110,11 +110,11 @@ def build_digest(
     """
     runs_of_day = list_runs_since(store, target, now - DAY - OVERLAP)
     waiting = count_alerts_to_send(store, target)
-    all_incidents = tuple(store.incidents(target).values())
+    all_incidents = tuple(store.load_incidents(target).values())
     incidents = tuple(incident for incident in all_incidents if incident.kind not in MONITOR_INCIDENT_KINDS)
     expected = bool(setup.schedules.verify_cron) and is_daily(setup.schedules.verify_cron)
     if not runs_of_day and setup.traffic is not None:  # a target that has only traffic may not have any runs
-        expected = expected and has_run(store, target)
+        expected = expected and has_finished_run(store, target)
     newest = next(iter(list_recent_nightly_reports(store, target, 1)), None) if setup.traffic is not None else None
     graded = str(newest.run_id) if newest is not None else run_id
     return Digest(

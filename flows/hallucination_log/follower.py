@@ -92,7 +92,7 @@ class LogReader:
             self.store.load_pending(LOAD_WAIT_S)
             log_read = LogRead()
             cursor = find_log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S)
-            if cursor is None and (losses := self.store.find_losses(LOAD_WAIT_S)):
+            if cursor is None and (losses := self.store.list_losses(LOAD_WAIT_S)):
                 raise WarehouseDamaged(f"{LOST_PLACE_TEXT}: {losses[0]}")
             with self.place.poll() as files:
                 batches = read_new_batches(files, self.target, cursor, is_whole=is_whole_entry, limits=self.limits)
@@ -109,7 +109,7 @@ class LogReader:
         """
         with hold_job_lock(self.store.database.file.parent, f"log {self.target}", wait_s=LOAD_WAIT_S):
             self.store.load_pending(LOAD_WAIT_S)
-            if find_log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S) or self.store.find_losses(LOAD_WAIT_S):
+            if find_log_cursor(self.store, self.target, wait_s=LOAD_WAIT_S) or self.store.list_losses(LOAD_WAIT_S):
                 return
             with self.place.poll() as files:
                 cursor = build_first_cursor(files, self.target)

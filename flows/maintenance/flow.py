@@ -146,10 +146,10 @@ async def _check_or_rebuild(store: Store, upkeep: Upkeep, wait_s: float) -> Chec
     """Check the warehouse. If only the tables are wrong, rebuild the file and check again."""
     report = await check_warehouse(store, wait_s)
     upkeep.faults.extend(build_check_faults(report))
-    if not report.sound and {problem.kind for problem in report.problems} <= REPAIRED_BY_REBUILD:
+    if not report.is_sound and {problem.kind for problem in report.problems} <= REPAIRED_BY_REBUILD:
         upkeep.rebuilt = await rebuild_from_journal(store, wait_s)
         report = await check_warehouse(store, wait_s)
-    upkeep.is_damaged = upkeep.is_damaged or not report.sound
+    upkeep.is_damaged = upkeep.is_damaged or not report.is_sound
     return report
 
 

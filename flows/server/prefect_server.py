@@ -23,7 +23,7 @@ from monitors.child_environment import build_child_environment
 from monitors.errors import MonitorError
 from monitors.records.base import Record
 from monitors.storage import make_private_folder, open_without_links, write_atomically
-from warehouse.data_folder import lock_file
+from warehouse.data_folder import open_lock_file
 
 POLL_INTERVAL_S = 0.2
 HEALTH_TIMEOUT_S = 10.0
@@ -478,6 +478,6 @@ def _try_bind(candidate: socket.socket, port: int) -> bool:
 @contextmanager
 def _lock_home(home: Path) -> Generator[TextIO]:
     """Hold the start of a server, so that two runs that start together start one server."""
-    with lock_file(home / "server.lock") as lock:
+    with open_lock_file(home / "server.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock

@@ -187,7 +187,7 @@ def observe_run(run: LiveRun, report: RunReport) -> tuple[Observation, ...]:
 def _find_notified_cases(run: LiveRun) -> frozenset[str]:
     """Find the cases that alerts about open incidents have named, so that a gate alert shows new ones first."""
     try:
-        open_incidents = run.context.store.open_incidents(run.context.target.name)
+        open_incidents = run.context.store.list_open_incidents(run.context.target.name)
     except WarehouseError:
         return frozenset()  # without them, the worst cases are shown first
     return frozenset(case for incident in open_incidents for case in incident.notified_cases)
@@ -349,8 +349,8 @@ def find_cases_outside_suite(run: LiveRun) -> tuple[str, ...]:
     context = run.context
     suite_ids = {case.id for case in context.suite.cases}
     asked = (
-        (incident.case_id, context.store.report(incident.last_run_id))
-        for incident in context.store.open_incidents(context.target.name)
+        (incident.case_id, context.store.find_report(incident.last_run_id))
+        for incident in context.store.list_open_incidents(context.target.name)
         if incident.kind is IncidentKind.CASE_FAILURE
         and incident.case_id not in suite_ids
         and not (incident.case_id or "").startswith(TRAFFIC_CASE)
@@ -410,7 +410,7 @@ def describe_notifications(notifier: Notifier, observations: Sequence[Observatio
     try:
         messages = list_run_messages(notifier.store, notifier.run_id)
         earlier = list_earlier_messages(notifier.store, notifier.target, notifier.run_id, since)
-        incidents = notifier.store.incidents(notifier.target)
+        incidents = notifier.store.load_incidents(notifier.target)
     except WarehouseError as error:
         return f"Lookout does not know which alerts were sent ({type(error).__name__})"
     reasons = {item.incident.fingerprint: item.reason for message in messages for item in message.alert.items}

@@ -21,7 +21,7 @@ from monitors.records.base import Blame, Finding, Severity
 from monitors.records.exchanges import Exchange
 from monitors.records.grades import FAILURE_WORDS, Assessment, CaseOutcome, Criterion
 from monitors.records.runs import CaseResult, ReasonKind, RunReport
-from monitors.reports.marked_text import Redact, build_redaction
+from monitors.reports.marked_text import Redact, build_case_redactor
 from monitors.reports.triage_view import describe_criterion
 
 CORRECT: Final = "lookout_correct"
@@ -65,7 +65,7 @@ def build_experiment_rows(
     for result in results:
         example_id = examples.get(result.case.id)
         if example_id is not None:
-            yield _build_row(result, example_id, weights, build_redaction(result, redact))
+            yield _build_row(result, example_id, weights, build_case_redactor(result, redact))
 
 
 def _build_row(result: CaseResult, example_id: str, weights: CaseWeights, safe: Redact) -> ExperimentRow:

@@ -264,7 +264,7 @@ def _read_history(run: LiveRun) -> tuple[RunReport | None, tuple[Incident, ...]]
     store, target = run.context.store, run.context.target.name
     try:
         previous = store.find_last_report(target, run.context.suite.sha256, before=run.context.run_id)
-        return None if run.judge_changed else previous, store.open_incidents(target)
+        return None if run.judge_changed else previous, store.list_open_incidents(target)
     except WarehouseError:
         return None, ()
 

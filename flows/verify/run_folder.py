@@ -20,7 +20,7 @@ from monitors.errors import WarehouseUnwritable
 from monitors.records.base import Identifier, Record, Sha256, UtcTime
 from monitors.records.targets import GitChange, PullRequest, Target
 from monitors.storage import write_atomically
-from warehouse.data_folder import open_for_lock
+from warehouse.data_folder import open_lock_handle
 
 AUTO: Final = "auto"
 NO_BASELINE: Final = "none"
@@ -201,7 +201,7 @@ def find_run_to_resume(
 
 
 def _lock_folder(folder: Path, data_folder: Path) -> TextIO | None:
-    lock = open_for_lock(folder / LOCK_FILE, within=data_folder)
+    lock = open_lock_handle(folder / LOCK_FILE, within=data_folder)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -212,7 +212,7 @@ def _lock_folder(folder: Path, data_folder: Path) -> TextIO | None:
 
 def _lock_alive_file(folder: Path, data_folder: Path) -> TextIO:
     """Lock the alive file; this only waits for a check by `is_worked_on`."""
-    alive = open_for_lock(folder / ALIVE_FILE, within=data_folder)
+    alive = open_lock_handle(folder / ALIVE_FILE, within=data_folder)
     fcntl.flock(alive, fcntl.LOCK_EX)
     return alive
 

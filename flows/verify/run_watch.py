@@ -188,7 +188,7 @@ class RunWatch:
         self._read[run_id] = results  # newest last: the first one is evicted
         while len(self._read) > MAX_RUNS:
             self._read.pop(next(iter(self._read)))
-        for name in self._journal.segments.names(run_id):
+        for name in self._journal.segments.list_segments(run_id):
             if name not in results.segments:
                 self._load_segment(name, results)
         return results

@@ -39,7 +39,7 @@ _BLAME_ORDER = (Blame.APP, Blame.PROVIDER, Blame.MONITOR)
 _KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
 
 
-def select_by_outcome(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
+def select_cases_by_outcome(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
     """Select the cases with ``outcome``, worst first.
 
     Sorted by severity, then disputed cases before others, then disclosures and unsafe actions before other kinds,
@@ -51,23 +51,25 @@ def select_by_outcome(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list
 
 def _rank_case(result: CaseResult) -> tuple[int, bool, int, bool, int]:
     assessment = result.assessment
-    worst_kind = min((_find_rank(_KIND_ORDER, kind) for kind in assessment.failure_kinds), default=len(_KIND_ORDER))
-    blame = _find_rank(_BLAME_ORDER, assessment.blame)
+    worst_kind = min(
+        (_compute_rank(_KIND_ORDER, kind) for kind in assessment.failure_kinds), default=len(_KIND_ORDER)
+    )
+    blame = _compute_rank(_BLAME_ORDER, assessment.blame)
     return (-assessment.severity, not assessment.is_disputed, worst_kind, assessment.unconfirmed, blame)
 
 
-def _find_rank(order: Sequence[object], value: object) -> int:
+def _compute_rank(order: Sequence[object], value: object) -> int:
     return order.index(value) if value in order else len(order)
 
 
-def find_open_incidents(incidents: Iterable[Incident]) -> dict[str, Incident]:
+def map_open_incidents_by_case(incidents: Iterable[Incident]) -> dict[str, Incident]:
     """Return by case id the unresolved incident that has been open longest."""
     current = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
     newest_first = sorted(current, key=lambda incident: incident.opened_at, reverse=True)
     return {incident.case_id: incident for incident in newest_first if incident.case_id}
 
 
-def format_since(incident: Incident | None, commit: str | None) -> str:
+def format_failing_since(incident: Incident | None, commit: str | None) -> str:
     """Format the deploy since which a fault is known; empty without an incident. ``commit`` is the graded one."""
     if incident is None:
         return ""
@@ -85,7 +87,7 @@ class CaseLink:
     anchor: str
 
 
-def build_links(case_ids: Iterable[str], anchors: Mapping[str, str]) -> tuple[CaseLink, ...]:
+def build_case_links(case_ids: Iterable[str], anchors: Mapping[str, str]) -> tuple[CaseLink, ...]:
     """Build links in the given order; ``anchors`` maps case ids to their places on the page."""
     return tuple(CaseLink(case_id, anchors.get(case_id, "")) for case_id in case_ids)
 
@@ -122,14 +124,14 @@ class PictureAlbum:
         self._max_each_bytes = max_each_bytes
         self._remaining_bytes = max_total_bytes
 
-    def get_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
+    def build_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
         """Return the screenshot at ``relative``. A ``withheld`` screenshot is linked in that mode, not embedded.
 
         A path outside the folder, or to a file other than PNG or JPEG, counts as missing.
         """
         if relative is None:
             return Picture(PictureMode.NONE)
-        path = self._inside(relative)
+        path = self._resolve_file(relative)
         media_type = path and _detect_media_type(path)
         if path is None or not media_type:
             return Picture(PictureMode.MISSING)
@@ -143,12 +145,12 @@ class PictureAlbum:
         encoded = base64.b64encode(path.read_bytes()).decode("ascii")
         return Picture(PictureMode.EMBEDDED, href, f"data:{media_type};base64,{encoded}")
 
-    def get_link(self, relative: str | None) -> str:
+    def build_link(self, relative: str | None) -> str:
         """Return a link to a file of the run's folder, such as a trace; empty if it does not exist."""
-        path = self._inside(relative) if relative else None
+        path = self._resolve_file(relative) if relative else None
         return quote(path.relative_to(self._folder).as_posix()) if path else ""
 
-    def _inside(self, relative: str) -> Path | None:
+    def _resolve_file(self, relative: str) -> Path | None:
         try:
             path = (self._folder / relative).resolve()
             return path if path.is_relative_to(self._folder) and path.is_file() else None
@@ -236,7 +238,7 @@ class CaseView:
     triage: TriageView | None
 
 
-def build_anchor(result: CaseResult) -> str:
+def build_case_anchor(result: CaseResult) -> str:
     """Return the case's fragment on the page: ``case-<id>``, with ``/2`` for its third asking."""
     repeat = result.result.repeat
     return f"case-{result.case.id}" + (f"/{repeat}" if repeat else "")
@@ -254,14 +256,14 @@ class CaseViewer:
     ratings: Mapping[str, float]
     """Ratings in the average usefulness, by case id."""
 
-    def build_view(self, result: CaseResult) -> CaseView:
+    def build_case_view(self, result: CaseResult) -> CaseView:
         """Build the view of one case."""
         case, response, assessment = result.case, result.result, result.assessment
         marker = TextMarker(self.redact, collect_secrets(result), self.limit)
         views = (_build_grade_view(grade, marker) for grade in assessment.grades)
-        withheld = self._find_reason_to_withhold(response, assessment)
+        withheld = self._choose_withheld_mode(response, assessment)
         return CaseView(
-            anchor=build_anchor(result),
+            anchor=build_case_anchor(result),
             id=case.id,
             severity=assessment.severity,
             raised_from=assessment.case_severity if assessment.case_severity != assessment.severity else None,
@@ -273,33 +275,35 @@ class CaseViewer:
             app_path=assessment.app_path or "",
             unconfirmed=assessment.unconfirmed,
             blame=BLAME_WORDS[assessment.blame] if assessment.blame else "",
-            since=format_since(self.incidents.get(case.id), self.commit),
-            reason=marker.mark_plain(assessment.reason),
+            since=format_failing_since(self.incidents.get(case.id), self.commit),
+            reason=marker.build_plain_pieces(assessment.reason),
             earlier=_build_earlier_turns(result, marker),
-            question=marker.mark_plain(case.question),
-            gold=marker.mark_evidence(case.gold, "gold", assessment.grades),
-            alternatives=tuple(marker.mark_plain(text) for text in case.alternatives),
+            question=marker.build_plain_pieces(case.question),
+            gold=marker.build_evidence_pieces(case.gold, "gold", assessment.grades),
+            alternatives=tuple(marker.build_plain_pieces(text) for text in case.alternatives),
             must_refuse=case.expected_refusal,
             must_cite=" or ".join(case.accepted_citations),
             answers=_build_answers(response, assessment.grades, marker),
             no_answer=NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "",
-            detail=marker.mark_plain(response.detail) if isinstance(response, NoAnswer) else (),
+            detail=marker.build_plain_pieces(response.detail) if isinstance(response, NoAnswer) else (),
             grades=tuple(sorted(views, key=lambda view: _GRADE_ORDER.index(view.result))),
-            facts=_describe_answer(response),
+            facts=_list_answer_facts(response),
             attempts=tuple(
-                marker.mark_plain(
+                marker.build_plain_pieces(
                     f"{attempt.started_at:%H:%M:%S} {attempt.reason} ({attempt.blame}): {attempt.detail}"
                 )
                 for attempt in response.failed_attempts
             ),
-            console_errors=tuple(marker.mark_plain(text, 400) for text in response.evidence.console_errors[:20]),
-            refused=tuple(marker.mark_plain(text, 400) for text in response.evidence.refused[:20]),
-            picture=self.album.get_picture(response.evidence.screenshot, withheld=withheld),
-            trace_href=self.album.get_link(response.evidence.trace) if withheld is None else "",
+            console_errors=tuple(
+                marker.build_plain_pieces(text, 400) for text in response.evidence.console_errors[:20]
+            ),
+            refused=tuple(marker.build_plain_pieces(text, 400) for text in response.evidence.refused[:20]),
+            picture=self.album.build_picture(response.evidence.screenshot, withheld=withheld),
+            trace_href=self.album.build_link(response.evidence.trace) if withheld is None else "",
             triage=build_triage_view(result, marker, self.ratings.get(case.id)),
         )
 
-    def _find_reason_to_withhold(self, response: Exchange | NoAnswer, assessment: Assessment) -> PictureMode | None:
+    def _choose_withheld_mode(self, response: Exchange | NoAnswer, assessment: Assessment) -> PictureMode | None:
         """Return how to link a picture that would show text that the page masks; ``None`` for any other.
 
         The login's secrets are masked before a response is stored, so only their mark can be visible.
@@ -316,7 +320,7 @@ def _build_earlier_turns(result: CaseResult, marker: TextMarker) -> tuple[TurnVi
     turns = result.case.turns[:-1]
     padded = (*answers, *("" for _ in turns[len(answers) :]))
     return tuple(
-        TurnView(marker.mark_plain(asked), marker.mark_plain(answered))
+        TurnView(marker.build_plain_pieces(asked), marker.build_plain_pieces(answered))
         for asked, answered in zip(turns, padded, strict=False)
     )
 
@@ -326,11 +330,11 @@ def _build_answers(
 ) -> tuple[AnswerView, ...]:
     match response:
         case Exchange():
-            beside = marker.mark_evidence(response.beside_text, "beside", grades)
+            beside = marker.build_evidence_pieces(response.beside_text, "beside", grades)
             parts = (AnswerView("Beside the answer", beside, graded=False),) if beside else ()
             return (*_build_exchange_answers(response, grades, marker), *parts)
         case NoAnswer():
-            partial = marker.mark_evidence(response.partial_text, Channel.VISIBLE, grades)
+            partial = marker.build_evidence_pieces(response.partial_text, Channel.VISIBLE, grades)
             return (AnswerView("Partial text", partial, graded=False),) if partial else ()
         case _:
             assert_never(response)
@@ -339,10 +343,10 @@ def _build_answers(
 def _build_exchange_answers(
     exchange: Exchange, grades: Sequence[Grade], marker: TextMarker
 ) -> tuple[AnswerView, ...]:
-    visible = marker.mark_evidence(exchange.visible_text, Channel.VISIBLE, grades)
+    visible = marker.build_evidence_pieces(exchange.visible_text, Channel.VISIBLE, grades)
     if exchange.wire is None:
         return (AnswerView("Seen by the user", visible, graded=True),)
-    sent = marker.mark_evidence(exchange.wire.text, Channel.WIRE, grades)
+    sent = marker.build_evidence_pieces(exchange.wire.text, Channel.WIRE, grades)
     wire_graded = exchange.graded_channel is Channel.WIRE
     if exchange.wire.text == exchange.visible_text:
         return (AnswerView("Seen by the user, sent the same", sent if wire_graded else visible, graded=True),)
@@ -355,11 +359,13 @@ def _build_exchange_answers(
 
 def _build_grade_view(grade: Grade, marker: TextMarker) -> GradeView:
     aspect, grader = grade.aspect.replace("_", " "), f"{grade.grader} {grade.version}"
-    reason = marker.mark_plain(grade.reason)
+    reason = marker.build_plain_pieces(grade.reason)
     match grade:
         case Judged():
             about = FAILURE_WORDS[grade.failure_kind] if grade.failure_kind else aspect
-            return GradeView("passed" if grade.passed else "failed", about, grader, reason, _format_lineage(grade))
+            return GradeView(
+                "passed" if grade.passed else "failed", about, grader, reason, _format_grade_note(grade)
+            )
         case Abstained():
             note = "" if grade.blame is Blame.MONITOR else f"because of {BLAME_WORDS[grade.blame]}"
             return GradeView("abstained", aspect, grader, reason, note)
@@ -367,7 +373,7 @@ def _build_grade_view(grade: Grade, marker: TextMarker) -> GradeView:
             assert_never(grade)
 
 
-def get_answer_text(result: CaseResult) -> str:
+def extract_answer_text(result: CaseResult) -> str:
     """Return the graded text, or the partial text if there was no answer; raw."""
     response = result.result
     match response:
@@ -379,7 +385,7 @@ def get_answer_text(result: CaseResult) -> str:
             assert_never(response)
 
 
-def _format_lineage(grade: Judged) -> str:
+def _format_grade_note(grade: Judged) -> str:
     parts: list[str] = []
     if grade.score is not None:
         parts.append(f"score {grade.score:.2f}")
@@ -390,7 +396,7 @@ def _format_lineage(grade: Judged) -> str:
     return ", ".join(parts)
 
 
-def _describe_answer(response: Exchange | NoAnswer) -> tuple[str, ...]:
+def _list_answer_facts(response: Exchange | NoAnswer) -> tuple[str, ...]:
     asked = f"asked {format_moment(response.asked_at)}"
     concurrency = f"{response.concurrency} at once"
     if isinstance(response, NoAnswer):

@@ -124,10 +124,10 @@ class _Frame(NamedTuple):
     width: int
     height: int
 
-    def to_x(self, place: int) -> float:
+    def compute_x(self, place: int) -> float:
         return _EDGE + (place + 0.5) * (self.width - 2 * _EDGE) / max(1, self.points)
 
-    def to_y(self, value: float) -> float:
+    def compute_y(self, value: float) -> float:
         span = self.scale.top - self.scale.bottom or 1.0
         share = max(0.0, min(1.0, (value - self.scale.bottom) / span))
         return self.height - _EDGE - share * (self.height - 2 * _EDGE)
@@ -135,32 +135,36 @@ class _Frame(NamedTuple):
     def render_limit(self) -> str:
         if self.scale.limit is None:
             return ""
-        y = self.to_y(self.scale.limit)
+        y = self.compute_y(self.scale.limit)
         return f'<line class="limit" x1="0" x2="{self.width}" y1="{y:.1f}" y2="{y:.1f}"/>'
 
     def render_band(self, run: Sequence[tuple[int, TrendPoint]]) -> str:
-        upper = [f"{self.to_x(place):.1f},{self.to_y(point.high or 0):.1f}" for place, point in run]
-        lower = [f"{self.to_x(place):.1f},{self.to_y(point.low or 0):.1f}" for place, point in reversed(run)]
+        upper = [f"{self.compute_x(place):.1f},{self.compute_y(point.high or 0):.1f}" for place, point in run]
+        lower = [
+            f"{self.compute_x(place):.1f},{self.compute_y(point.low or 0):.1f}" for place, point in reversed(run)
+        ]
         return f'<polygon class="band" points="{" ".join(upper + lower)}"/>'
 
     def render_line(self, run: Sequence[tuple[int, TrendPoint]]) -> str:
-        places = " ".join(f"{self.to_x(place):.1f},{self.to_y(point.value or 0):.1f}" for place, point in run)
+        places = " ".join(
+            f"{self.compute_x(place):.1f},{self.compute_y(point.value or 0):.1f}" for place, point in run
+        )
         return f'<polyline class="line" points="{places}"/>'
 
     def render_dot(self, place: int, point: TrendPoint) -> str:
         kind, radius = ("dot marked", 4) if point.mark else ("dot", 2)
-        at = f'cx="{self.to_x(place):.1f}" cy="{self.to_y(point.value or 0):.1f}"'
+        at = f'cx="{self.compute_x(place):.1f}" cy="{self.compute_y(point.value or 0):.1f}"'
         return f'<circle class="{kind}" {at} r="{radius}"><title>{escape(point.label)}</title></circle>'
 
     def render_bar(self, place: int, point: TrendPoint) -> str:
         step = (self.width - 2 * _EDGE) / max(1, self.points)
-        top, foot = self.to_y(point.value or 0), self.height - _EDGE
+        top, foot = self.compute_y(point.value or 0), self.height - _EDGE
         kind = "bar marked" if point.mark else "bar"
         size = f'width="{max(1.0, step - 2):.1f}" height="{max(1.0, foot - top):.1f}"'
-        x = self.to_x(place)
+        x = self.compute_x(place)
         whisker = ""
         if point.low is not None and point.high is not None:
-            ends = f'y1="{self.to_y(point.low):.1f}" y2="{self.to_y(point.high):.1f}"'
+            ends = f'y1="{self.compute_y(point.low):.1f}" y2="{self.compute_y(point.high):.1f}"'
             whisker = f'<line class="whisker" x1="{x:.1f}" x2="{x:.1f}" {ends}/>'
         at, label = f'x="{x - step / 2 + 1:.1f}" y="{top:.1f}"', escape(point.label)
         return f'<rect class="{kind}" {at} {size}><title>{label}</title></rect>{whisker}'

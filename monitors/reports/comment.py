@@ -24,8 +24,13 @@ from monitors.records.comparisons import Comparison
 from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome
 from monitors.records.runs import CaseResult, ReasonKind, RunReport, VerdictReason, format_uncovered_cases
-from monitors.reports.case_view import select_by_outcome
-from monitors.reports.figures import build_tally_rows, format_causes, format_changes_briefly, format_severity_rises
+from monitors.reports.case_view import select_cases_by_outcome
+from monitors.reports.figures import (
+    build_tally_rows,
+    format_changes_briefly,
+    format_common_causes,
+    format_severity_rises,
+)
 from monitors.reports.format import (
     BLAME_WORDS,
     NO_ANSWER_WORDS,
@@ -39,11 +44,11 @@ from monitors.reports.format import (
     shorten,
     shorten_middle,
 )
-from monitors.reports.marked_text import Redact, build_redaction
-from monitors.reports.proof_rows import format_change
+from monitors.reports.marked_text import Redact, build_case_redactor
+from monitors.reports.proof_rows import format_changes_since_unaccepted_run
 from monitors.reports.rechecks import format_recheck_briefly
 from monitors.reports.triage_summary import format_dimension_table
-from monitors.reports.triage_view import get_asked_text, get_labels, get_reply_text, has_only_issues
+from monitors.reports.triage_view import choose_case_labels, extract_asked_text, extract_reply_text, has_only_issues
 
 CUT_NOTE: Final = "*Cut here, because a comment has a maximum length. The report has the rest.*"
 
@@ -61,53 +66,55 @@ class Block:
     total: int | None = None
 
 
-def fit_blocks(blocks: Sequence[Block], last: Block, *, limit: int) -> str:
+def join_blocks_within_limit(blocks: Sequence[Block], last: Block, *, limit: int) -> str:
     """Join the blocks with blank lines and always add ``last``; at most ``limit`` characters.
 
     Characters are counted in UTF-16 units, which is never fewer than GitHub counts. The first block that does not
     fit with at least one row, and all blocks after it, are replaced by a note.
     """
-    remaining = limit - _count_characters(_list_lines(last, len(last.rows))) - _count_characters([CUT_NOTE]) - 4
+    remaining = (
+        limit - _count_utf16_units(_iterate_block_lines(last, len(last.rows))) - _count_utf16_units([CUT_NOTE]) - 4
+    )
     shown: list[str] = []
     for block in blocks:
-        lines = _fit_block(block, remaining)
+        lines = _cut_block_to_limit(block, remaining)
         if lines is None:
             shown.append(CUT_NOTE)
             break
-        remaining -= _count_characters(lines) + 2
+        remaining -= _count_utf16_units(lines) + 2
         shown.append("\n".join(lines))
-    return "\n\n".join([*shown, "\n".join(_list_lines(last, len(last.rows)))]) + "\n"
+    return "\n\n".join([*shown, "\n".join(_iterate_block_lines(last, len(last.rows)))]) + "\n"
 
 
-def _fit_block(block: Block, limit: int) -> list[str] | None:
+def _cut_block_to_limit(block: Block, limit: int) -> list[str] | None:
     """Return the lines of a block with as many rows as fit; ``None`` if not even one row fits."""
-    remaining = limit - _count_characters([*block.head, *_format_missing_rows(block, 0), *block.foot])
+    remaining = limit - _count_utf16_units([*block.head, *_iterate_missing_rows_note(block, 0), *block.foot])
     count = 0
     for row in block.rows:
-        remaining -= _count_characters([row])
+        remaining -= _count_utf16_units([row])
         if remaining < 0:
             break
         count += 1
     if remaining < 0 and count == 0:
         return None
-    return list(_list_lines(block, count))
+    return list(_iterate_block_lines(block, count))
 
 
-def _list_lines(block: Block, count: int) -> Iterator[str]:
+def _iterate_block_lines(block: Block, count: int) -> Iterator[str]:
     yield from block.head
     yield from block.rows[:count]
-    yield from _format_missing_rows(block, count)
+    yield from _iterate_missing_rows_note(block, count)
     yield from block.foot
 
 
-def _format_missing_rows(block: Block, count: int) -> Iterator[str]:
+def _iterate_missing_rows_note(block: Block, count: int) -> Iterator[str]:
     missing = (block.total if block.total is not None else len(block.rows)) - count
     if missing > 0:
         yield ""
         yield f"And {missing:,} more in the report."
 
 
-def _count_characters(lines: Sequence[str] | Iterator[str]) -> int:
+def _count_utf16_units(lines: Sequence[str] | Iterator[str]) -> int:
     return sum(len(line.encode("utf-16-le", "surrogatepass")) // 2 + 1 for line in lines)
 
 
@@ -115,7 +122,7 @@ MAX_FOLDED_ROWS: Final = 100
 _MAX_IDS_NAMED: Final = 6
 
 
-def describe_failure(result: CaseResult) -> str:
+def format_failure_briefly(result: CaseResult) -> str:
     """Describe the fault in two or three words."""
     response = result.result
     if result.assessment.outcome is CaseOutcome.NO_ANSWER:
@@ -131,7 +138,7 @@ def _build_folded_block(
     return Block(head=opened, rows=rows, foot=["", "</details>"], total=total)
 
 
-def fold_reasons(report: RunReport, redact: Redact) -> Iterator[Block]:
+def build_folded_reasons(report: RunReport, redact: Redact) -> Iterator[Block]:
     """Yield a folded block with every reason and its cases."""
     if report.reasons:
         rows = [_format_reason(reason, redact) for reason in report.reasons[:MAX_FOLDED_ROWS]]
@@ -148,7 +155,7 @@ def _format_reason(reason: VerdictReason, redact: Redact) -> str:
     return f"- {f'**{kind}**' if reason.decisive else kind}: {escape_markdown(redact(reason.text))}{cases}"
 
 
-def fold_transcripts(failed: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
+def build_folded_transcripts(failed: Sequence[CaseResult], redact: Redact) -> Iterator[Block]:
     """Yield a folded block with question, answer and expected answer of the failed cases."""
     if failed:
         rows = [_format_transcript(result, redact) for result in failed[:MAX_FOLDED_ROWS]]
@@ -157,21 +164,21 @@ def fold_transcripts(failed: Sequence[CaseResult], redact: Redact) -> Iterator[B
 
 
 def _format_transcript(result: CaseResult, redact: Redact) -> str:
-    assessment, safe, labels = result.assessment, build_redaction(result, redact), get_labels(result)
+    assessment, safe, labels = result.assessment, build_case_redactor(result, redact), choose_case_labels(result)
     raised = f" (raised from {assessment.case_severity})" if assessment.severity != assessment.case_severity else ""
     case_id = format_code_span(result.case.id, 200)
     return "\n".join(
         [
-            f"- **severity {assessment.severity}**{raised}, {case_id}: {describe_failure(result)}",
-            f"  - {labels.asked} {format_code_span(safe(get_asked_text(result)), 200)}",
-            f"  - {labels.answered} {format_code_span(safe(get_reply_text(result)), 300)}",
+            f"- **severity {assessment.severity}**{raised}, {case_id}: {format_failure_briefly(result)}",
+            f"  - {labels.asked} {format_code_span(safe(extract_asked_text(result)), 200)}",
+            f"  - {labels.answered} {format_code_span(safe(extract_reply_text(result)), 300)}",
             f"  - {labels.expected} {format_code_span(safe(result.case.gold), 200)}",
             f"  - {escape_markdown(safe(assessment.reason), 300)}",
         ]
     )
 
 
-def fold_silent_cases(
+def build_folded_unanswered_cases(
     silent: Sequence[CaseResult], ungraded: Sequence[CaseResult], redact: Redact
 ) -> Iterator[Block]:
     """Yield a folded block with the cases without an answer or grade; its title names the party at fault."""
@@ -183,22 +190,24 @@ def fold_silent_cases(
         )
         both = [*silent, *ungraded]
         yield _build_folded_block(
-            title, rows=[_format_silent_case(result, redact) for result in both[:MAX_FOLDED_ROWS]], total=len(both)
+            title,
+            rows=[_format_unanswered_case(result, redact) for result in both[:MAX_FOLDED_ROWS]],
+            total=len(both),
         )
 
 
-def _format_silent_case(result: CaseResult, redact: Redact) -> str:
+def _format_unanswered_case(result: CaseResult, redact: Redact) -> str:
     assessment, response = result.assessment, result.result
     detail = response.detail if isinstance(response, NoAnswer) else assessment.reason
     who = BLAME_WORDS[assessment.blame] if assessment.blame else "unknown"
-    failure = describe_failure(result) if assessment.outcome is CaseOutcome.NO_ANSWER else "could not tell"
+    failure = format_failure_briefly(result) if assessment.outcome is CaseOutcome.NO_ANSWER else "could not tell"
     return (
         f"- {format_code_span(result.case.id, 200)}: {failure}, because of {who}: "
-        f"{format_code_span(build_redaction(result, redact)(detail), 200)}"
+        f"{format_code_span(build_case_redactor(result, redact)(detail), 200)}"
     )
 
 
-def fold_calculation(report: RunReport) -> Block:
+def build_folded_calculation(report: RunReport) -> Block:
     """Return a folded block with the calculation of both scores."""
     scores = report.scores
     rows = [
@@ -230,7 +239,7 @@ _MAX_CHANGES_SHOWN: Final = 4
 _MAX_CASES_NAMED: Final = 12
 
 
-def format_status(report: RunReport, *, redact: Redact) -> str:
+def format_commit_status(report: RunReport, *, redact: Redact) -> str:
     """Format the run in at most 140 characters, for a commit's status."""
     scores = f"weighted {format_score(report.scores.weighted)}, flat {format_score(report.scores.flat)}"
     return shorten(f"{report.verdict}: {scores}; {redact(format_headline(report))}", MAX_STATUS_CHARACTERS)
@@ -244,23 +253,25 @@ def build_pull_request_comment(
     Texts of the application are redacted, shortened and escaped. ``name`` is the gate's, which distinguishes it
     from others on the same commit (the target's name if it is empty); ``log`` is the address of the job's log.
     """
-    return fit_blocks(
-        list(_build_blocks(report, cases, redact, name or report.target.name)),
-        _build_footer(report, log),
+    return join_blocks_within_limit(
+        list(_build_comment_blocks(report, cases, redact, name or report.target.name)),
+        _build_footer_block(report, log),
         limit=MAX_COMMENT_CHARACTERS - RESERVED_CHARACTERS,
     )
 
 
-def _build_blocks(report: RunReport, cases: Sequence[CaseResult], redact: Redact, name: str) -> Iterator[Block]:
-    failed, silent, ungraded = (_remove_repeats(select_by_outcome(cases, outcome)) for outcome in _OUTCOMES)
+def _build_comment_blocks(
+    report: RunReport, cases: Sequence[CaseResult], redact: Redact, name: str
+) -> Iterator[Block]:
+    failed, silent, ungraded = (_remove_repeats(select_cases_by_outcome(cases, outcome)) for outcome in _OUTCOMES)
     title = f"### {VERDICT_MARKS[report.verdict]} {report.verdict}: {escape_markdown(name)}"
-    yield Block(head=[title, *_format_verdict(report, len(failed), len(silent), len(ungraded), redact)])
+    yield Block(head=[title, *_format_verdict_lines(report, len(failed), len(silent), len(ungraded), redact)])
     yield from _build_comparison_block(report)
-    yield from _build_tables(report, [*failed, *_select_silent_failures(report, silent)])
-    yield from fold_reasons(report, redact)
-    yield from fold_transcripts(failed, redact)
-    yield from fold_silent_cases(silent, ungraded, redact)
-    yield fold_calculation(report)
+    yield from _build_failure_tables(report, [*failed, *_select_silent_failures(report, silent)])
+    yield from build_folded_reasons(report, redact)
+    yield from build_folded_transcripts(failed, redact)
+    yield from build_folded_unanswered_cases(silent, ungraded, redact)
+    yield build_folded_calculation(report)
 
 
 _OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRADED)
@@ -281,7 +292,9 @@ def _select_silent_failures(report: RunReport, silent: Sequence[CaseResult]) -> 
     return [result for result in silent if result.assessment.blame is Blame.APP]
 
 
-def _format_verdict(report: RunReport, failed: int, silent: int, ungraded: int, redact: Redact) -> Iterator[str]:
+def _format_verdict_lines(
+    report: RunReport, failed: int, silent: int, ungraded: int, redact: Redact
+) -> Iterator[str]:
     yield ""
     yield f"**weighted {format_score(report.scores.weighted)}**, flat {format_score(report.scores.flat)}"
     yield ""  # two paragraphs: a new line is a line break in a comment, but not on a job's page
@@ -291,7 +304,7 @@ def _format_verdict(report: RunReport, failed: int, silent: int, ungraded: int, 
     if asked_again := format_recheck_briefly(report.recheck):
         yield ""
         yield escape_markdown(redact(asked_again))
-    for cause in format_causes(report.first_look) if report.first_look and report.first_look.causes else ():
+    for cause in format_common_causes(report.first_look) if report.first_look and report.first_look.causes else ():
         yield ""
         yield f"In common: {escape_markdown(redact(cause))}"
     for change in format_changes_briefly(report.what_changed, limit=_MAX_CHANGES_SHOWN):
@@ -323,7 +336,7 @@ def _build_comparison_block(report: RunReport) -> Iterator[Block]:
         return
     named = f"{format_code_span(compared.baseline_commit or compared.baseline_run_id, _MAX_NARROW_CHARACTERS)}"
     if compared.refused:
-        changed = format_change(compared, max_ids=_MAX_CASES_NAMED)
+        changed = format_changes_since_unaccepted_run(compared, max_ids=_MAX_CASES_NAMED)
         why = [f"- {escape_markdown(reason, 300)}" for reason in (*compared.refused, *changed)]
         yield Block(head=[f"**Not compared** with the baseline {named}:", "", *why])
         return
@@ -355,32 +368,32 @@ def _format_figure(value: float | None, digits: int) -> str:
     return "none" if value is None else f"{value:.{digits}f}"
 
 
-def _build_tables(report: RunReport, failures: Sequence[CaseResult]) -> Iterator[Block]:
+def _build_failure_tables(report: RunReport, failures: Sequence[CaseResult]) -> Iterator[Block]:
     """Yield the tables of failures, new ones first, because the pull request is about them."""
     compared = report.comparison
     if compared is None or compared.refused:
-        yield from _build_table("Failing", failures)
+        yield from _build_failure_table("Failing", failures)
         return
     new = frozenset(compared.newly_failing)
-    yield from _build_table("Newly failing", [result for result in failures if result.case.id in new])
+    yield from _build_failure_table("Newly failing", [result for result in failures if result.case.id in new])
     title = "Failing, not new"
-    yield from _build_table(title, [result for result in failures if result.case.id not in new])
+    yield from _build_failure_table(title, [result for result in failures if result.case.id not in new])
 
 
-def _build_table(title: str, failures: Sequence[CaseResult]) -> Iterator[Block]:
+def _build_failure_table(title: str, failures: Sequence[CaseResult]) -> Iterator[Block]:
     if failures:
         head = [f"**{title}: {len(failures):,}**", "", "| sev | case | what |", "| --- | --- | --- |"]
-        rows = [_format_row(result) for result in failures[:MAX_TABLE_ROWS]]
+        rows = [_format_failure_row(result) for result in failures[:MAX_TABLE_ROWS]]
         yield Block(head=head, rows=rows, total=len(failures))
 
 
-def _format_row(result: CaseResult) -> str:
+def _format_failure_row(result: CaseResult) -> str:
     assessment, mark = result.assessment, " (unconfirmed)" if result.assessment.unconfirmed else ""
     case_id = format_code_span(shorten_middle(result.case.id, _MAX_ID_CHARACTERS), _MAX_NARROW_CHARACTERS)
-    return f"| {assessment.severity} | {case_id} | {describe_failure(result)}{mark} |"
+    return f"| {assessment.severity} | {case_id} | {format_failure_briefly(result)}{mark} |"
 
 
-def _build_footer(report: RunReport, log: str | None) -> Block:
+def _build_footer_block(report: RunReport, log: str | None) -> Block:
     commit = report.commit or (report.change.head if report.change else None)
     deploy = f"deploy {format_code_span(commit, _MAX_NARROW_CHARACTERS)} · " if commit else ""
     links = f" · [the job's log and reports]({log})" if log else ""

@@ -108,7 +108,7 @@ def render_metric_range(metric: Metric, floor: float = 0.0) -> Markup:
     return _build_svg(_RANGE_WIDTH, _RANGE_HEIGHT, "range", title, parts)
 
 
-def find_range_floor(metrics: Sequence[Metric]) -> float:
+def compute_axis_start(metrics: Sequence[Metric]) -> float:
     """Return the start of the metrics' common axis: the tenth below the lowest interval or target."""
     lows = [
         min(metric.low, metric.target if metric.target is not None else 1.0) for metric in metrics if metric.total
@@ -244,7 +244,7 @@ def format_severity_rises(report: RunReport) -> str:
 
 def build_metric_rows(metrics: Sequence[Metric]) -> tuple[MetricRow, ...]:
     """Build the rows in the report's order, all with the same axis."""
-    floor = find_range_floor(metrics)
+    floor = compute_axis_start(metrics)
     return tuple(
         MetricRow(
             name=format_metric_name(metric.name),
@@ -273,7 +273,7 @@ MIN_FAILED_TO_COMPARE: Final = 3
 _MAX_VALUE_CHARACTERS: Final = 80
 
 
-def format_causes(first_look: FirstLook | None) -> tuple[str, ...]:
+def format_common_causes(first_look: FirstLook | None) -> tuple[str, ...]:
     """Return a line for each cause that failed cases have in common, or one line without any cause.
 
     Empty if too few cases failed.
@@ -349,7 +349,7 @@ def _select_first_of_both_sides(what_changed: WhatChanged) -> tuple[RunChange, .
     return ours, theirs
 
 
-def format_last_pass(what_changed: WhatChanged) -> str:
+def format_last_pass_run(what_changed: WhatChanged) -> str:
     """Name the last PASS run, and the parts that could not be compared; empty without such a run."""
     if what_changed.since_run_id is None or what_changed.since is None:
         return ""

@@ -17,7 +17,7 @@ from monitors.plural import plural
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import NoAnswerReason
 from monitors.records.runs import QuestionCounts, Ratio, RunExperiment, RunReport, Verdict, format_uncovered_cases
-from monitors.reports.invisible import show_invisible
+from monitors.reports.invisible import write_invisible_as_code_points
 
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
 """A shape beside the word, so that the verdict is not shown by colour alone."""
@@ -169,7 +169,7 @@ def format_code_span(text: str, limit: int) -> str:
 
     A pipe becomes a similar character, because not every renderer accepts an escaped pipe in a table's code.
     """
-    line = shorten(show_invisible(text), limit).replace("|", "¦")
+    line = shorten(write_invisible_as_code_points(text), limit).replace("|", "¦")
     if not line:
         return "(empty)"
     longest = max((len(run) for run in _TICKS.findall(line)), default=0)
@@ -180,6 +180,6 @@ def format_code_span(text: str, limit: int) -> str:
 
 def escape_markdown(text: str, limit: int = 600) -> str:
     """Escape a sentence that may quote foreign text: no markup, HTML, link, mention or reference."""
-    line = shorten(show_invisible(text), limit)
+    line = shorten(write_invisible_as_code_points(text), limit)
     unresolved = _REFERENCES.sub(lambda match: match[0][0] + _WORD_JOINER + match[0][1:], line)
     return _MARKUP_CHARACTERS.sub(r"\\\1", unresolved.replace("&", "&amp;").replace("<", "&lt;"))

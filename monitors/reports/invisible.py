@@ -58,12 +58,12 @@ def format_code_point(character: str) -> str:
     return f"U+{ord(character):04X}"
 
 
-def get_character_name(character: str) -> str:
+def format_character_name(character: str) -> str:
     """Return the character's Unicode name in lower case, for a tooltip; ``control character`` if it has none."""
     return unicodedata.name(character, "control character").lower()
 
 
-def split_invisible(text: str) -> Iterator[tuple[str, bool]]:
+def split_at_invisible_characters(text: str) -> Iterator[tuple[str, bool]]:
     """Split the text into runs: ``(visible text, False)`` or ``(one invisible character, True)``."""
     start = 0
     before = ""
@@ -78,6 +78,8 @@ def split_invisible(text: str) -> Iterator[tuple[str, bool]]:
         yield text[start:], False
 
 
-def show_invisible(text: str) -> str:
+def write_invisible_as_code_points(text: str) -> str:
     """Replace every invisible character by ``[U+202E]`` with its code point; idempotent."""
-    return "".join(f"[{format_code_point(run)}]" if hidden else run for run, hidden in split_invisible(text))
+    return "".join(
+        f"[{format_code_point(run)}]" if hidden else run for run, hidden in split_at_invisible_characters(text)
+    )

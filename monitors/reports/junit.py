@@ -12,11 +12,11 @@ from typing import assert_never
 from monitors.records.exchanges import Exchange, NoAnswer
 from monitors.records.grades import FAILURE_WORDS, CaseOutcome, format_policy_row
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.case_view import get_answer_text, select_by_outcome
+from monitors.reports.case_view import extract_answer_text, select_cases_by_outcome
 from monitors.reports.format import NO_ANSWER_WORDS, format_score
-from monitors.reports.invisible import show_invisible
-from monitors.reports.marked_text import Redact, build_redaction
-from monitors.reports.triage_view import get_asked_text, get_labels
+from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.marked_text import Redact, build_case_redactor
+from monitors.reports.triage_view import choose_case_labels, extract_asked_text
 
 _MAX_TEXT_CHARACTERS = 4_000
 
@@ -30,10 +30,10 @@ def build_junit_xml(report: RunReport, cases: Sequence[CaseResult], *, redact: R
     root = ET.Element("testsuites")
     suite = ET.SubElement(root, "testsuite", _build_suite_attributes(report, cases))
     properties = ET.SubElement(suite, "properties")
-    for name, value in _list_properties(report):
+    for name, value in _list_suite_properties(report):
         ET.SubElement(properties, "property", name=name, value=_escape_xml(value))
     for result in cases:
-        _add_case(suite, result, redact)
+        _add_test_case(suite, result, redact)
     ET.SubElement(suite, "system-out").text = _escape_xml(
         "\n".join(redact(reason.text) for reason in report.reasons)
     )
@@ -44,7 +44,7 @@ def build_junit_xml(report: RunReport, cases: Sequence[CaseResult], *, redact: R
 
 def _build_suite_attributes(report: RunReport, cases: Sequence[CaseResult]) -> dict[str, str]:
     def count(outcome: CaseOutcome) -> str:
-        return str(len(select_by_outcome(cases, outcome)))
+        return str(len(select_cases_by_outcome(cases, outcome)))
 
     return {
         "name": report.suite_name,
@@ -60,7 +60,7 @@ def _build_suite_attributes(report: RunReport, cases: Sequence[CaseResult]) -> d
     }
 
 
-def _list_properties(report: RunReport) -> list[tuple[str, str]]:
+def _list_suite_properties(report: RunReport) -> list[tuple[str, str]]:
     return [
         ("run_id", report.run_id),
         ("verdict", report.verdict),
@@ -71,7 +71,7 @@ def _list_properties(report: RunReport) -> list[tuple[str, str]]:
     ]
 
 
-def _add_case(suite: ET.Element, result: CaseResult, redact: Redact) -> None:
+def _add_test_case(suite: ET.Element, result: CaseResult, redact: Redact) -> None:
     assessment, response = result.assessment, result.result
     repeat = f" (repeat {response.repeat})" if response.repeat else ""
     seconds = response.timings.total_ms / 1000 if isinstance(response, Exchange) else 0.0
@@ -80,32 +80,32 @@ def _add_case(suite: ET.Element, result: CaseResult, redact: Redact) -> None:
     )
     if assessment.outcome is CaseOutcome.CORRECT:
         return
-    safe = build_redaction(result, redact)
+    safe = build_case_redactor(result, redact)
     reason = _escape_xml(safe(assessment.reason))
     match assessment.outcome:
         case CaseOutcome.FAILED:
             kinds = ", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds)
             message = f"severity {assessment.severity}, {kinds}: {reason}"
             failure = ET.SubElement(element, "failure", type=assessment.failure_kinds[0], message=message)
-            failure.text = _format_body(result, safe)
+            failure.text = _format_case_texts(result, safe)
         case CaseOutcome.NO_ANSWER:
             kind = response.reason if isinstance(response, NoAnswer) else "no_answer"
             text = NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "no answer"
             message = f"{text}, blame {assessment.blame or 'unknown'}: {reason}"
             error = ET.SubElement(element, "error", type=kind, message=message)
-            error.text = _format_body(result, safe)
+            error.text = _format_case_texts(result, safe)
         case CaseOutcome.UNGRADED:
             ET.SubElement(element, "skipped", message=f"could not tell: {reason}")
         case _:
             assert_never(assessment.outcome)
 
 
-def _format_body(result: CaseResult, safe: Redact) -> str:
-    labels = get_labels(result)
+def _format_case_texts(result: CaseResult, safe: Redact) -> str:
+    labels = choose_case_labels(result)
     parts = [
-        f"{labels.asked}: {safe(get_asked_text(result))}",
+        f"{labels.asked}: {safe(extract_asked_text(result))}",
         f"{labels.expected}: {safe(result.case.gold)}",
-        f"{labels.answered}: {safe(get_answer_text(result))}",
+        f"{labels.answered}: {safe(extract_answer_text(result))}",
         f"severity {result.assessment.severity}: {format_policy_row(result.assessment.policy_row)}",
     ]
     return _escape_xml("\n".join(part[:_MAX_TEXT_CHARACTERS] for part in parts))
@@ -115,5 +115,5 @@ def _escape_xml(text: str) -> str:
     """Write invisible characters as code points, and replace other characters that XML forbids."""
     return "".join(
         character if character in "\t\n" or "\x20" <= character < "\ufffe" or character > "\uffff" else "\ufffd"
-        for character in show_invisible(text)
+        for character in write_invisible_as_code_points(text)
     )

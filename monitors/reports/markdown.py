@@ -15,12 +15,12 @@ from monitors.records.exchanges import NoAnswer
 from monitors.records.grades import CRITERION_LABELS, FAILURE_WORDS, CaseOutcome, Criterion
 from monitors.records.incidents import Incident
 from monitors.records.runs import Breakdown, CaseResult, Metric, RunReport, format_metric_name
-from monitors.reports.case_view import find_open_incidents, format_since, select_by_outcome
+from monitors.reports.case_view import format_failing_since, map_open_incidents_by_case, select_cases_by_outcome
 from monitors.reports.figures import (
     build_tally_rows,
-    format_causes,
     format_changes,
-    format_last_pass,
+    format_common_causes,
+    format_last_pass_run,
     format_severity_rises,
     group_breakdowns,
 )
@@ -39,26 +39,26 @@ from monitors.reports.format import (
     format_score,
     format_seconds,
 )
-from monitors.reports.marked_text import Redact, build_redaction
+from monitors.reports.marked_text import Redact, build_case_redactor
 from monitors.reports.proof_rows import (
     build_balance_rows,
     build_change_rows,
     build_drop_rows,
     build_mutation_view,
     build_score_rows,
-    format_baseline,
-    format_change,
+    format_baseline_run,
+    format_best_path,
+    format_changes_since_unaccepted_run,
+    format_comparison_outcome,
+    format_language_gap,
     format_no_baseline,
-    format_outcome,
-    format_parity,
-    format_path,
 )
 from monitors.reports.rechecks import RECHECK_HEADING, format_recheck
 from monitors.reports.triage_summary import format_criteria, format_dimension_table
 from monitors.reports.triage_view import (
     choose_labels,
-    get_asked_text,
-    get_reply_text,
+    extract_asked_text,
+    extract_reply_text,
     has_only_issues,
     list_criteria_answers,
 )
@@ -73,15 +73,15 @@ def format_comparison(report: RunReport) -> Iterator[str]:
         return
     yield "## Comparison with the baseline"
     yield ""
-    yield f"Baseline: {escape_markdown(format_baseline(compared))}."
+    yield f"Baseline: {escape_markdown(format_baseline_run(compared))}."
     yield ""
     if compared.refused:
         yield "**Not compared**:"
         yield ""
-        changed = format_change(compared, max_ids=_MAX_CHANGES_NAMED)
+        changed = format_changes_since_unaccepted_run(compared, max_ids=_MAX_CHANGES_NAMED)
         yield from (f"- {escape_markdown(why)}" for why in (*compared.refused, *changed))
         return
-    yield escape_markdown(format_outcome(compared, report.recheck))
+    yield escape_markdown(format_comparison_outcome(compared, report.recheck))
     yield ""
     yield from _format_comparison_tables(compared)
 
@@ -95,10 +95,11 @@ def _format_comparison_tables(compared: Comparison) -> Iterator[str]:
     yield "| --- | ---: | --- | --- | ---: |"
     for row in build_change_rows(compared):
         name = f"{row.severity} {row.text}"
-        yield f"| {name} | {row.shared} | {_format_ids(row.failing)} | {_format_ids(row.fixed)} | {row.p_value} |"
+        failing, fixed = _format_case_ids(row.failing), _format_case_ids(row.fixed)
+        yield f"| {name} | {row.shared} | {failing} | {fixed} | {row.p_value} |"
 
 
-def _format_ids(case_ids: Sequence[str]) -> str:
+def _format_case_ids(case_ids: Sequence[str]) -> str:
     named = ", ".join(format_code_span(case_id, 80) for case_id in case_ids[:_MAX_CHANGES_NAMED])
     more = f" and {len(case_ids) - _MAX_CHANGES_NAMED:,} more" if len(case_ids) > _MAX_CHANGES_NAMED else ""
     return f"{len(case_ids):,}: {named}{more}" if case_ids else "0"
@@ -184,12 +185,12 @@ def build_markdown_report(
 
     At most ``max_failures`` failures are listed, and as many cases without an answer; the others are counted.
     """
-    open_incidents = find_open_incidents(incidents)
-    failed = select_by_outcome(cases, CaseOutcome.FAILED)
-    unanswered = select_by_outcome(cases, CaseOutcome.NO_ANSWER)
-    ungraded = select_by_outcome(cases, CaseOutcome.UNGRADED)
+    open_incidents = map_open_incidents_by_case(incidents)
+    failed = select_cases_by_outcome(cases, CaseOutcome.FAILED)
+    unanswered = select_cases_by_outcome(cases, CaseOutcome.NO_ANSWER)
+    ungraded = select_cases_by_outcome(cases, CaseOutcome.UNGRADED)
     sections = [
-        _format_verdict(report, previous, redact, (len(failed), len(unanswered), len(ungraded))),
+        _format_verdict_lines(report, previous, redact, (len(failed), len(unanswered), len(ungraded))),
         _format_calculation(report),
         format_comparison(report),
         format_failures(
@@ -215,7 +216,7 @@ def build_markdown_report(
     return "\n\n".join("\n".join(lines) for lines in map(list, sections) if lines) + "\n"
 
 
-def _format_verdict(
+def _format_verdict_lines(
     report: RunReport, previous: RunReport | None, redact: Redact, counts: tuple[int, int, int]
 ) -> Iterator[str]:
     failed, unanswered, ungraded = counts
@@ -260,7 +261,7 @@ def _format_criteria_table(
     yield f"| --- |{' --- |' * len(Criterion)}"
     counted = {rating.case_id for rating in report.rubric.ratings}
     answers_by_case = [
-        (result.case.id, list_criteria_answers(result, build_redaction(result, redact)))
+        (result.case.id, list_criteria_answers(result, build_case_redactor(result, redact)))
         for result in cases
         if result.case.id in counted
     ]
@@ -282,7 +283,7 @@ def _format_recheck(report: RunReport, redact: Redact) -> Iterator[str]:
 
 
 def _format_causes(report: RunReport, redact: Redact) -> Iterator[str]:
-    causes = format_causes(report.first_look)
+    causes = format_common_causes(report.first_look)
     if causes:
         yield "## What the failed cases have in common"
         yield ""
@@ -295,7 +296,7 @@ def _format_changes(report: RunReport, redact: Redact) -> Iterator[str]:
         yield "## What changed since the last PASS"
         yield ""
         yield from (f"- {escape_markdown(redact(change))}" for change in changes)
-        if last := format_last_pass(report.what_changed):
+        if last := format_last_pass_run(report.what_changed):
             yield ""
             yield escape_markdown(redact(last))
 
@@ -342,9 +343,9 @@ def format_failures(
     yield "| --- | --- | --- | --- | --- | --- |"
     notes_of = {case.case_id: f"flaky, {case.text}" for case in flaky}
     for result in failed[:limit]:
-        assessment, safe = result.assessment, build_redaction(result, redact)
+        assessment, safe = result.assessment, build_case_redactor(result, redact)
         kinds = ", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds)
-        since = format_since(incidents.get(result.case.id), commit)
+        since = format_failing_since(incidents.get(result.case.id), commit)
         notes = [since, "unconfirmed" if assessment.unconfirmed else "", notes_of.get(result.case.id, "")]
         row = (
             f" (raised from severity {assessment.case_severity})"
@@ -355,8 +356,8 @@ def format_failures(
         yield (
             f"| {assessment.severity} | {kinds}{row}{f'; {note_text}' if note_text else ''} "
             f"| {format_code_span(result.case.id, 80)} "
-            f"| {format_code_span(safe(get_asked_text(result)), _MAX_ASKED_CHARACTERS)} "
-            f"| {format_code_span(safe(get_reply_text(result)), _MAX_ANSWERED_CHARACTERS)} "
+            f"| {format_code_span(safe(extract_asked_text(result)), _MAX_ASKED_CHARACTERS)} "
+            f"| {format_code_span(safe(extract_reply_text(result)), _MAX_ANSWERED_CHARACTERS)} "
             f"| {escape_markdown(safe(assessment.reason), 200)} |"
         )
     if len(failed) > limit:
@@ -378,7 +379,7 @@ def _format_cases_without_answer(unanswered: Sequence[CaseResult], redact: Redac
         blame = BLAME_WORDS[assessment.blame] if assessment.blame else "unknown"
         yield (
             f"| {blame} | {assessment.severity} | {text} | {format_code_span(result.case.id, 80)} "
-            f"| {format_code_span(build_redaction(result, redact)(detail), _MAX_ANSWERED_CHARACTERS)} |"
+            f"| {format_code_span(build_case_redactor(result, redact)(detail), _MAX_ANSWERED_CHARACTERS)} |"
         )
     if len(unanswered) > limit:
         yield ""
@@ -407,7 +408,7 @@ def _format_metrics(metrics: Sequence[Metric], parity: Sequence[ParityGap]) -> I
         met = _MET_WORDS[metric.met] if metric.target is not None else ""
         name = escape_markdown(format_metric_name(metric.name))
         yield f"| {name} | {value} | {metric.passed} of {metric.total} | {interval} | {target} | {met} |"
-    notes = [f"the same questions, {format_parity(gap)}" for gap in parity] + [format_path(metrics)]
+    notes = [f"the same questions, {format_language_gap(gap)}" for gap in parity] + [format_best_path(metrics)]
     if any(notes):
         yield ""
         yield from (f"- {escape_markdown(text)}" for text in notes if text)

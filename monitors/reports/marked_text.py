@@ -17,7 +17,12 @@ from monitors.records.exchanges import Channel, Exchange, NoAnswer, ProbeResult
 from monitors.records.grades import FailureKind, Grade, Judged, Span
 from monitors.records.runs import CaseResult
 from monitors.reports.format import shorten
-from monitors.reports.invisible import format_code_point, get_character_name, show_invisible, split_invisible
+from monitors.reports.invisible import (
+    format_character_name,
+    format_code_point,
+    split_at_invisible_characters,
+    write_invisible_as_code_points,
+)
 
 Redact = Callable[[str], str]
 """Replace personal data in a text. Passed in, so that reports do not import the redaction."""
@@ -84,33 +89,33 @@ def _list_texts(response: ProbeResult) -> dict[str, str]:
             assert_never(response)
 
 
-def redact_text(text: str, secrets: Sequence[Secret], redact: Redact) -> str:
+def redact_case_text(text: str, secrets: Sequence[Secret], redact: Redact) -> str:
     """Mask the words that graders found, then apply ``redact`` to the rest."""
-    return redact(apply_masks(text, _find_secrets(text, secrets)))
+    return redact(apply_masks(text, _find_secret_masks(text, secrets)))
 
 
-def build_redaction(result: CaseResult, redact: Redact) -> Redact:
+def build_case_redactor(result: CaseResult, redact: Redact) -> Redact:
     """Build the redaction for all texts of one case."""
-    return partial(redact_text, secrets=collect_secrets(result), redact=redact)
+    return partial(redact_case_text, secrets=collect_secrets(result), redact=redact)
 
 
 def find_masks(text: str, secrets: Sequence[Secret], redact: Redact) -> tuple[Mask, ...]:
-    """Find all ranges of ``text`` to mask, in order and without overlap, as `redact_text` would.
+    """Find all ranges of ``text`` to mask, in order and without overlap, as `redact_case_text` would.
 
     The replacements come from a text whose secrets were masked before, so that no replacement contains a secret.
     """
-    secret_masks = _find_secrets(text, secrets)
+    secret_masks = _find_secret_masks(text, secrets)
     hidden = apply_masks(text, secret_masks)
     redacted = redact(hidden)
     if redacted == hidden:
         return secret_masks
-    changes = _find_changes(hidden, redacted)
+    changes = _find_redacted_ranges(hidden, redacted)
     if changes is None:
         return (Mask(0, len(text), redacted),)
     return _merge_masks((*secret_masks, *(_map_to_raw(change, secret_masks) for change in changes)))
 
 
-def _find_secrets(text: str, secrets: Sequence[Secret]) -> tuple[Mask, ...]:
+def _find_secret_masks(text: str, secrets: Sequence[Secret]) -> tuple[Mask, ...]:
     return _merge_masks(
         Mask(match.start(), match.end(), f"[{secret.label}]", found=True)
         for secret in secrets
@@ -156,7 +161,7 @@ def apply_masks_to_part(text: str, masks: Sequence[Mask], start: int, end: int) 
     return apply_masks(text[first:last], shifted)
 
 
-def _find_changes(raw: str, redacted: str) -> list[Mask] | None:
+def _find_redacted_ranges(raw: str, redacted: str) -> list[Mask] | None:
     """Find the ranges that a redaction replaced; ``None`` if the texts are too long to compare.
 
     Words are compared, because spans refer to the raw text.
@@ -246,13 +251,14 @@ class EvidenceMark:
     kind: PieceKind
 
 
-def collect_marks(grades: Iterable[Grade], channel: Channel | str) -> tuple[EvidenceMark, ...]:
+def collect_evidence_marks(grades: Iterable[Grade], channel: Channel | str) -> tuple[EvidenceMark, ...]:
     """Collect the evidence of judged grades in one text, without overlap; failing grades have priority."""
     marks = [
         EvidenceMark(
             span.start,
             span.end,
-            shorten(show_invisible(span.label), _MAX_LABEL_CHARACTERS) or grade.aspect.replace("_", " "),
+            shorten(write_invisible_as_code_points(span.label), _MAX_LABEL_CHARACTERS)
+            or grade.aspect.replace("_", " "),
             _choose_kind(span, grade),
         )
         for grade in grades
@@ -290,15 +296,15 @@ def split_into_pieces(
     at = 0
     for start, end in _choose_windows(len(text), marks, masks, limit):
         if start > at:
-            pieces.append(_build_left_out(start - at))
+            pieces.append(_build_left_out_piece(start - at))
         pieces += _split_window(text, start, end, marks, masks)
         at = end
     if at < len(text):
-        pieces.append(_build_left_out(len(text) - at))
+        pieces.append(_build_left_out_piece(len(text) - at))
     return tuple(pieces)
 
 
-def _build_left_out(count: int) -> Piece:
+def _build_left_out_piece(count: int) -> Piece:
     return Piece(PieceKind.LEFT_OUT, f"… {count:,} characters not shown; results.json has them …")
 
 
@@ -317,10 +323,10 @@ def _choose_windows(
                 windows[-1] = (windows[-1][0], max(end, windows[-1][1]))
             else:
                 windows.append((start, end))
-    return _widen_to_masks(windows, masks)
+    return _widen_windows_to_masks(windows, masks)
 
 
-def _widen_to_masks(windows: list[tuple[int, int]], masks: Sequence[Mask]) -> list[tuple[int, int]]:
+def _widen_windows_to_masks(windows: list[tuple[int, int]], masks: Sequence[Mask]) -> list[tuple[int, int]]:
     widened: list[tuple[int, int]] = []
     for window_start, window_end in windows:
         start, end = window_start, window_end
@@ -375,9 +381,9 @@ def _build_pieces(text: str, kind: PieceKind, label: str) -> list[Piece]:
     """Build pieces with invisible characters separate; the label goes to the last visible piece."""
     pieces: list[Piece] = []
     unlabelled = True
-    for run, hidden in reversed(list(split_invisible(text))):
+    for run, hidden in reversed(list(split_at_invisible_characters(text))):
         if hidden:
-            pieces.append(Piece(PieceKind.INVISIBLE, format_code_point(run), get_character_name(run)))
+            pieces.append(Piece(PieceKind.INVISIBLE, format_code_point(run), format_character_name(run)))
         else:
             pieces.append(Piece(kind, run, label, ends_mark=unlabelled))
             unlabelled = False
@@ -395,16 +401,16 @@ class TextMarker:
     secrets: tuple[Secret, ...]
     limit: int
 
-    def mark_plain(self, text: str, limit: int | None = None) -> Pieces:
+    def build_plain_pieces(self, text: str, limit: int | None = None) -> Pieces:
         """Return the pieces of a text without evidence."""
         return split_into_pieces(text, (), find_masks(text, self.secrets, self.redact), limit or self.limit)
 
-    def mark_evidence(self, text: str, channel: Channel | str, grades: Sequence[Grade]) -> Pieces:
+    def build_evidence_pieces(self, text: str, channel: Channel | str, grades: Sequence[Grade]) -> Pieces:
         """Return the pieces of a text with the evidence of its grades."""
         masks = find_masks(text, self.secrets, self.redact)
-        return split_into_pieces(text, collect_marks(grades, channel), masks, self.limit)
+        return split_into_pieces(text, collect_evidence_marks(grades, channel), masks, self.limit)
 
-    def redact_and_mark_part(
+    def build_part_pieces(
         self, text: str, channel: Channel | str, grades: Sequence[Grade], start: int, end: int
     ) -> Pieces:
         """Return the pieces of code points ``start`` to ``end`` of a text with the evidence there.
@@ -414,7 +420,7 @@ class TextMarker:
         part = text[start:end]
         own = find_masks(part, self.secrets, self.redact)
         inside = [
-            _match_overlapping(
+            _copy_overlapping_replacement(
                 own,
                 Mask(max(0, mask.start - start), min(len(part), mask.end - start), mask.replacement, mask.found),
             )
@@ -423,13 +429,13 @@ class TextMarker:
         ]
         marks = [
             EvidenceMark(max(0, mark.start - start), min(len(part), mark.end - start), mark.label, mark.kind)
-            for mark in collect_marks(grades, channel)
+            for mark in collect_evidence_marks(grades, channel)
             if mark.start < end and start < mark.end
         ]
         return split_into_pieces(part, marks, _merge_masks((*inside, *own)), self.limit)
 
 
-def _match_overlapping(own: Sequence[Mask], mask: Mask) -> Mask:
+def _copy_overlapping_replacement(own: Sequence[Mask], mask: Mask) -> Mask:
     """Give a mask the replacement of the mask that it overlaps: its own may contain text after the part."""
     instead = next(
         (

@@ -13,11 +13,11 @@ from pathlib import Path
 from monitors.records.grades import CaseOutcome
 from monitors.records.nightly import NightlyReport
 from monitors.records.runs import CaseResult
-from monitors.reports.case_view import CaseView, CaseViewer, PictureAlbum, select_by_outcome
+from monitors.reports.case_view import CaseView, CaseViewer, PictureAlbum, select_cases_by_outcome
 from monitors.reports.format import escape_markdown, format_code_span, format_moment
 from monitors.reports.markdown import format_failures
 from monitors.reports.marked_text import Redact
-from monitors.reports.page import FailedRow, KindCount, build_failed_row, count_kinds
+from monitors.reports.page import FailedRow, KindCount, build_failed_row, count_failure_kinds
 from monitors.reports.settings import ReportsSettings
 from monitors.reports.templating import render_document
 from monitors.reports.triage_view import CaseLabels, choose_labels
@@ -84,16 +84,16 @@ def write_night_reports(
 
     ``redact`` masks personal data. Raises ``WarehouseUnwritable`` with the file if the folder cannot be written.
     """
-    failed, paths = select_by_outcome(cases, CaseOutcome.FAILED), build_report_paths(folder)
-    markdown = _build_markdown(report, failed, text, redact, settings.max_markdown_failures)
+    failed, paths = select_cases_by_outcome(cases, CaseOutcome.FAILED), build_report_paths(folder)
+    markdown = _build_night_markdown(report, failed, text, redact, settings.max_markdown_failures)
     write_atomically(paths.markdown, markdown)
     album = PictureAlbum(folder, max_each_bytes=0, max_total_bytes=0)  # real conversations have no screenshots
     viewer = CaseViewer(album, redact, {}, None, settings.max_text_characters, {})
-    page = _build_page(report, failed, text, viewer, settings.max_transcripts)
+    page = _build_night_page(report, failed, text, viewer, settings.max_transcripts)
     write_atomically(paths.html, render_document("night.html.j2", page=page))
 
 
-def _build_page(
+def _build_night_page(
     report: NightlyReport, failed: Sequence[CaseResult], text: NightText, viewer: CaseViewer, limit: int
 ) -> NightPage:
     return NightPage(
@@ -102,13 +102,13 @@ def _build_page(
         text=text,
         failed=tuple(build_failed_row(case, viewer.redact, {}, commit=None, shown=True) for case in failed[:limit]),
         failed_total=len(failed),
-        kinds=count_kinds(failed),
+        kinds=count_failure_kinds(failed),
         labels=choose_labels(failed),
-        transcripts=tuple(viewer.build_view(case) for case in failed[:limit]),
+        transcripts=tuple(viewer.build_case_view(case) for case in failed[:limit]),
     )
 
 
-def _build_markdown(
+def _build_night_markdown(
     report: NightlyReport, failed: Sequence[CaseResult], text: NightText, redact: Redact, limit: int
 ) -> str:
     sections = [

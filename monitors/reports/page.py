@@ -26,11 +26,11 @@ from monitors.reports.case_view import (
     CaseView,
     CaseViewer,
     PictureAlbum,
-    build_anchor,
-    build_links,
-    find_open_incidents,
-    format_since,
-    select_by_outcome,
+    build_case_anchor,
+    build_case_links,
+    format_failing_since,
+    map_open_incidents_by_case,
+    select_cases_by_outcome,
 )
 from monitors.reports.figures import (
     BreakdownGroup,
@@ -38,9 +38,9 @@ from monitors.reports.figures import (
     TallyRow,
     build_metric_rows,
     build_tally_rows,
-    format_causes,
     format_changes,
-    format_last_pass,
+    format_common_causes,
+    format_last_pass_run,
     format_severity_rises,
     group_breakdowns,
     render_latency_histogram,
@@ -49,8 +49,8 @@ from monitors.reports.format import (
     format_headline,
     shorten,
 )
-from monitors.reports.invisible import show_invisible
-from monitors.reports.marked_text import Redact, build_redaction
+from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.marked_text import Redact, build_case_redactor
 from monitors.reports.proof_rows import (
     BalanceRow,
     ChangeRow,
@@ -62,12 +62,12 @@ from monitors.reports.proof_rows import (
     build_drop_rows,
     build_mutation_view,
     build_score_rows,
-    format_baseline,
-    format_change,
+    format_baseline_run,
+    format_best_path,
+    format_changes_since_unaccepted_run,
+    format_comparison_outcome,
+    format_language_gap,
     format_no_baseline,
-    format_outcome,
-    format_parity,
-    format_path,
 )
 from monitors.reports.rechecks import RECHECK_HEADING, format_recheck
 from monitors.reports.settings import ReportsSettings
@@ -78,7 +78,7 @@ from monitors.reports.triage_view import (
     ReportRow,
     build_report_row,
     choose_labels,
-    get_asked_text,
+    extract_asked_text,
     has_only_issues,
 )
 
@@ -136,10 +136,10 @@ class Proof:
     beside_metrics: tuple[str, ...]
 
 
-def build_proof(report: RunReport, anchors: Mapping[str, str]) -> Proof:
+def build_proof_sections(report: RunReport, anchors: Mapping[str, str]) -> Proof:
     """Build the sections behind the verdict; ``anchors`` maps case ids to their places on the page."""
-    sentences = [f"The same questions, {format_parity(gap)}." for gap in report.parity]
-    best = format_path(report.metrics)
+    sentences = [f"The same questions, {format_language_gap(gap)}." for gap in report.parity]
+    best = format_best_path(report.metrics)
     return Proof(
         comparison=_build_comparison_view(report.comparison, report.recheck, anchors)
         if report.comparison
@@ -159,23 +159,24 @@ def _build_comparison_view(
 ) -> ComparisonView:
     rows = build_change_rows(compared)
     return ComparisonView(
-        baseline=format_baseline(compared),
-        refused=(*compared.refused, *format_change(compared, max_ids=_MAX_LINKS)),
-        outcome=format_outcome(compared, recheck),
+        baseline=format_baseline_run(compared),
+        refused=(*compared.refused, *format_changes_since_unaccepted_run(compared, max_ids=_MAX_LINKS)),
+        outcome=format_comparison_outcome(compared, recheck),
         scores=build_score_rows(compared),
         changes=tuple(
-            ChangeView(row, _name_cases(row.failing, anchors), _name_cases(row.fixed, anchors)) for row in rows
+            ChangeView(row, _build_named_cases(row.failing, anchors), _build_named_cases(row.fixed, anchors))
+            for row in rows
         ),
     )
 
 
-def _name_cases(case_ids: Sequence[str], anchors: Mapping[str, str]) -> NamedCases:
-    shown = build_links(case_ids[:_MAX_LINKS], anchors)
+def _build_named_cases(case_ids: Sequence[str], anchors: Mapping[str, str]) -> NamedCases:
+    shown = build_case_links(case_ids[:_MAX_LINKS], anchors)
     return NamedCases(shown, len(case_ids) - len(shown), len(case_ids))
 
 
 def _build_flaky_view(case: FlakyCase, anchors: Mapping[str, str]) -> FlakyView:
-    (link,) = build_links([case.case_id], anchors)
+    (link,) = build_case_links([case.case_id], anchors)
     return FlakyView(link, case.text)
 
 
@@ -291,7 +292,7 @@ _OUTCOMES: Final = (CaseOutcome.FAILED, CaseOutcome.NO_ANSWER, CaseOutcome.UNGRA
 _SECRETS_IN_URL: Final = re.compile(r"(?<=//)[^/@]*@|[?#].*")
 
 
-def build_page(
+def build_report_page(
     folder: Path,
     report: RunReport,
     cases: Sequence[CaseResult],
@@ -306,16 +307,18 @@ def build_page(
     album = PictureAlbum(
         folder, max_each_bytes=settings.max_screenshot_bytes, max_total_bytes=settings.max_embedded_bytes
     )
-    open_incidents = find_open_incidents(incidents)
+    open_incidents = map_open_incidents_by_case(incidents)
     rated = (
         {item_outcome.case_id: item_outcome.rating for item_outcome in report.rubric.ratings}
         if report.rubric
         else {}
     )
     viewer = CaseViewer(album, redact, open_incidents, report.commit, settings.max_text_characters, rated)
-    failed, no_answers, ungraded, correct = (select_by_outcome(cases, item_outcome) for item_outcome in _OUTCOMES)
-    not_asked, silent = _split_not_asked(no_answers)
-    reports, rest = _split_reports(correct, limit)
+    failed, no_answers, ungraded, correct = (
+        select_cases_by_outcome(cases, item_outcome) for item_outcome in _OUTCOMES
+    )
+    not_asked, silent = _separate_not_asked(no_answers)
+    reports, rest = _separate_issue_reports(correct, limit)
     anchors = _build_anchors(failed[:limit], silent[:limit], not_asked, ungraded[:limit], reports)
     total_ms = [result.result.timings.total_ms for result in cases if isinstance(result.result, Exchange)]
     return ReportPage(
@@ -335,18 +338,18 @@ def build_page(
             )
             for place, item_outcome in enumerate(failed)
         ),
-        kinds=count_kinds(failed),
-        explained=_build_explained(report, redact),
-        transcripts=tuple(viewer.build_view(result) for result in failed[:limit]),
-        no_answers=tuple(viewer.build_view(result) for result in silent[:limit]),
+        kinds=count_failure_kinds(failed),
+        explained=_build_explained_failures(report, redact),
+        transcripts=tuple(viewer.build_case_view(result) for result in failed[:limit]),
+        no_answers=tuple(viewer.build_case_view(result) for result in silent[:limit]),
         no_answers_total=len(no_answers),
         no_answers_of_app=sum(result.assessment.blame is Blame.APP for result in no_answers),
         not_asked=tuple(_build_brief_row(result) for result in not_asked),
-        ungraded=tuple(viewer.build_view(result) for result in ungraded[:limit]),
+        ungraded=tuple(viewer.build_case_view(result) for result in ungraded[:limit]),
         ungraded_total=len(ungraded),
         correct=tuple(_build_brief_row(result) for result in rest),
         issues=_build_issues_section(report, [*failed, *no_answers, *ungraded, *correct], anchors, viewer, reports),
-        proof=build_proof(report, anchors),
+        proof=build_proof_sections(report, anchors),
         mutation_score=build_mutation_view(report),
         histogram=render_latency_histogram(total_ms, report.latency) if report.latency and total_ms else None,
         over_objective=sum(value > report.latency.objective_p50_ms for value in total_ms) if report.latency else 0,
@@ -354,17 +357,17 @@ def build_page(
     )
 
 
-def _build_explained(report: RunReport, redact: Redact) -> ExplainedFailures:
+def _build_explained_failures(report: RunReport, redact: Redact) -> ExplainedFailures:
     return ExplainedFailures(
-        in_common=tuple(redact(cause) for cause in format_causes(report.first_look)),
+        in_common=tuple(redact(cause) for cause in format_common_causes(report.first_look)),
         asked_again=tuple(redact(line) for line in format_recheck(report.recheck)),
         asked_again_title=RECHECK_HEADING,
         changes=tuple(redact(change) for change in format_changes(report.what_changed)),
-        last_pass=redact(format_last_pass(report.what_changed)) if report.what_changed else "",
+        last_pass=redact(format_last_pass_run(report.what_changed)) if report.what_changed else "",
     )
 
 
-def _split_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
+def _separate_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult], list[CaseResult]]:
     """Split into the cases that were not asked because the app was down, and the others, which have evidence."""
     not_asked: list[CaseResult] = []
     silent: list[CaseResult] = []
@@ -375,7 +378,7 @@ def _split_not_asked(no_answers: Sequence[CaseResult]) -> tuple[list[CaseResult]
     return not_asked, silent
 
 
-def _split_reports(correct: Sequence[CaseResult], limit: int) -> tuple[list[CaseResult], list[CaseResult]]:
+def _separate_issue_reports(correct: Sequence[CaseResult], limit: int) -> tuple[list[CaseResult], list[CaseResult]]:
     """Split the correct cases into at most ``limit`` reports on issues, which are shown in full, and the others."""
     reports = [place for place, result in enumerate(correct) if result.case.triage is not None][:limit]
     rest = sorted(set(range(len(correct))) - set(reports))
@@ -387,12 +390,12 @@ def _build_anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
     anchors: dict[str, str] = {}
     for results in lists:
         for result in results:
-            anchors.setdefault(result.case.id, build_anchor(result))
+            anchors.setdefault(result.case.id, build_case_anchor(result))
     return anchors
 
 
 def _build_reason_view(reason: VerdictReason, anchors: Mapping[str, str], redact: Redact) -> ReasonView:
-    links = build_links(reason.case_ids[:_MAX_REASON_LINKS], anchors)
+    links = build_case_links(reason.case_ids[:_MAX_REASON_LINKS], anchors)
     kind = reason.kind.replace("_", " ")
     return ReasonView(kind, redact(reason.text), reason.decisive, links, len(reason.case_ids) - len(links))
 
@@ -407,15 +410,15 @@ def build_failed_row(
     shown: bool,
 ) -> FailedRow:
     """Build the row of a failed case; ``shown``: the page has its transcript."""
-    assessment, safe = result.assessment, build_redaction(result, redact)
+    assessment, safe = result.assessment, build_case_redactor(result, redact)
     return FailedRow(
         id=result.case.id,
-        anchor=build_anchor(result) if shown else "",
+        anchor=build_case_anchor(result) if shown else "",
         severity=assessment.severity,
         kinds=", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds),
-        reason=shorten(show_invisible(safe(assessment.reason)), _MAX_BRIEF_CHARACTERS),
-        asked=shorten(show_invisible(safe(get_asked_text(result))), _MAX_BRIEF_CHARACTERS),
-        since=format_since(open_incidents.get(result.case.id), commit),
+        reason=shorten(write_invisible_as_code_points(safe(assessment.reason)), _MAX_BRIEF_CHARACTERS),
+        asked=shorten(write_invisible_as_code_points(safe(extract_asked_text(result))), _MAX_BRIEF_CHARACTERS),
+        since=format_failing_since(open_incidents.get(result.case.id), commit),
         unconfirmed=assessment.unconfirmed,
         flaky=next((case.text for case in flaky if case.case_id == result.case.id), ""),
     )
@@ -434,7 +437,7 @@ def _build_issues_section(
         list_criteria_shares(report),
         format_criteria(report),
         tuple(_build_report_rows(worst_first, anchors, viewer)),
-        tuple(viewer.build_view(result) for result in correct),
+        tuple(viewer.build_case_view(result) for result in correct),
     )
 
 
@@ -447,7 +450,7 @@ def _build_report_rows(
             yield build_report_row(result, result.case.triage, viewer.redact, anchor=anchor, counted=counted)
 
 
-def count_kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:
+def count_failure_kinds(failed: Sequence[CaseResult]) -> tuple[KindCount, ...]:
     """Count the failing cases by kind, in the order of the failures: the worst kind first."""
     counts = Counter(kind for result in failed for kind in result.assessment.failure_kinds)
     return tuple(KindCount(FAILURE_WORDS[kind], count) for kind, count in counts.items())
@@ -457,10 +460,15 @@ def _build_brief_row(result: CaseResult) -> BriefRow:
     total_ms = result.result.timings.total_ms if isinstance(result.result, Exchange) else None
     assessment = result.assessment
     return BriefRow(
-        result.case.id, build_anchor(result), assessment.severity, assessment.type, assessment.language, total_ms
+        result.case.id,
+        build_case_anchor(result),
+        assessment.severity,
+        assessment.type,
+        assessment.language,
+        total_ms,
     )
 
 
-def render_html(page: ReportPage) -> Iterator[str]:
+def render_report_html(page: ReportPage) -> Iterator[str]:
     """Render the page in pieces."""
     return render_document("report.html.j2", page=page, report=page.report)

@@ -86,7 +86,7 @@ class BalanceRow:
     counts: tuple[tuple[str, str], ...]
 
 
-def format_baseline(comparison: Comparison) -> str:
+def format_baseline_run(comparison: Comparison) -> str:
     """Name the baseline: ``run X of demo (staging), deploy abc123, 2026-11-21 03:12:09 UTC``."""
     return (
         f"run {comparison.baseline_run_id} of {comparison.baseline_target} ({comparison.baseline_environment}), "
@@ -94,7 +94,7 @@ def format_baseline(comparison: Comparison) -> str:
     )
 
 
-def format_outcome(comparison: Comparison, recheck: Recheck | None = None) -> str:
+def format_comparison_outcome(comparison: Comparison, recheck: Recheck | None = None) -> str:
     """Format the comparison in words. Failures that ``recheck`` saw every time are not called chance."""
     outcome, no_longer = _format_shared_outcome(comparison, recheck), comparison.no_longer_graded
     if not no_longer:
@@ -124,10 +124,12 @@ def _format_shared_outcome(comparison: Comparison, recheck: Recheck | None) -> s
     if comparison.p_value >= _SIGNIFICANCE_LEVEL and (always_failing := _count_always_failing(comparison, recheck)):
         subject = "that case fails" if always_failing == 1 else "the cases asked again fail"
         return f"{changes}: too few cases to prove a drop of the whole suite; {subject} every time."
-    by_policy = "" if comparison.cluster_p_value is None else f"; by policy {format_p(comparison.cluster_p_value)}"
+    by_policy = (
+        "" if comparison.cluster_p_value is None else f"; by policy {format_p_value(comparison.cluster_p_value)}"
+    )
     return (
         f"{changes}: {DIRECTION_WORDS[comparison.direction]}, {significance} "
-        f"({format_p(comparison.p_value)}, exact McNemar{by_policy})."
+        f"({format_p_value(comparison.p_value)}, exact McNemar{by_policy})."
     )
 
 
@@ -138,7 +140,7 @@ def _count_always_failing(comparison: Comparison, recheck: Recheck | None) -> in
     return len(always_failing) if len(always_failing) == len(counts) else 0
 
 
-def format_change(comparison: Comparison, *, max_ids: int) -> tuple[str, ...]:
+def format_changes_since_unaccepted_run(comparison: Comparison, *, max_ids: int) -> tuple[str, ...]:
     """Describe the changes since a run that was not accepted as a baseline; empty without shared cases."""
     if not comparison.refused or not comparison.shared:
         return ()
@@ -154,7 +156,7 @@ def _format_changed_cases(text: str, case_ids: Sequence[str], max_ids: int) -> s
     return f"{len(case_ids):,} {text}{named}"
 
 
-def format_no_regression(report: RunReport) -> str:
+def explain_missing_regression_check(report: RunReport) -> str:
     """Return why a regression cannot fail this run although the option is set; empty if it can."""
     compared = report.comparison
     if compared is None:
@@ -170,7 +172,7 @@ def format_no_regression(report: RunReport) -> str:
     return ""
 
 
-def format_p(p_value: float) -> str:
+def format_p_value(p_value: float) -> str:
     """Format a p-value: ``p = 0.031``, and ``p < 0.0001`` below that."""
     return f"p < {_MIN_P_SHOWN:.4f}" if p_value < _MIN_P_SHOWN else f"p = {p_value:.2g}"
 
@@ -222,7 +224,7 @@ def build_change_rows(comparison: Comparison) -> tuple[ChangeRow, ...]:
             shared=f"{change.shared:,}",
             failing=change.newly_failing,
             fixed=change.newly_fixed,
-            p_value=format_p(change.p_value),
+            p_value=format_p_value(change.p_value),
             hurts=bool(change.newly_failing),
         )
         for change in sorted(comparison.severities, key=lambda change: -change.severity)
@@ -264,7 +266,7 @@ def build_balance_rows(balance: Balance) -> tuple[BalanceRow, ...]:
     return tuple(rows)
 
 
-def format_parity(gap: ParityGap) -> str:
+def format_language_gap(gap: ParityGap) -> str:
     """Format a gap: ``Hindi is 6.0 points behind English (95 % CI 1.2 to 11.5, 50 pairs; limit 5.0): missed``."""
     ahead = gap.gap < 0
     value, low, high = (-gap.gap, -gap.high, -gap.low) if ahead else (gap.gap, gap.low, gap.high)
@@ -279,7 +281,7 @@ def _format_points(share: float) -> str:
     return f"{100 * share + 0.0:.1f}".replace("-", "\N{MINUS SIGN}")
 
 
-def format_path(metrics: Sequence[Metric]) -> str:
+def format_best_path(metrics: Sequence[Metric]) -> str:
     """Name the best path, and whether chance may explain its lead; empty with fewer than two paths."""
     paths = [metric for metric in metrics if metric.name.startswith(_PATH_METRIC) and metric.total]
     if len(paths) < 2:  # noqa: PLR2004 - a winner needs a loser

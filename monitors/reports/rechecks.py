@@ -40,7 +40,10 @@ def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
     """Return a line for each case, then the cases that were not asked and the reason; empty without a recheck."""
     if recheck is None:
         return ()
-    return (*(_format_case(case, recheck.previous) for case in recheck.cases), *_explain_recheck_gaps(recheck))
+    return (
+        *(_format_case_recheck(case, recheck.previous) for case in recheck.cases),
+        *_explain_recheck_gaps(recheck),
+    )
 
 
 def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | None = None) -> str:
@@ -63,7 +66,7 @@ def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | No
     return f"{ASKED_AGAIN_LABEL} {here}.{previous}{stopped}"
 
 
-def format_count(count: RecheckCount) -> str:
+def format_recheck_count(count: RecheckCount) -> str:
     """Format the results of one case: ``fails 5 of 5``, ``fails 2 of 5``, ``right 4 of 5, 1 without an answer``."""
     if not count.asked:
         return "not asked"
@@ -77,11 +80,11 @@ def format_count(count: RecheckCount) -> str:
     return ", ".join([first, *(text for text in others if text)])
 
 
-def _format_case(case: CaseRecheck, previous: PreviousBuild | None) -> str:
+def _format_case_recheck(case: CaseRecheck, previous: PreviousBuild | None) -> str:
     there = ""
     if previous is not None and case.previous is not None and case.previous.asked:
-        there = f". {_format_previous_build(previous)}: {format_count(case.previous)}"
-    return f"{case.case_id} (severity {int(case.severity)}): {format_count(case.here)}{there}"
+        there = f". {_format_previous_build(previous)}: {format_recheck_count(case.previous)}"
+    return f"{case.case_id} (severity {int(case.severity)}): {format_recheck_count(case.here)}{there}"
 
 
 def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
@@ -115,12 +118,12 @@ def _format_previous_build(previous: PreviousBuild) -> str:
 
 def _format_counts(counts: Mapping[str, RecheckCount]) -> str:
     """Format equal counts once, a few cases by name with their counts, and more cases by their tendency."""
-    if len({format_count(count) for count in counts.values()}) == 1 and len(counts) <= _MAX_CASES_NAMED:
+    if len({format_recheck_count(count) for count in counts.values()}) == 1 and len(counts) <= _MAX_CASES_NAMED:
         every = "each of them " if len(counts) > 1 else ""
-        return every + format_count(next(iter(counts.values())))
+        return every + format_recheck_count(next(iter(counts.values())))
     if len(counts) <= _MAX_CASES_NAMED:
-        return ", ".join(f"{case_id} {format_count(count)}" for case_id, count in counts.items())
-    tendencies = [_find_tendency(count) for count in counts.values()]
+        return ", ".join(f"{case_id} {format_recheck_count(count)}" for case_id, count in counts.items())
+    tendencies = [_choose_tendency(count) for count in counts.values()]
     tally = {tendency: tendencies.count(tendency) for tendency in _Tendency}
     parts = [f"{count:,} {_TENDENCY_WORDS[tendency][count > 1]}" for tendency, count in tally.items() if count]
     times = {count.asked for count in counts.values()}
@@ -130,7 +133,7 @@ def _format_counts(counts: Mapping[str, RecheckCount]) -> str:
     return f"of {len(counts):,} cases{often} {', '.join(parts)}"
 
 
-def _find_tendency(count: RecheckCount) -> _Tendency:
+def _choose_tendency(count: RecheckCount) -> _Tendency:
     if count.failed:
         return _Tendency.SOMETIMES_FAILS if count.right else _Tendency.ALWAYS_FAILS
     return _Tendency.ALWAYS_RIGHT if count.right else _Tendency.UNKNOWN

@@ -18,8 +18,14 @@ from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.exchanges import Channel, Exchange
 from monitors.records.grades import CaseOutcome, FailureKind, Judged
 from monitors.records.runs import CaseResult, RunReport
-from monitors.reports.case_view import get_answer_text, select_by_outcome
-from monitors.reports.marked_text import Redact, apply_masks_to_part, build_redaction, collect_secrets, find_masks
+from monitors.reports.case_view import extract_answer_text, select_cases_by_outcome
+from monitors.reports.marked_text import (
+    Redact,
+    apply_masks_to_part,
+    build_case_redactor,
+    collect_secrets,
+    find_masks,
+)
 
 _CLAIM_KINDS = frozenset({FailureKind.WRONG_FACT, FailureKind.UNSUPPORTED_CLAIM, FailureKind.SHOULD_HAVE_REFUSED})
 
@@ -49,20 +55,20 @@ class HallucinationLine(Record):
 
 def format_hallucination_lines(report: RunReport, cases: Sequence[CaseResult], *, redact: Redact) -> Iterator[str]:
     """Yield the lines of ``hallucinations.jsonl``, worst failure first, each ending in a newline."""
-    for result in select_by_outcome(cases, CaseOutcome.FAILED):
-        yield _build_line(report, result, redact).model_dump_json() + "\n"
+    for result in select_cases_by_outcome(cases, CaseOutcome.FAILED):
+        yield _build_hallucination_line(report, result, redact).model_dump_json() + "\n"
 
 
-def _build_line(report: RunReport, result: CaseResult, redact: Redact) -> HallucinationLine:
-    assessment, safe = result.assessment, build_redaction(result, redact)
+def _build_hallucination_line(report: RunReport, result: CaseResult, redact: Redact) -> HallucinationLine:
+    assessment, safe = result.assessment, build_case_redactor(result, redact)
     failing = [grade for grade in assessment.grades if isinstance(grade, Judged) and not grade.passed]
     reasons = tuple(f"{grade.failure_kind}: {safe(grade.reason)}" for grade in failing)
     return HallucinationLine(
         ts=result.result.asked_at,
         user_text=safe(result.case.question),
-        blocked_reply=safe(get_answer_text(result)),
+        blocked_reply=safe(extract_answer_text(result)),
         reasons=reasons or (safe(assessment.reason),),
-        unsupported_claims=_collect_claims(result, failing, redact),
+        unsupported_claims=_collect_unsupported_claims(result, failing, redact),
         policy_ids=(assessment.cluster,) if assessment.cluster else (),
         run_id=report.run_id,
         case_id=result.case.id,
@@ -74,7 +80,7 @@ def _build_line(report: RunReport, result: CaseResult, redact: Redact) -> Halluc
     )
 
 
-def _collect_claims(result: CaseResult, failing: Sequence[Judged], redact: Redact) -> tuple[str, ...]:
+def _collect_unsupported_claims(result: CaseResult, failing: Sequence[Judged], redact: Redact) -> tuple[str, ...]:
     response = result.result
     if not isinstance(response, Exchange):
         return ()
@@ -129,13 +135,13 @@ def read_results(path: Path) -> tuple[RunReport, tuple[CaseResult, ...]]:
     Raises ``ConfigError`` with file, key and what is accepted if the file cannot be read, is not JSON, has another
     format, lacks or misspells a field, or if its parts do not belong to the same run.
     """
-    content = _read_content(path)
-    _check_format(path, content)
+    content = _read_file_content(path)
+    _require_known_format(path, content)
     try:
         results = Results.model_validate_json(content)
     except ValidationError as error:
         raise ConfigError(_format_first_error(path, error)) from error
-    _check_consistency(path, results)
+    _require_consistent_cases(path, results)
     return results.report, results.cases
 
 
@@ -151,7 +157,7 @@ def read_incorrect_cases(path: Path) -> Sequence[CaseResult]:
         return [case for case in cases if case.assessment.outcome is not CaseOutcome.CORRECT]
 
 
-def _read_content(path: Path) -> bytes:
+def _read_file_content(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
@@ -159,7 +165,7 @@ def _read_content(path: Path) -> bytes:
         raise ConfigError(message) from error
 
 
-def _check_format(path: Path, content: bytes) -> None:
+def _require_known_format(path: Path, content: bytes) -> None:
     try:
         header = _Header.model_validate_json(content)
     except ValidationError as error:
@@ -190,7 +196,7 @@ def _describe_type(value: object) -> str:
     return f"a text of {len(value)} characters" if isinstance(value, str) else type(value).__name__
 
 
-def _check_consistency(path: Path, results: Results) -> None:
+def _require_consistent_cases(path: Path, results: Results) -> None:
     identities: set[tuple[str, int]] = set()
     for place, case in enumerate(results.cases):
         key = f"cases.{place}"

@@ -78,10 +78,10 @@ def build_dimensions(report: RunReport) -> tuple[Dimension, ...]:
     if report.triage is None:
         return ()
     return (
-        _build_accuracy(report.triage, report.comparison),
-        _build_usefulness(report),
-        _build_questions(report.questions),
-        _build_efficiency(report.triage.paths, report.comparison),
+        _build_accuracy_dimension(report.triage, report.comparison),
+        _build_usefulness_dimension(report),
+        _build_questions_dimension(report.questions),
+        _build_efficiency_dimension(report.triage.paths, report.comparison),
     )
 
 
@@ -125,7 +125,7 @@ def format_criteria(report: RunReport) -> str:
     return report.rubric.criteria.text if report.rubric and report.rubric.criteria else ""
 
 
-def _build_accuracy(triage: TriageSummary, compared: Comparison | None) -> Dimension:
+def _build_accuracy_dimension(triage: TriageSummary, compared: Comparison | None) -> Dimension:
     accuracy = triage.accuracy
     if not accuracy.total:
         return Dimension(ACCURACY, "nothing graded", f"of {plural(triage.issues, 'issue')}", known=False)
@@ -138,7 +138,7 @@ def _build_accuracy(triage: TriageSummary, compared: Comparison | None) -> Dimen
     return Dimension(ACCURACY, format_percent(accuracy.passed / accuracy.total), detail, moved)
 
 
-def _build_usefulness(report: RunReport) -> Dimension:
+def _build_usefulness_dimension(report: RunReport) -> Dimension:
     rubric = report.rubric
     if rubric is None:
         return Dimension(USEFULNESS, "not rated", "no judge rated a report", known=False)
@@ -150,7 +150,7 @@ def _build_usefulness(report: RunReport) -> Dimension:
     return Dimension(USEFULNESS, f"{rubric.mean:.1f} of 5", detail, moved)
 
 
-def _build_questions(counts: QuestionCounts | None) -> Dimension:
+def _build_questions_dimension(counts: QuestionCounts | None) -> Dimension:
     if counts is None:
         return Dimension(QUESTIONS, "no question asked", "the agent asked no questions", known=False)
     classified = counts.useful + counts.needless
@@ -164,7 +164,7 @@ def _build_questions(counts: QuestionCounts | None) -> Dimension:
     )
 
 
-def _build_efficiency(paths: Sequence[IssuePath], compared: Comparison | None) -> Dimension:
+def _build_efficiency_dimension(paths: Sequence[IssuePath], compared: Comparison | None) -> Dimension:
     if not paths:
         return Dimension(EFFICIENCY, "not measured", "Lookout saw no step of the agent", known=False)
     measured = [(path.steps, path.shortest_path) for path in paths if path.shortest_path is not None]

@@ -32,8 +32,8 @@ from monitors.records.runs import CaseResult
 from monitors.records.triage import IssueSeverity, TriageReference, TriageReport, TriageTask
 from monitors.reports.figures import StepBox, StepLines, render_path_strip
 from monitors.reports.format import format_percent, format_seconds, shorten
-from monitors.reports.invisible import show_invisible
-from monitors.reports.marked_text import Pieces, Redact, TextMarker, build_redaction
+from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.marked_text import Pieces, Redact, TextMarker, build_case_redactor
 
 MAX_FILES_SHOWN: Final = 12
 """Files of one kind that are shown; the next ones are folded, up to `MAX_FILES`."""
@@ -183,7 +183,9 @@ def build_report_row(
     return ReportRow(
         id=result.case.id,
         anchor=anchor,
-        title=shorten(show_invisible(build_redaction(result, redact)(task.issue.title)), _TITLE_CHARACTERS),
+        title=shorten(
+            write_invisible_as_code_points(build_case_redactor(result, redact)(task.issue.title)), _TITLE_CHARACTERS
+        ),
         outcome=assessment.outcome,
         result=", ".join(FAILURE_WORDS[kind] for kind in assessment.failure_kinds)
         or OUTCOME_LABELS[assessment.outcome],
@@ -229,7 +231,7 @@ def _mark_quote(criterion: UsefulnessCriterion, response: Exchange | NoAnswer, m
     place = criterion.quote
     if place is None or not isinstance(response, Exchange):
         return ()
-    return marker.redact_and_mark_part(response.graded_text, place.where, (), place.start, place.end)
+    return marker.build_part_pieces(response.graded_text, place.where, (), place.start, place.end)
 
 
 def _format_rating_in_brackets(counted: float | None) -> str:
@@ -266,13 +268,13 @@ OUTCOME_LABELS: Final = {
 }
 
 
-def get_asked_text(result: CaseResult) -> str:
+def extract_asked_text(result: CaseResult) -> str:
     """Return the question for a list; for an issue its title, because its address is meaningless to a reader."""
     task = result.case.triage
     return task.issue.title if task is not None else result.case.question
 
 
-def get_reply_text(result: CaseResult) -> str:
+def extract_reply_text(result: CaseResult) -> str:
     """Return the reply for a list: the root cause of a report, else the whole text; raw."""
     response = result.result
     text = response.graded_text if isinstance(response, Exchange) else response.partial_text
@@ -293,7 +295,7 @@ ISSUE_LABELS: Final = CaseLabels("issue", "report", "reference", "reports")
 _MIXED_LABELS: Final = CaseLabels("asked, or issue", "answered, or report", "expected", "transcripts and reports")
 
 
-def get_labels(result: CaseResult) -> CaseLabels:
+def choose_case_labels(result: CaseResult) -> CaseLabels:
     """Return the words for one case."""
     return ISSUE_LABELS if result.case.triage is not None else CaseLabels()
 
@@ -319,10 +321,10 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
     report = read_report(text)
     agreed = compute_agreement(report.files or (), task.reference.relevant_files)
     return TriageView(
-        title=marker.mark_plain(task.issue.title, _PATH_CHARACTERS),
-        address=marker.mark_plain(task.issue.url or "", _PATH_CHARACTERS),
-        body=marker.mark_plain(task.issue.body),
-        report=_mark_report(text, response, grades, marker),
+        title=marker.build_plain_pieces(task.issue.title, _PATH_CHARACTERS),
+        address=marker.build_plain_pieces(task.issue.url or "", _PATH_CHARACTERS),
+        body=marker.build_plain_pieces(task.issue.body),
+        report=_build_report_pieces(text, response, grades, marker),
         parts=_build_part_rows(report, task.reference, _QuoteMarker(text, response, grades, marker)),
         files=_build_file_groups(agreed, task, report, marker),
         files_text=_format_files(agreed, report, task.reference),
@@ -330,19 +332,25 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
         path=build_path_view(result, task.reference, marker),
         questions=tuple(
             QuestionView(
-                marker.mark_plain(question.question), marker.mark_plain(question.answer), question.scripted
+                marker.build_plain_pieces(question.question),
+                marker.build_plain_pieces(question.answer),
+                question.scripted,
             )
             for question in response.evidence.questions
         ),
     )
 
 
-def _mark_report(text: str, response: Exchange | NoAnswer, grades: Sequence[Grade], marker: TextMarker) -> Pieces:
+def _build_report_pieces(
+    text: str, response: Exchange | NoAnswer, grades: Sequence[Grade], marker: TextMarker
+) -> Pieces:
     """Mark the raw report. JSON is cut earlier, because its content is shown below in words."""
     if isinstance(response, NoAnswer):
-        return marker.mark_evidence(response.partial_text, Channel.VISIBLE, grades)
+        return marker.build_evidence_pieces(response.partial_text, Channel.VISIBLE, grades)
     short = TextMarker(marker.redact, marker.secrets, min(marker.limit, _JSON_CHARACTERS))
-    return (short if text.lstrip().startswith("{") else marker).mark_evidence(text, response.graded_channel, grades)
+    return (short if text.lstrip().startswith("{") else marker).build_evidence_pieces(
+        text, response.graded_channel, grades
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,28 +362,28 @@ class _QuoteMarker:
     grades: Sequence[Grade]
     marker: TextMarker
 
-    def part(self, text: str | None) -> Pieces:
+    def build_quoted_part(self, text: str | None) -> Pieces:
         """Return the part with its quotes marked, if the text contains the part exactly."""
         if not text:
             return ()
         start = self.text.find(text)
         where = self.came.graded_channel if isinstance(self.came, Exchange) else Channel.VISIBLE
         if start < 0:
-            return self.marker.mark_plain(text, _CAUSE_CHARACTERS)
+            return self.marker.build_plain_pieces(text, _CAUSE_CHARACTERS)
         rated = [grade for grade in self.grades if grade.aspect is Aspect.USEFULNESS]
-        return self.marker.redact_and_mark_part(self.text, where, rated, start, start + len(text))
+        return self.marker.build_part_pieces(self.text, where, rated, start, start + len(text))
 
 
 def _build_part_rows(
     report: TriageReport, reference: TriageReference, quoting: _QuoteMarker
 ) -> tuple[PartRow, ...]:
-    plain = quoting.marker.mark_plain
+    plain = quoting.marker.build_plain_pieces
     confidence = format_percent(report.confidence) if report.confidence is not None else ""
     mark = _compare_severity(report, reference)
     rows = (
         PartRow("severity", plain(report.severity or ""), plain(reference.severity or ""), mark),
-        PartRow("root cause", quoting.part(report.root_cause), plain(reference.root_cause or "")),
-        PartRow("recommended fix", quoting.part(report.recommended_fix), None),
+        PartRow("root cause", quoting.build_quoted_part(report.root_cause), plain(reference.root_cause or "")),
+        PartRow("recommended fix", quoting.build_quoted_part(report.recommended_fix), None),
         PartRow("confidence", plain(confidence), None),
     )
     return rows if report.confidence is not None else rows[:-1]
@@ -412,7 +420,9 @@ def _build_file_groups(
 def _build_file_group(
     kind: str, title: str, paths: Sequence[str], made_up: frozenset[str], marker: TextMarker
 ) -> FileGroup:
-    rows = tuple(FileRow(marker.mark_plain(path, _PATH_CHARACTERS), path in made_up) for path in paths[:MAX_FILES])
+    rows = tuple(
+        FileRow(marker.build_plain_pieces(path, _PATH_CHARACTERS), path in made_up) for path in paths[:MAX_FILES]
+    )
     return FileGroup(kind, title, rows[:MAX_FILES_SHOWN], rows[MAX_FILES_SHOWN:], max(0, len(paths) - MAX_FILES))
 
 
@@ -437,8 +447,8 @@ def _build_rating(result: CaseResult, marker: TextMarker, counted: float | None)
     grade = find_rating_grade(result.assessment)
     unrated = "not rated" if counted is None else f"not rated; counts as {counted:g} of 5"
     if grade is None:
-        return RatingView(0, unrated, marker.mark_plain("the judge was not asked"), 0)
-    reason = marker.mark_plain(grade.reason)
+        return RatingView(0, unrated, marker.build_plain_pieces("the judge was not asked"), 0)
+    reason = marker.build_plain_pieces(grade.reason)
     if not isinstance(grade, Judged) or grade.rubric is None:
         return RatingView(0, unrated, reason, 0)
     criteria = tuple(_build_criterion(criterion, result.result, marker) for criterion in grade.criteria)
@@ -451,21 +461,23 @@ def _build_criterion(
 ) -> CriterionView:
     quote = _mark_quote(criterion, response, marker)
     label = CRITERION_LABELS[criterion.name]
-    return CriterionView(label, bool(criterion.score), quote, marker.mark_plain(criterion.reason))
+    return CriterionView(label, bool(criterion.score), quote, marker.build_plain_pieces(criterion.reason))
 
 
 def build_path_view(result: CaseResult, reference: TriageReference, marker: TextMarker) -> PathView:
     """Build the view of the steps, each repeat with the step that it repeats."""
     evidence = result.result.evidence
     repeats = find_repeated_steps(evidence.steps)
-    text = marker.mark_plain(", ".join(_describe_agent_path(evidence, reference, result.assessment, len(repeats))))
+    text = marker.build_plain_pieces(
+        ", ".join(_describe_agent_path(evidence, reference, result.assessment, len(repeats)))
+    )
     if not evidence.steps:
         return PathView(text, None, (), (), ())
     lines = StepLines(
-        *(_find_step_place(evidence, after) for after in (reference.shortest_path, reference.max_steps))
+        *(_compute_step_place(evidence, after) for after in (reference.shortest_path, reference.max_steps))
     )
     boxes = tuple(StepBox(step.kind is StepKind.AGENT, repeats.get(at)) for at, step in enumerate(evidence.steps))
-    views = tuple(_build_step(at, step, repeats.get(at), marker) for at, step in enumerate(evidence.steps))
+    views = tuple(_build_step_view(at, step, repeats.get(at), marker) for at, step in enumerate(evidence.steps))
     is_short = len(views) <= MAX_STEPS_SHOWN + 2  # two folded rows are not worth a click
     return PathView(
         text=text,
@@ -476,7 +488,7 @@ def build_path_view(result: CaseResult, reference: TriageReference, marker: Text
     )
 
 
-def _find_step_place(evidence: Evidence, after: int | None) -> int | None:
+def _compute_step_place(evidence: Evidence, after: int | None) -> int | None:
     """Return the number of boxes before the end of this number of steps (or counted hops); ``None`` if unknown."""
     if after is None or evidence.hops in {None, len(evidence.steps)}:
         return after
@@ -523,11 +535,11 @@ def _describe_agent_path(
         yield "there may be more steps: the agent's event stream ended early"
 
 
-def _build_step(at: int, step: Step, first: int | None, marker: TextMarker) -> StepView:
+def _build_step_view(at: int, step: Step, first: int | None, marker: TextMarker) -> StepView:
     return StepView(
         number=at + 1,
-        name=marker.mark_plain(step.name, _STEP_CHARACTERS),
-        detail=marker.mark_plain(shorten(step.detail, _STEP_CHARACTERS)) if step.detail else (),
+        name=marker.build_plain_pieces(step.name, _STEP_CHARACTERS),
+        detail=marker.build_plain_pieces(shorten(step.detail, _STEP_CHARACTERS)) if step.detail else (),
         facts=", ".join(_list_step_facts(step)),
         repeats=0 if first is None else first + 1,
     )

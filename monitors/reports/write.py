@@ -13,7 +13,7 @@ from monitors.records.runs import CaseResult, RunReport
 from monitors.reports.junit import build_junit_xml
 from monitors.reports.markdown import build_markdown_report
 from monitors.reports.marked_text import Redact
-from monitors.reports.page import build_page, render_html
+from monitors.reports.page import build_report_page, render_report_html
 from monitors.reports.results_json import format_hallucination_lines, format_results_json
 from monitors.reports.settings import ReportsSettings
 from monitors.storage import write_atomically
@@ -76,8 +76,8 @@ def write_reports(
         previous=previous,
     )
     write_atomically(paths.markdown, summary)
-    page = build_page(
+    page = build_report_page(
         folder, report, cases, redact=cached_redact, settings=used_settings, incidents=incidents, previous=previous
     )
-    write_atomically(paths.html, render_html(page))
+    write_atomically(paths.html, render_report_html(page))
     return paths

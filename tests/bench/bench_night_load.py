@@ -56,7 +56,11 @@ def measure_s(job: Callable[[], object]) -> Span:
 
 def write_night(store: Store, night: int, count: int) -> list[str]:
     """Segments of one night; their paths."""
-    chance, run_id, known_segments = random.Random(night), f"night-{night}", set(store.journal.segments.names())
+    chance, run_id, known_segments = (
+        random.Random(night),
+        f"night-{night}",
+        set(store.journal.segments.list_segments()),
+    )
     begun = NOON + timedelta(days=night)
     line = ConversationRow(row=seen("CONVERSATION", run_id)).model_dump_json()
     before, _, rest = line.partition("CONVERSATION")
@@ -75,7 +79,7 @@ def write_night(store: Store, night: int, count: int) -> list[str]:
     store.journal.append([NightlyRunRow(row=night_report(run_id, nights=night))], run_id=run_id)
     return [
         store.journal.segments.format_location(name)
-        for name in store.journal.segments.names()
+        for name in store.journal.segments.list_segments()
         if name not in known_segments
     ]
 

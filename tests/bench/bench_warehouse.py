@@ -170,7 +170,7 @@ class BareFile:
 
 def wait_until_writing(store: Store, processes: int) -> None:
     until = time.monotonic() + 60
-    while len({name.partition("/")[0] for name in store.journal.segments.names()}) < processes:
+    while len({name.partition("/")[0] for name in store.journal.segments.list_segments()}) < processes:
         if time.monotonic() > until:
             raise SystemExit("the other writers did not start")
         time.sleep(0.05)

@@ -29,7 +29,7 @@ from tests.warehouse.sample_rows import (
     receipt,
     run_report,
 )
-from warehouse.database.retention import publish_archive
+from warehouse.database.retention import store_archive
 from warehouse.database.stage import ArchivedSegment, ArchiveManifest, hash_file
 from warehouse.database.store import Store
 from warehouse.journal.rows import (
@@ -132,7 +132,7 @@ def write_archives(store: Store, runs: int) -> None:
         connection.execute("create or replace temp table picked as select unnest(?::integer[]) as run", [[*chosen]])
         connection.execute(f"copy ({_LINES}) to '{file}' (format parquet, codec zstd)", words)
         manifest = ArchiveManifest(sha256=hash_file(file), segments=tuple(_write_segments(chosen)))
-        publish_archive(store.journal, manifest, file)
+        store_archive(store.journal, manifest, file)
     connection.close()
 
 

@@ -52,4 +52,6 @@ def load_incidents_in(folder: Path, target: str = "demo") -> list[Incident]:
     """Return the incidents of a target as they stand, in the order in which they were opened."""
     store = open_store_in(folder / "data")
     store.load_pending(30)
-    return sorted(store.incidents(target).values(), key=lambda incident: (incident.opened_at, incident.fingerprint))
+    return sorted(
+        store.load_incidents(target).values(), key=lambda incident: (incident.opened_at, incident.fingerprint)
+    )

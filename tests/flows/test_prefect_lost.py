@@ -175,7 +175,7 @@ def test_f91_a_hung_server_holds_up_no_severe_failure(tmp_path, server, slack):
         store = open_store_in(tmp_path / "data")
 
         def count_notified() -> int:
-            incidents = store.open_incidents("demo", wait_s=60)
+            incidents = store.list_open_incidents("demo", wait_s=60)
             return sum(incident.last_notified_at is not None for incident in incidents if incident.case_id)
 
         with lookout(tmp_path, environment, "verify", "demo", "--json") as run:

@@ -251,7 +251,7 @@ class Acknowledged:
 
     def count(self) -> int:
         """How many cases have an answer."""
-        runs = [name for name in self._journal.segments.names() if not name.startswith("_")]
+        runs = [name for name in self._journal.segments.list_segments() if not name.startswith("_")]
         for name in runs:
             if name not in self._known:
                 self._known.add(name)

@@ -78,7 +78,7 @@ def _of_journal(story: Story, run: str) -> Iterator[str]:
     journal = open_store_in(story.folder / "data").journal
     answers: Counter[str] = Counter()
     received = _asked(story)
-    for name in journal.segments.names(run):
+    for name in journal.segments.list_segments(run):
         durable_at = (story.journal / name).stat().st_mtime
         for row in journal.read(name).rows():
             if not isinstance(row, ResultRow) or not isinstance(row.row, Exchange):

@@ -98,7 +98,7 @@ def one_round(kind: str, folder: Path, seed: int, tally: Tally) -> None:
     wanted = killed_while_loading(store, kind)
     DAMAGES[kind](store, rng)
     harmed = as_duckdb_finds_it(store, folder / "copy") != wanted
-    is_detected = not check_database(store, wait_s=30).sound
+    is_detected = not check_database(store, wait_s=30).is_sound
     tally.rounds[kind] += 1
     tally.harmed[kind] += harmed
     tally.detected[kind] += is_detected
@@ -171,7 +171,7 @@ def restore(store: Store, *, is_detected: bool) -> str:
     except WarehouseDamaged:
         rebuild_database(store, wait_s=30)
         return "rebuilt"
-    if check_database(store, wait_s=30).sound:
+    if check_database(store, wait_s=30).is_sound:
         return "loaded again" if report.restored else "nothing to do" if not is_detected else "loaded"
     rebuild_database(store, wait_s=30)
     return "rebuilt after loading"

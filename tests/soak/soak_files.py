@@ -153,7 +153,7 @@ def find_faults(folder: Path) -> Iterator[str]:
             yield f"the check is content, and results are missing: {counts.stdout}{counts.stderr}"
 
 
-def find_losses(folder: Path) -> Iterator[str]:
+def list_losses(folder: Path) -> Iterator[str]:
     """Find what a rebuild does not give again once the file is back."""
     rebuilt = ask(folder, "warehouse", "rebuild")
     store = open_store_in(folder)
@@ -180,7 +180,7 @@ def damage_once(
         place.unlink()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(whole)
-    faults += find_losses(folder)
+    faults += list_losses(folder)
     shutil.rmtree(folder)
     return faults
 

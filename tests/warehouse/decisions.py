@@ -8,7 +8,7 @@ from typing import NamedTuple
 from monitors.records.incidents import Alert, Incident
 from warehouse.database.store import Store
 from warehouse.journal.journal import Journal
-from warehouse.queries.outbox import open_incident_book
+from warehouse.queries.outbox import open_incident_transaction
 
 
 class OutboxDecision(NamedTuple):
@@ -27,7 +27,7 @@ def decide(
     wait_s: float,
 ) -> OutboxDecision:
     """Record what ``decision`` makes of the target's incidents; returns it once it is durable."""
-    with open_incident_book(store, journal, target, wait_s=wait_s) as book:
+    with open_incident_transaction(store, journal, target, wait_s=wait_s) as book:
         decided = decision(book.incidents)
         book.record(decided.incidents, decided.alerts)
     return decided

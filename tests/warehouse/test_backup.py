@@ -85,7 +85,7 @@ def test_a_restored_folder_has_the_same_records_files_and_keys(tmp_path, store):
     manifest = back_up(store, file)
     restored = restore(file, tmp_path / "new")
     assert read_tables(restored) == read_tables(store)
-    assert check_database(restored, wait_s=1).sound
+    assert check_database(restored, wait_s=1).is_sound
     outside = {name for name in manifest.files if not name.startswith("journal/")}
     assert outside == {"identity.json", "runs/run-1/report.html", "site/key", "site/views-2026-03.jsonl"}
     views = (tmp_path / "new" / "site" / "views-2026-03.jsonl").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from monitors.records.base import Severity
 from monitors.records.targets import DeployEvent, ReportedDeploy
 from monitors.storage import make_private_folder, write_atomically, write_once
 from tests.builders import NOON, TARGET, assessment, exchange, gold_case
-from warehouse.data_folder import lock_file
+from warehouse.data_folder import open_lock_file
 from warehouse.journal.rows import AssessmentRow, ResultRow
 from warehouse.journal.segments import LocalSegments
 
@@ -97,12 +97,12 @@ def test_a_link_that_was_planted_after_the_look_is_neither_written_through_nor_r
     segments = LocalSegments(tmp_path / "data" / "journal")
     planted(tmp_path / "data" / "journal" / "run-1" / "a.jsonl", victim)
     with pytest.raises(OSError, match="symbolic links"):
-        segments.get("run-1/a.jsonl")
+        segments.read("run-1/a.jsonl")
     planted(tmp_path / "data" / "runs" / "run-1" / "run.lock", victim)
     with pytest.raises(WarehouseError, match="run-1"):
         begin_run(tmp_path / "data" / "runs", start("run-1"))
     planted(tmp_path / "data" / "a.lock", victim)
-    with pytest.raises(WarehouseUnwritable, match="symbolic links"), lock_file(tmp_path / "data" / "a.lock"):
+    with pytest.raises(WarehouseUnwritable, match="symbolic links"), open_lock_file(tmp_path / "data" / "a.lock"):
         pass
     assert victim.read_text() == SECRET
 
@@ -166,20 +166,20 @@ def test_while_a_folder_is_swapped_for_a_link_nothing_is_written_or_read_outside
         written += 1
         event = DeployEvent(target="demo", commit=f"{written:040x}", occurred_at=NOON, reported_by="poll")
         try:
-            segments.put(f"run-1/{written}.jsonl", b"x")
+            segments.write(f"run-1/{written}.jsonl", b"x")
             queue.save(QueuedDeploy(deploy=ReportedDeploy(event=event), stored_at=NOON))
             queue.store_outcome(ReportedDeploy(event=event), DeployOutcome(run_id=None, at=NOON))
             segments.set_aside(f"run-1/{written}.jsonl")
         except WarehouseError:
             pass  # the link was there
-        assert "run-1/secret.jsonl" not in segments.names()
+        assert "run-1/secret.jsonl" not in segments.list_segments()
         with pytest.raises(OSError, match=r"No such file|Not a directory"):
-            segments.get("run-1/secret.jsonl")
+            segments.read("run-1/secret.jsonl")
     swapper.join()
     assert sorted(outside.rglob("*")) == before
     assert written > 0
-    segments.put("run-1/after.jsonl", b"x")  # on a busy machine all of the others may have been refused
-    assert "run-1/after.jsonl" in segments.names()
+    segments.write("run-1/after.jsonl", b"x")  # on a busy machine all of the others may have been refused
+    assert "run-1/after.jsonl" in segments.list_segments()
 
 
 @pytest.mark.usefixtures("umask")

@@ -11,7 +11,7 @@ import pytest
 
 from monitors.errors import ConfigError
 from tests.builders import NOON
-from warehouse.folder_identity import IDENTITY_FILE, CopiedFolder, claim_folder, read_identity, separate_copy
+from warehouse.folder_identity import IDENTITY_FILE, CopiedFolder, assign_new_identity, claim_folder, read_identity
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_moved_folder_has_its_identity_and_is_the_same_from_then_on(folder, tm
 
 def test_a_separated_copy_has_an_identity_of_its_own(folder, tmp_path):
     copy_all(folder, tmp_path / "copy")
-    separate_copy(tmp_path / "copy", new_id="second", at=NOON)
+    assign_new_identity(tmp_path / "copy", new_id="second", at=NOON)
     claim_folder(tmp_path / "copy", new_id="third", at=NOON)
     identity = read_identity(tmp_path / "copy")
     assert (identity.id, identity.copied_at) == ("second", NOON)

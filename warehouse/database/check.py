@@ -19,15 +19,15 @@ from monitors.plural import plural
 from monitors.records.base import Record
 from warehouse.database.connection import REBUILD_HINT, Deadline, open_connection, transaction
 from warehouse.database.database import build_database, remove_database
-from warehouse.database.load import BATCH_ROWS, format_segment_loss, load_archive_hashes, load_segments
+from warehouse.database.load import BATCH_ROWS, format_segment_loss, insert_segments, load_archive_hashes
 from warehouse.database.stage import (
     Entry,
     NamedSegment,
     build_entries,
     build_entry,
-    clear_stage,
-    get_verified_parquet,
-    insert_stage_lines,
+    create_empty_stage,
+    fetch_verified_parquet,
+    insert_staged_lines,
     list_current_manifests,
     read_manifest,
     stage_archived_segments,
@@ -65,7 +65,7 @@ class CopyReport:
     problems: list[CheckProblem] = field(default_factory=list[CheckProblem])
 
 
-def load_copies(
+def load_segment_copies(
     fresh: duckdb.DuckDBPyConnection,
     journal: Journal,
     scratch: Path,
@@ -78,15 +78,15 @@ def load_copies(
     """
     copies = CopyReport()
     for name in list_current_manifests(journal, unless=lambda sha256: sha256 not in archives):
-        _copy_archive(fresh, journal, scratch, loaded, name=name, copies=copies)
-    names = [name for name in journal.segments.names() if parse_segment_id(name) not in copies.ids]
-    for batch in _batches(journal, names, loaded, copies):
+        _load_archive_copy(fresh, journal, scratch, loaded, name=name, copies=copies)
+    names = [name for name in journal.segments.list_segments() if parse_segment_id(name) not in copies.ids]
+    for batch in _iterate_batches(journal, names, loaded, copies):
         with transaction(fresh):
-            load_segments(fresh, journal, batch)
+            insert_segments(fresh, journal, batch)
     return copies
 
 
-def _copy_archive(
+def _load_archive_copy(
     fresh: duckdb.DuckDBPyConnection,
     journal: Journal,
     scratch: Path,
@@ -98,17 +98,17 @@ def _copy_archive(
     try:
         manifest = read_manifest(journal, name)
         wanted = list(_select_segments_in_file(build_entries(manifest), loaded, copies))
-        parquet = get_verified_parquet(journal, manifest, scratch)
+        parquet = fetch_verified_parquet(journal, manifest, scratch)
     except WarehouseError as error:
         copies.problems.append(CheckProblem(kind=CheckProblemKind.SEGMENT_DAMAGED, text=str(error)))
         return
     with transaction(fresh):
-        clear_stage(fresh)
+        create_empty_stage(fresh)
         stage_archived_segments(fresh, parquet, [entry.header.id for entry in wanted])
-        insert_stage_lines(fresh, wanted, journal.now())
+        insert_staged_lines(fresh, wanted, journal.now())
 
 
-def _batches(
+def _iterate_batches(
     journal: Journal, names: Sequence[str], loaded: Mapping[str, str], copies: CopyReport
 ) -> Iterator[Sequence[NamedSegment]]:
     batch: list[NamedSegment] = []
@@ -171,7 +171,7 @@ class CheckReport(Record):
     problems: tuple[CheckProblem, ...]
 
     @property
-    def sound(self) -> bool:
+    def is_sound(self) -> bool:
         """Whether the check found no problem: every stored row is there once, unchanged."""
         return not self.problems
 
@@ -190,7 +190,7 @@ def check_database(store: Store, *, wait_s: float) -> CheckReport:
             return _compare_with_journal(store, deadline)
     except WarehouseDamaged as error:
         problem = CheckProblem(kind=CheckProblemKind.FILE_DAMAGED, text=str(error))
-        return CheckReport(loaded=0, pending=len(store.journal.segments.names()), problems=(problem,))
+        return CheckReport(loaded=0, pending=len(store.journal.segments.list_segments()), problems=(problem,))
 
 
 def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
@@ -200,7 +200,7 @@ def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
         archives = load_archive_hashes(live)
         missing = store.count_absent_segments(live)
     with build_database(database.file, deadline, database.schema, database.clock) as (fresh, beside):
-        copies = load_copies(fresh, store.journal, database.scratch, entries, archives)
+        copies = load_segment_copies(fresh, store.journal, database.scratch, entries, archives)
         problems = [
             *_report_lost_rows(missing, len(copies.ids - entries.keys()), store.count_lost()),
             *_report_absent_segments(entries, copies.ids),
@@ -208,13 +208,13 @@ def _compare_with_journal(store: Store, deadline: Deadline) -> CheckReport:
             *copies.problems,
         ]
         fresh.execute(f"attach '{_quote_path(database.file)}' as live (read_only)")
-        problems += _find_differences(fresh, database.file)
+        problems += _iterate_table_differences(fresh, database.file)
         fresh.execute("detach live")
     remove_database(beside)
     return CheckReport(loaded=len(entries), pending=len(copies.ids - entries.keys()), problems=tuple(problems))
 
 
-def _find_differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> Iterator[CheckProblem]:
+def _iterate_table_differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> Iterator[CheckProblem]:
     for table in DERIVED_TABLES:
         if _fingerprint_table(fresh, table) == _fingerprint_table(fresh, f"live.{table}"):
             continue
@@ -261,7 +261,7 @@ def _report_absent_segments(entries: dict[str, str], present: set[str]) -> Itera
 
 
 def _report_set_aside(store: Store) -> Iterator[CheckProblem]:
-    for place in store.journal.segments.set_aside_names():
+    for place in store.journal.segments.list_set_aside():
         yield CheckProblem(
             kind=CheckProblemKind.SET_ASIDE,
             text=f"{place} was damaged and moved away, so its rows are not in the warehouse; restore it from a "

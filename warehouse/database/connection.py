@@ -95,7 +95,7 @@ def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generato
         yield
         return
     try:
-        if not (_lock_exclusively if exclusive else _lock_shared)(handle, file, deadline):
+        if not (_try_exclusive_lock if exclusive else _try_shared_lock)(handle, file, deadline):
             raise WarehouseInUse(
                 f"another run of Lookout uses {file}. The results of runs are safe in the journal, and Lookout "
                 "loads them later"
@@ -105,13 +105,13 @@ def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generato
         os.close(handle)
 
 
-def _lock_exclusively(handle: int, file: Path, deadline: Deadline) -> bool:
+def _try_exclusive_lock(handle: int, file: Path, deadline: Deadline) -> bool:
     """Acquire the exclusive lock while holding the turn, which blocks new readers; let them in now and then."""
     while True:
         with _open_turn_file(file) as turn:
-            if not _flock(turn, fcntl.LOCK_EX, deadline):
+            if not _try_flock(turn, fcntl.LOCK_EX, deadline):
                 return False
-            if _flock(handle, fcntl.LOCK_EX, deadline.limit_to(_WRITER_TURN_S)):
+            if _try_flock(handle, fcntl.LOCK_EX, deadline.limit_to(_WRITER_TURN_S)):
                 return True
         readers_turn = deadline.limit_to(_READERS_TURN_S)
         while readers_turn.pause():
@@ -120,12 +120,12 @@ def _lock_exclusively(handle: int, file: Path, deadline: Deadline) -> bool:
             return False
 
 
-def _lock_shared(handle: int, file: Path, deadline: Deadline) -> bool:
+def _try_shared_lock(handle: int, file: Path, deadline: Deadline) -> bool:
     try:
         with _open_turn_file(file) as turn:
-            return _flock(turn, fcntl.LOCK_SH, deadline) and _flock(handle, fcntl.LOCK_SH, deadline)
+            return _try_flock(turn, fcntl.LOCK_SH, deadline) and _try_flock(handle, fcntl.LOCK_SH, deadline)
     except WarehouseUnwritable:
-        return _flock(handle, fcntl.LOCK_SH, deadline)  # the wait may be unfair, but it harms no process
+        return _try_flock(handle, fcntl.LOCK_SH, deadline)  # the wait may be unfair, but it harms no process
 
 
 @contextmanager
@@ -141,7 +141,7 @@ def _open_turn_file(file: Path) -> Generator[int]:
         os.close(handle)
 
 
-def _flock(handle: int, kind: int, deadline: Deadline) -> bool:
+def _try_flock(handle: int, kind: int, deadline: Deadline) -> bool:
     while True:
         try:
             fcntl.flock(handle, kind | fcntl.LOCK_NB)
@@ -158,7 +158,7 @@ def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Gener
 
     DuckDB errors inside become a `WarehouseError`; errors in the SQL statement are not converted.
     """
-    connection = _connect(file, deadline, read_only=read_only)
+    connection = _open_duckdb(file, deadline, read_only=read_only)
     try:
         connection.execute("SET TimeZone = 'UTC'")
         yield connection
@@ -181,7 +181,7 @@ def transaction(connection: duckdb.DuckDBPyConnection) -> Generator[None]:
     connection.commit()
 
 
-def _connect(file: Path, deadline: Deadline, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+def _open_duckdb(file: Path, deadline: Deadline, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     while True:
         try:
             return duckdb.connect(str(file), read_only=read_only, config=_OFFLINE)

@@ -112,7 +112,7 @@ def build_database(
             yield connection, beside
             row_counts = _count_rows_by_table(connection)
             connection.execute("checkpoint")
-        _check_row_counts(beside, deadline, row_counts)
+        _require_row_counts(beside, deadline, row_counts)
         sync_file(beside)
     except BaseException:  # a cancellation, too, must remove the half-made file
         with suppress(OSError):  # the first error has the reason
@@ -133,9 +133,9 @@ def _count_rows(connection: duckdb.DuckDBPyConnection, table: str) -> int:
     return int(row[0]) if row else 0
 
 
-def _check_row_counts(beside: Path, deadline: Deadline, expected: dict[str, int]) -> None:
+def _require_row_counts(beside: Path, deadline: Deadline, expected: dict[str, int]) -> None:
     """Raise `WarehouseUnwritable` if the file does not have all rows."""
-    if get_log_path(beside).exists():
+    if build_log_path(beside).exists():
         raise WarehouseUnwritable(
             f"{beside} could not be written completely (its log is still there); free some disk space"
         )
@@ -152,14 +152,14 @@ def _check_row_counts(beside: Path, deadline: Deadline, expected: dict[str, int]
         )
 
 
-def get_log_path(file: Path) -> Path:
+def build_log_path(file: Path) -> Path:
     """Return the path of DuckDB's write-ahead log of a database file."""
     return file.with_name(f"{file.name}.wal")
 
 
 def remove_database(file: Path) -> None:
     """Remove a database file with its log. Raises `OSError`."""
-    for path in (file, get_log_path(file)):
+    for path in (file, build_log_path(file)):
         path.unlink(missing_ok=True)
 
 
@@ -177,7 +177,7 @@ def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, c
         )
     missing = [step for step in schema.migrations if step.number > done]
     for step in missing:
-        _apply(connection, step, clock)
+        _apply_migration(connection, step, clock)
     if missing or _has_different_views(connection, schema):
         with transaction(connection):
             connection.execute(schema.views)
@@ -203,7 +203,7 @@ def has_newest_schema(connection: duckdb.DuckDBPyConnection, file: Path, schema:
     return read_schema_number(connection, file) == schema.newest and not _has_different_views(connection, schema)
 
 
-def _apply(connection: duckdb.DuckDBPyConnection, step: Migration, clock: Clock) -> None:
+def _apply_migration(connection: duckdb.DuckDBPyConnection, step: Migration, clock: Clock) -> None:
     with transaction(connection):
         connection.execute(step.sql)
         connection.execute(
@@ -235,7 +235,7 @@ class Ledger(Record):
         return Ledger(segments=self.segments - count, as_of=self.as_of, lost=self.lost + count)
 
 
-def get_ledger_path(file: Path) -> Path:
+def build_ledger_path(file: Path) -> Path:
     """Return the path of the ledger of a warehouse file."""
     return file.with_name(f"{file.name}.ledger")
 
@@ -243,14 +243,14 @@ def get_ledger_path(file: Path) -> Path:
 def read_ledger(file: Path) -> Ledger | None:
     """Read the ledger; ``None`` if it is missing or unreadable."""
     try:
-        return Ledger.model_validate_json(get_ledger_path(file).read_bytes())
+        return Ledger.model_validate_json(build_ledger_path(file).read_bytes())
     except (FileNotFoundError, ValidationError):
         return None
 
 
 def write_ledger(file: Path, ledger: Ledger) -> None:
     """Replace the ledger atomically. Raises `WarehouseUnwritable`."""
-    write_atomically(get_ledger_path(file), ledger.model_dump_json(exclude_defaults=True))
+    write_atomically(build_ledger_path(file), ledger.model_dump_json(exclude_defaults=True))
 
 
 _MAGIC = slice(8, 12)
@@ -286,7 +286,7 @@ class Database:
         Raises `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
         """
         with self.hold_lock(wait_s) as deadline:
-            self._prepare(deadline)
+            self._create_or_check_file(deadline)
             with open_connection(self.file, deadline, read_only=False) as connection:
                 migrate(connection, self.file, self.schema, self.clock)
                 yield connection
@@ -298,19 +298,19 @@ class Database:
         A missing file is created and an old one migrated first. Raises the errors of `open_for_writing`.
         """
         deadline = Deadline(self.patience, wait_s)
-        self.ensure(wait_s)
+        self.create_if_missing(wait_s)
         with self._open_shared(deadline) as connection:
             if has_newest_schema(connection, self.file, self.schema):
                 yield connection
                 return
-        self._write_once(wait_s)
+        self._create_or_migrate(wait_s)
         with self._open_shared(deadline) as connection:
             yield connection
 
-    def ensure(self, wait_s: float) -> None:
+    def create_if_missing(self, wait_s: float) -> None:
         """Create the file if it is missing. Raises the errors of `open_for_writing`."""
         if not self.file.exists():
-            self._write_once(wait_s)
+            self._create_or_migrate(wait_s)
 
     @contextmanager
     def _open_shared(self, deadline: Deadline) -> Generator[duckdb.DuckDBPyConnection]:
@@ -322,7 +322,7 @@ class Database:
     def compute_version(self) -> str:
         """Compute a value that changes with the file, from its inode, size and modification time."""
         parts: list[int] = []
-        for path in (self.file, get_log_path(self.file)):
+        for path in (self.file, build_log_path(self.file)):
             # A missing file is part of the version: it adds nothing.
             with suppress(FileNotFoundError):
                 state = path.stat()
@@ -335,35 +335,35 @@ class Database:
         Readers continue; writers wait until the copy is finished, about a second for a gigabyte. Raises the
         errors of `open_for_reading`.
         """
-        self.ensure(wait_s)
+        self.create_if_missing(wait_s)
         with self._open_shared(Deadline(self.patience, wait_s)):
             version = self.compute_version()
-            for source, copy in ((get_log_path(self.file), get_log_path(goal)), (self.file, goal)):
+            for source, copy in ((build_log_path(self.file), build_log_path(goal)), (self.file, goal)):
                 if source.exists():
                     shutil.copyfile(source, copy)
         return version
 
-    def _write_once(self, wait_s: float) -> None:
+    def _create_or_migrate(self, wait_s: float) -> None:
         with self.open_for_writing(wait_s):
             return
 
-    def _prepare(self, deadline: Deadline) -> None:
+    def _create_or_check_file(self, deadline: Deadline) -> None:
         if not self.file.exists():
             create_database(self.file, deadline, self.schema, self.clock)
             return
         self._refuse_other_files()
-        if not get_ledger_path(self.file).exists():
+        if not build_ledger_path(self.file).exists():
             # Opening another application's database for writing could change it.
             with open_connection(self.file, deadline, read_only=True) as connection:
                 read_schema_number(connection, self.file)
 
     def _refuse_other_files(self) -> None:
         """DuckDB would fetch an extension for some files of others (SQLite's): so it never gets to see them."""
-        if not is_duckdb(self.file):
+        if not is_duckdb_file(self.file):
             raise build_not_duckdb_error(self.file)
 
 
-def is_duckdb(file: Path) -> bool:
+def is_duckdb_file(file: Path) -> bool:
     """Whether a file has DuckDB's mark."""
     if not file.is_file():
         return False

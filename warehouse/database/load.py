@@ -21,12 +21,12 @@ from warehouse.database.stage import (
     NamedSegment,
     build_entries,
     build_entry,
-    clear_stage,
+    create_empty_stage,
     delete_segment_rows,
-    get_verified_parquet,
-    insert_stage_lines,
+    fetch_verified_parquet,
+    insert_staged_lines,
     list_current_manifests,
-    parse_hash,
+    parse_archive_hash,
     read_manifest,
     stage_archived_segments,
     stage_segments,
@@ -74,7 +74,7 @@ class LoadReport(Record):
     too_new: int = 0
     damaged: tuple[DamagedSegment, ...] = ()
 
-    def add_loss_count(self, count: int) -> LoadReport:
+    def with_missing_count(self, count: int) -> LoadReport:
         """Return the report with the count of missing segments."""
         return self.model_copy(update={"missing": count})
 
@@ -102,7 +102,7 @@ def list_segments_to_load(
     connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | None = None
 ) -> Sequence[str]:
     """List the names of the segments (of one folder) that are not loaded yet, oldest first."""
-    names = journal.segments.names(folder)
+    names = journal.segments.list_segments(folder)
     loaded_ids = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
     return [name for name in names if parse_segment_id(name) not in loaded_ids]
 
@@ -119,22 +119,22 @@ def load_journal(
     rows: Counter[str] = Counter()
     left = _SkippedSegments()
     count = _load_archives(connection, journal, scratch, rows, left)
-    for batch in _batches(journal, list_segments_to_load(connection, journal, folder), left):
+    for batch in _iterate_batches(journal, list_segments_to_load(connection, journal, folder), left):
         for each in _load_batch(connection, journal, batch, left):
             rows.update(each.segment.header.rows)
             count += 1
     return LoadReport(segments=count, rows=dict(rows), damaged=tuple(left.damaged), too_new=left.too_new)
 
 
-def load_segments(
+def insert_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], *, all_new: bool = False
 ) -> None:
     """Insert segments into the tables, inside the caller's transaction.
 
-    ``all_new`` has the meaning in `insert_stage_lines`.
+    ``all_new`` has the meaning in `insert_staged_lines`.
     """
     stage_segments(connection, batch)
-    insert_stage_lines(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
+    insert_staged_lines(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
 
 
 def load_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
@@ -142,7 +142,9 @@ def load_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]
     return frozenset(str(row[0]) for row in connection.execute("select sha256 from archives").fetchall())
 
 
-def remember_archive(connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: ArchiveManifest) -> None:
+def record_loaded_archive(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: ArchiveManifest
+) -> None:
     """Store that the tables have all rows of an archive."""
     connection.execute(
         "insert or ignore into archives values (?, ?, ?)", [manifest.sha256, len(manifest.segments), journal.now()]
@@ -159,7 +161,7 @@ def _load_archives(
     done = load_archive_hashes(connection)
     count = 0
     for name in list_current_manifests(journal):
-        if parse_hash(name) in done:
+        if parse_archive_hash(name) in done:
             continue
         try:
             count += _load_archive(connection, journal, read_manifest(journal, name), scratch, rows)
@@ -188,10 +190,10 @@ def _load_archive(
     with transaction(connection):
         if wanted:
             delete_segment_rows(connection, [segment_id for segment_id in ids if segment_id in loaded])
-            clear_stage(connection)
-            stage_archived_segments(connection, get_verified_parquet(journal, manifest, scratch), ids)
-            insert_stage_lines(connection, wanted, journal.now())
-        remember_archive(connection, journal, manifest)
+            create_empty_stage(connection)
+            stage_archived_segments(connection, fetch_verified_parquet(journal, manifest, scratch), ids)
+            insert_staged_lines(connection, wanted, journal.now())
+        record_loaded_archive(connection, journal, manifest)
     for each in wanted:
         rows.update(each.header.rows)
     return len(wanted)
@@ -203,7 +205,9 @@ def _is_absent_or_old(entry: Entry, loaded: Mapping[str, str], manifest: Archive
     return manifest.replaces is not None and loaded[entry.header.id] != entry.header.sha256
 
 
-def _batches(journal: Journal, names: Sequence[str], left: _SkippedSegments) -> Iterator[Sequence[NamedSegment]]:
+def _iterate_batches(
+    journal: Journal, names: Sequence[str], left: _SkippedSegments
+) -> Iterator[Sequence[NamedSegment]]:
     batch: list[NamedSegment] = []
     size = 0
     for name in names:
@@ -234,11 +238,11 @@ def _load_batch(
 ) -> Sequence[NamedSegment]:
     if any(table in MOSTLY_NEW_TABLES for each in batch for table in each.segment.header.rows):
         with suppress(duckdb.ConstraintException), transaction(connection):  # then some of it is there already
-            load_segments(connection, journal, batch, all_new=True)
+            insert_segments(connection, journal, batch, all_new=True)
             return batch
     try:
         with transaction(connection):
-            load_segments(connection, journal, batch)
+            insert_segments(connection, journal, batch)
     except _ROW_ERRORS as error:
         return _load_one_by_one(connection, journal, batch, left, error)
     return batch

@@ -23,9 +23,9 @@ from warehouse.database.database import (
     Database,
     Ledger,
     build_database,
-    get_ledger_path,
-    get_log_path,
-    is_duckdb,
+    build_ledger_path,
+    build_log_path,
+    is_duckdb_file,
     read_ledger,
     remove_database,
     write_ledger,
@@ -89,7 +89,7 @@ def copy_missing_rows(database: Database, deadline: Deadline, have: AbstractSet[
     remove_database(database.scratch)
     if not database.file.exists():
         return OldFile({})
-    if not is_duckdb(database.file):
+    if not is_duckdb_file(database.file):
         return OldFile({}, unread="it is not a DuckDB file")
     try:
         with open_connection(_IN_MEMORY, deadline, read_only=False) as reader:
@@ -272,7 +272,7 @@ def _fill_database(
         missing=missing or old.missing,
         unknown=_count_unknown(ledger, old, len(have)),
         unread=old.unread,
-        set_aside=tuple(store.journal.segments.set_aside_names()),
+        set_aside=tuple(store.journal.segments.list_set_aside()),
     )
 
 
@@ -291,15 +291,15 @@ def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:
     """
     earlier = [path for path in file.parent.glob(f"{file.name}.before-*") if path.is_file()]
     backup = file.with_name(f"{file.name}.before-{now:%Y%m%dT%H%M%S.%fZ}") if file.exists() else None
-    log = get_log_path(file)
+    log = build_log_path(file)
     if backup is not None and file.is_dir():
         move(file, backup)
     elif backup is not None:
         os.link(file, backup)
         if log.exists():
-            move(log, get_log_path(backup))
+            move(log, build_log_path(backup))
     log.unlink(missing_ok=True)
-    get_ledger_path(file).unlink(missing_ok=True)
+    build_ledger_path(file).unlink(missing_ok=True)
     move(beside, file)
     if backup is not None and backup.is_file():
         for path in earlier:

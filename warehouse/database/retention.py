@@ -21,8 +21,8 @@ import duckdb
 
 from monitors.errors import WarehouseDamaged
 from monitors.records.base import Record
-from warehouse.database.load import load_archive_hashes, load_journal, remember_archive
-from warehouse.database.snapshot import discard_snapshots
+from warehouse.database.load import load_archive_hashes, load_journal, record_loaded_archive
+from warehouse.database.snapshot import remove_snapshots
 from warehouse.database.stage import (
     ARCHIVE_FOLDER,
     MANIFEST,
@@ -31,11 +31,11 @@ from warehouse.database.stage import (
     ArchivedSegment,
     ArchiveManifest,
     NamedSegment,
-    clear_stage,
-    get_verified_parquet,
+    create_empty_stage,
+    fetch_verified_parquet,
     hash_file,
     list_current_manifests,
-    parse_hash,
+    parse_archive_hash,
     read_manifest,
     stage_archived_segments,
     stage_segments,
@@ -71,8 +71,8 @@ def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinishe
         load_journal(connection, store.journal, scratch)
         store.save_ledger(connection)
         scratch.unlink(missing_ok=True)
-        _remove_leftovers(store.journal, scratch, load_archive_hashes(connection))
-        for batch in _batches(
+        _remove_superseded_files(store.journal, scratch, load_archive_hashes(connection))
+        for batch in _iterate_batches(
             store.journal, _list_old_segments(connection, store.journal, before, unfinished=unfinished)
         ):
             report = _add_reports(report, _archive_batch(connection, store.journal, batch, scratch))
@@ -91,11 +91,11 @@ def _list_old_segments(
         {"unfinished": unfinished},
     ).fetchall()
     free = {str(row[0]) for row in rows}
-    names = [name for name in journal.segments.names() if not name.startswith(f"{SUITES}/")]
+    names = [name for name in journal.segments.list_segments() if not name.startswith(f"{SUITES}/")]
     return [name for name in names if parse_segment_id(name) < limit and parse_segment_id(name) in free]
 
 
-def _batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequence[NamedSegment]]:
+def _iterate_batches(journal: Journal, names: Sequence[str]) -> Iterator[Sequence[NamedSegment]]:
     batch: list[NamedSegment] = []
     rows = 0
     for name in names:
@@ -125,8 +125,8 @@ def _archive_batch(
         ),
     )
     size = scratch.stat().st_size
-    publish_archive(journal, manifest, scratch)
-    remember_archive(connection, journal, manifest)
+    store_archive(journal, manifest, scratch)
+    record_loaded_archive(connection, journal, manifest)
     for named in batch:
         journal.segments.delete(named.name)
     before = sum(named.segment.size_bytes for named in batch)
@@ -154,17 +154,17 @@ def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces
         raise WarehouseDamaged(f"{file} is different after writing; check the disk. Lookout removed nothing")
 
 
-def publish_archive(journal: Journal, manifest: ArchiveManifest, file: Path, *, name: str | None = None) -> None:
+def store_archive(journal: Journal, manifest: ArchiveManifest, file: Path, *, name: str | None = None) -> None:
     """Store an archive, then its manifest, as ``name``: the archive takes effect once the manifest exists."""
-    journal.segments.put_file(manifest.parquet, file)
-    journal.segments.put(name or manifest.name, manifest.model_dump_json().encode())
+    journal.segments.write_file(manifest.parquet, file)
+    journal.segments.write(name or manifest.name, manifest.model_dump_json().encode())
 
 
-def _remove_leftovers(journal: Journal, scratch: Path, loaded: AbstractSet[str]) -> None:
+def _remove_superseded_files(journal: Journal, scratch: Path, loaded: AbstractSet[str]) -> None:
     """Clean up after a kill: remove segments that an archive has, and archives that do not count."""
     names = list_current_manifests(journal, unless=lambda sha256: sha256 not in loaded)
     current = [read_manifest(journal, name) for name in names]
-    segments_by_id = {parse_segment_id(name): name for name in journal.segments.names()}
+    segments_by_id = {parse_segment_id(name): name for name in journal.segments.list_segments()}
     for manifest in current:
         doubled = [
             segments_by_id[archived.header.id]
@@ -172,13 +172,13 @@ def _remove_leftovers(journal: Journal, scratch: Path, loaded: AbstractSet[str])
             if archived.header.id in segments_by_id
         ]
         if doubled:
-            get_verified_parquet(journal, manifest, scratch)
+            fetch_verified_parquet(journal, manifest, scratch)
         for name in doubled:
             journal.segments.delete(name)
     current_hashes = {manifest.sha256 for manifest in current}
     for suffix in (MANIFEST, PARQUET):
-        for name in journal.segments.others(ARCHIVE_FOLDER, suffix):
-            if parse_hash(name) not in current_hashes:
+        for name in journal.segments.list_files(ARCHIVE_FOLDER, suffix):
+            if parse_archive_hash(name) not in current_hashes:
                 journal.segments.delete(name)
 
 
@@ -218,21 +218,24 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
     clean file, and a person must delete the saved ones. Copies for the site are removed. Raises the errors of
     `compact_segments`, and `ValueError` for a short key.
     """
-    _check_key_length(key)
+    _require_key_length(key)
     compact_segments(store, before=before, wait_s=wait_s, unfinished=True)
     limit = build_first_id(before)
     segments = archives = 0
     with store.database.open_for_writing(wait_s) as connection:
         for name in list_current_manifests(store.journal):
             manifest = read_manifest(store.journal, name)
-            if _must_age(name, manifest) and max(archived.header.id for archived in manifest.segments) < limit:
-                _age_archive(connection, store.journal, manifest, key, store.database.scratch)
+            if (
+                _has_personal_data(name, manifest)
+                and max(archived.header.id for archived in manifest.segments) < limit
+            ):
+                _remove_personal_data_from_archive(connection, store.journal, manifest, key, store.database.scratch)
                 archives += 1
                 segments += len(manifest.segments)
         load_journal(connection, store.journal, store.database.scratch)
         store.save_ledger(connection)
     compact_segments(store, before=before, wait_s=wait_s, unfinished=True)  # the replaced archives go
-    discard_snapshots(store.database.file.parent)
+    remove_snapshots(store.database.file.parent)
     return AgeReport(archives=archives, segments=segments)
 
 
@@ -251,7 +254,7 @@ def remove_conversation(
     follows. Also log entries that name the id are emptied. Segments with other conversations stay as they are in
     everything else, and age later. Raises the errors of `remove_personal_data`.
     """
-    _check_key_length(key)
+    _require_key_length(key)
     ids = f"(?:{re.escape(conversation)}|{re.escape(case_ids)}[0-9]+)"
     mark = re.compile(f'"{ids}"'.encode())
     journal, scratch = store.journal, store.database.scratch
@@ -263,18 +266,20 @@ def remove_conversation(
             " union select run_id from conversations where id = $id and record is not null order by 1",
             {"ids": ids, "id": conversation},
         ).fetchall()
-        names = [name for name in journal.segments.names() if mark.search(journal.segments.get(name))]
-        for batch in _batches(journal, names):
+        names = [name for name in journal.segments.list_segments() if mark.search(journal.segments.read(name))]
+        for batch in _iterate_batches(journal, names):
             _archive_batch(connection, journal, batch, scratch)
         for name in list_current_manifests(journal):
             manifest = read_manifest(journal, name)
-            if _must_age(name, manifest) and _age_archive(connection, journal, manifest, key, scratch, only=ids):
+            if _has_personal_data(name, manifest) and _remove_personal_data_from_archive(
+                connection, journal, manifest, key, scratch, only=ids
+            ):
                 archives += 1
                 segments += len(manifest.segments)
         load_journal(connection, journal, scratch)
         store.save_ledger(connection)
-        _remove_leftovers(journal, scratch, load_archive_hashes(connection))
-    discard_snapshots(store.database.file.parent)
+        _remove_superseded_files(journal, scratch, load_archive_hashes(connection))
+    remove_snapshots(store.database.file.parent)
     return ConversationReport(archives=archives, segments=segments, run_ids=tuple(str(row[0]) for row in runs))
 
 
@@ -282,17 +287,17 @@ _NAMES_ID: Final = """regexp_matches(row_json::varchar, '"' || getvariable('ids'
 """Whether a staged line names one of the ids as a text of its own."""
 
 
-def _must_age(name: str, manifest: ArchiveManifest) -> bool:
+def _has_personal_data(name: str, manifest: ArchiveManifest) -> bool:
     """Whether an archive still has personal data; ``name`` is that of its manifest."""
     return manifest.replaces is None or name.endswith(PARTLY_AGED)
 
 
-def _check_key_length(key: bytes) -> None:
+def _require_key_length(key: bytes) -> None:
     if len(key) < MIN_KEY_LENGTH:
         raise ValueError(f"the key for pseudonyms must have at least {MIN_KEY_LENGTH} bytes, got {len(key)}")
 
 
-def _age_archive(
+def _remove_personal_data_from_archive(
     connection: duckdb.DuckDBPyConnection,
     journal: Journal,
     manifest: ArchiveManifest,
@@ -305,8 +310,8 @@ def _age_archive(
 
     Returns False, and replaces nothing, if the archive has nothing to remove about these ids.
     """
-    clear_stage(connection)
-    parquet = get_verified_parquet(journal, manifest, scratch)
+    create_empty_stage(connection)
+    parquet = fetch_verified_parquet(journal, manifest, scratch)
     stage_archived_segments(connection, parquet, [archived.header.id for archived in manifest.segments])
     connection.execute(
         "create or replace temp macro pseudonym(id) as"
@@ -336,7 +341,7 @@ def _age_archive(
         segments=tuple(_replace_hash(archived, hashes[archived.header.id]) for archived in manifest.segments),
     )
     partly = f"{ARCHIVE_FOLDER}/{aged.sha256}{PARTLY_AGED}" if only is not None else None
-    publish_archive(journal, aged, scratch, name=partly)
+    store_archive(journal, aged, scratch, name=partly)
     return True
 
 

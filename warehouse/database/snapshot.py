@@ -21,7 +21,7 @@ import duckdb
 
 from monitors.errors import WarehouseBusy, WarehouseDamaged, WarehouseUnwritable
 from monitors.storage import build_unwritable_error, make_private_folder, move
-from warehouse.data_folder import open_for_lock
+from warehouse.data_folder import open_lock_handle
 from warehouse.database.connection import Deadline, open_connection, translate_error
 from warehouse.database.database import Database, migrate, remove_database
 from warehouse.database.store import Store
@@ -68,9 +68,9 @@ class Snapshot:
         `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
         """
         make_private_folder(self.folder)
-        self.source.ensure(wait_s)
+        self.source.create_if_missing(wait_s)
         seen_at, version = self.source.clock(), self.source.compute_version()
-        copy_name = self._find_newest(version)
+        copy_name = self._find_newest_copy(version)
         if copy_name is None:
             copy_name = self._ensure_copy(wait_s)
         changed = self._open_copy(copy_name)
@@ -102,11 +102,11 @@ class Snapshot:
         return current.file.name if current else ""
 
     def close(self) -> None:
-        """Close the copy. The file stays; `discard_snapshots` removes it."""
+        """Close the copy. The file stays; `remove_snapshots` removes it."""
         with self._guard:
             copy, self._current = self._current, None
         if copy is not None:
-            self._retire(copy)
+            self._mark_copy_replaced(copy)
 
     def _release_copy(self, copy: _OpenCopy) -> None:
         with self._guard:
@@ -115,20 +115,20 @@ class Snapshot:
         if is_last:
             copy.connection.close()
 
-    def _retire(self, copy: _OpenCopy) -> None:
+    def _mark_copy_replaced(self, copy: _OpenCopy) -> None:
         with self._guard:
             copy.is_replaced = True
             is_unused = not copy.readers
         if is_unused:
             copy.connection.close()
 
-    def _find_newest(self, version: str) -> Path | None:
+    def _find_newest_copy(self, version: str) -> Path | None:
         copies = sorted(self.folder.glob(f"warehouse-{version}-*.duckdb"))
         return copies[-1] if copies else None
 
     def _ensure_copy(self, wait_s: float) -> Path:
         with _lock_folder(self.folder):
-            made = self._find_newest(self.source.compute_version())  # another site made it meanwhile
+            made = self._find_newest_copy(self.source.compute_version())  # another site made it meanwhile
             return made or self._make_copy(wait_s)
 
     def _make_copy(self, wait_s: float) -> Path:
@@ -160,14 +160,14 @@ class Snapshot:
         with self._guard:
             before, self._current = self._current, _OpenCopy(file, connection)
         if before is not None:
-            self._retire(before)
+            self._mark_copy_replaced(before)
         return True
 
 
 @contextmanager
 def _lock_folder(folder: Path) -> Generator[None]:
     """Hold the lock for making a copy. Raises `WarehouseBusy` while another process has it."""
-    with open_for_lock(folder / _LOCK) as lock:
+    with open_lock_handle(folder / _LOCK) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -175,7 +175,7 @@ def _lock_folder(folder: Path) -> Generator[None]:
         yield
 
 
-def discard_snapshots(data_folder: Path) -> None:
+def remove_snapshots(data_folder: Path) -> None:
     """Remove every copy, because data removed from the warehouse must not stay in a copy.
 
     Open copies end with a refresh. Raises `WarehouseUnwritable`.

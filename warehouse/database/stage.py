@@ -66,14 +66,14 @@ def build_entry(named: NamedSegment) -> Entry:
     return Entry(named.segment.header, named.name, named.segment.size_bytes)
 
 
-def clear_stage(connection: duckdb.DuckDBPyConnection) -> None:
+def create_empty_stage(connection: duckdb.DuckDBPyConnection) -> None:
     """Create an empty staging table."""
     connection.execute(_STAGED)
 
 
 def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedSegment]) -> None:
     """Replace the staging table's content by the lines of these segments."""
-    clear_stage(connection)
+    create_empty_stage(connection)
     with connection.appender("staged") as appender:
         appender.append_rows(
             (named.segment.header.id, position, line.table, line.row_json.decode())
@@ -82,7 +82,7 @@ def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedS
         )
 
 
-def insert_stage_lines(
+def insert_staged_lines(
     connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry], now: datetime, *, all_new: bool = False
 ) -> None:
     """Insert the staged lines into the tables, with the segments' entries.
@@ -94,7 +94,7 @@ def insert_stage_lines(
     for table in TABLES:
         if table in filled_tables:
             connection.execute(
-                _build_insert_of_new(table) if all_new and table in MOSTLY_NEW_TABLES else _load_extract(table)
+                _build_insert_of_new(table) if all_new and table in MOSTLY_NEW_TABLES else _read_extract_sql(table)
             )
     with connection.appender("segments", columns=_ENTRY_COLUMNS) as appender:
         appender.append_rows(_build_entry_row(entry, now) for entry in entries)
@@ -120,7 +120,7 @@ def _build_entry_row(entry: Entry, now: datetime) -> tuple[object, ...]:
 
 
 @cache
-def _load_extract(table: str) -> str:
+def _read_extract_sql(table: str) -> str:
     extracts = resources.files("warehouse") / "extracts"
     of_table = (extracts.joinpath(*folder, f"{table}.sql") for folder in ((), ("alerting",), ("live",)))
     return next(file for file in of_table if file.is_file()).read_text("utf-8")
@@ -132,7 +132,7 @@ _EARLIER = "-- rows of earlier loads:"
 
 @cache
 def _build_insert_of_new(table: str) -> str:
-    incoming = _load_extract(table).partition(_EARLIER)[0]
+    incoming = _read_extract_sql(table).partition(_EARLIER)[0]
     return f"{incoming}\ninsert into {table} by name select * exclude (position) from incoming"  # noqa: S608 - ours
 
 
@@ -168,7 +168,7 @@ class ArchiveManifest(Record):
     segments: tuple[ArchivedSegment, ...]
 
     @model_validator(mode="after")
-    def _replaces_another(self) -> Self:
+    def _require_other_archive(self) -> Self:
         if self.replaces == self.sha256:
             raise ValueError("an archive cannot replace itself")
         return self
@@ -190,16 +190,18 @@ def list_current_manifests(journal: Journal, *, unless: Callable[[str], bool] = 
     A replacing manifest does not count if ``unless`` is true for its hash; the manifest that it replaces then
     counts.
     """
-    aged = [name for name in journal.segments.others(ARCHIVE_FOLDER, AGED) if not unless(parse_hash(name))]
+    aged = [
+        name for name in journal.segments.list_files(ARCHIVE_FOLDER, AGED) if not unless(parse_archive_hash(name))
+    ]
     replaced = {read_manifest(journal, name).replaces for name in aged}
     return [
         name
-        for name in [*journal.segments.others(ARCHIVE_FOLDER, MANIFEST), *aged]
-        if parse_hash(name) not in replaced
+        for name in [*journal.segments.list_files(ARCHIVE_FOLDER, MANIFEST), *aged]
+        if parse_archive_hash(name) not in replaced
     ]
 
 
-def parse_hash(name: str) -> str:
+def parse_archive_hash(name: str) -> str:
     """Parse the hash from the name of a manifest or a Parquet file."""
     return name.rpartition("/")[2].partition(".")[0]
 
@@ -208,7 +210,7 @@ def read_manifest(journal: Journal, name: str) -> ArchiveManifest:
     """Read an archive's manifest. Raises `WarehouseDamaged` and `SchemaTooNew`."""
     place = journal.segments.format_location(name)
     try:
-        manifest = ArchiveManifest.model_validate_json(journal.segments.get(name))
+        manifest = ArchiveManifest.model_validate_json(journal.segments.read(name))
     except ValidationError:
         raise WarehouseDamaged(f"the archive's manifest {place} cannot be read: restore it from a backup") from None
     if manifest.lookout_archive > FORMAT_VERSION:
@@ -221,11 +223,11 @@ def build_entries(manifest: ArchiveManifest) -> Sequence[Entry]:
     return [Entry(archived.header, archived.name, archived.size_bytes) for archived in manifest.segments]
 
 
-def get_verified_parquet(journal: Journal, manifest: ArchiveManifest, scratch: Path) -> Path:
+def fetch_verified_parquet(journal: Journal, manifest: ArchiveManifest, scratch: Path) -> Path:
     """Return the archive's Parquet file after verifying its hash. Raises `WarehouseDamaged`."""
     place = journal.segments.format_location(manifest.parquet)
     try:
-        file = journal.segments.as_file(manifest.parquet, scratch)
+        file = journal.segments.fetch_file(manifest.parquet, scratch)
     except FileNotFoundError:
         raise WarehouseDamaged(f"the archive {place} is missing: restore it from a backup") from None
     if hash_file(file) != manifest.sha256:

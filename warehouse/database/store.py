@@ -62,7 +62,7 @@ _CHANGES_STATE = re.compile(
 """Functions that change the process or its files; some arguments of `enable_logging` abort it (DuckDB 2.0.0)."""
 
 
-def _check_is_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Raise `QueryInvalid` unless the statement is one query."""
     kinds = [statement.type for statement in connection.extract_statements(sql)]
     if len(kinds) != 1 or kinds[0] not in _QUERY_KINDS:
@@ -115,12 +115,14 @@ class Store:
         """
         with self.database.open_for_writing(wait_s) as connection:
             lost_before, missing_before = self.count_lost(), self.count_absent_segments(connection)
-            report = self.load_into(connection)
+            report = self.load_pending_segments_into(connection)
             self.save_ledger(connection)
         restored = max(0, missing_before - (report.missing - lost_before))
-        return report.model_copy(update={"restored": restored, "swept": self.journal.sweep()})
+        return report.model_copy(update={"restored": restored, "swept": self.journal.remove_stale_files()})
 
-    def load_into(self, connection: duckdb.DuckDBPyConnection, folder: str | None = None) -> LoadReport:
+    def load_pending_segments_into(
+        self, connection: duckdb.DuckDBPyConnection, folder: str | None = None
+    ) -> LoadReport:
         """Load the pending segments (of one folder) on an open connection; the caller holds the lock.
 
         Errors are also stored for `take_load_errors`, since the next load does not meet them again.
@@ -131,7 +133,7 @@ class Store:
             ledger = read_ledger(self.database.file)
             if ledger is not None:
                 write_ledger(self.database.file, ledger.add_lost(loss))
-        report = report.add_loss_count(self.count_lost())
+        report = report.with_missing_count(self.count_lost())
         self._load_errors.extend(report.errors())
         return report
 
@@ -141,17 +143,17 @@ class Store:
         self._load_errors.clear()
         return errors
 
-    def find_losses(self, wait_s: float) -> Sequence[str]:
+    def list_losses(self, wait_s: float) -> Sequence[str]:
         """Return a text for each stored item that cannot be read; empty if the warehouse is complete.
 
         Loads the journal first. Raises `WarehouseBusy`.
         """
         with self.database.open_for_writing(wait_s) as connection:
-            report = self.load_into(connection)
+            report = self.load_pending_segments_into(connection)
             self.save_ledger(connection)
         aside = [
             f"{place} is damaged and was set aside: restore it from a backup, or delete it"
-            for place in self.journal.segments.set_aside_names()
+            for place in self.journal.segments.list_set_aside()
             if all(segment.stored_at != place for segment in report.damaged)
         ]
         return [*map(str, report.errors()), *aside]
@@ -172,8 +174,8 @@ class Store:
         with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")
             try:
-                _check_is_query(connection, sql)
-                return _run_interruptible(connection, sql, parameters)
+                _require_single_query(connection, sql)
+                return _run_interruptible_query(connection, sql, parameters)
             except duckdb.FatalException:
                 raise
             except duckdb.InterruptException:
@@ -187,15 +189,15 @@ class Store:
                     raise  # of the file, not of the query
                 raise QueryInvalid(str(error)) from error
 
-    def open_incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Incident, ...]:
+    def list_open_incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[Incident, ...]:
         """Return a target's unresolved incidents, worst first."""
-        incidents = self.incidents(target, wait_s=wait_s).values()
+        incidents = self.load_incidents(target, wait_s=wait_s).values()
         unresolved = [
             incident for incident in incidents if incident.resolved_at is None or incident.state != "resolved"
         ]
         return tuple(sorted(unresolved, key=lambda incident: (-incident.severity, incident.opened_at)))
 
-    def incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Mapping[str, Incident]:
+    def load_incidents(self, target: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> Mapping[str, Incident]:
         """Return the current state of all of a target's incidents, by fingerprint."""
         with self.database.open_for_reading(wait_s) as connection:
             return read_incidents(connection, target)
@@ -212,12 +214,12 @@ class Store:
         )
         return _parse_report(table.rows[0]) if table.rows else None
 
-    def report(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> RunReport | None:
+    def find_report(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> RunReport | None:
         """Return a run's report; ``None`` if no such run is loaded."""
         table = self.query("select report from runs where run_id = $run", {"run": run_id}, wait_s=wait_s)
         return _parse_report(table.rows[0]) if table.rows else None
 
-    def outcomes(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[CaseStanding, ...]:
+    def list_case_outcomes(self, run_id: str, *, wait_s: float = DEFAULT_READ_WAIT_S) -> tuple[CaseStanding, ...]:
         """Return the outcome of each case of a run, ordered by case and repeat."""
         table = self.query(
             "select case_id, repeat, outcome from assessments where run_id = $run order by case_id, repeat",
@@ -259,7 +261,7 @@ def read_incidents(connection: duckdb.DuckDBPyConnection, target: str) -> Mappin
     return {incident.fingerprint: incident for incident in incidents}
 
 
-def _run_interruptible(
+def _run_interruptible_query(
     connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Parameter] | Mapping[str, Parameter]
 ) -> Table:
     """Run a query and fetch its rows.

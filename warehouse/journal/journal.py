@@ -68,18 +68,18 @@ class Journal:
 
     def append_row_bytes(self, rows: EncodedRows, *, run_id: str | None) -> SegmentId:
         """Store rows like `append`, but encoded by another process."""
-        return self._write(rows, folder=SHARED if run_id is None else run_id, run_id=run_id)
+        return self._append_segment(rows, folder=SHARED if run_id is None else run_id, run_id=run_id)
 
     def append_suite(self, suite: Suite) -> SegmentId:
         """Store a suite's cases; a suite with the same hash is not written again."""
         segment_id = SegmentId(f"suite-{suite.sha256}")
         name = f"{SUITES}/{segment_id}{SUFFIX}"
-        if name not in self.segments.names(SUITES):
+        if name not in self.segments.list_segments(SUITES):
             rows = [
                 CaseRow(row=SuiteCase(suite_sha256=suite.sha256, suite_name=suite.name, case=case))
                 for case in suite.cases
             ]
-            self.segments.put(name, encode_segment(encode_rows(rows), segment_id=segment_id, run_id=None))
+            self.segments.write(name, encode_segment(encode_rows(rows), segment_id=segment_id, run_id=None))
         return segment_id
 
     def append_outbox(self, rows: Sequence[OutboxRow]) -> SegmentId:
@@ -87,7 +87,7 @@ class Journal:
 
         For ``warehouse.queries.outbox`` only: incidents are numbered under its lock.
         """
-        return self._write(encode_rows(rows), folder=OUTBOX, run_id=None)
+        return self._append_segment(encode_rows(rows), folder=OUTBOX, run_id=None)
 
     def read(self, name: str) -> Segment:
         """Read a segment and verify it.
@@ -97,7 +97,7 @@ class Journal:
         """
         folder = name.partition("/")[0]
         return decode_segment(
-            self.segments.get(name),
+            self.segments.read(name),
             where=self.segments.format_location(name),
             segment_id=parse_segment_id(name),
             run_id=None if folder.startswith("_") else folder,
@@ -110,39 +110,41 @@ class Journal:
         skipped here (its cases are asked again); the loader reports it and sets it aside. Raises `ConfigError`
         for an invalid run id.
         """
-        for name in self.segments.names(_check_run_id(run_id)):
+        for name in self.segments.list_segments(_require_run_id(run_id)):
             try:
                 segment = self.read(name)
             except (WarehouseDamaged, FileNotFoundError):
                 continue
             yield from segment.rows()
 
-    def newest(self) -> datetime | None:
+    def find_newest_time(self) -> datetime | None:
         """Return the time of the newest segment that is not archived; ``None`` without any."""
-        ids = [parse_segment_id(name) for name in self.segments.names() if not name.startswith(f"{SUITES}/")]
+        ids = [
+            parse_segment_id(name) for name in self.segments.list_segments() if not name.startswith(f"{SUITES}/")
+        ]
         return parse_time(max(ids)) if ids else None
 
-    def check_writable(self) -> None:
+    def require_writable(self) -> None:
         """Write one empty file. Raises `WarehouseUnwritable` if the next segment could not be written."""
-        self.segments.put(WRITABLE, b"")
+        self.segments.write(WRITABLE, b"")
 
-    def sweep(self) -> int:
+    def remove_stale_files(self) -> int:
         """Remove temporary files of killed writers that are older than an hour; return their number."""
-        return self.segments.sweep(self._clock())
+        return self.segments.remove_stale_files(self._clock())
 
     def now(self) -> datetime:
         """The journal's clock."""
         return self._clock()
 
-    def _write(self, rows: EncodedRows, *, folder: str, run_id: str | None) -> SegmentId:
+    def _append_segment(self, rows: EncodedRows, *, folder: str, run_id: str | None) -> SegmentId:
         with self._naming:
-            segment_id = self._names.next()
+            segment_id = self._names.build_next_id()
         data = encode_segment(rows, segment_id=segment_id, run_id=run_id)
-        self.segments.put(f"{folder}/{segment_id}{SUFFIX}", data)
+        self.segments.write(f"{folder}/{segment_id}{SUFFIX}", data)
         return segment_id
 
 
-def _check_run_id(run_id: str) -> str:
+def _require_run_id(run_id: str) -> str:
     try:
         return _RUN_ID.validate_python(run_id)
     except ValidationError:

@@ -33,7 +33,7 @@ class ObjectSegments:
             raise WarehouseUnwritable(f"the journal's place {self._safe_url} cannot be used: {error}") from error
         self._root = root.rstrip("/")
 
-    def put(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes) -> None:
         """Store a segment; it is durable when this returns."""
         with self._translate_errors(name):
             try:
@@ -41,17 +41,17 @@ class ObjectSegments:
             except FileNotFoundError as error:  # S3's message for a missing bucket
                 raise self._build_error(name, error) from None
 
-    def get(self, name: str) -> bytes:
+    def read(self, name: str) -> bytes:
         """The bytes of a segment."""
         with self._translate_errors(name):
             return bytes(self._files.cat_file(f"{self._root}/{name}"))
 
-    def names(self, folder: str | None = None) -> Sequence[str]:
+    def list_segments(self, folder: str | None = None) -> Sequence[str]:
         """All segments (of one folder), sorted by segment id."""
         names = [name for name in self._list_names(folder or "") if name.endswith(SUFFIX)]
         return sorted((name for name in names if not name.startswith(f"{SET_ASIDE}/")), key=parse_segment_id)
 
-    def others(self, folder: str, suffix: str) -> Sequence[str]:
+    def list_files(self, folder: str, suffix: str) -> Sequence[str]:
         """Files of another kind in a folder, sorted."""
         return sorted(name for name in self._list_names(folder) if name.endswith(suffix))
 
@@ -63,13 +63,13 @@ class ObjectSegments:
             except FileNotFoundError:
                 return
 
-    def put_file(self, name: str, file: Path) -> None:
+    def write_file(self, name: str, file: Path) -> None:
         """Upload a local file and remove it here."""
         with self._translate_errors(name):
-            self._files.put_file(str(file), f"{self._root}/{name}")
+            self._files.write_file(str(file), f"{self._root}/{name}")
         file.unlink()
 
-    def as_file(self, name: str, scratch: Path) -> Path:
+    def fetch_file(self, name: str, scratch: Path) -> Path:
         """A local copy at ``scratch``."""
         with self._translate_errors(name):
             self._files.get_file(f"{self._root}/{name}", str(scratch))
@@ -78,15 +78,15 @@ class ObjectSegments:
     def set_aside(self, name: str) -> str:
         """Move a damaged segment to the folder of damaged ones."""
         new_name = f"{SET_ASIDE}/{name.replace('/', '__')}"
-        self.put(new_name, self.get(name))
+        self.write(new_name, self.read(name))
         self.delete(name)
         return self.format_location(new_name)
 
-    def set_aside_names(self) -> Sequence[str]:
+    def list_set_aside(self) -> Sequence[str]:
         """Return the place of each damaged segment that a person must inspect."""
         return [self.format_location(name) for name in sorted(self._list_names(SET_ASIDE))]
 
-    def sweep(self, now: datetime) -> int:  # noqa: ARG002 - nothing half-written can be left
+    def remove_stale_files(self, now: datetime) -> int:  # noqa: ARG002 - nothing half-written can be left
         """Do nothing: an interrupted upload leaves no object."""
         return 0
 

@@ -99,7 +99,7 @@ class SegmentNames:
         self._entropy = entropy
         self._last: datetime | None = None
 
-    def next(self) -> SegmentId:
+    def build_next_id(self) -> SegmentId:
         """Return a new id such as ``20260131T020000.123456Z-9f86d081884c7d65``. Not safe for concurrent threads."""
         now = self._clock()
         if self._last is not None and now <= self._last:
@@ -194,22 +194,22 @@ STALE_AFTER = timedelta(hours=1)
 class SegmentStore(Protocol):
     """A place for segments. A name is ``folder/segment-id.jsonl``."""
 
-    def put(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes) -> None:
         """Store ``data`` under ``name``; it is durable and complete when this returns.
 
         Raises `WarehouseUnwritable`.
         """
         ...
 
-    def get(self, name: str) -> bytes:
+    def read(self, name: str) -> bytes:
         """Return the bytes of a segment. Raises `FileNotFoundError`."""
         ...
 
-    def names(self, folder: str | None = None) -> Sequence[str]:
+    def list_segments(self, folder: str | None = None) -> Sequence[str]:
         """All whole segments (of one folder), sorted by segment id. Temporary and set-aside files are left out."""
         ...
 
-    def others(self, folder: str, suffix: str) -> Sequence[str]:
+    def list_files(self, folder: str, suffix: str) -> Sequence[str]:
         """List complete files of another kind in a folder, sorted: archives and their manifests."""
         ...
 
@@ -217,11 +217,11 @@ class SegmentStore(Protocol):
         """Remove a file; a missing one is not an error. Raises `WarehouseUnwritable`."""
         ...
 
-    def put_file(self, name: str, file: Path) -> None:
+    def write_file(self, name: str, file: Path) -> None:
         """Move a local file to ``name``. Raises `WarehouseUnwritable`."""
         ...
 
-    def as_file(self, name: str, scratch: Path) -> Path:
+    def fetch_file(self, name: str, scratch: Path) -> Path:
         """Yield a local file with the content of ``name``, copied to ``scratch`` if needed.
 
         Raises `FileNotFoundError`.
@@ -232,11 +232,11 @@ class SegmentStore(Protocol):
         """Move a damaged segment aside and return its new place."""
         ...
 
-    def set_aside_names(self) -> Sequence[str]:
+    def list_set_aside(self) -> Sequence[str]:
         """Return the place of each damaged segment that a person must inspect."""
         ...
 
-    def sweep(self, now: datetime) -> int:
+    def remove_stale_files(self, now: datetime) -> int:
         """Remove the files of killed writers; return their number."""
         ...
 
@@ -251,11 +251,11 @@ class LocalSegments:
     def __init__(self, folder: Path) -> None:
         self._root = folder
 
-    def put(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes) -> None:
         """Store a segment; it survives a power failure when this returns."""
         write_atomically(self._root / name, data, within=self._root.parent)
 
-    def get(self, name: str) -> bytes:
+    def read(self, name: str) -> bytes:
         """The bytes of a segment."""
         path = self._root / name
         with (
@@ -264,7 +264,7 @@ class LocalSegments:
         ):
             return file.read()
 
-    def names(self, folder: str | None = None) -> Sequence[str]:
+    def list_segments(self, folder: str | None = None) -> Sequence[str]:
         """All whole segments (of one folder), sorted by segment id."""
         folders = self._list_folders() if folder is None else [folder]
         paths = [
@@ -275,7 +275,7 @@ class LocalSegments:
         ]
         return sorted((name for name in paths if "/." not in name), key=parse_segment_id)
 
-    def others(self, folder: str, suffix: str) -> Sequence[str]:
+    def list_files(self, folder: str, suffix: str) -> Sequence[str]:
         """Whole files of another kind in a folder, sorted."""
         return sorted(
             f"{folder}/{file}"
@@ -295,7 +295,7 @@ class LocalSegments:
         except OSError as error:
             raise build_unwritable_error(path, error) from error
 
-    def put_file(self, name: str, file: Path) -> None:
+    def write_file(self, name: str, file: Path) -> None:
         """Move a local file to its place, complete and durable."""
         path = self._root / name
         try:
@@ -304,7 +304,7 @@ class LocalSegments:
         except OSError as error:
             raise build_unwritable_error(path, error) from error
 
-    def as_file(self, name: str, scratch: Path) -> Path:  # noqa: ARG002 - a local file needs no copy
+    def fetch_file(self, name: str, scratch: Path) -> Path:  # noqa: ARG002 - a local file needs no copy
         """The file itself."""
         path = self._root / name
         if not path.is_file():
@@ -320,11 +320,11 @@ class LocalSegments:
             raise build_unwritable_error(goal, error) from error
         return str(goal)
 
-    def set_aside_names(self) -> Sequence[str]:
+    def list_set_aside(self) -> Sequence[str]:
         """Return the place of each damaged segment that a person must inspect."""
         return sorted(str(self._root / SET_ASIDE / file) for file in self._list_files(SET_ASIDE))
 
-    def sweep(self, now: datetime) -> int:
+    def remove_stale_files(self, now: datetime) -> int:
         """Remove temporary files and empty folders of runs older than an hour: their writers were killed."""
         return sum(self._sweep_folder(name, now) for name in self._list_folders())
 

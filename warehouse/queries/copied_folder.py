@@ -10,7 +10,7 @@ from warehouse.database.connection import transaction
 from warehouse.database.store import Store
 from warehouse.journal.journal import OUTBOX, Journal
 from warehouse.journal.rows import IncidentRow, IncidentVersion, OutboxRow, ReceiptRow
-from warehouse.queries.outbox import compute_next_sequence, save_rows
+from warehouse.queries.outbox import append_and_insert_rows, compute_next_sequence
 
 LEFT_DETAIL: Final = "left to the installation that this data folder was copied from"
 
@@ -21,7 +21,7 @@ def leave_messages_to_original(store: Store, journal: Journal, at: datetime, *, 
     Idempotent. Raises `WarehouseBusy` after ``wait_s`` seconds; then nothing was changed.
     """
     with store.database.open_for_writing(wait_s) as connection:
-        store.load_into(connection, OUTBOX)
+        store.load_pending_segments_into(connection, OUTBOX)
         with transaction(connection):
             waiting = connection.execute("select record from alerts where id in (select id from unsent_alerts)")
             alerts = [Alert.model_validate_json(str(record)) for (record,) in waiting.fetchall()]
@@ -40,5 +40,5 @@ def leave_messages_to_original(store: Store, journal: Journal, at: datetime, *, 
                 ),
             ]
             if rows:
-                save_rows(connection, journal, rows)
+                append_and_insert_rows(connection, journal, rows)
         store.save_ledger(connection)

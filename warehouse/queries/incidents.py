@@ -116,7 +116,7 @@ def list_withheld_alerts(store: Store, since: datetime) -> Sequence[tuple[dateti
     return [(parse_time(str(segment)), Incident.model_validate_json(str(record))) for segment, record in table.rows]
 
 
-def load_story(store: Store, incident: Incident, silences: Sequence[Silence]) -> Story:
+def load_incident_history(store: Store, incident: Incident, silences: Sequence[Silence]) -> Story:
     """Load the history of ``incident``: versions, messages, actions, those of ``silences`` about it, evidence."""
     key = incident.fingerprint
     versions = store.query(
@@ -306,13 +306,13 @@ def find_newest_alert(store: Store, target: str, kind: IncidentKind) -> FirstAle
     return None
 
 
-def find_printed(store: Store, target: str) -> Mapping[str, Alert]:
+def find_printed_alerts(store: Store, target: str) -> Mapping[str, Alert]:
     """Find the last message about each open incident of ``target`` that was only printed, by fingerprint."""
     table = store.query(_PRINTED, {"target": target})
     return {str(key): Alert.model_validate_json(str(record)) for key, record in table.rows}
 
 
-def find_refused(
+def find_refused_alerts(
     store: Store, target: str | None = None, *, since: datetime, tried_before: datetime
 ) -> Mapping[str, Mapping[str, Alert]]:
     """Find the last message about each incident that a channel refused, by subject and by fingerprint.
@@ -384,7 +384,7 @@ def list_removed_targets(store: Store, configured: Iterable[str], since: datetim
     return tuple(str(row[0]) for row in table.rows)
 
 
-def is_waiting(store: Store, not_tried_since: datetime, now: datetime) -> bool:
+def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) -> bool:
     """Whether a message waits to be sent without any try since then, for example because its run was killed.
 
     A try after ``now`` comes from a clock that was set back since, and has no effect.
@@ -417,7 +417,7 @@ def list_operator_marks(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
     return tuple(OperatorMark.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
 
 
-def find_first_messages(store: Store, fingerprints: Sequence[str]) -> Sequence[tuple[str, str, str]]:
+def find_thread_starts(store: Store, fingerprints: Sequence[str]) -> Sequence[tuple[str, str, str]]:
     """Find channel, ``ts`` and first alert of the messages that begin these incidents' threads."""
     table = store.query(_FIRST_MESSAGES, {"about": ",".join(fingerprints)})
     return [(str(channel), str(ts), str(alert_id)) for channel, ts, alert_id in table.rows]

@@ -45,7 +45,7 @@ from warehouse.journal.rows import (
     ResultRow,
     SilenceRow,
 )
-from warehouse.queries.outbox import compute_next_sequence, save_rows
+from warehouse.queries.outbox import append_and_insert_rows, compute_next_sequence
 
 _LOADED = """
 select turns, case when graded_channel = 'wire' then wire_text else visible_text end, partial_text
@@ -108,14 +108,16 @@ def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *,
     done: list[ActionChanges] = []
     failed: list[str] = []
     with store.database.open_for_writing(wait_s) as connection:
-        store.load_into(connection, OUTBOX)
+        store.load_pending_segments_into(connection, OUTBOX)
         for action_id, record in connection.execute(_WAITING).fetchall():
             try:
                 with transaction(connection):
                     changes = resolve(
                         _build_action_context(connection, journal, OperatorAction.model_validate_json(str(record)))
                     )
-                    save_rows(connection, journal, _build_rows(changes, compute_next_sequence(connection)))
+                    append_and_insert_rows(
+                        connection, journal, _build_rows(changes, compute_next_sequence(connection))
+                    )
                 done.append(changes)
             except (MonitorError, duckdb.Error):
                 raise

@@ -17,7 +17,7 @@ from monitors.errors import WarehouseBusy
 from monitors.records.base import Identifier, Record
 from monitors.records.incidents import Alert, Incident, Receipt
 from warehouse.database.connection import transaction
-from warehouse.database.load import load_segments
+from warehouse.database.load import insert_segments
 from warehouse.database.stage import NamedSegment
 from warehouse.database.store import Store, read_incidents
 from warehouse.journal.journal import OUTBOX, Journal
@@ -37,7 +37,7 @@ class SendLease(Record):
     tried: frozenset[str] = frozenset()
 
 
-class IncidentBook:
+class IncidentTransaction:
     """A target's incidents during a decision about them, and the decision's result."""
 
     def __init__(self, incidents: Mapping[str, Incident]) -> None:
@@ -53,16 +53,18 @@ class IncidentBook:
 
 
 @contextmanager
-def open_incident_book(store: Store, journal: Journal, target: str, *, wait_s: float) -> Generator[IncidentBook]:
+def open_incident_transaction(
+    store: Store, journal: Journal, target: str, *, wait_s: float
+) -> Generator[IncidentTransaction]:
     """Let the caller decide on the target's present incidents, once across all processes.
 
     The recorded result is durable at the end of the block. Waits ``wait_s`` seconds at most for the lock, else
     raises `WarehouseBusy` without a decision. An error in the block passes through, and the decision is dropped.
     """
     with store.database.open_for_writing(wait_s) as connection:
-        store.load_into(connection, OUTBOX)
+        store.load_pending_segments_into(connection, OUTBOX)
         with transaction(connection):
-            book = IncidentBook(read_incidents(connection, target))
+            book = IncidentTransaction(read_incidents(connection, target))
             yield book
             versions = [
                 IncidentRow(row=IncidentVersion(sequence=number, incident=incident))
@@ -70,7 +72,7 @@ def open_incident_book(store: Store, journal: Journal, target: str, *, wait_s: f
             ]
             rows: list[OutboxRow] = [*versions, *(AlertRow(row=alert) for alert in book.alerts)]
             if rows:
-                save_rows(connection, journal, rows)
+                append_and_insert_rows(connection, journal, rows)
         store.save_ledger(connection)
 
 
@@ -94,7 +96,7 @@ def claim_alerts(
     person. Messages with an id in ``except_ids`` are skipped. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.open_for_writing(wait_s) as connection:
-        store.load_into(connection, OUTBOX)
+        store.load_pending_segments_into(connection, OUTBOX)
         now = store.clock()
         expires_at = now + timedelta(seconds=lease_s)
         with transaction(connection):
@@ -116,7 +118,7 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
     journal.append_outbox([ReceiptRow(row=receipt)])
     try:
         with store.database.open_for_writing(wait_s) as connection:
-            store.load_into(connection, OUTBOX)
+            store.load_pending_segments_into(connection, OUTBOX)
             store.save_ledger(connection)
     except WarehouseBusy:
         return  # the journal has it, and every decision and claim reads the journal first
@@ -156,7 +158,9 @@ def compute_next_sequence(connection: duckdb.DuckDBPyConnection) -> int:
     return int(row[0]) if row else 1
 
 
-def save_rows(connection: duckdb.DuckDBPyConnection, journal: Journal, rows: Sequence[OutboxRow]) -> None:
+def append_and_insert_rows(
+    connection: duckdb.DuckDBPyConnection, journal: Journal, rows: Sequence[OutboxRow]
+) -> None:
     """Save ``rows`` in the journal and the tables, inside the caller's transaction."""
     name = f"{OUTBOX}/{journal.append_outbox(rows)}{SUFFIX}"
-    load_segments(connection, journal, [NamedSegment(name, journal.read(name))])
+    insert_segments(connection, journal, [NamedSegment(name, journal.read(name))])

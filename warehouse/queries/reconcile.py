@@ -166,7 +166,7 @@ def list_guard_entries(
     return tuple(_build_guard_entry(row) for row in table.rows)
 
 
-def match_entries(
+def match_entries_to_questions(
     entries: Sequence[GuardEntry], questions: Sequence[tuple[datetime, str]]
 ) -> Sequence[tuple[GuardEntry, int]]:
     """Match entries to the positions of their questions: the same words, at most two minutes apart.
@@ -228,7 +228,7 @@ def count_for_reconciliation(
     span = TrafficPeriod(target, since, until, [nightly.run_id for nightly in nightly_runs])
     entries = list_guard_entries(store, target, since, until, wait_s=wait_s)
     sampled = list_sampled_replies(store, span, wait_s=wait_s)
-    pairs = match_entries(entries, [(nightly.completed_at, nightly.user_text) for nightly in sampled])
+    pairs = match_entries_to_questions(entries, [(nightly.completed_at, nightly.user_text) for nightly in sampled])
     held_back = {
         place: entry for entry, place in pairs if _is_same_reply(entry.blocked_reply, sampled[place].reply_text)
     }

@@ -171,9 +171,9 @@ def _list_runs(store: Store, scope: RepeatScope, wait_s: float) -> list[str]:
     return [
         str(run_id)
         for run_id, graders, settings in table.rows
-        if hash_grading(_parse_names(graders), _parse_names(settings)) == scope.graded_by
+        if hash_grading(_parse_name_map(graders), _parse_name_map(settings)) == scope.graded_by
     ]
 
 
-def _parse_names(written: object) -> Mapping[str, str]:
+def _parse_name_map(written: object) -> Mapping[str, str]:
     return cast("dict[str, str]", json.loads(written)) if isinstance(written, str) and written != "null" else {}

@@ -39,7 +39,7 @@ def find_baseline_run(
     judges, the newest accepted run is returned nevertheless: the gate refuses it and names the difference.
     ``None`` without any accepted run.
     """
-    accepted = _list_accepted(store, target, environment, before=before, branch=branch, wait_s=wait_s)
+    accepted = _list_accepted_runs(store, target, environment, before=before, branch=branch, wait_s=wait_s)
     runs = [run for run in accepted if commits is None or run.commit in commits]
     if branch is not None:
         runs = [run for run in runs if run.branch == branch] or runs
@@ -51,7 +51,7 @@ def find_baseline_run(
         and (not run.judges or not lineages or run.judges == frozenset(lineages))
     )
     chosen = next(comparable, runs[0] if runs else None)
-    report = store.report(chosen.run_id, wait_s=wait_s) if chosen else None
+    report = store.find_report(chosen.run_id, wait_s=wait_s) if chosen else None
     return Baseline(report=report, asked=_list_results(store, report.run_id, wait_s)) if report else None
 
 
@@ -66,7 +66,7 @@ def find_last_run_with_answers(
         {"target": target, "before": before},
         wait_s=wait_s,
     )
-    return store.report(str(table.rows[0][0]), wait_s=wait_s) if table.rows else None
+    return store.find_report(str(table.rows[0][0]), wait_s=wait_s) if table.rows else None
 
 
 class _AcceptedRun(NamedTuple):
@@ -77,7 +77,7 @@ class _AcceptedRun(NamedTuple):
     branch: str | None
 
 
-def _list_accepted(
+def _list_accepted_runs(
     store: Store, target: str, environment: Environment, *, before: str | None, branch: str | None, wait_s: float
 ) -> list[_AcceptedRun]:
     """List them newest first; with ``branch``, those of that branch and of unknown ones."""
@@ -233,7 +233,7 @@ def _parse_number(value: object) -> float | None:
     return None if value is None else float(str(value))
 
 
-def has_run(store: Store, target: str) -> bool:
+def has_finished_run(store: Store, target: str) -> bool:
     """Whether any run of ``target`` has finished."""
     return bool(store.query("select 1 from run_summary where target = $target limit 1", {"target": target}).rows)
 

@@ -41,11 +41,11 @@ def list_command(
 
     Exit code 4 when some of what was stored cannot be read, so that incidents may be missing.
     """
-    from deployments.cli.alerts.incidents import build_incident_table, build_silence_table, find_losses
+    from deployments.cli.alerts.incidents import build_incident_table, build_silence_table, list_losses
     from warehouse.queries.incidents import find_latest_alerts, list_incidents
 
     session = _open_session(config, data_folder)
-    incidents, losses = list_incidents(session.store, resolved_too=everything, target=target), find_losses(session)
+    incidents, losses = list_incidents(session.store, resolved_too=everything, target=target), list_losses(session)
     for loss in losses:
         write_note(f"lookout: incidents may be missing from this list: {loss}\n")
     now, silences = session.actions.now(), session.actions.list_silences()
@@ -71,11 +71,13 @@ def show_command(
 ) -> None:
     """Show a message, or the last message of an incident, with its history and evidence."""
     from deployments.cli.alerts.incidents import find_incidents, print_story
-    from warehouse.queries.incidents import load_shown_alerts, load_story
+    from warehouse.queries.incidents import load_incident_history, load_shown_alerts
 
     session = _open_session(config, data_folder)
     silences = session.actions.list_silences()
-    stories = [load_story(session.store, match, silences) for match in find_incidents(session.store, incident)]
+    stories = [
+        load_incident_history(session.store, match, silences) for match in find_incidents(session.store, incident)
+    ]
     if as_json:
         _print_json_lines(stories)
         return

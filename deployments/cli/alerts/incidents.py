@@ -73,10 +73,10 @@ class IncidentSession:
         return outcome
 
 
-def find_losses(session: IncidentSession) -> Sequence[str]:
+def list_losses(session: IncidentSession) -> Sequence[str]:
     """Return what of the stored incidents cannot be read, or why that is not known; empty if all can be."""
     try:
-        return session.store.find_losses(WAIT_S)
+        return session.store.list_losses(WAIT_S)
     except WarehouseBusy:
         return ()  # what is shown may be some minutes old
 

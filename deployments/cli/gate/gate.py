@@ -56,7 +56,7 @@ from monitors.goldset.load import load_suite
 from monitors.records.runs import Baseline, CaseResult, RunReport
 from monitors.reports.junit import build_junit_xml
 from monitors.reports.marked_text import Redact
-from monitors.reports.proof_rows import format_no_regression
+from monitors.reports.proof_rows import explain_missing_regression_check
 from monitors.reports.results_json import read_results
 from monitors.storage import write_atomically
 
@@ -274,8 +274,8 @@ def _run_gate(options: GateOptions, environment: Mapping[str, str]) -> ExitCode:
         if result is None:
             return ExitCode.INCONCLUSIVE
         _print_result(result, as_json=options.as_json, verbose=options.verbose)
-        if options.fail_on_regression and format_no_regression(result.report):
-            write_note(f"--fail-on-regression does not apply: {format_no_regression(result.report)}\n")
+        if options.fail_on_regression and explain_missing_regression_check(result.report):
+            write_note(f"--fail-on-regression does not apply: {explain_missing_regression_check(result.report)}\n")
     if options.junit is not None:
         with suppress(OSError):  # the folder is the user's own; what is wrong with it is said below
             options.junit.parent.mkdir(parents=True, exist_ok=True)

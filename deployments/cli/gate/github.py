@@ -39,9 +39,9 @@ from monitors.github.actions import (
 from monitors.github.pull_requests import State
 from monitors.records.grades import CaseOutcome
 from monitors.records.runs import CaseResult, RunReport, Verdict
-from monitors.reports.case_view import select_by_outcome
-from monitors.reports.comment import build_pull_request_comment, describe_failure
-from monitors.reports.marked_text import Redact, build_redaction
+from monitors.reports.case_view import select_cases_by_outcome
+from monitors.reports.comment import build_pull_request_comment, format_failure_briefly
+from monitors.reports.marked_text import Redact, build_case_redactor
 
 
 def find_case_lines(suite: Path) -> Mapping[str, int]:
@@ -192,17 +192,21 @@ def _list_annotations(
     for outcome, failed_level in LEVELS.items():
         passes = report.verdict is Verdict.PASS and failed_level is Level.ERROR
         level = Level.WARNING if passes else failed_level
-        for result in select_by_outcome(cases, outcome):
+        for result in select_cases_by_outcome(cases, outcome):
             line = lines.get(result.case.id)
             assessment = result.assessment
             yield Annotation(
                 level=level,
                 title=f"{report.target.name}: severity {assessment.severity}, {_format_outcome(result)}",
-                text=f"{result.case.id}: {build_redaction(result, redact)(assessment.reason)}",
+                text=f"{result.case.id}: {build_case_redactor(result, redact)(assessment.reason)}",
                 file=format_repository_path(workspace, suite) if suite and line else None,
                 line=line,
             )
 
 
 def _format_outcome(result: CaseResult) -> str:
-    return describe_failure(result) if result.assessment.outcome is not CaseOutcome.UNGRADED else "could not tell"
+    return (
+        format_failure_briefly(result)
+        if result.assessment.outcome is not CaseOutcome.UNGRADED
+        else "could not tell"
+    )

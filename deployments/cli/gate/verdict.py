@@ -35,17 +35,17 @@ from monitors.records.runs import (
     format_metric_name,
     format_uncovered_cases,
 )
-from monitors.reports.figures import build_tally_rows, format_causes, format_changes, format_severity_rises
+from monitors.reports.figures import build_tally_rows, format_changes, format_common_causes, format_severity_rises
 from monitors.reports.format import format_experiment, format_headline, format_questions
 from monitors.reports.proof_rows import (
     build_change_rows,
     build_drop_rows,
     build_score_rows,
-    format_baseline,
-    format_change,
-    format_outcome,
-    format_parity,
-    format_path,
+    format_baseline_run,
+    format_best_path,
+    format_changes_since_unaccepted_run,
+    format_comparison_outcome,
+    format_language_gap,
 )
 from monitors.reports.rechecks import format_recheck
 from monitors.request_headers import find_refused_variables
@@ -73,14 +73,14 @@ def _format_comparison(report: RunReport, cases: Sequence[CaseResult]) -> Iterat
     if compared is None:
         yield "[dim]no accepted run to compare with[/]"
         return
-    yield escape(format_baseline(compared))
+    yield escape(format_baseline_run(compared))
     if compared.refused:
         yield from (f"[yellow]not compared:[/] {escape(why)}" for why in compared.refused)
-        yield from map(escape, format_change(compared, max_ids=_MAX_IDS))
+        yield from map(escape, format_changes_since_unaccepted_run(compared, max_ids=_MAX_IDS))
         return
     scores = "  ·  ".join(f"{row.name} {row.before} → {row.now}" for row in build_score_rows(compared))
     yield scores
-    yield escape(format_outcome(compared, report.recheck))
+    yield escape(format_comparison_outcome(compared, report.recheck))
     yield from _format_new_failures(compared, cases)
     for row in build_change_rows(compared):
         if row.fixed:
@@ -244,9 +244,9 @@ def _print_details(console: Console, report: RunReport, cases: Sequence[CaseResu
         print_wrapped(console, escape(format_severity_rises(report)))
     console.print(_build_metric_table(report))
     _print_rating(console, report)
-    print_named(console, "Parity", (escape(format_parity(gap)) for gap in report.parity))
-    if format_path(report.metrics):
-        print_named(console, "Paths", [escape(format_path(report.metrics))])
+    print_named(console, "Parity", (escape(format_language_gap(gap)) for gap in report.parity))
+    if format_best_path(report.metrics):
+        print_named(console, "Paths", [escape(format_best_path(report.metrics))])
     _print_explanation(console, report)
     if report.questions is not None:
         print_named(console, "Questions", [escape(format_questions(report.questions))])
@@ -265,7 +265,7 @@ def _format_latency(latency: Latency) -> str:
 def _print_explanation(console: Console, report: RunReport) -> None:
     """Print the recheck of failed cases, what they have in common, and what changed since the last PASS."""
     print_named(console, "Again", map(escape, format_recheck(report.recheck)))
-    print_named(console, "In common", map(escape, format_causes(report.first_look)))
+    print_named(console, "In common", map(escape, format_common_causes(report.first_look)))
     print_named(console, "Changed", map(escape, format_changes(report.what_changed)))
 
 

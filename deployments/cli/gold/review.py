@@ -43,7 +43,7 @@ from monitors.graders.base import GraderSettings
 from monitors.graders.panel import build_default_panel
 from monitors.records.base import Severity
 from monitors.records.cases import DraftState, GoldCase, GoldDraft
-from monitors.reports.invisible import show_invisible
+from monitors.reports.invisible import write_invisible_as_code_points
 
 SEVERITIES: Final = {str(int(severity)): severity for severity in Severity}
 KEYS = "[y]es, it is gold  [n]o  [e]dit  [1] [2] [3] severity  [s]kip for now  [q]uit"
@@ -102,7 +102,8 @@ class DraftReview:
         """Ask for another question, gold or type; an empty line keeps the current text."""
         case = draft.case
         question, gold, kind = (
-            self.screen.ask_line(f"{label} (Enter keeps: {show_invisible(self.redact_text(now))})") or now
+            self.screen.ask_line(f"{label} (Enter keeps: {write_invisible_as_code_points(self.redact_text(now))})")
+            or now
             for label, now in (("question", case.question), ("gold", case.gold), ("type", case.type))
         )
         changed = reword_draft(draft, question=question, gold=gold, kind=kind)

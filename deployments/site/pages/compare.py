@@ -204,7 +204,7 @@ def _build_differences(before: RunSide, now: RunSide) -> Iterator[DifferenceRow]
 
 def _find_recorded_changes(request: PageRequest, before: RunSide, now: RunSide) -> tuple[str, ...] | None:
     """Find the known differences of deploy, content, page, settings and behaviour."""
-    earlier, later = (request.site.store.report(side.run_id) for side in (before, now))
+    earlier, later = (request.site.store.find_report(side.run_id) for side in (before, now))
     if earlier is None or later is None or earlier.snapshot is None or later.snapshot is None:
         return None
     changes = find_run_changes(later.snapshot, earlier).changes

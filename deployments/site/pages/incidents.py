@@ -26,7 +26,7 @@ from monitors.records.base import Record, Severity, UtcTime
 from monitors.records.incidents import ActionKind, AlertItem, Incident, IncidentKind, IncidentState
 from monitors.records.operator_actions import Silence
 from monitors.reports.rechecks import format_recheck_briefly
-from warehouse.queries.incidents import Story, list_all_silences, load_story
+from warehouse.queries.incidents import Story, list_all_silences, load_incident_history
 from warehouse.queries.operator_actions import append_silence
 from warehouse.queries.site.incidents import (
     IncidentFilter,
@@ -184,7 +184,7 @@ def _find_silenced(request: PageRequest, rows: Sequence[IncidentRowShown]) -> It
 def build_incident_page(request: PageRequest) -> Page:
     """Build the page of one incident with its history."""
     site, incident = request.site, _load_requested_incident(request)
-    story = load_story(site.store, incident, site.actions.list_silences())
+    story = load_incident_history(site.store, incident, site.actions.list_silences())
     item = _find_last_item(story)
     story_so_far = build_story_lines(story)
     lines = story_so_far[-MAX_STORY_LINES:]
@@ -193,7 +193,7 @@ def build_incident_page(request: PageRequest) -> Page:
     now, mask = site.now(), request.build_redactor(incident.target)
     fault = mask(format_fault(incident))
     newest = f"{story_so_far[-1].at.isoformat()} {story_so_far[-1].text}" if story_so_far else ""
-    report = request.site.store.report(incident.last_run_id) if incident.case_id else None
+    report = request.site.store.find_report(incident.last_run_id) if incident.case_id else None
     text = format_recheck_briefly(report.recheck, [incident.case_id or ""]) if report else ""
     data = IncidentData(
         incident=mask_fields(incident, mask, "title"),

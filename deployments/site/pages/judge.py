@@ -58,7 +58,7 @@ def build_judge_page(request: PageRequest) -> Page:
 
 def _mask_row(request: PageRequest, row: JudgingRow) -> JudgingRow:
     judging = mask_all(row.judging, request.build_redactor(row.target)) if row.judging else None
-    return row.show(judging)
+    return row.with_judging(judging)
 
 
 def _compute_calibrations(site: Site, target: str | None, counts: Sequence[JudgeCounts]) -> tuple[Calibration, ...]:

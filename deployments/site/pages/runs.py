@@ -17,7 +17,7 @@ from flows.verify.run_watch import RunProgress, RunState
 from monitors.records.base import Record
 from monitors.records.grades import CaseOutcome
 from monitors.records.runs import RunReport, Verdict
-from monitors.reports.page import build_page
+from monitors.reports.page import build_report_page
 from monitors.reports.write import build_report_paths
 from warehouse.queries.site.nightly import load_nightly_report
 from warehouse.queries.site.runs import (
@@ -103,7 +103,7 @@ def compute_refresh_s(runs: Iterable[RunProgress]) -> int:
 def build_run_page(request: PageRequest) -> Page:
     """Build a run's page: its progress while it is active, then its verdict and its cases, worst first."""
     site, run_id, paging = request.site, request.path["run"], request.read_paging()
-    report = site.store.report(run_id)
+    report = site.store.find_report(run_id)
     if report is None:
         return _build_live_page(request, run_id)
     outcome = request.read_choice("outcome", "Outcome", OUTCOMES)
@@ -118,7 +118,7 @@ def build_run_page(request: PageRequest) -> Page:
         paging=paging.with_total(total),
         has_report=build_report_paths(folder).html.is_file(),
     )
-    view = build_page(folder, report, [], redact=mask, settings=site.config.reports)
+    view = build_report_page(folder, report, [], redact=mask, settings=site.config.reports)
     return Page("run.html.j2", f"{report.verdict} {run_id}", data, view=view)
 
 
@@ -138,7 +138,7 @@ def serve_run_report(request: PageRequest) -> Response:
     run_id = request.path["run"]
     file = build_report_paths(request.site.config.data_folder / RUNS_FOLDER / run_id).html
     store = request.site.store
-    is_known = store.report(run_id) is not None or load_nightly_report(store, run_id) is not None
+    is_known = store.find_report(run_id) is not None or load_nightly_report(store, run_id) is not None
     if not is_known or not file.is_file():
         raise build_not_found_error(
             f"The report of {run_id[:80]} is not on this machine. To write it again, run `lookout report` on the "

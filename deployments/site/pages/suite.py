@@ -68,7 +68,7 @@ def build_suite_page(request: PageRequest) -> Page:
     store, target = request.site.store, read_target(request)
     suite = request.read_choice("suite", "Suite", list_suites(store))
     run_id = find_newest_run(store, target, suite) if target else None
-    report = store.report(run_id) if run_id else None
+    report = store.find_report(run_id) if run_id else None
     data = _build_suite_data(request, report, target) if report else SuiteData(target=target)
     if target:
         data = data.model_copy(update={"repeatability": find_last_session(store, target)})

@@ -88,7 +88,7 @@ def test_f99_a_second_night_of_one_target_is_refused_without_an_alert(space, loo
         refused = lookout("nightly", "--json", *UNTIL, cwd=space)
     assert refused.returncode == 2, refused.stderr
     assert "a nightly run of demo already runs" in " ".join(refused.stderr.split())
-    assert open_store_in(space / "data").open_incidents("demo") == ()
+    assert open_store_in(space / "data").list_open_incidents("demo") == ()
 
 
 def question(number: int, **changes: object) -> str:

@@ -67,7 +67,7 @@ async def page(people, clock, *seen):
 
 
 def states(people):
-    return [one.state for one in people.store.incidents("demo").values()]
+    return [one.state for one in people.store.load_incidents("demo").values()]
 
 
 def pressed(people):

@@ -30,7 +30,7 @@ from tests.deployments.site.people_server import ANSWERS, compute_fingerprint, w
 from tests.deployments.site.site_server import EXAMPLES, config_of, filled, serving_site
 from tests.warehouse.sample_rows import alert, incident
 from warehouse.journal.rows import AlertRow
-from warehouse.queries.incidents import list_all_silences, load_story
+from warehouse.queries.incidents import list_all_silences, load_incident_history
 from warehouse.queries.operator_actions import append_silence
 from warehouse.queries.site.incidents import find_incident
 
@@ -203,7 +203,9 @@ def test_a_decision_is_carried_out_as_the_command_does(site, person, decision, s
     shown = data(site, f"/incidents/{USER_0}")
     assert {one["kind"] for one in shown["decisions"]} == left
     (line,) = [
-        line.text for line in build_story_lines(load_story(site.store, incident, ())) if "by me (site)" in line.text
+        line.text
+        for line in build_story_lines(load_incident_history(site.store, incident, ()))
+        if "by me (site)" in line.text
     ]
     assert [one["text"] for one in shown["story"] if "by me (site)" in one["text"]] == [
         line.replace(PERSONAL, "[e-mail]")

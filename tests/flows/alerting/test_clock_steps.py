@@ -69,7 +69,7 @@ async def test_a_fault_is_said_once_and_its_end_too(testbed, slack, step):
     ended = scope("run-2", "leak-1", began_at=testbed.now, ended_at=testbed.now + timedelta(minutes=5))
     testbed.skip(minutes=5)
     await notify(testbed.notifier("run-2"), [], summary=QUIET, scope=ended)
-    assert testbed.store.open_incidents("demo") == ()
+    assert testbed.store.list_open_incidents("demo") == ()
     assert len(slack.messages) == 2
     assert slack.messages[1].thread_ts == slack.messages[0].ts
 

@@ -76,7 +76,7 @@ async def test_f94_a_torn_outbox_segment_is_reported_once_by_whichever_reader_me
     await read(testbed)
     for run_id in ("run-2", "run-3"):
         await report_load_errors(testbed.notifier(run_id))
-    (incident,) = testbed.store.open_incidents("warehouse")
+    (incident,) = testbed.store.list_open_incidents("warehouse")
     assert (incident.kind, incident.owner) == (IncidentKind.MONITOR_FAULT, Capability.MAINTENANCE)
     assert [message.channel for message in slack.messages].count("C0MONITOR") == 1
     listed = lookout(testbed, "alerts", "list", "--json")
@@ -125,9 +125,9 @@ async def test_f93_without_its_archive_nothing_is_called_calm(testbed, slack, da
         assert listed.stdout == ""
         assert listed.stderr
     assert lookout(testbed, "warehouse", "check").returncode == 4
-    assert not check_database(testbed.store, wait_s=5).sound
+    assert not check_database(testbed.store, wait_s=5).is_sound
     await notify(testbed.notifier("run-2"), [])
-    (incident,) = testbed.store.open_incidents("warehouse")
+    (incident,) = testbed.store.list_open_incidents("warehouse")
     assert incident.owner is Capability.MAINTENANCE
     for number in range(3):  # what is stored since does not make up for what is lost
         await notify(testbed.notifier(f"run-{number}"), [observation(f"price-{number + 2}")])
@@ -145,5 +145,5 @@ async def test_f93_a_log_whose_place_is_lost_is_not_followed_silently(tmp_path, 
     log.begin_at(10)
     assert (await log.follower().poll_or_report()).broken
     assert log.stored() == []
-    (incident,) = testbed.store.open_incidents("demo")
+    (incident,) = testbed.store.list_open_incidents("demo")
     assert (incident.kind, incident.owner) == (IncidentKind.MONITOR_FAULT, Capability.HALLUCINATION_LOG)

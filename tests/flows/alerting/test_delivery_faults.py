@@ -108,7 +108,9 @@ async def test_f92_what_slack_refused_comes_as_one_alert_and_one_summary_once_it
     assert list_refused_kinds(testbed) == []
     assert [message.thread_ts for message in slack.messages[before:]] == [None, None]
     assert format_messages(slack.messages[before:]) == snapshot
-    assert IncidentKind.MONITOR_FAULT not in {incident.kind for incident in testbed.store.open_incidents("demo")}
+    assert IncidentKind.MONITOR_FAULT not in {
+        incident.kind for incident in testbed.store.list_open_incidents("demo")
+    }
     testbed.skip(hours=1)
     assert await notify(testbed.notifier("again"), [], summary=QUIET) == ()
     assert len(slack.messages) == before + 2
@@ -131,7 +133,7 @@ async def test_f92_an_alert_that_slack_refused_is_in_a_summary_when_its_incident
     (message,) = slack.messages
     (sent,) = [alert for alert in testbed.alerts() if alert.id in message.text]
     assert (sent.reason, sent.items[0].incident.state) == (NotifyReason.MISSED, IncidentState.RESOLVED)
-    assert testbed.store.open_incidents("demo") == ()
+    assert testbed.store.list_open_incidents("demo") == ()
 
 
 @pytest.mark.whole_only
@@ -141,7 +143,7 @@ async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(t
     slack.always = "channel_not_found"
     testbed.skip(hours=1)
     await resolve_incidents(testbed.notifier("over"), {outage().fingerprint: "It answers."}, began_at=testbed.now)
-    assert [incident.kind for incident in testbed.store.open_incidents("demo")] == [IncidentKind.MONITOR_FAULT]
+    assert [incident.kind for incident in testbed.store.list_open_incidents("demo")] == [IncidentKind.MONITOR_FAULT]
     asked = len(slack.requests)
     for _ in range(2):
         testbed.skip(minutes=2)
@@ -157,7 +159,7 @@ async def test_f92_a_refused_recovery_is_a_fault_and_comes_with_the_next_visit(t
         NotifyReason.MISSED,
         [IncidentKind.APP_DOWN],
     )
-    assert testbed.store.open_incidents("demo") == ()
+    assert testbed.store.list_open_incidents("demo") == ()
 
 
 async def test_f92_the_fault_of_the_refusals_ends_when_nothing_else_was_missed(testbed, slack):
@@ -174,13 +176,13 @@ async def test_f92_the_fault_of_the_refusals_ends_when_nothing_else_was_missed(t
     _, fault = slack.messages
     assert list_refused_kinds(testbed) == []
     assert "channel_not_found" in json.dumps(fault.blocks)
-    assert [incident.kind for incident in testbed.store.open_incidents("demo")] == [IncidentKind.CASE_FAILURE]
+    assert [incident.kind for incident in testbed.store.list_open_incidents("demo")] == [IncidentKind.CASE_FAILURE]
 
 
 async def test_f92_what_a_person_acknowledged_is_not_sent(testbed, slack):
     slack.always = "channel_not_found"
     await notify(testbed.notifier(), [observation()], summary=QUIET)
-    (incident,) = [i for i in testbed.store.open_incidents("demo") if i.kind is IncidentKind.CASE_FAILURE]
+    (incident,) = [i for i in testbed.store.list_open_incidents("demo") if i.kind is IncidentKind.CASE_FAILURE]
     decide(
         testbed.store,
         testbed.store.journal,
@@ -193,7 +195,9 @@ async def test_f92_what_a_person_acknowledged_is_not_sent(testbed, slack):
     await notify(testbed.notifier("works"), [], summary=QUIET)
     assert "leak-1" not in said(slack)
     assert list_refused_kinds(testbed) == []
-    assert IncidentKind.MONITOR_FAULT not in {incident.kind for incident in testbed.store.open_incidents("demo")}
+    assert IncidentKind.MONITOR_FAULT not in {
+        incident.kind for incident in testbed.store.list_open_incidents("demo")
+    }
 
 
 @pytest.mark.whole_only
@@ -209,14 +213,14 @@ async def test_f03_a_refused_message_goes_to_the_fallback_once(testbed, slack):
     testbed.skip(hours=1)
     await notify(testbed.notifier("run-2", ways), [observation("leak-2", run_id="run-2")], summary=QUIET)
     assert [m.channel for m in slack.messages[2:]] == ["C0SECOND"], "the same refusal does not alert again"
-    open_now = {one.kind.value for one in testbed.store.open_incidents("demo")}
+    open_now = {one.kind.value for one in testbed.store.list_open_incidents("demo")}
     assert "monitor_fault" in open_now
 
     slack.refusing.clear()
     testbed.skip(hours=1)
     await notify(testbed.notifier("run-3", ways), [observation("leak-3", run_id="run-3")], summary=QUIET)
     assert slack.messages[-1].channel == "C0ALERTS"
-    assert "monitor_fault" not in {one.kind.value for one in testbed.store.open_incidents("demo")}
+    assert "monitor_fault" not in {one.kind.value for one in testbed.store.list_open_incidents("demo")}
     assert len(slack.messages) == 4
 
 
@@ -307,7 +311,7 @@ async def test_f11_a_webhook_cannot_edit_and_says_what_is_new(testbed, slack):
 async def test_an_acknowledged_message_is_not_edited(testbed, slack):
     notifier = testbed.notifier()
     await notify(notifier, [observation("leak-1")], summary=QUIET)
-    (known,) = testbed.store.open_incidents("demo")
+    (known,) = testbed.store.list_open_incidents("demo")
     taken = known.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
     decide(testbed.store, testbed.store.journal, "demo", lambda _: OutboxDecision(incidents=(taken,)), wait_s=5)
     await finish_first_alerts(notifier, RunSummary(flat="0.900", weighted="0.612", links=()))

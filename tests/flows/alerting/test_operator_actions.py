@@ -81,7 +81,7 @@ async def test_an_acknowledged_fault_is_not_reminded_until_it_is_worse(people, c
     assert await next_night(people, clock, 2, **mild) == ()
     (worse,) = await next_night(people, clock, 3, **(mild | {"severity": 3}))
     assert worse.reason == "worse"
-    assert next(iter(people.store.incidents("demo").values())).state is IncidentState.OPEN
+    assert next(iter(people.store.load_incidents("demo").values())).state is IncidentState.OPEN
 
 
 async def test_without_anybody_s_word_it_is_reminded(people, clock):
@@ -97,7 +97,7 @@ async def test_an_action_waits_in_the_journal_and_the_next_run_carries_it_out(pe
     other = build_operator_actions(tmp_path, slack, clock, seed=7)
     assert await next_night(other, clock, 2) == ()
     assert apply_actions(other).done == ()
-    (incident,) = other.store.incidents("demo").values()
+    (incident,) = other.store.load_incidents("demo").values()
     assert incident.state is IncidentState.ACKNOWLEDGED
 
 
@@ -178,7 +178,7 @@ async def test_of_several_failures_one_can_be_called_false(people, clock):
     about = alert.items[1].incident.fingerprint
     store_action(people, click(alert, ActionKind.FALSE_ALARM, about=(about,)))
     apply_actions(people)
-    states = {one.case_id: one.state for one in people.store.incidents("demo").values()}
+    states = {one.case_id: one.state for one in people.store.load_incidents("demo").values()}
     assert states == {"leak-1": IncidentState.OPEN, "leak-2": IncidentState.RESOLVED}
 
 
@@ -275,7 +275,7 @@ async def test_all_of_it_comes_back_from_the_journal_alone(people, clock, tmp_pa
     tables = ("actions", "action_outcomes", "labels", "case_drafts", "silences", "incident_history")
     before = {name: people.store.query(f"select * from {name} order by all").rows for name in tables}
     assert all(before.values())
-    assert check_database(people.store, wait_s=1).sound
+    assert check_database(people.store, wait_s=1).is_sound
     rebuild_database(people.store, wait_s=1)
     after = {name: people.store.query(f"select * from {name} order by all").rows for name in tables}
     assert after == before

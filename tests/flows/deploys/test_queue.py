@@ -112,7 +112,7 @@ def test_a_first_look_is_noted_for_each_target(tmp_path):
 def test_f22_an_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "deploys").write_text("", encoding="utf-8")
     deploys = DeployQueue(tmp_path)
-    for deed in (lambda: deploys.save(queued()), deploys.check_writable, lambda: deploys.note_poll("bot")):
+    for deed in (lambda: deploys.save(queued()), deploys.require_writable, lambda: deploys.note_poll("bot")):
         with pytest.raises(WarehouseUnwritable, match="deploys"):
             deed()
 

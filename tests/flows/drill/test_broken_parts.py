@@ -254,7 +254,7 @@ def test_under_lookout_up_a_drill_passes_then_a_paused_schedule_then_a_dead_work
         ((passed, message_after_s),) = store.query("select passed, message_after_s from last_drills").rows
         assert (passed, message_after_s > 0) == (True, True)
         assert store.query("select count(*) from runs").rows == ((0,),)
-        assert store.open_incidents(DRILL_TARGET) == ()
+        assert store.list_open_incidents(DRILL_TARGET) == ()
 
         running.until(lambda: _pause(api, "verify-deploy/scheduled-verify-bot"), "the schedule is paused")
         installation.check.pings.clear()

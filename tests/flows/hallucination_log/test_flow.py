@@ -187,13 +187,13 @@ def test_f95_a_log_that_redirects_to_data_does_not_end_the_other(lookout, config
         assert polls["demo"]["found"]["entries"] == 1
         assert polls["away"]["unreadable"]
         store = open_store_in(config.parent / ".lookout")
-        (incident,) = store.open_incidents("away")
+        (incident,) = store.list_open_incidents("away")
         assert (incident.kind, incident.owner) == (IncidentKind.MONITOR_FAULT, Capability.HALLUCINATION_LOG)
         assert any("Question 1" in str(message.blocks) for message in slack.messages)
         server.fault = None
         again = lookout("watch", "--once", cwd=config.parent, SLACK_BOT_TOKEN=TOKEN)
         assert again.returncode == 0, again.stderr
-        assert store.open_incidents("away") == ()
+        assert store.list_open_incidents("away") == ()
 
 
 REMOTE_TARGET = """

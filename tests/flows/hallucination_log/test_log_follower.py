@@ -103,9 +103,9 @@ async def test_a_follower_fault_recovers_once_it_follows_again_and_others_stay(f
     )  # fmt: skip
     await notify_fault(followed.follower().notifier, own)
     await notify_fault(testbed.notifier(), other)
-    stopped = {one.title for one in testbed.store.open_incidents("demo")}
+    stopped = {one.title for one in testbed.store.list_open_incidents("demo")}
     await followed.look()
-    (left,) = testbed.store.open_incidents("demo")
+    (left,) = testbed.store.list_open_incidents("demo")
     assert left.owner is Capability.VERIFY
     assert left.title in stopped
     (ended,) = [
@@ -399,10 +399,10 @@ async def test_f95_an_error_of_any_type_is_reported_and_polled_again(tmp_path, t
     log = Followed(tmp_path, testbed, place=_FaultyPlace(error))
     poll = await log.follower().poll_or_report()
     assert poll.unreadable
-    (incident,) = testbed.store.open_incidents("demo")
+    (incident,) = testbed.store.list_open_incidents("demo")
     assert (incident.kind, incident.owner) == (IncidentKind.MONITOR_FAULT, Capability.HALLUCINATION_LOG)
     working = Followed(tmp_path, testbed)
     working.append(entry(1))
     working.begin_at(10)
     assert (await working.follower().poll_or_report()).unreadable is None
-    assert testbed.store.open_incidents("demo") == ()
+    assert testbed.store.list_open_incidents("demo") == ()

@@ -95,7 +95,7 @@ async def test_an_error_burst_is_one_alert_and_over_when_it_is_over(nights, slac
     assert over.thread_ts == burst.ts
     assert [alert.reason for alert in nights.testbed.alerts()] == [NotifyReason.FIRST_SEEN, NotifyReason.RECOVERED]
     assert format_messages([burst, over]) == snapshot
-    assert nights.testbed.store.open_incidents("demo") == ()
+    assert nights.testbed.store.list_open_incidents("demo") == ()
 
 
 @pytest.mark.whole_only
@@ -130,7 +130,7 @@ async def test_one_of_many_that_is_not_seen_in_a_small_night_is_not_over(nights,
     for number, (count, errors) in enumerate(((552, 5), (40, 0), (600, 0))):
         nights.append(*day(number, count, errors))
         await nights.grade(number)
-        standing = nights.testbed.store.open_incidents("demo")
+        standing = nights.testbed.store.list_open_incidents("demo")
         assert len(standing) == (1 if number < 2 else 0)
     assert " 640 " in shown(about_the_app(slack)[-1])
 
@@ -143,7 +143,9 @@ async def test_a_night_that_cannot_be_read_resolves_nothing(nights, slack, tmp_p
     nights.sources["other"] = file_source(tmp_path / "away.jsonl")
     nights.append(*day(1, 552, 0))
     assert (await nights.grade(1)).interrupted
-    assert [one.case_id for one in nights.testbed.store.open_incidents("demo")][:1] == ["live-traffic:error_leak"]
+    assert [one.case_id for one in nights.testbed.store.list_open_incidents("demo")][:1] == [
+        "live-traffic:error_leak"
+    ]
 
 
 @pytest.mark.whole_only
@@ -153,7 +155,7 @@ async def test_refusals_alert_when_there_are_many_more_than_usual_and_recover(ni
     for number, refusals in enumerate((9, 11, 8, 60, 63, 10)):
         nights.append(*day(number, 300, refusals, refused))
         await nights.grade(number)
-        assert len(nights.testbed.store.open_incidents("demo")) == (1 if number in {3, 4} else 0)
+        assert len(nights.testbed.store.list_open_incidents("demo")) == (1 if number in {3, 4} else 0)
     first, again, over = about_the_app(slack)
     assert "60 of 300" in shown(first)
     assert "28 of 900" in shown(first)

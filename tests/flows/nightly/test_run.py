@@ -72,9 +72,9 @@ async def test_a_failed_night_recovers_once_a_later_one_is_graded(nights, slack)
         cleared=frozenset({IncidentKind.MONITOR_FAULT}),
     )
     await notify(verified, [], scope=scope)
-    (stopped,) = nights.testbed.store.open_incidents("demo")
+    (stopped,) = nights.testbed.store.list_open_incidents("demo")
     await nights.grade(1)
-    assert stopped.fingerprint not in {one.fingerprint for one in nights.testbed.store.open_incidents("demo")}
+    assert stopped.fingerprint not in {one.fingerprint for one in nights.testbed.store.list_open_incidents("demo")}
     (ended,) = [one for one in about_the_monitor(slack) if "could grade the night's traffic again" in shown(one)]
     assert ended.thread_ts == about_the_monitor(slack)[0].ts
 
@@ -219,7 +219,7 @@ async def test_disclosures_are_one_incident_of_their_kind_with_their_share_in_it
     assert (report.kinds[0].kind.value, report.kinds[0].failures) == ("pii_disclosure", 10)
     nights.append(talk(200, LEAK, hours=-5))
     await nights.grade(1)
-    assert [one.kind for one in nights.testbed.store.incidents("demo").values()] == [IncidentKind.CASE_FAILURE]
+    assert [one.kind for one in nights.testbed.store.load_incidents("demo").values()] == [IncidentKind.CASE_FAILURE]
 
 
 @pytest.mark.whole_only
@@ -233,7 +233,7 @@ async def test_a_week_without_it_a_kind_of_failure_is_over(nights, slack, snapsh
     last = about_the_app(slack)[-1]
     assert format_messages([last]) == snapshot
     assert last.thread_ts == about_the_app(slack)[0].ts
-    assert nights.testbed.store.open_incidents("demo") == ()
+    assert nights.testbed.store.list_open_incidents("demo") == ()
 
 
 @pytest.mark.whole_only

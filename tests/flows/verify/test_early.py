@@ -101,7 +101,7 @@ def test_f91_without_a_server_severe_failures_and_the_missing_server_are_reporte
         lock.close()
         _, said = run.communicate()
     assert run.returncode == 4, said
-    incidents = store.open_incidents("demo")
+    incidents = store.list_open_incidents("demo")
     reached = {incident.case_id for incident in incidents if incident.last_notified_at and incident.case_id}
     assert len(reached) == CASES
     faults = [incident for incident in incidents if incident.kind is IncidentKind.MONITOR_FAULT]

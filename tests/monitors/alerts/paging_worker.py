@@ -19,7 +19,7 @@ from tests.monitors.alerts.sample_observations import observation
 from tests.servers.slack import TOKEN
 from tests.warehouse.temporary_stores import REAL_PATIENCE
 from warehouse.database.store import Store
-from warehouse.queries.outbox import claim_alerts, open_incident_book, record_receipt
+from warehouse.queries.outbox import claim_alerts, open_incident_transaction, record_receipt
 
 WAIT_S = 30.0
 
@@ -34,7 +34,7 @@ async def work(folder: Path, api_url: str, lease_s: float) -> None:
     store = Store(folder, clock=now, entropy=os.urandom, patience=REAL_PATIENCE)
 
     journal = store.journal
-    with open_incident_book(store, journal, "demo", wait_s=WAIT_S) as decider:
+    with open_incident_transaction(store, journal, "demo", wait_s=WAIT_S) as decider:
         made = decide_alerts(
             decider.incidents, [observation(seen_at=now(), run_id="run-1")], now=now(), settings=settings
         )

@@ -11,7 +11,7 @@ from monitors.alerts.terminal import format_plain_text
 from monitors.records.explanations import Cause, FirstLook
 from monitors.records.snapshots import ChangeKind, RunChange, WhatChanged
 from monitors.reports.comment import build_pull_request_comment
-from monitors.reports.figures import format_changes, format_changes_briefly, format_last_pass
+from monitors.reports.figures import format_changes, format_changes_briefly, format_last_pass_run
 from monitors.reports.write import write_reports
 from tests.builders import NOON
 from tests.monitors.alerts.sample_observations import alert, observation
@@ -65,7 +65,7 @@ def test_each_report_says_it(tmp_path, what):
     for line in format_changes(what):
         assert f"- {line}\n" in markdown
         assert f'<li dir="auto">{line.replace(chr(39), "&#39;")}</li>' in page
-    assert format_last_pass(what) in markdown
+    assert format_last_pass_run(what) in markdown
 
 
 def test_a_run_that_passed_says_nothing_of_it(tmp_path):
@@ -79,9 +79,9 @@ def test_a_run_that_passed_says_nothing_of_it(tmp_path):
 def test_the_last_pass_is_named_with_what_was_not_compared(snapshot):
     """A run without a commit is named by its id."""
     named, unnamed = found(), found().model_copy(update={"since_commit": None})
-    assert [format_last_pass(what) for what in (named, unnamed, MISSING)] == snapshot
-    assert "run-1" in format_last_pass(unnamed)
-    assert format_last_pass(MISSING) == ""
+    assert [format_last_pass_run(what) for what in (named, unnamed, MISSING)] == snapshot
+    assert "run-1" in format_last_pass_run(unnamed)
+    assert format_last_pass_run(MISSING) == ""
 
 
 def test_a_message_explains_in_three_lines_and_a_hostile_value_rings_nobody(snapshot):

@@ -13,7 +13,13 @@ from monitors.records.base import Severity
 from monitors.records.comparisons import Comparison, RubricChange, SeverityChange
 from monitors.records.runs import ReasonKind, Verdict, VerdictReason
 from monitors.records.targets import Environment
-from monitors.reports.comment import CUT_NOTE, Block, build_pull_request_comment, fit_blocks, format_status
+from monitors.reports.comment import (
+    CUT_NOTE,
+    Block,
+    build_pull_request_comment,
+    format_commit_status,
+    join_blocks_within_limit,
+)
 from tests.monitors.reports.example_failures import LEAK_ACCOUNT, LEAK_ADDRESS, leak, without_answer
 from tests.monitors.reports.example_run import FAIL_REASONS, ExampleRun, example_run, report_of, right
 from tests.monitors.reports.hostile_rows import OWN
@@ -128,7 +134,7 @@ def test_the_report_has_no_personal_data():
     text = comment(compared())
     for secret in (LEAK_ACCOUNT, LEAK_ADDRESS, "example.org", "9812345670"):
         assert secret not in text
-        assert secret not in format_status(run().report, redact=redact)
+        assert secret not in format_commit_status(run().report, redact=redact)
 
 
 def test_f83_hostile_texts_render_as_text_only():
@@ -174,7 +180,7 @@ def test_text_over_the_limit_is_counted_or_marked_as_cut(limit):
         Block(head=["<details>", ""], rows=rows, foot=["", "</details>"]),
         Block(head=["last"]),
     ]
-    text = fit_blocks(blocks, Block(head=["end"]), limit=max(limit, 120))
+    text = join_blocks_within_limit(blocks, Block(head=["end"]), limit=max(limit, 120))
     assert len(text.encode("utf-16-le")) // 2 <= max(limit, 120)
     assert text.endswith("end\n")
     assert text.count("<details>") == text.count("</details>")
@@ -187,6 +193,6 @@ def test_text_over_the_limit_is_counted_or_marked_as_cut(limit):
 
 def test_a_status_has_at_most_140_characters_and_the_verdict_first():
     reason = VerdictReason(kind=ReasonKind.VETO, text="why " * 100)
-    line = format_status(run().report.model_copy(update={"reasons": (reason,)}), redact=redact)
+    line = format_commit_status(run().report.model_copy(update={"reasons": (reason,)}), redact=redact)
     assert len(line) <= 140
     assert re.match(r"FAIL: \w+ 0\.924, \w+ 0\.911; why why", line)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from monitors.records.base import Finding
 from monitors.records.runs import Latency, Metric
-from monitors.reports.figures import find_range_floor, render_latency_histogram, render_metric_range
+from monitors.reports.figures import compute_axis_start, render_latency_histogram, render_metric_range
 from monitors.stats.intervals import compute_percentile, compute_wilson_interval
 
 TIMES = st.lists(st.floats(0, 10**7, allow_nan=False), min_size=1, max_size=60)
@@ -59,5 +59,5 @@ def test_the_interval_holds_its_dot(passed, missed, target, floor):
 
 
 def test_one_axis_for_all_metrics():
-    assert find_range_floor([metric(9, 10, 0.95), metric(98, 100, 0.3)]) == pytest.approx(0.3)
-    assert find_range_floor([]) == 0.0
+    assert compute_axis_start([metric(9, 10, 0.95), metric(98, 100, 0.3)]) == pytest.approx(0.3)
+    assert compute_axis_start([]) == 0.0

@@ -9,7 +9,7 @@ from monitors.alerts.slack.render import render_alert
 from monitors.alerts.terminal import format_plain_text
 from monitors.records.explanations import Cause, FirstLook
 from monitors.reports.comment import build_pull_request_comment
-from monitors.reports.figures import NOTHING_IN_COMMON, format_causes
+from monitors.reports.figures import NOTHING_IN_COMMON, format_common_causes
 from monitors.reports.markdown import build_markdown_report
 from monitors.reports.write import write_reports
 from tests.monitors.alerts.sample_observations import alert, observation
@@ -46,7 +46,7 @@ EVERY = PAGE.model_copy(update={"conditions": {"page": "embed"}, "elsewhere_fail
     ],
 )
 def test_a_cause_is_said_with_its_exceptions_and_nothing_is_said_too(look, lines):
-    assert format_causes(look) == lines
+    assert format_common_causes(look) == lines
 
 
 def test_each_report_says_it(tmp_path):

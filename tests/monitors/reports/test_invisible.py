@@ -2,19 +2,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from monitors.reports.invisible import get_character_name, show_invisible, split_invisible
+from monitors.reports.invisible import (
+    format_character_name,
+    split_at_invisible_characters,
+    write_invisible_as_code_points,
+)
 
 
 @given(st.text())
 def test_runs_joined_are_the_text(text):
     """Nothing is lost and nothing added by cutting."""
-    assert "".join(run for run, _ in split_invisible(text)) == text
+    assert "".join(run for run, _ in split_at_invisible_characters(text)) == text
 
 
 @given(st.text())
 def test_showing_twice_is_showing_once(text):
-    shown = show_invisible(text)
-    assert show_invisible(shown) == shown
+    shown = write_invisible_as_code_points(text)
+    assert write_invisible_as_code_points(shown) == shown
 
 
 @pytest.mark.parametrize(
@@ -33,7 +37,7 @@ def test_showing_twice_is_showing_once(text):
     ],
 )
 def test_invisible_characters_are_written_out(text, shown):
-    assert show_invisible(text) == shown
+    assert write_invisible_as_code_points(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -48,9 +52,9 @@ def test_invisible_characters_are_written_out(text, shown):
     ],
 )
 def test_honest_text_stays(text):
-    assert show_invisible(text) == text
+    assert write_invisible_as_code_points(text) == text
 
 
 def test_a_control_character_has_a_name_too():
-    assert get_character_name("\x00") == "control character"
-    assert get_character_name("\u202e") == "right-to-left override"
+    assert format_character_name("\x00") == "control character"
+    assert format_character_name("\u202e") == "right-to-left override"

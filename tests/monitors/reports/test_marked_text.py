@@ -3,8 +3,15 @@ from hypothesis import strategies as st
 
 from monitors.records.exchanges import Channel
 from monitors.records.grades import Aspect, FailureKind, Span
-from monitors.reports.invisible import show_invisible
-from monitors.reports.marked_text import EvidenceMark, Mask, PieceKind, collect_marks, find_masks, split_into_pieces
+from monitors.reports.invisible import write_invisible_as_code_points
+from monitors.reports.marked_text import (
+    EvidenceMark,
+    Mask,
+    PieceKind,
+    collect_evidence_marks,
+    find_masks,
+    split_into_pieces,
+)
 from tests.monitors.reports.parts import failed, passed, redact
 
 
@@ -22,13 +29,18 @@ EDGES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)).map(lambda p:
 @given(st.text(max_size=40), EDGES)
 def test_marking_changes_no_character(text, edges):
     grade = failed("g", Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT, "r", *spans(*edges))
-    pieces = split_into_pieces(text, collect_marks([grade], Channel.VISIBLE), (), 1_000)
-    assert text_of(pieces) == show_invisible(text) or "\u200c" in text or "\u200d" in text or "\ufe0f" in text
+    pieces = split_into_pieces(text, collect_evidence_marks([grade], Channel.VISIBLE), (), 1_000)
+    assert (
+        text_of(pieces) == write_invisible_as_code_points(text)
+        or "\u200c" in text
+        or "\u200d" in text
+        or "\ufe0f" in text
+    )
 
 
 @given(st.text("ab ", max_size=400), EDGES, st.integers(1, 60))
 def test_omitted_items_are_counted(text, edges, limit):
-    marks = collect_marks([passed("g", Aspect.CITATION, "r", *spans(*edges))], Channel.VISIBLE)
+    marks = collect_evidence_marks([passed("g", Aspect.CITATION, "r", *spans(*edges))], Channel.VISIBLE)
     pieces = split_into_pieces(text, marks, (), limit)
     shown = sum(len(piece.text) for piece in pieces if piece.kind is not PieceKind.LEFT_OUT)
     left_out = sum(
@@ -40,14 +52,14 @@ def test_omitted_items_are_counted(text, edges, limit):
 def test_a_failing_mark_wins_over_a_passing_one_in_the_same_place():
     good = passed("a", Aspect.CITATION, "r", *spans((0, 6)))
     bad = failed("b", Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT, "r", *spans((4, 9)))
-    assert [mark.kind for mark in collect_marks([good, bad], Channel.VISIBLE)] == [PieceKind.AGAINST]
+    assert [mark.kind for mark in collect_evidence_marks([good, bad], Channel.VISIBLE)] == [PieceKind.AGAINST]
 
 
 def test_the_golds_marks_speak_against_nobody():
     span = Span(where="gold", start=0, end=2, label="money")
     bad = failed("b", Aspect.FACTUAL_MATCH, FailureKind.WRONG_FACT, "r", span)
-    assert [mark.kind for mark in collect_marks([bad], "gold")] == [PieceKind.WANTED]
-    assert collect_marks([bad], Channel.VISIBLE) == ()
+    assert [mark.kind for mark in collect_evidence_marks([bad], "gold")] == [PieceKind.WANTED]
+    assert collect_evidence_marks([bad], Channel.VISIBLE) == ()
 
 
 def test_the_label_follows_the_last_visible_part_of_its_mark():

@@ -10,10 +10,10 @@ from monitors.reports.marked_text import (
     Secret,
     apply_masks,
     apply_masks_to_part,
-    build_redaction,
+    build_case_redactor,
     collect_secrets,
     find_masks,
-    redact_text,
+    redact_case_text,
 )
 from tests.monitors.reports.parts import case_result, exchange, failed, gold_case, redact, span
 
@@ -36,7 +36,7 @@ WAYS = (hide_digits, redact, str.swapcase, lambda _: "", lambda text: f"> {text}
 def test_masks_alone_say_what_the_redaction_says(text):
     """However the words are compared, the shown text is the redacted text, character for character."""
     for way in WAYS:
-        assert apply_masks(text, find_masks(text, (), way)) == way(text) == redact_text(text, (), way)
+        assert apply_masks(text, find_masks(text, (), way)) == way(text) == redact_case_text(text, (), way)
 
 
 @given(WORDS, GLUE, WORDS)
@@ -45,14 +45,14 @@ def test_a_find_never_comes_back_by_way_of_its_neighbours(before, glue, after):
     text = f"{before}{glue}SECRET{glue}{after}SECRET"
     for way in WAYS:
         assert "SECRET" not in apply_masks(text, find_masks(text, NAME, way)).upper()
-        assert "SECRET" not in redact_text(text, NAME, way).upper()
+        assert "SECRET" not in redact_case_text(text, NAME, way).upper()
 
 
 @given(WORDS, st.sampled_from(" \n"), WORDS)
 def test_beside_a_find_the_redactions_work_stays_in_its_place(before, glue, after):
     text = f"{before}{glue}SECRET{glue}{after}"
     shown = apply_masks(text, find_masks(text, NAME, hide_digits))
-    assert shown == redact_text(text, NAME, hide_digits) == hide_digits(text.replace("SECRET", "[name]"))
+    assert shown == redact_case_text(text, NAME, hide_digits) == hide_digits(text.replace("SECRET", "[name]"))
 
 
 @given(WORDS, GLUE, WORDS)
@@ -68,7 +68,7 @@ def test_masks_stand_in_order_and_apart(before, glue, after):
 def test_a_graders_find_is_hidden_even_when_the_redaction_misses_it(padding):
     text = "word " * padding + "account SH-1 of x@y.in ends"
     secrets = (Secret("SH-1", "account number"),)
-    for shown in (redact_text(text, secrets, redact), apply_masks(text, find_masks(text, secrets, redact))):
+    for shown in (redact_case_text(text, secrets, redact), apply_masks(text, find_masks(text, secrets, redact))):
         assert shown == text.replace("SH-1", "[account number]").replace("x@y.in", "[redacted]")
 
 
@@ -94,7 +94,7 @@ def leak_over_the_wire():
 def test_a_disclosure_found_in_one_text_is_masked_in_all():
     result = leak_over_the_wire()
     assert collect_secrets(result) == (Secret("SH-407", "account number"),)
-    safe = build_redaction(result, redact)
+    safe = build_case_redactor(result, redact)
     for text in (result.result.visible_text, result.assessment.reason):
         assert "SH-407" in text
         assert safe(text) == text.replace("SH-407", "[account number]")
@@ -103,7 +103,7 @@ def test_a_disclosure_found_in_one_text_is_masked_in_all():
 def test_of_overlapping_finds_all_is_hidden():
     text = "mail to x@y.in now"
     secrets = (Secret("to x@y.in", "line"), Secret("x@y.in now", "rest"))
-    assert redact_text(text, secrets, str) == "mail [line] [rest]"
+    assert redact_case_text(text, secrets, str) == "mail [line] [rest]"
 
 
 def test_a_span_beyond_its_text_or_of_white_space_finds_nothing():

@@ -3,9 +3,9 @@ import pytest
 from monitors.records.base import Blame, Severity
 from monitors.records.exchanges import Channel, NoAnswerReason
 from monitors.records.grades import CaseOutcome
-from monitors.reports.case_view import PictureMode, build_anchor
+from monitors.reports.case_view import PictureMode, build_case_anchor
 from monitors.reports.format import BLAME_WORDS
-from monitors.reports.page import build_page, render_html
+from monitors.reports.page import build_report_page, render_report_html
 from monitors.reports.settings import ReportsSettings
 from tests.monitors.reports import example_failures as faults
 from tests.monitors.reports.example_run import FAIL_REASONS, example_run, report_of
@@ -15,7 +15,7 @@ from tests.monitors.reports.parts import case_result, gold_case, no_answer, reda
 @pytest.fixture
 def page(tmp_path):
     run = example_run(tmp_path)
-    return build_page(
+    return build_report_page(
         tmp_path,
         run.report,
         run.cases,
@@ -88,7 +88,7 @@ def test_a_picture_of_masked_text_is_not_embedded_even_without_a_disclosure(tmp_
     result = wrong.result.model_copy(update={"visible_text": "write to x@y.in", "graded_channel": Channel.VISIBLE})
     case = wrong.model_copy(update={"result": result})
     faults_run = example_run(tmp_path, correct=0)
-    page = build_page(tmp_path, faults_run.report, [case], redact=redact, settings=ReportsSettings())
+    page = build_report_page(tmp_path, faults_run.report, [case], redact=redact, settings=ReportsSettings())
     assert page.transcripts[0].picture.shown is PictureMode.LINKED_PERSONAL
 
 
@@ -101,17 +101,17 @@ def test_f102_a_picture_of_a_page_that_showed_a_secret_of_the_login_is_not_embed
     update = {"visible_text": shown} if place == "visible_text" else {"evidence": evidence}
     case = wrong.model_copy(update={"result": wrong.result.model_copy(update=update)})
     run = example_run(tmp_path, correct=0)
-    page = build_page(tmp_path, run.report, [case], redact=redact, settings=ReportsSettings())
+    page = build_report_page(tmp_path, run.report, [case], redact=redact, settings=ReportsSettings())
     picture = page.transcripts[0].picture
     assert (picture.shown, picture.data_uri, page.transcripts[0].trace_href) == (PictureMode.LINKED_MASKED, "", "")
     assert (tmp_path / picture.href).is_file()
-    assert "not shown here: the page showed a secret" in "".join(render_html(page))
+    assert "not shown here: the page showed a secret" in "".join(render_report_html(page))
 
 
 def test_beyond_the_limit_failures_are_listed_but_not_shown(tmp_path):
     cases = [faults.leak(), *faults.smaller_failures()]
     report = report_of(cases, FAIL_REASONS)
-    page = build_page(tmp_path, report, cases, redact=redact, settings=ReportsSettings(max_transcripts=2))
+    page = build_report_page(tmp_path, report, cases, redact=redact, settings=ReportsSettings(max_transcripts=2))
     assert [view.id for view in page.transcripts] == ["summary-other-customer", "bonus-error-0"]
     assert [bool(row.anchor) for row in page.failed] == [True, True, False, False, False, False]
 
@@ -119,8 +119,8 @@ def test_beyond_the_limit_failures_are_listed_but_not_shown(tmp_path):
 def test_each_time_of_asking_has_an_anchor_of_its_own():
     once = faults.leak()
     again = once.model_copy(update={"result": once.result.model_copy(update={"repeat": 1})})
-    assert build_anchor(once) == "case-summary-other-customer"
-    assert build_anchor(again) == "case-summary-other-customer/1"
+    assert build_case_anchor(once) == "case-summary-other-customer"
+    assert build_case_anchor(again) == "case-summary-other-customer/1"
 
 
 def test_partial_text_of_a_silence_is_never_called_graded(page):
@@ -141,14 +141,14 @@ def test_f89_a_password_or_token_in_the_targets_address_is_left_out(tmp_path):
     run = example_run(correct=1)
     target = run.report.target.model_copy(update={"url": "https://user:hunter2@example.org/x?token=t0k#frag"})
     report = run.report.model_copy(update={"target": target})
-    page = build_page(tmp_path, report, run.cases, redact=redact, settings=ReportsSettings())
+    page = build_report_page(tmp_path, report, run.cases, redact=redact, settings=ReportsSettings())
     assert page.address == "https://example.org/x"
 
 
 def test_a_reason_never_links_to_a_case_that_is_not_shown(tmp_path):
     cases = [faults.leak(), *faults.smaller_failures()]
     reason = FAIL_REASONS[0].model_copy(update={"case_ids": (*(case.case.id for case in cases), "unknown")})
-    page = build_page(
+    page = build_report_page(
         tmp_path, report_of(cases, [reason]), cases, redact=redact, settings=ReportsSettings(max_transcripts=1)
     )
     assert [link.anchor for link in page.reasons[0].links] == ["case-summary-other-customer", *[""] * 6]
@@ -156,7 +156,7 @@ def test_a_reason_never_links_to_a_case_that_is_not_shown(tmp_path):
 
 def test_many_cases_of_a_reason_are_counted_not_listed(tmp_path):
     reason = FAIL_REASONS[0].model_copy(update={"case_ids": tuple(f"c{number}" for number in range(40))})
-    page = build_page(tmp_path, report_of((), [reason]), (), redact=redact, settings=ReportsSettings())
+    page = build_report_page(tmp_path, report_of((), [reason]), (), redact=redact, settings=ReportsSettings())
     assert (len(page.reasons[0].links), page.reasons[0].more) == (12, 28)
 
 
@@ -174,7 +174,7 @@ def test_of_an_app_that_was_down_the_cases_never_asked_are_one_list(tmp_path):
     ]
     reason = FAIL_REASONS[0].model_copy(update={"case_ids": ("skipped-7",)})
     cases = [*skipped, down]
-    page = build_page(tmp_path, report_of(cases, [reason]), cases, redact=redact, settings=ReportsSettings())
+    page = build_report_page(tmp_path, report_of(cases, [reason]), cases, redact=redact, settings=ReportsSettings())
     assert [view.id for view in page.no_answers] == ["noans-error"]
     assert (len(page.not_asked), page.no_answers_total, page.no_answers_of_app) == (100, 101, 101)
     assert page.reasons[0].links[0].anchor == "case-skipped-7"

@@ -14,10 +14,10 @@ from monitors.reports.proof_rows import (
     build_change_rows,
     build_drop_rows,
     build_score_rows,
-    format_outcome,
-    format_p,
-    format_parity,
-    format_path,
+    format_best_path,
+    format_comparison_outcome,
+    format_language_gap,
+    format_p_value,
 )
 from monitors.stats.intervals import compute_wilson_interval
 from tests.monitors.reports.example_run import COMPARISON, example_run
@@ -42,7 +42,7 @@ def sight(**changes) -> DetectableDrop:
     ids=["may be chance", "by policy too", "nothing changed", "nothing shared"],
 )
 def test_the_outcome_is_one_sentence(changes, figures, snapshot):
-    outcome = format_outcome(COMPARISON.model_copy(update=changes))
+    outcome = format_comparison_outcome(COMPARISON.model_copy(update=changes))
     assert re.findall(r"\d+(?:\.\d+)?", outcome) == figures
     assert outcome == snapshot
 
@@ -84,7 +84,7 @@ def test_balance_is_by_severity_theme_type_and_language():
 
 @pytest.mark.parametrize(("value", "words"), [(1.0, "p = 1"), (0.03125, "p = 0.031"), (1e-9, "p < 0.0001")])
 def test_a_p_value_has_two_digits(value, words):
-    assert format_p(value) == words
+    assert format_p_value(value) == words
 
 
 def path(name: str, passed: int, total: int) -> Metric:
@@ -103,7 +103,7 @@ def path(name: str, passed: int, total: int) -> Metric:
     ids=["no path", "one path", "intervals apart", "intervals that meet"],
 )
 def test_the_path_that_answers_best_is_named_and_whether_it_is_proved(metrics, named, snapshot):
-    text = format_path(metrics)
+    text = format_best_path(metrics)
     assert re.findall(r"\w+ [0-9.]+ %", text) == named
     assert text == snapshot
 
@@ -126,4 +126,4 @@ def test_a_gap_says_who_is_behind(english_only, hindi_only, limits, snapshot):
         target=0.05 if english_only else None,
         met=Finding.NO if english_only else Finding.UNGRADED,
     )
-    assert format_parity(gap) == snapshot
+    assert format_language_gap(gap) == snapshot

@@ -10,8 +10,8 @@ import pytest
 from monitors.records.base import Severity
 from monitors.records.comparisons import FlakyCase
 from monitors.reports.markdown import build_markdown_report
-from monitors.reports.page import build_page, render_html
-from monitors.reports.proof_rows import format_outcome
+from monitors.reports.page import build_report_page, render_report_html
+from monitors.reports.proof_rows import format_comparison_outcome
 from monitors.reports.settings import ReportsSettings
 from tests.monitors.reports.example_run import COMPARISON, example_run
 from tests.monitors.reports.parts import redact
@@ -25,8 +25,8 @@ def run():
 def shown(report, how: str) -> str:
     if how == "markdown":
         return build_markdown_report(report, run().cases, redact=redact, max_failures=50)
-    page = build_page(Path(), report, run().cases, redact=redact, settings=ReportsSettings())
-    return "".join(render_html(page))
+    page = build_report_page(Path(), report, run().cases, redact=redact, settings=ReportsSettings())
+    return "".join(render_report_html(page))
 
 
 @pytest.mark.parametrize("how", ["markdown", "html"])
@@ -34,7 +34,7 @@ def test_all_three_sections_are_there(how):
     text = shown(run().report, how)
     for title in ("Comparison with the baseline", "Smallest drop this suite can detect", "Balance of the suite"):
         assert title in text
-    assert format_outcome(COMPARISON) in text
+    assert format_comparison_outcome(COMPARISON) in text
     assert "2 of 3 asks" in text
     assert "3f02b1d" in text
 

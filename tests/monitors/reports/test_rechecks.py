@@ -4,7 +4,7 @@ import pytest
 
 from monitors.records.base import Severity
 from monitors.records.explanations import BuildProof, CaseRecheck, PreviousBuild, Recheck, RecheckCount
-from monitors.reports.rechecks import format_count, format_recheck, format_recheck_briefly
+from monitors.reports.rechecks import format_recheck, format_recheck_briefly, format_recheck_count
 
 FAILS, RIGHT = RecheckCount(asked=5, failed=5), RecheckCount(asked=5, right=5)
 SOMETIMES, SILENT = RecheckCount(asked=5, failed=2, right=3), RecheckCount(asked=5, no_answer=5)
@@ -35,7 +35,7 @@ def rechecked(*counts, previous=(), build=PROVED, **changes):
 )
 def test_a_count_says_no_more_than_is_known(count, text):
     """No answer and no grade are neither right nor wrong."""
-    assert format_count(count) == text
+    assert format_recheck_count(count) == text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from monitors.reports.triage_view import (
     build_report_row,
     build_triage_view,
     choose_labels,
-    get_reply_text,
+    extract_reply_text,
 )
 from tests.monitors.reports.example_triage import (
     API,
@@ -263,7 +263,7 @@ def test_a_job_that_failed_shows_its_issue_and_what_came():
     (silent,) = (one for one in triage_run().cases if one.case is DOWN)
     view = view_of(silent)
     assert (plain(view.title), view.report) == ("Refund is booked twice", ())
-    assert get_reply_text(silent) == ""
+    assert extract_reply_text(silent) == ""
 
 
 def test_a_line_of_the_list_says_the_same_in_brief(snapshot):

@@ -42,17 +42,17 @@ def test_old_segments_move_into_an_archive_and_everything_stays_the_same(store):
     report = compact_segments(store, before=LATER, wait_s=1)
     assert (report.segments, report.archives) == (6, 1)
     assert report.bytes_after < report.bytes_before
-    assert store.journal.segments.names() == []
+    assert store.journal.segments.list_segments() == []
     assert not (store.database.file.parent / "journal" / "run-1").exists(), (
         "the run's folder goes with its segments"
     )
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
     assert store.load_pending(1).segments == 0
     rebuild_database(store, wait_s=1)
     rows = store.query("select * from grades order by all").rows
     assert rows == before
-    assert store.report("run-1") == run_report()
-    assert check_database(store, wait_s=1).sound
+    assert store.find_report("run-1") == run_report()
+    assert check_database(store, wait_s=1).is_sound
 
 
 def test_compacting_twice_changes_nothing_and_later_segments_get_an_archive_of_their_own(store):
@@ -71,7 +71,7 @@ def test_recent_unfinished_and_suite_segments_stay_in_the_journal(store):
     store.journal.append([ResultRow(row=exchange("run-3"))], run_id="run-3")
     assert compact_segments(store, before=NOON, wait_s=1).segments == 0
     assert compact_segments(store, before=LATER, wait_s=1).segments == 6
-    left = {name.partition("/")[0] for name in store.journal.segments.names()}
+    left = {name.partition("/")[0] for name in store.journal.segments.list_segments()}
     assert left == {"_suites", "run-2", "run-3"}
 
 
@@ -92,17 +92,17 @@ def test_a_decision_knows_archived_incidents_even_in_a_new_file(store):
 
 def test_a_kill_between_archiving_and_deleting_counts_once_and_is_tidied_up(store):
     """Every segment is in both places: as after a kill in the middle."""
-    segments = {name: store.journal.segments.get(name) for name in store.journal.segments.names()}
+    segments = {name: store.journal.segments.read(name) for name in store.journal.segments.list_segments()}
     compact_segments(store, before=LATER, wait_s=1)
     for name, data in segments.items():
-        store.journal.segments.put(name, data)
+        store.journal.segments.write(name, data)
     orphan = archives(store)[0].with_name("0" * 64 + ".parquet")
     orphan.write_bytes(b"half of it")
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
     rebuild_database(store, wait_s=1)
     assert count(store, "results") == 5
     compact_segments(store, before=LATER, wait_s=1)
-    assert store.journal.segments.names() == []
+    assert store.journal.segments.list_segments() == []
     assert not orphan.exists()
 
 
@@ -127,4 +127,4 @@ def test_without_a_place_for_the_archive_nothing_is_deleted(store):
     (store.database.file.parent / "journal" / "_archive").write_text("mine")
     with pytest.raises(WarehouseUnwritable, match="_archive"):
         compact_segments(store, before=LATER, wait_s=1)
-    assert len(store.journal.segments.names()) == 6
+    assert len(store.journal.segments.list_segments()) == 6

@@ -27,7 +27,7 @@ def test_decisions_of_many_processes_are_each_made_once(tmp_path):
     counted = [row[0] for row in store.query("select occurrences from incident_history order by sequence").rows]
     assert counted == list(range(1, 25))
     assert len(list_unsent_alerts(store)) == 24
-    assert check_database(store, wait_s=10).sound
+    assert check_database(store, wait_s=10).is_sound
 
 
 @pytest.mark.whole_only

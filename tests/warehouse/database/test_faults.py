@@ -131,7 +131,7 @@ def test_f78_log_tail_damaged(tmp_path, damage, seed):
     rebuild_database(store, wait_s=1)
     assert count(store, "results") == 3
     assert count(store, "grades") == 9
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
 
 
 @pytest.mark.whole_only
@@ -144,10 +144,10 @@ def test_f78_file_itself_damaged(tmp_path):
     noticed = 0
     for place in range(0, len(whole), BLOCK_BYTES):
         store.database.file.write_bytes(whole[:place] + b"\xa5" * 4096 + whole[place + 4096 :])
-        noticed += not check_database(store, wait_s=1).sound
+        noticed += not check_database(store, wait_s=1).is_sound
     assert noticed >= 2, "free blocks can be overwritten without harm, those in use not"
     rebuild_database(store, wait_s=1)
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
     assert count(store, "results") == 50
 
 
@@ -206,7 +206,7 @@ def test_f80_older_file_is_migrated_and_keeps_its_rows(tmp_path):
     assert count(new, "extra_2") == 20_000
     found = new.query("select number, name from lookout_migrations order by number").rows
     assert [name for _, name in found][-2:] == ["extra_1", "extra_2"]
-    assert check_database(new, wait_s=1).sound
+    assert check_database(new, wait_s=1).is_sound
 
 
 def test_f80_newer_file_is_refused_and_left_alone(tmp_path):

@@ -23,7 +23,7 @@ def with_segments(folder, cases=3):
 
 
 def first_file(store) -> Path:
-    return Path(store.journal.segments.format_location(store.journal.segments.names()[0]))
+    return Path(store.journal.segments.format_location(store.journal.segments.list_segments()[0]))
 
 
 def cut(file: Path) -> None:
@@ -98,7 +98,7 @@ def test_the_order_of_loading_does_not_matter(tmp_path):
     assert store.load_pending(1).segments == 1
     assert store.query("select visible_text from results").rows == (("the later answer",),)
     assert count(store, "grades") == 3
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
 
 
 def test_the_check_sees_rows_that_were_changed_behind_its_back(tmp_path, snapshot):

@@ -79,7 +79,7 @@ def test_one_person_s_texts_and_ids_are_gone_and_the_other_s_stay(store, is_arch
     texts = store.query("select visible_text from results order by 1").rows
     assert texts == (("",), ("",), (OTHER,))
     assert store.query(figures).rows == before
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
     tables = read_tables(store)
     rebuild_database(store, wait_s=1)
     assert read_tables(store) == tables
@@ -100,7 +100,7 @@ def test_the_others_still_age(store):
     assert OTHER not in read_everything(store)
     assert remove_personal_data(store, before=LATER, key=KEY, wait_s=1).archives == 0
     assert remove(store, "talk-10").archives == 0
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
 
 
 def test_a_pseudonym_is_the_one_that_aging_gives(store, tmp_path):
@@ -131,7 +131,7 @@ def test_killed_between_journal_and_tables_the_next_load_finishes(store):
     again = bare_store_in(store.database.file.parent, seed=7)
     again.load_pending(1)
     assert again.query("select count(*) from results where visible_text = ''").rows == ((2,),)
-    assert check_database(again, wait_s=1).sound
+    assert check_database(again, wait_s=1).is_sound
 
 
 def test_a_short_key_is_refused(store):

@@ -80,8 +80,8 @@ def test_personal_data_is_gone_from_tables_and_journal_and_the_figures_stay(stor
     after = store.query("select total_ms, app_latency_ms, failed_attempts, outcome from results order by all").rows
     assert after == before
     assert count(store, "grades") == 6
-    assert check_database(store, wait_s=1).sound
-    assert store.report("probe-1") == run_report("probe-1")
+    assert check_database(store, wait_s=1).is_sound
+    assert store.find_report("probe-1") == run_report("probe-1")
 
 
 def test_a_pseudonym_is_the_same_everywhere_and_gold_cases_keep_their_ids(store):
@@ -136,7 +136,7 @@ def test_alerts_and_labels_of_a_real_conversation_carry_its_pseudonym(store):
     assert len(found) == 1, "labels still meet the answers that they are about"
     (sent,) = list_unsent_alerts(store)
     assert sent.items[0].incident.case_id == sent.items[0].observation.case_id == found[0][0]
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
 
 
 def test_aging_again_changes_nothing_and_a_rebuild_brings_nothing_back(store):
@@ -164,7 +164,7 @@ def test_an_archive_without_personal_data_is_not_lost_when_it_is_aged(tmp_path):
     decide(store, store.journal, "helpdesk", lambda _: decided, wait_s=1)
     assert remove_personal_data(store, before=LATER, key=KEY, wait_s=1).segments == 1
     assert remove_personal_data(store, before=LATER, key=KEY, wait_s=1).segments == 0
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
     rebuild_database(store, wait_s=1)
     assert list_unsent_alerts(store) == (alert(),)
 
@@ -185,12 +185,12 @@ def test_killed_between_journal_and_tables_the_next_load_finishes(store):
     for file, data in old.items():
         Path(file).write_bytes(data)
     again = bare_store_in(folder, seed=7)
-    assert check_database(again, wait_s=1).sound, "the old archive counts until the new one is loaded"
+    assert check_database(again, wait_s=1).is_sound, "the old archive counts until the new one is loaded"
     again.load_pending(1)
-    assert check_database(again, wait_s=1).sound
+    assert check_database(again, wait_s=1).is_sound
     compact_segments(again, before=LATER, wait_s=1)
     assert SECRET not in all_text(again)
-    assert check_database(again, wait_s=1).sound
+    assert check_database(again, wait_s=1).is_sound
 
 
 def test_a_short_key_is_refused(store):

@@ -89,7 +89,7 @@ def test_texts_are_gone_everywhere_and_what_is_counted_stays(store):
     assert store.query("select count(record) from conversations").rows == ((0,),)
     assert rows_of(store, "nightly_runs") == nights
     assert find_newest_report(store) == night_report()
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
 
 
 def test_an_aged_conversation_is_still_known_and_not_among_those_with_texts(store):
@@ -111,7 +111,7 @@ def test_a_rebuild_brings_nothing_back(store):
     before = [rows_of(store, table) for table in ("conversations", "nightly_runs", "hallucinations")]
     rebuild_database(store, wait_s=1)
     assert [rows_of(store, table) for table in ("conversations", "nightly_runs", "hallucinations")] == before
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
     assert SECRET not in all_text(store)
 
 
@@ -152,12 +152,12 @@ def test_a_conversation_that_a_younger_segment_has_too_stays_as_it_aged(store, c
     store.load_pending(1)
     aged(store)
     assert SECRET not in str(rows_of(store, "conversations"))
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
     rebuild_database(store, wait_s=1)
     assert SECRET not in str(rows_of(store, "conversations"))
     aged(store, before=LATER + timedelta(days=40))
     assert SECRET not in all_text(store)
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
     rows = store.query("select run_id from conversations where id = 'talk-2'").rows
     assert rows == (("night-1",),)
 
@@ -174,8 +174,8 @@ def test_killed_between_journal_and_tables_the_next_load_finishes(store):
     for file, data in old.items():
         file.write_bytes(data)
     again = bare_store_in(folder, seed=7)
-    assert check_database(again, wait_s=1).sound, "the old archive counts until the new one is loaded"
+    assert check_database(again, wait_s=1).is_sound, "the old archive counts until the new one is loaded"
     again.load_pending(1)
     compact_segments(again, before=LATER, wait_s=1)
     assert SECRET not in all_text(again)
-    assert check_database(again, wait_s=1).sound
+    assert check_database(again, wait_s=1).is_sound

@@ -9,7 +9,7 @@ import pytest
 from monitors.errors import WarehouseBusy, WarehouseUnwritable
 from tests.warehouse.sample_rows import assessment
 from tests.warehouse.temporary_stores import count, store_in
-from warehouse.database.snapshot import build_snapshot_store, discard_snapshots
+from warehouse.database.snapshot import build_snapshot_store, remove_snapshots
 from warehouse.journal.rows import AssessmentRow
 
 
@@ -107,7 +107,7 @@ def test_copies_are_removed_with_what_is_removed_from_the_warehouse(tmp_path):
     snapshot, _ = build_snapshot_store(store)
     snapshot.refresh(5)
     snapshot.close()
-    discard_snapshots(tmp_path)
+    remove_snapshots(tmp_path)
     assert not list((tmp_path / "snapshots").glob("*.duckdb"))
 
 

@@ -145,7 +145,7 @@ class Warehouse(RuleBasedStateMachine):
         """As the documentation says: load; what cannot be loaded into, or is not what the journal says, is rebuilt."""
         try:
             self.store.load_pending(9)
-            sound = check_database(self.store, wait_s=9).sound
+            sound = check_database(self.store, wait_s=9).is_sound
         except WarehouseError:
             sound = False
         if not sound:
@@ -179,7 +179,7 @@ class Warehouse(RuleBasedStateMachine):
         assert len(rows) == len(self.texts)
         assert store.query("select count(*) from grades").rows == ((3 * len(self.texts),),)
         assert {row[0] for row in store.query("select run_id from runs").rows} == self.finished
-        found = {each.title: each.occurrences for each in store.incidents("helpdesk").values()}
+        found = {each.title: each.occurrences for each in store.load_incidents("helpdesk").values()}
         assert found == self.occurrences
         assert {each.id for each in list_unsent_alerts(store)} == self.unsent
 

@@ -43,8 +43,8 @@ def test_written_rows_can_be_read_back(tmp_path):
     assert report.damaged == ()
     assert count(store, "grades") == 9
     assert store.find_last_report("helpdesk", SUITE_SHA) == run_report()
-    assert store.report("run-1") == run_report()
-    assert [each.outcome for each in store.outcomes("run-1")] == [
+    assert store.find_report("run-1") == run_report()
+    assert [each.outcome for each in store.list_case_outcomes("run-1")] == [
         CaseOutcome.CORRECT,
         CaseOutcome.CORRECT,
         CaseOutcome.FAILED,

@@ -138,9 +138,9 @@ def test_f86_sql_in_a_message_or_an_incident_is_bound_as_a_value(tmp_path, text)
         receipt(message.id).model_copy(update={"detail": text, "channel": text, "thread": text}),
         wait_s=5,
     )
-    (back,) = store.incidents("demo").values()
+    (back,) = store.load_incidents("demo").values()
     assert (back.title, back.thread) == (text, text)
     assert store.query("select detail from receipts").rows == ((text,),)
-    assert store.incidents(text) == {}
+    assert store.load_incidents(text) == {}
     assert store.find_last_report(text, text, before=text) is None
     assert count(store, "incident_history") == 1

@@ -37,8 +37,8 @@ def test_a_suite_is_stored_once(tmp_path):
     journal = journal_in(tmp_path)
     first = journal.append_suite(suite(4))
     assert journal_in(tmp_path, seed=2).append_suite(suite(4)) == first
-    assert len(journal.segments.names()) == 1
-    rows = list(journal.read(journal.segments.names()[0]).rows())
+    assert len(journal.segments.list_segments()) == 1
+    rows = list(journal.read(journal.segments.list_segments()[0]).rows())
     assert [row.row.case for row in rows if isinstance(row, CaseRow)] == list(suite(4).cases)
 
 
@@ -46,14 +46,14 @@ def test_files_of_a_killed_writer_are_ignored_and_removed_when_old(tmp_path):
     clock = SteppingClock()
     journal = journal_in(tmp_path, clock=clock)
     journal.append([ResultRow(row=exchange())], run_id="run-1")
-    whole = tmp_path / journal.segments.names()[0]
+    whole = tmp_path / journal.segments.list_segments()[0]
     left = whole.with_name(f".{whole.name}.77-1.tmp")
     left.write_bytes(whole.read_bytes()[:40])
     os.utime(left, (NOON.timestamp(), NOON.timestamp()))
     assert len(list(journal.read_run("run-1"))) == 1
-    assert journal.sweep() == 0, "its writer may still be at it"
+    assert journal.remove_stale_files() == 0, "its writer may still be at it"
     clock.skip(hours=2)
-    assert journal.sweep() == 1
+    assert journal.remove_stale_files() == 1
     assert [file.name for file in whole.parent.iterdir()] == [whole.name]
 
 
@@ -61,7 +61,7 @@ def test_a_damaged_segment_is_passed_over_on_resuming(tmp_path):
     journal = journal_in(tmp_path)
     for case in ("a", "b"):
         journal.append([ResultRow(row=exchange(case_id=case))], run_id="run-1")
-    first = tmp_path / journal.segments.names()[0]
+    first = tmp_path / journal.segments.list_segments()[0]
     first.write_bytes(first.read_bytes()[:-5])
     assert [row.row.case_id for row in journal.read_run("run-1") if isinstance(row, ResultRow)] == ["b"]
 

@@ -74,7 +74,7 @@ def test_runs_on_one_machine_are_loaded_on_another(segments, tmp_path):
     loader = store_on(segments, tmp_path / "loader", seed=2)
     assert loader.load_pending(5).segments == 4
     assert (count(loader, "results"), count(loader, "grades"), count(loader, "cases")) == (2, 6, 3)
-    assert check_database(loader, wait_s=5).sound
+    assert check_database(loader, wait_s=5).is_sound
     append_run(writer)
     assert loader.load_pending(5).segments == 3, "listings are never taken from a cache"
 
@@ -86,22 +86,22 @@ def test_compaction_and_rebuild_work_in_a_bucket(segments, tmp_path):
     decided = OutboxDecision(incidents=(incident(),), alerts=(alert(),))
     decide(store, store.journal, "helpdesk", lambda _: decided, wait_s=5)
     assert compact_segments(store, before=NOON + timedelta(days=1), wait_s=5).segments == 4
-    assert segments.names() == []
+    assert segments.list_segments() == []
     rebuild_database(store, wait_s=5)
     assert count(store, "grades") == 6
     assert list_unsent_alerts(store) == (alert(),)
-    assert check_database(store, wait_s=5).sound
+    assert check_database(store, wait_s=5).is_sound
 
 
 def test_a_damaged_object_is_set_aside(segments, tmp_path):
     store = store_on(segments, tmp_path)
     append_run(store)
-    name = segments.names()[0]
-    segments.put(name, segments.get(name)[:-9])
+    name = segments.list_segments()[0]
+    segments.write(name, segments.read(name)[:-9])
     report = store.load_pending(5)
     assert (report.segments, len(report.damaged)) == (2, 1)
-    assert segments.set_aside_names() == [report.damaged[0].stored_at]
-    assert name not in segments.names()
+    assert segments.list_set_aside() == [report.damaged[0].stored_at]
+    assert name not in segments.list_segments()
 
 
 def test_a_bucket_that_is_not_there_is_named_without_secrets(endpoint):

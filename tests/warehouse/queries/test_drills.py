@@ -34,8 +34,8 @@ def test_a_drill_that_stored_itself_on_its_way_is_replaced_by_its_end(tmp_path, 
     store = store_in(tmp_path)
     for one in (drill(finished=False), FAILED):
         store.journal.append([DrillRow(row=one)], run_id=None)
-    names = [name for name in store.journal.segments.names() if not name.startswith("_suites")]
-    hidden = {name: store.journal.segments.get(name) for name in names}
+    names = [name for name in store.journal.segments.list_segments() if not name.startswith("_suites")]
+    hidden = {name: store.journal.segments.read(name) for name in names}
     files = [store.database.file.parent / "journal" / name for name in names]
     for file in files:
         file.unlink()

@@ -79,7 +79,7 @@ def test_the_first_decision_stays_and_a_rebuilt_warehouse_has_it(store):
     store.load_pending(1)
     rows = store.query("select done_by, joined, case_id from draft_outcomes").rows
     assert rows == (("asha", True, "grown-1"),)
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
 
 
 def test_a_trace_comes_back_with_its_grade_and_target(store):

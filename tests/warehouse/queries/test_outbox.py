@@ -24,7 +24,7 @@ def test_a_decision_is_made_once(tmp_path):
     second = decide(store, store.journal, "helpdesk", open_once, wait_s=1)
     assert len(first.alerts) == 1
     assert second == OutboxDecision()
-    assert store.open_incidents("helpdesk") == (incident(),)
+    assert store.list_open_incidents("helpdesk") == (incident(),)
     assert list_unsent_alerts(store) == (alert(),)
 
 
@@ -35,8 +35,10 @@ def test_the_latest_state_of_an_incident_counts_and_the_history_stays(tmp_path):
         decide(
             store, store.journal, "helpdesk", lambda _, each=changed: OutboxDecision(incidents=(each,)), wait_s=1
         )
-    assert store.open_incidents("helpdesk") == ()
-    assert list(store.incidents("helpdesk").values()) == [incident(state=IncidentState.RESOLVED, occurrences=2)]
+    assert store.list_open_incidents("helpdesk") == ()
+    assert list(store.load_incidents("helpdesk").values()) == [
+        incident(state=IncidentState.RESOLVED, occurrences=2)
+    ]
     states = store.query("select state from incident_history order by sequence").rows
     assert states == (("open",), ("acknowledged",), ("resolved",))
 
@@ -59,8 +61,8 @@ def test_a_decision_that_fails_decides_nothing(tmp_path):
 
     with pytest.raises(ZeroDivisionError):
         decide(store, store.journal, "helpdesk", broken, wait_s=1)
-    assert store.incidents("helpdesk") == {}
-    assert store.journal.segments.names() == []
+    assert store.load_incidents("helpdesk") == {}
+    assert store.journal.segments.list_segments() == []
 
 
 def unsent(store):

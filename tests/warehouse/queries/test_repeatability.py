@@ -57,7 +57,7 @@ def test_a_session_is_loaded_once_and_its_pairs_come_back(tmp_path):
     assert find_last_session_times(store, "helpdesk") == {"case-0": NOON}
     rebuild_database(store, wait_s=5)
     assert load_recorded_repeats(store, SCOPE) == found
-    assert check_database(store, wait_s=5).sound
+    assert check_database(store, wait_s=5).is_sound
 
 
 def test_sessions_are_in_no_score_trend_or_list_of_runs(tmp_path):

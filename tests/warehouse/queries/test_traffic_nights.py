@@ -88,7 +88,7 @@ def test_a_night_without_grades_has_no_shares(tmp_path):
     found = store.query("select conversations, graded, severe_rate, failed_high, confidence from nightly_runs").rows
     assert found == ((7, 0, None, None, None),)
     assert find_newest_report(store) == quiet
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
 
 
 def test_a_conversation_is_claimed_once_by_the_first(store):
@@ -99,7 +99,7 @@ def test_a_conversation_is_claimed_once_by_the_first(store):
     assert sorted(found) == [("chats", "night-1", None), ("page", "night-2", None)]
     rebuild_database(store, wait_s=1)
     assert count(store, "conversations") == 4
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
 
 
 def test_of_one_segment_the_first_of_two_stays(tmp_path):
@@ -124,16 +124,16 @@ def test_a_segment_that_is_loaded_late_changes_neither_what_came_before_nor_afte
     early.journal.append(
         [ConversationRow(row=seen(sampled_in=TEXT)), NightlyRunRow(row=night_report())], run_id="night-1"
     )
-    (name,) = early.journal.segments.names()
-    data = early.journal.segments.get(name)
+    (name,) = early.journal.segments.list_segments()
+    data = early.journal.segments.read(name)
     early.journal.segments.delete(name)
     clock.skip(hours=1)
     keep(late, ConversationRow(row=seen()), NightlyRunRow(row=night_report(late_s=9)))
-    late.journal.segments.put(name, data)
+    late.journal.segments.write(name, data)
     late.load_pending(1)
     assert [each.id for each in list_sampled_conversations(late, "night-1")] == ["talk-1"]
     assert find_newest_report(late) == night_report(late_s=9)
-    assert check_database(late, wait_s=1).sound
+    assert check_database(late, wait_s=1).is_sound
 
 
 def known(store, target, source, since, but="another"):
@@ -175,7 +175,7 @@ def test_a_report_of_another_form_is_said(store):
 
 
 def test_a_row_that_was_changed_is_found(store):
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
     with store.database.open_for_writing(1) as connection:
         connection.execute("update conversations set stratum = 'rest' where id = 'talk-1'")
         connection.execute("update nightly_runs set severe_rate = 0")
@@ -189,11 +189,11 @@ def test_an_archive_and_a_rebuild_have_the_same_as_before(store):
     store.load_pending(1)
     before = everything(store)
     assert compact_segments(store, before=LATER, wait_s=1).segments == 1
-    assert [name.partition("/")[0] for name in store.journal.segments.names()] == ["night-9"]
+    assert [name.partition("/")[0] for name in store.journal.segments.list_segments()] == ["night-9"]
     assert everything(store) == before
     rebuild_database(store, wait_s=1)
     assert everything(store) == before
-    assert check_database(store, wait_s=1).sound
+    assert check_database(store, wait_s=1).is_sound
 
 
 def test_a_day_of_traffic_is_exported(store, tmp_path):

@@ -23,7 +23,7 @@ class JudgingRow(Record):
     is_nightly: bool
     judging: Judging | None
 
-    def show(self, judging: Judging | None) -> Self:
+    def with_judging(self, judging: Judging | None) -> Self:
         """Return the row with the judging in the form for a page."""
         return self.model_copy(update={"judging": judging})
 

@@ -123,7 +123,7 @@ class UnsentAlerts(Record):
     oldest_at: UtcTime | None
 
 
-def count_unsent(store: Store, *, refused_since: datetime) -> UnsentAlerts:
+def count_unsent_alerts(store: Store, *, refused_since: datetime) -> UnsentAlerts:
     """Count the alerts that wait to be sent, and those created after ``refused_since`` that Slack refused."""
     table = store.query(
         "select count(*), count(*) filter (where severity = 3), count(*) filter (where state = 'refused'),"
@@ -145,7 +145,7 @@ def count_waiting_segments(store: Store, *, except_runs: Collection[str] = ()) -
 
     Reads the names of all segments: not for a page. Raises `WarehouseUnwritable` if the journal is out of reach.
     """
-    names = [name for name in store.journal.segments.names() if name.partition("/")[0] not in except_runs]
+    names = [name for name in store.journal.segments.list_segments() if name.partition("/")[0] not in except_runs]
     loaded = {str(row[0]) for row in store.query("select id from segments").rows}
     ids = [segment_id for segment_id in map(parse_segment_id, names) if segment_id not in loaded]
     times = [parse_time(segment_id) for segment_id in ids if segment_id[:1].isdigit()]

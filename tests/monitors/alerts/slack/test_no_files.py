@@ -38,7 +38,7 @@ async def test_f90_no_file_is_sent_with_any_message(slack):
         receipt = await bot.send(example.alert)
         await bot.update(example.alert, channel=receipt.channel or "", ts=slack.messages[-1].ts)
         await webhook.send(example.alert)
-        await SlackReply(settings).replace(slack.answers.url_for(slack.messages[-1].ts), example.alert)
+        await SlackReply(settings).replace_message(slack.answers.url_for(slack.messages[-1].ts), example.alert)
     await bot.send_digest(digest_example())
     assert len(slack.messages) == 2 * len(examples()) + 1
     assert files_asked_for(slack) == []
