@@ -1,9 +1,9 @@
--- Named questions. Made anew whenever this file changes; renaming one is a breaking change for its readers.
+-- The views of the warehouse. Lookout creates them again when this file changes. Do not rename a view or a column.
 
 create or replace view incidents as
 select * from incident_history
 qualify row_number() over (partition by fingerprint order by sequence desc) = 1;
-comment on view incidents is 'How every incident stands now.';
+comment on view incidents is 'The current state of every incident.';
 
 create or replace view open_incidents as
 select
@@ -12,7 +12,7 @@ select
 from incidents i
 where i.state <> 'resolved'
 order by i.severity desc, i.last_seen_at desc;
-comment on view open_incidents is 'What is broken now, worst first.';
+comment on view open_incidents is 'The incidents that are not resolved, worst first.';
 
 create or replace view run_summary as
 select
@@ -36,9 +36,9 @@ left join (
   from tallies group by run_id
 ) t on t.run_id = r.run_id
 order by r.finished_at desc;
-comment on view run_summary is 'One line per run, newest first: verdict, both scores, what was not correct by severity (a failure counts as the severity that it was raised to), latency, cost.';
-comment on column tallies.severity is 'What the cases count as: the severity they were written with, and of a failure the one it was raised to.';
-comment on column tallies.not_correct is 'Cases that were not correct: a wrong answer, or none by the app''s own fault.';
+comment on view run_summary is 'One row for each run, newest first: verdict, both scores, latency, cost, and the number of cases of each severity that were not correct. A failure counts with its own severity, which may be higher than that of its case.';
+comment on column tallies.severity is 'The severity with which the cases count: that of the case, or that of its failure if it failed.';
+comment on column tallies.not_correct is 'Cases with a wrong answer, or without an answer by the application''s fault.';
 
 create or replace view score_trend as
 select
@@ -56,7 +56,7 @@ from runs
 where not interrupted
 window earlier as (partition by target, suite_sha256 order by finished_at, run_id)
 order by target, suite_name, finished_at;
-comment on view score_trend is 'Both scores of finished runs over time, with the change since the last run of the same suite.';
+comment on view score_trend is 'Both scores of finished runs over time, with the change since the previous run of the same suite.';
 
 create or replace view failures_by_kind as
 select
@@ -70,7 +70,7 @@ from (
 ) f
 left join runs r on r.run_id = f.run_id
 order by r.finished_at desc, f.severity desc, f.cases desc;
-comment on view failures_by_kind is 'How many cases of each run failed in which way, by severity. A case with two faults counts in both.';
+comment on view failures_by_kind is 'How many cases of each run failed, by kind of failure and severity. A case with two kinds of failure counts in both.';
 
 create or replace view asked_again as
 select
@@ -85,7 +85,7 @@ from rechecks k
 left join runs r on r.run_id = k.run_id
 group by k.run_id, k.target, r.commit, k.case_id, k.place
 order by last_asked_at desc, k.case_id, k.place desc;
-comment on view asked_again is 'Failed severe cases that were asked again after the verdict: how often each failed again, on the target and on the previous build.';
+comment on view asked_again is 'Severe cases that failed and were asked again after the verdict: how often each failed again, on the target and on the previous build.';
 
 create or replace view metric_targets as
 select
@@ -95,7 +95,7 @@ select
 from metrics m
 join runs r on r.run_id = m.run_id
 order by r.target, m.name, r.finished_at desc;
-comment on view metric_targets is 'Every metric of every run against its target, newest first.';
+comment on view metric_targets is 'Every metric of every run with its target, newest first.';
 
 create or replace view path_winners as
 select
@@ -111,7 +111,7 @@ from assessments a
 left join runs r on r.run_id = a.run_id
 group by a.run_id, r.target, r.finished_at, a.app_path
 order by r.finished_at desc, accuracy desc nulls last;
-comment on view path_winners is 'Accuracy by the path that answered (primary, fallback), best first within a run.';
+comment on view path_winners is 'Accuracy of each path that answered, such as primary or fallback. The best path of a run comes first.';
 
 create or replace view latency as
 select
@@ -130,7 +130,7 @@ from (
 ) s
 left join runs r on r.run_id = s.run_id
 order by r.finished_at desc;
-comment on view latency is 'Percentiles of the answer time of each run, beside the target''s objective and how many questions ran at once.';
+comment on view latency is 'Percentiles of the answer time of each run, with the target''s objective and the largest number of questions at once.';
 
 create or replace view cost as
 select
@@ -142,7 +142,7 @@ from (
 ) g
 left join runs r on r.run_id = g.run_id
 order by r.finished_at desc, g.cost_usd desc;
-comment on view cost is 'What grading cost, by run, grader and judging model. Free graders are left out.';
+comment on view cost is 'What grading cost, by run, grader and judge model. Graders without a cost are not listed.';
 
 create or replace view coverage as
 select
@@ -162,7 +162,7 @@ from assessments a
 left join runs r on r.run_id = a.run_id
 group by a.run_id, r.target, r.finished_at, r.coverage_floor
 order by r.finished_at desc;
-comment on view coverage is 'How many cases of each run were graded, and why the others were not.';
+comment on view coverage is 'How many cases of each run were graded, and how many were not, by reason.';
 
 create or replace view unsent_alerts as
 with tried as (
@@ -194,9 +194,9 @@ where t.state = 'waiting' or t.id in (
 )
 order by t.severity desc, t.created_at;
 comment on view unsent_alerts is
-  'Messages that nobody has seen yet, worst first, with how often sending was tried. state: waiting for the next try, or refused (Slack refused it for good, and since then no message about its incidents was sent and no person acknowledged them).';
+  'Messages that nobody has received yet, worst first, with the number of attempts. state is waiting if Lookout will try again, or refused if Slack refused the message permanently. A refused message is listed until a later message about its incidents is sent or a person acknowledges them.';
 comment on column receipts.status is
-  'sent, printed, failed (stored for the next try), rejected, or left (to the installation that the data folder was copied from).';
+  'sent, printed, failed (Lookout tries again), rejected (refused permanently), or left (another installation, from which this data folder was copied, sends it).';
 
 create or replace view flaky_cases as
 with r as (  -- numbers instead of texts: millions of answers are grouped by them
@@ -224,7 +224,7 @@ from (
 ) a
 join r on r.place = a.place
 order by a.failed desc, a.case_id;
-comment on view flaky_cases is 'Cases that came out differently although suite and commit were the same. What was the monitor''s fault does not count.';
+comment on view flaky_cases is 'Cases with different outcomes for the same suite and the same commit. Outcomes that are a fault of Lookout do not count.';
 
 create or replace view judge_agreement as
 select
@@ -242,7 +242,7 @@ from (
 ) j
 left join runs r on r.run_id = j.run_id
 order by r.finished_at desc, j.judge_model;
-comment on view judge_agreement is 'How often a judge and the graders without a model agree where both gave a verdict on the same question. For its agreement with people see judge_against_people.';
+comment on view judge_agreement is 'How often a judge and the rule-based graders gave the same verdict on the same question. For the agreement with people, see judge_against_people.';
 
 create or replace view judged_answers as
 select
@@ -259,7 +259,7 @@ join (
 left join cases c on c.suite_sha256 = r.suite_sha256 and c.case_id = j.case_id
 where j.judge_model is not null and j.passed is not null and j.aspect = 'factual_match' and s.outcome = 'exchange'
 order by s.asked_at desc, j.run_id, j.case_id, j.repeat;
-comment on view judged_answers is 'Every answer that a judge graded for its facts, with question, gold and the judge''s word.';
+comment on view judged_answers is 'Every answer whose facts a judge graded, with the question, the gold, and the judge''s verdict and reason.';
 
 create or replace view reviewed_answers as
 select
@@ -275,7 +275,7 @@ from (
 join grades j on j.run_id = p.run_id and j.case_id = p.case_id and j.repeat = p.repeat
 where j.judge_model is not null and j.passed is not null and j.aspect = 'factual_match'
 order by p.run_id, p.case_id, p.repeat;
-comment on view reviewed_answers is 'Answers that both a judge and people graded. People who contradict each other, or are unsure, do not count.';
+comment on view reviewed_answers is 'Answers that both a judge and people graded. An answer on which people disagree, or are unsure, is not listed.';
 
 create or replace view graded_answers as
 select
@@ -310,7 +310,7 @@ where s.outcome = 'exchange' and g.passed is not null
 group by s.run_id, s.case_id, s.repeat, r.target, s.asked_at  -- what readers filter by, so that it is filtered first
 having count(*) filter (where g.aspect <> 'usefulness') > 0
 order by s.asked_at desc, s.run_id, s.case_id, s.repeat;
-comment on view graded_answers is 'Every answer that a grader or a judge gave a verdict on, with question, gold, outcome and all verdicts: lookout review samples these. Of a report on an issue, with the issue, and the ratings that judges gave it, apart from the verdicts.';
+comment on view graded_answers is 'Every answer with a verdict of a grader or a judge, with question, gold, outcome and all verdicts. The command lookout review takes its samples from this view. A report on an issue also has the issue and the judges'' ratings.';
 
 create or replace view reviewed_grades as
 with said as (
@@ -335,10 +335,10 @@ from said p
 join grades g on g.run_id = p.run_id and g.case_id = p.case_id and g.repeat = p.repeat
 where g.judge_model is null and g.passed is not null
   and (p.all_right or list_contains(p.wrong_aspects, g.aspect))
-  -- sources that stand in no text are not shown to the reviewer, who said nothing of them
+  -- Reviewers do not see sources that occur in no text, so their verdict does not cover these.
   and (g.aspect <> 'citation' or g.evidence is not null or coalesce(g.failure_kind, '') = 'missing_citation')
 order by p.run_id, p.case_id, p.repeat, g.grader;
-comment on view reviewed_grades is 'What each grader without a model said of answers that people reviewed. Right covers every question about the answer, wrong only the one that people named: of the others nothing was said. Rates with intervals: lookout review --figures.';
+comment on view reviewed_grades is 'The verdicts of rule-based graders on answers that people reviewed. If a person said that an answer is right, all verdicts on it are listed. If a person named a fault, only the verdicts about that fault are listed. For rates with intervals, run: lookout review --figures.';
 
 create or replace view judge_against_people as
 select
@@ -352,7 +352,7 @@ select
 from reviewed_answers
 group by target, judge_model, judge_prompt_sha256, rubric_version
 order by target, both_graded desc;
-comment on view judge_against_people is 'What each judge said against what people said of the answers that they reviewed. Intervals and corrected rates: lookout review --figures.';
+comment on view judge_against_people is 'How often each judge and people gave the same verdict on the same answers. For intervals and corrected rates, run: lookout review --figures.';
 
 create or replace view rated_reports as
 select
@@ -383,7 +383,7 @@ from (
   where g.aspect = 'usefulness' and g.rubric is not null
 )
 order by asked_at desc, run_id, case_id, repeat;
-comment on view rated_reports is 'Every report that a judge rated, from 1 to 5 and by three criteria: 1 where the report meets it, 0 where it does not, null where it was not rated, each with the words that decide.';
+comment on view rated_reports is 'Every report that a judge rated from 1 to 5, with three criteria: 1 if the report meets the criterion, 0 if not, null if the criterion was not rated. Each has the words of the report that decided it.';
 
 create or replace view reviewed_ratings as
 select
@@ -396,7 +396,7 @@ join grades j on j.run_id = l.run_id and j.case_id = l.case_id and j.repeat = l.
 where l.source = 'review' and l.rating is not null and j.judge_model is not null and j.rubric is not null
   and j.aspect = 'usefulness'
 order by l.run_id, l.case_id, l.repeat, l.done_by;
-comment on view reviewed_ratings is 'Reports that both a judge and people rated from 1 to 5, one row for each person, with how many rated the same report.';
+comment on view reviewed_ratings is 'Reports that both a judge and people rated from 1 to 5, with one row for each person. The column people is the number of people who rated the same report.';
 
 create or replace view judge_ratings_against_people as
 select
@@ -410,7 +410,7 @@ select
 from reviewed_ratings
 group by target, judge_model, judge_prompt_sha256, rubric_version
 order by target, both_rated desc;
-comment on view judge_ratings_against_people is 'How a judge rates reports against how people rate the same ones; a mean difference above 0 is a judge that rates higher. Weighted kappa and intervals: lookout review --figures.';
+comment on view judge_ratings_against_people is 'How each judge''s ratings differ from people''s ratings of the same reports. If mean_difference is above 0, the judge rates higher. For weighted kappa and intervals, run: lookout review --figures.';
 
 create or replace view nightly_trend as
 select
@@ -427,13 +427,13 @@ select
   graded_by
 from nightly_runs
 order by target, due_at, finished_at, run_id;
-comment on view nightly_trend is 'Live traffic night by night: how many conversations there were, how many were sampled and graded, the shares (0 to 1) with a failure of severity 3 and with any failure, each with its interval, the cost of judging, and whether the severity-3 rate has drifted (none, worse, better; null when not tested). Compare only nights with the same graded_by.';
+comment on view nightly_trend is 'One row for each night of live traffic: the numbers of conversations, of sampled and of graded ones, and the cost of judging. severe_rate is the share (0 to 1) with a failure of severity 3, failed_rate the share with any failure, each with its interval. drift says how severe_rate changed: none, worse, better, or null if it was not tested. Compare only nights with the same graded_by.';
 
 create or replace view last_drills as
 select drill_id, started_at, finished_at, finished, passed, failed_station, found, to_do, fault, message_after_s, version
 from drills
 order by started_at desc, drill_id desc;
-comment on view last_drills is 'Fire drills, newest first: whether a planted wrong answer came through every station to Slack, after how many seconds, and else which station failed, why, and what to do.';
+comment on view last_drills is 'Drills of the alert path, newest first: whether the planted wrong answer reached Slack, after how many seconds, and, if not, which part failed, why, and what to do.';
 
 create or replace view repeated_cases as
 select
@@ -450,4 +450,84 @@ from (
   from repeatability_runs where void = ''
 )
 order by target, run_id, case_id;
-comment on view repeated_cases is 'Cases that were asked twice against one build, session by session, without sessions that a deploy interrupted. Flip rates with intervals: lookout repeatability.';
+comment on view repeated_cases is 'Cases that were asked twice on the same build, by session. Sessions that a deploy interrupted are not listed. For flip rates with intervals, run: lookout repeatability.';
+
+-- Clearer descriptions of tables and columns. Migrations never change, so a description is replaced here.
+comment on table lookout_migrations is 'The migrations that were applied to this file.';
+comment on table view_set is 'The version of the views in this file. Lookout creates the views again if its own version differs.';
+comment on table segments is 'Journal segments whose rows are in the tables.';
+comment on table results is 'The application''s answer to each case of each run, or the reason for a missing answer.';
+comment on table assessments is 'The outcome and the severity of each case of each run.';
+comment on table grades is 'One row for each verdict of a grader. A grade belongs to the assessment with the same run, case and repeat.';
+comment on table runs is 'One row for each run: the verdict and the numbers behind it.';
+comment on table metrics is 'The metrics of each run with their 95 % Wilson intervals.';
+comment on table tallies is 'The numbers behind a run''s scores, by severity.';
+comment on table cases is 'The gold cases of every suite that was run.';
+comment on table deploys is 'Reported deploys. Each commit of a target is listed once.';
+comment on table incident_history is 'Every state of every incident. The view incidents has the current states.';
+comment on table alerts is 'Messages to people. Each message is stored before it is sent.';
+comment on table receipts is 'The result of each attempt to deliver a message.';
+comment on table leases is 'Which worker is sending which message now. Leases last seconds and are not in the journal.';
+comment on table archives is 'Parquet archives of old segments, if all of their rows are in the tables.';
+comment on table actions is 'People''s actions on incidents, such as acknowledge. A click that was delivered twice is listed once.';
+comment on table action_outcomes is 'The result of each action. An action without a result is not carried out yet.';
+comment on table labels is 'People''s verdicts on findings and answers. Judges and graders are measured with them.';
+comment on table case_drafts is 'Drafts of gold cases, redacted. A draft becomes a gold case only after a person has reviewed it.';
+comment on table silences is 'Silences: what they mute, until when, who asked for them, and why.';
+comment on table hallucinations is 'Replies that the application blocked, from its own log. Each line of the log is listed once.';
+comment on table quarantined_lines is 'Lines of a log that could not be read as entries. Their text is not stored.';
+comment on table log_cursors is 'How far each log was read.';
+comment on table conversations is 'Conversations of real users that a nightly run counted. Only sampled conversations have their texts.';
+comment on table nightly_runs is 'The results of each nightly run on live traffic. A resumed run replaces its earlier report.';
+comment on table draft_outcomes is 'People''s decisions on drafts of gold cases. A draft without a decision waits for one.';
+comment on table rechecks is 'Severe cases that failed and were asked again after the verdict, one row for each asking. They change no verdict, rate or score.';
+comment on table drills is 'Drills of the alert path with a planted wrong answer. They change no score.';
+comment on table repeatability_runs is 'Sessions in which sampled cases were asked twice on the same build. They change no score, baseline or trend.';
+comment on column results.outcome is 'exchange if there was an answer, no_answer if there was no gradable answer.';
+comment on column results.failed_attempts is 'Attempts without an answer before this outcome.';
+comment on column results.partial_text is 'The text that had arrived when the answer broke off.';
+comment on column assessments.failure_kinds is 'All kinds of failure that were found, worst first.';
+comment on column assessments.unconfirmed is 'True if only one judge found the failure, or if rules pass the answer and a judge fails it.';
+comment on column assessments.cluster is 'A name that related cases share, such as a policy.';
+comment on column grades.status is 'judged, or abstained if the grader could not decide.';
+comment on column grades.blame is 'Who caused the abstention: app, monitor or provider.';
+comment on column tallies.weight is 'The weight of one case in the weighted score.';
+comment on column cases.pipeline is 'How the case was made, such as manual or template.';
+comment on column cases.cluster is 'A name that related cases share, such as a policy.';
+comment on column cases.pair is 'The same word for the translations of one question.';
+comment on column deploys.reported_by is 'The sender of the report.';
+comment on column incident_history.sequence is 'Number of the decision. A later decision has a larger number.';
+comment on column incident_history.last_notified_at is 'Time of the last alert about it (UTC). Null while an alert is withheld.';
+comment on column incident_history.first_commit is 'The deploy with which the fault first appeared.';
+comment on column leases.receipts is 'The number of receipts when the worker took the message. A new receipt ends the lease.';
+comment on column archives.known_at is 'Time from which all rows of the archive are in the tables (UTC).';
+comment on column actions.id is 'Id of the action. The same click always has the same id.';
+comment on column actions.fingerprints is 'The incidents of the action. If empty, the action is about all incidents of the message.';
+comment on column action_outcomes.effect is 'done, nothing_to_do (the incident was already in this state) or unknown (the incident is not in this warehouse).';
+comment on column labels.inclusion_probability is 'Probability with which the answer was sampled for review. Weight the answer by 1 divided by this.';
+comment on column case_drafts.run_id is 'The run with the answer that the draft comes from.';
+comment on column silences.ended_by is 'The person who ended it early.';
+comment on column hallucinations.id is 'Position of the entry: number of log rotations, byte offset, and hash of the line.';
+comment on column hallucinations.fingerprint is 'The incident about this entry.';
+comment on column hallucinations.notify is 'Whether people get an alert. False for entries from before Lookout watched the log.';
+comment on column hallucinations.chunk_count is 'How many document passages the application had found.';
+comment on column hallucinations.top_score is 'Score of the best passage, from 0 to 1.';
+comment on column quarantined_lines.generation is 'How often the log had been rotated.';
+comment on column log_cursors.sequence is 'Number of the reading step. The largest number is the current position.';
+comment on column log_cursors.generation is 'How often the log had been rotated.';
+comment on column conversations.id is 'The source''s id. An id that identifies a person is replaced by a hash.';
+comment on column conversations.inclusion_probability is 'Probability with which the conversation was sampled. Weight it by 1 divided by this. Null if it was not sampled.';
+comment on column conversations.record is 'The sampled conversation as JSON, without personal data if the source''s settings say so. Null if it was not sampled or its texts were removed.';
+comment on column nightly_runs.since is 'The run read conversations that were completed at or after this time (UTC).';
+comment on column nightly_runs.until is 'The run read conversations that were completed before this time (UTC).';
+comment on column nightly_runs.conversations is 'The number of conversations to which the rates apply.';
+comment on column nightly_runs.confidence is 'Confidence level of the intervals, such as 0.95. Null if nothing was graded.';
+comment on column nightly_runs.graded_by is 'The graders and the judge. Do not compare rates of different graders.';
+comment on column nightly_runs.drifted is 'Whether the severity-3 rate has changed. Null if it was not tested.';
+comment on column drills.finished is 'Whether the drill ended. If false, it was killed or could not store its result.';
+comment on column drills.passed is 'Whether the message about the wrong answer passed every station.';
+comment on column drills.fault is 'The planted fault in words. Empty if the drill failed before it was planted.';
+comment on column drills.message_after_s is 'Seconds from the wrong answer until Slack accepted the message. Null if Slack did not accept it.';
+comment on column rechecks.place is 'Where it was asked: target, or previous (the previous build, at previous_url).';
+comment on column repeatability_runs.graded_by is 'Hash of the graders, the judge and their settings. Repeats with different hashes are not combined.';
+comment on column repeatability_runs.record is 'The whole session as JSON: its cases with the outcome of each asking, and the figures of all repeats. It has no answer texts.';

@@ -80,7 +80,7 @@ async def resolve_other_faults(
     except_fingerprints = {
         compute_fingerprint(notifier.target, IncidentKind.MONITOR_FAULT, name) for name in except_names
     }
-    incidents = await asyncio.to_thread(notifier.store.open_incidents, notifier.target)
+    incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
     endings = {
         incident.fingerprint: ending
         for incident in incidents

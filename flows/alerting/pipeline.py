@@ -69,7 +69,7 @@ async def notify(
     await _deliver(notifier)
     if notifier.shared_server is not None and notifier.sender.notifies:
         with suppress(WarehouseError):  # as above
-            incidents = await asyncio.to_thread(notifier.store.open_incidents, notifier.target)
+            incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
             unresolved = {incident.fingerprint for incident in incidents}
             interval = timedelta(hours=notifier.settings.reminder_interval_h)
             await notifier.shared_server.record_endings(notifier.target, unresolved, interval)
@@ -160,7 +160,7 @@ async def resolve_incidents(
     ``began_at`` is when the check started that found them over. The lock is only acquired when one of them is open,
     since this runs at every poll. Raises `WarehouseError`.
     """
-    incidents = await asyncio.to_thread(notifier.store.open_incidents, notifier.target)
+    incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
     if not any(incident.fingerprint in endings for incident in incidents):
         return ()
     alerts = await asyncio.to_thread(_record_endings, notifier, endings, began_at)

@@ -92,7 +92,7 @@ async def load_warehouse(config_path: Path, wait_s: float = UPKEEP_WAIT_S) -> St
 async def _is_clock_right(config: Config, notifier: Notifier, upkeep: Upkeep) -> bool:
     """Whether this machine's clock is right enough to remove old data; if not, add the fault to ``upkeep``."""
     reading = build_clock_reading(notifier.now(), read_uptime())
-    newest = await asyncio.to_thread(notifier.store.journal.newest)
+    newest = await asyncio.to_thread(notifier.store.journal.find_newest_time)
     fault = await asyncio.to_thread(check_clock, config.data_folder, reading, newest)
     if fault is not None:
         upkeep.faults.append(fault)
@@ -208,7 +208,7 @@ async def close_incidents_of_removed_targets(config: Config, now: datetime) -> N
     """
     store = open_store(config)
     for target in await asyncio.to_thread(list_removed_targets, store, config.targets, now - REMOVED_AFTER):
-        incidents = await asyncio.to_thread(store.open_incidents, target)
+        incidents = await asyncio.to_thread(store.list_open_incidents, target)
         cases = frozenset(incident.case_id for incident in incidents if incident.case_id)
         for owner in sorted({incident.owner for incident in incidents}):
             notifier = await asyncio.to_thread(build_notifier_without_run, config, target, owner)

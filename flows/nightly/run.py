@@ -399,7 +399,7 @@ class NightlyRun:
             *observe_judge_void(state.judging.void, context),
             *observe_faults(faults, context),
         ]
-        open_incidents = await asyncio.to_thread(notifier.store.open_incidents, notifier.target)
+        open_incidents = await asyncio.to_thread(notifier.store.list_open_incidents, notifier.target)
         resolved = find_resolved_cases(open_incidents, report, self._earlier, now)
         scope = ResolutionScope(
             target=notifier.target,

@@ -378,7 +378,7 @@ REASON_WORDS: Final[dict[NotifyReason, str]] = {
     NotifyReason.FIRST_SEEN: "new",
     NotifyReason.REGRESSED: "back again",
     NotifyReason.WORSE: "worse",
-    NotifyReason.OPEN_BEFORE: "open before Slack could be reached",
+    NotifyReason.OPEN_BEFORE: "not reported until now",
     NotifyReason.MISSED: "missed while Slack refused messages",
     NotifyReason.SILENCED: "withheld by a recurring silence",
     NotifyReason.REMINDER: "still failing",

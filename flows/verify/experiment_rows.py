@@ -127,7 +127,7 @@ def _build_scores(result: CaseResult) -> Iterator[Score]:
             yield Score(key=CORRECT, value=0.0, comment="no answer")
             yield _build_severity_score(assessment)
         case CaseOutcome.NO_ANSWER | CaseOutcome.UNGRADED:
-            yield Score(key=CORRECT, comment="could not tell")
+            yield Score(key=CORRECT, comment="not graded")
     if assessment.factual_match is not Finding.UNGRADED:
         yield Score(key=FACTUAL, value=float(assessment.factual_match is Finding.YES))
 

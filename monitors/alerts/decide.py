@@ -1,21 +1,20 @@
-"""Decide the new state of incidents and whether to send an alert, from stored state, observations and time.
+"""Decide how each incident changes, and which alerts to send.
 
     (nothing) ──seen──▶ OPEN ◀──worse── ACKNOWLEDGED
                         │  └──a person──▶   │
                         └──sent and gone────┴──▶ RESOLVED ──seen──▶ OPEN, reason `regressed`
 
-``last_notified_at`` is ``None`` while an alert about the incident is withheld (silenced or inhibited). The next
-observation that may send an alert sends it.
+The decision uses only the stored incidents, the new observations and the time. The caller stores the changed
+incidents and the alerts in one transaction. An alert counts as sent from then on; another step delivers it.
 
-An alert that was only printed to a terminal did not notify a person. Once Slack is reachable, an alert with the
-reason `open_before` is sent, even if the fault is not seen again. An incident that was only printed gets no
-recovery alert. Alerts that Slack refused are sent once Slack works: open incidents of severity 3 as
-`open_before`, all others, resolved ones included, in one summary with the reason `missed`. A decision counts as
-sent: the caller stores state and message in one transaction, and delivery starts from the stored message.
+Some alerts are withheld. A silence mutes incidents at a person's request. During an outage, alerts that the
+outage explains are muted, so that an outage is one alert instead of fifty. ``last_notified_at`` is ``None`` while
+an alert is withheld. The next observation that may send an alert then sends it.
 
-A silence mutes an incident at a person's request. Inhibition mutes incidents that an outage explains, so that an
-outage is one alert instead of fifty. The reason for an alert is shown in the message and stored with it. A run
-that sends alerts before it ends opens one thread: later findings are replies to its first alert.
+Some alerts reached nobody. If an alert was only printed, it is sent once Slack works, with the reason
+`open_before`. If Slack refused an alert, an open incident of severity 3 is sent again with the reason
+`open_before`. All other refused alerts are sent in one summary with the reason `missed`. An incident that was
+only printed gets no recovery alert.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ MUTING_KINDS: Final = frozenset({IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAIL
 """While an incident of one of these kinds is open, alerts about the application's quality are muted."""
 
 MUTABLE_KINDS: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GATE_FAIL, IncidentKind.DRIFT})
-"""Kinds that an outage mutes. Grave failures always send an alert."""
+"""An outage mutes incidents of these kinds, except grave failures, which always send an alert."""
 
 EVENT_KINDS: Final = frozenset({IncidentKind.HALLUCINATION, IncidentKind.DRILL})
-"""Kinds that happen once: one alert, no reminder, no regression, resolved without an alert."""
+"""Incidents that happen once. They send one alert, no reminder and no recovery, and are closed after a while."""
 
 
 class AlertDecision(Record):
-    """``changed`` incidents to store, ``items`` to send; each item's incident is among the changed ones."""
+    """The incidents to store and the alert items to send. Each item's incident is also in ``changed``."""
 
     changed: tuple[Incident, ...] = ()
     items: tuple[AlertItem, ...] = ()
@@ -70,15 +69,15 @@ def decide_alerts(
     refused: Mapping[str, Alert] = MappingProxyType({}),
     under_way: bool = False,
 ) -> AlertDecision:
-    """Fold ``observations`` into the ``previous`` incidents, by fingerprint, and decide which alerts to send.
+    """Update the ``previous`` incidents with the ``observations``, and choose which alerts to send.
 
-    ``previous`` holds at least the target's unresolved incidents, and the incidents with the observations'
-    fingerprints in any state. Without ``scope`` (the run is not finished) no incident is resolved. Idempotent: a
-    second decision after the result was stored changes and sends nothing, so a repeated task sends no alert
-    twice.
-    ``undelivered`` are the last alerts about open incidents that were only printed. ``refused`` are those about
-    any incident that Slack refused. While a run is ``under_way``, both lists wait for its end, which may resolve
-    them.
+    ``previous`` maps fingerprints to incidents. It must contain all unresolved incidents of the target, and every
+    incident with the fingerprint of an observation. Without ``scope``, because the run is not finished, no
+    incident is resolved. ``undelivered`` are alerts about open incidents that were only printed. ``refused`` are
+    alerts that Slack refused. Both wait while a run is ``under_way``, because its end may resolve their
+    incidents.
+
+    Calling this function again with the stored result changes nothing and sends nothing.
     """
     # Of several observations of one fault the worst counts, or the first of equally severe ones.
     worst: dict[str, Observation] = {}
@@ -186,10 +185,11 @@ def decide_alerts(
 def find_notify_reason(
     before: Incident | None, after: Incident, observation: Observation, *, now: datetime, settings: AlertSettings
 ) -> NotifyReason | None:
-    """Return the reason to alert about ``after``, which was ``before``; ``None`` without a reason.
+    """Return why to send an alert about an incident; ``None`` if there is no reason.
 
-    Only reminders depend on the clock, by the distance to the last message in either direction. A clock that
-    jumps by less than the interval repeats nothing, and a clock that was set back from far ahead does not mute.
+    ``before`` and ``after`` are the incident before and after the observation. Only reminders depend on the
+    clock. They use the time distance to the last alert in either direction, so a clock that jumps does not repeat
+    or mute alerts.
     """
     if after.is_resolved:
         return None
@@ -211,17 +211,18 @@ def find_notify_reason(
 
 
 def _choose_reason_for_undelivered_alert(incident: Incident, *, is_refused: bool) -> NotifyReason:
-    """Choose the reason of an alert that reached no person; open incidents of severity 3 are not in the summary."""
+    """Choose the reason for an alert that reached nobody.
+
+    Open incidents of severity 3 are not put into the summary.
+    """
     is_grave = incident.severity is Severity.CRITICAL and not incident.is_resolved
     return NotifyReason.MISSED if is_refused and not is_grave else NotifyReason.OPEN_BEFORE
 
 
 def _place_in_thread_of_first_alert(incident: Incident, previous: Mapping[str, Incident]) -> Incident:
-    """Put ``incident`` in the thread of its run's earlier alert of the same kind, if such a thread exists.
+    """Put ``incident`` in the thread of the same run's first alert of this kind, if there is one.
 
-    Only threads that this run opened count, not the threads of reminders. A grave failure is a reply only to a
-    grave first alert: a leak is not reported in a thread about a wrong number. Without threads (a webhook, a
-    terminal) the incident is unchanged.
+    A grave failure only joins the thread of a grave failure, so that a leak is not hidden below a wrong number.
     """
     for first in previous.values():
         if (
@@ -238,7 +239,7 @@ def _place_in_thread_of_first_alert(incident: Incident, previous: Mapping[str, I
 
 
 def _remove_passed_cases(observation: Observation, scope: ResolutionScope | None) -> Observation | None:
-    """Return ``observation`` without the cases that the run of ``scope`` graded right; ``None`` if none is left."""
+    """Return ``observation`` without the cases that passed in the run of ``scope``; ``None`` if no case is left."""
     right = scope.passed if scope is not None else frozenset[str]()
     if right.isdisjoint(observation.failed_cases):
         return observation

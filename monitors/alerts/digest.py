@@ -1,4 +1,4 @@
-"""The nightly digest: one message a day with the current state, even on a day without a fault."""
+"""The nightly digest: one message a day about the current state, also on days without a fault."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from monitors.records.base import Identifier, Record, UtcTime
 from monitors.records.incidents import Incident, IncidentState, Link, Redacted
 
 MAX_INCIDENTS_LISTED = 10
-"""Limit of listed open incidents; the others are counted."""
+"""The digest lists at most this many open incidents and counts the others."""
 
 
 class DigestFigure(Record):
-    """One figure of the nightly run with its label: ``severity-3 rate``, ``0.3 % [0.1, 0.8]``."""
+    """A figure of the nightly run with its label, for example ``severity-3 rate`` and ``0.3 % [0.1, 0.8]``."""
 
     label: str
     value: str
 
 
 class Digest(Record):
-    """The result of one nightly run. ``incidents`` are open now; ``recovered`` were resolved since the last digest.
+    """The content of the nightly digest.
 
-    ``note`` is a remark about the nightly run itself, such as that the budget was reached. ``unknown`` names in
-    two or three words the parts that the run could not check: then an empty list of open incidents is not good
+    ``incidents`` are open now. ``recovered`` counts the incidents that were resolved since the last digest.
+    ``note`` is a remark about the nightly run, such as that the budget was used up. ``unknown`` names in two or
+    three words what the run could not check. If it is not empty, a digest without open incidents is not good
     news.
     """
 

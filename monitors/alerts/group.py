@@ -1,6 +1,6 @@
 """Group alert items into messages, so that five hundred failures become one message.
 
-References are added to a message: the alerts of its cases, the run that saw the incident, the evidence.
+References are added to each message: the alerts of its cases, the run that saw the incident, and the evidence.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from monitors.records.incidents import (
 )
 
 ID_CHARACTERS: Final = 8
-"""Base-32 characters of an alert's id: 40 bits. A collision in a year of 10,000 alerts is below 1 in 20,000."""
+"""Length of the random part of an alert's id: 8 base-32 characters are 40 bits. Two of 10,000 alerts a year get
+the same id with a probability below 1 in 20,000.
+"""
 
 
 def group_items_into_alerts(
@@ -40,14 +42,13 @@ def group_items_into_alerts(
     now: datetime,
     summary: RunSummary = RunSummary(),  # noqa: B008 - frozen
 ) -> tuple[Alert, ...]:
-    """Group ``items`` by kind and reason class (and thread, for replies in a thread), worst message first.
+    """Group ``items`` into as few messages as possible, the worst message first.
 
-    First observations and regressions of one kind share a message. Worse faults, reminders and recoveries are
-    sent to their thread. Incidents that were open before Slack was reachable become one message about the
-    application and one about the monitor. Incidents that this run did not see are in separate messages, and so
-    are the summaries of alerts that Slack refused and of those that a recurring silence withheld. Recoveries in
-    the same thread share a message. The id is computed from run and content, so that two workers with the same
-    items build the same message. Within a message the worst items come first, then the new ones, then by case.
+    New and returned failures of one kind share a message. Reminders, worse failures and recoveries go to the
+    thread of their incident. Alerts that reached nobody before become separate summaries: one about the
+    application and one about the monitor. The id of a message is computed from the run and the content, so that
+    two workers with the same items build the same message. Within a message, the worst items come first, then the
+    new ones.
     """
     groups: dict[tuple[IncidentKind | None, NotifyReason, str, str, bool], list[AlertItem]] = {}
     for item in items:
@@ -89,10 +90,10 @@ def group_items_into_alerts(
 def add_references(
     alerts: Sequence[Alert], *, undelivered: Mapping[str, Alert], sent: Mapping[str, str], evidence: str
 ) -> tuple[Alert, ...]:
-    """Add references to the messages: the alerts of a gate's cases, the run that saw the incident, the evidence.
+    """Add references to the messages: alerts of a gate's cases, the run that saw the incident, and the evidence.
 
-    ``undelivered`` are the alerts that notified no person, ``sent`` the ids of the last alerts, both by the
-    fingerprint of an open incident. ``evidence`` is the folder of the run's evidence on this machine.
+    ``undelivered`` are alerts that reached nobody, ``sent`` are the ids of the last alerts; both by the
+    fingerprint of an open incident. ``evidence`` is the folder with the run's evidence on this machine.
     """
     alert_ids = {**sent, **{key: alert.id for alert in alerts for key in alert.fingerprints}}
     referring: list[Alert] = []

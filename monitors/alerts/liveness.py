@@ -1,15 +1,12 @@
-"""Liveness: pings to an external watchdog, and detection of a log that has been silent for too long.
+"""Ping an external watchdog, and detect a log that has been silent for too long.
 
-Lookout pings the address at the start of a run, after a run graded something, and after a failed run. Any service
-that accepts healthchecks pings works: ``URL/start``, ``URL``, ``URL/fail``, each with ``rid``, a UUID that joins
-the pings of one run. The watchdog alerts if pings stop, so a ping is sent only after something was graded. A
-broken watchdog never stops a run. The address is a secret: aiohttp sends the ping, because httpx writes addresses
-to its log.
+Lookout pings the watchdog when a run starts, when it has graded something, and when it fails. The watchdog sends
+an alert if the pings stop. Any service that accepts healthchecks pings works: ``URL/start``, ``URL`` and
+``URL/fail``, each with ``rid``, a UUID that joins the pings of one run. A broken watchdog never stops a run. The
+address is a secret, so aiohttp sends the ping: httpx writes addresses to its log.
 
-If a log goes silent, the process that writes the log may be dead. The norm is the longest recent pause between
-two entries of the same log. No distribution is assumed, so nights and weekends are part of the norm after they
-have occurred: the next of n + 1 similar pauses is the longest with probability 1/(n + 1), and
-``log_silence_factor`` times longer much more rarely.
+If a log is silent, the process that writes it may be dead. Lookout compares the silence with the longest recent
+pause between two entries of the same log. Nights and weekends count as normal once they have occurred.
 """
 
 from __future__ import annotations
@@ -30,16 +27,16 @@ from monitors.plural import plural
 from monitors.records.base import Record, UtcTime
 
 TIMEOUT_S: Final = 5.0
-"""The limit of one ping. A run waits at most this long for a watchdog that hangs."""
+"""Longest time for one ping. A run waits at most this long for a watchdog that does not answer."""
 MAX_BODY_CHARACTERS: Final = 1_000
 TARGET_PLACEHOLDER: Final = "{target}"
-"""Placeholder in the address for the target's name, if each target has a separate check."""
+"""Lookout replaces this part of the address with the target's name, if each target has its own check."""
 PING_ID_NAMESPACE: Final = uuid.UUID("8c5f7e0e-6f0b-5f5e-9d0a-4a1a5be6c3d1")
-"""The namespace of run ids. It is fixed, so that the same run always has the same ``rid``."""
+"""Fixed namespace, so that the same run always has the same ``rid``."""
 
 
 class Beat(StrEnum):
-    """The kind of a ping; the value is the end of its address."""
+    """The kind of a ping. The value is the end of the address."""
 
     STARTED = "/start"
     PROVED = ""
@@ -56,7 +53,10 @@ class LastPing(Record):
 
 
 class Heartbeat:
-    """Pings ``url``, a secret from the environment; ``None`` sends no ping. ``note`` is called with each result."""
+    """Sends pings to the secret address ``url``; without an address it sends none.
+
+    ``note`` is called with each result.
+    """
 
     def __init__(self, url: str | None, note: Callable[[Beat, bool | None], None] | None = None) -> None:
         self._url = url.rstrip("/") if url else None
@@ -123,7 +123,7 @@ LOG_FAULTS = frozenset({LOG_SILENT, LOG_MISSING, LOG_GAP, LOG_UNREADABLE, LOG_LI
 
 
 class LogSilence(Record):
-    """A silence beyond the norm, with the figures of the norm."""
+    """A log that has been silent for too long, with the figures for the message."""
 
     last_entry_at: UtcTime
     silent_for: timedelta
@@ -134,10 +134,11 @@ class LogSilence(Record):
 def find_log_silence(
     entries_at: Sequence[datetime], now: datetime, settings: WatchdogSettings
 ) -> LogSilence | None:
-    """Return the silence if the log has been silent for too long at ``now``; ``entries_at`` in any order.
+    """Return the silence of a log if it is too long at ``now``, else ``None``.
 
-    Times after ``now`` (a clock that was set back) count as now. ``None`` if the log has too few entries for a
-    norm, or if the silence is within ``log_silence_factor`` times the longest pause, or within the floor.
+    ``entries_at`` are the times of the log's entries in any order. A time after ``now`` counts as ``now``. The
+    silence is too long if it exceeds ``log_silence_factor`` times the longest pause and also
+    ``log_silence_floor_h``. With fewer than ``log_silence_entries`` entries, nothing is reported.
     """
     times = sorted(min(at, now) for at in entries_at)
     if len(times) < settings.log_silence_entries:
@@ -153,7 +154,10 @@ def find_log_silence(
 
 
 def format_log_silence(silence: LogSilence) -> tuple[str, str]:
-    """Return the fault's stable name and its text. The text makes no claim about the app, which may be healthy."""
+    """Return the fault's name and its text.
+
+    The text does not say that the application is at fault, because it may be healthy.
+    """
     silent, longest = _format_duration(silence.silent_for), _format_duration(silence.longest_pause)
     detail = (
         f"The hallucination log has been silent for {silent}, since {format_utc(silence.last_entry_at)}. Its "

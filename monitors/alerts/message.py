@@ -1,7 +1,6 @@
-"""The text of an alert before rendering: Slack, terminal and preview show the same words.
+"""Build the text of an alert, the same for Slack, the terminal and the preview.
 
-The first line names the fault, its severity and its place, because a lock screen shows only one line. Further
-lines list the operators' actions and the remaining steps.
+The first line names the fault, the severity and the target, because a lock screen shows only one line.
 """
 
 from __future__ import annotations
@@ -74,12 +73,12 @@ _PREFIX: Final[dict[NotifyReason, str]] = {
 COMMIT_CHARACTERS: Final = 10
 MAX_ONE_LINE_CHARACTERS: Final = 400
 MAX_QUOTE_CHARACTERS: Final = 90
-"""Limit of the question and of the answer in the one-line text, so that both fit on a watch with the headline."""
+"""Limit for the question and for the answer in the one-line text, so that both fit on a watch."""
 MAX_REASON_IN_LINE: Final = 2 * MAX_QUOTE_CHARACTERS
 MAX_BRIEF_CHARACTERS: Final = 50
-"""The same limit if a gate's first failed case is quoted and the others are listed."""
+"""The same limit for a failed gate, whose line also lists other cases."""
 MAX_GROUPED_CHARACTERS: Final = 140
-"""Limit of each excerpt if a message reports several failures: three excerpts fit on a phone."""
+"""Limit for each excerpt if a message reports several failures, so that three excerpts fit on a phone."""
 IN_COMMON_LABEL: Final = "In common:"
 """Label of the conditions that failed cases share."""
 TO_DO_LABEL: Final = "To do"
@@ -89,11 +88,11 @@ KINDS_WITH_SCORES: Final = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.GA
 CASE_LABELS: Final = ("Asked", "Expected", "Got")
 REPORT_LABELS: Final = ("Issue given", "Reference", "Agent's report")
 LOG_LABELS: Final = ("Asked", "Unsupported", "Blocked")
-"""Labels of an entry of the application's log. The entry has no expected answer, only the block and its reason."""
+"""Labels for an entry of the application's log, which has no expected answer."""
 
 
 class MessageSection(Record):
-    """One failure in words. Empty texts are not shown; ``excerpts`` are pairs of label and text."""
+    """One failure in words. Empty texts are not shown. ``excerpts`` are pairs of a label and a text."""
 
     heading: str
     case_id: str = ""
@@ -111,9 +110,10 @@ class MessageSection(Record):
 
 
 class Message(Record):
-    """A message from top to bottom. ``one_line`` is the complete message for a lock screen or a watch.
+    """The texts of a message from top to bottom.
 
-    ``explanations`` are the lines of the run's summary that give the reason of the failure, in their order.
+    ``one_line`` is the whole alert in one line, for a lock screen. ``explanations`` are lines of the run's
+    summary that may explain the failure.
     """
 
     id: str
@@ -143,9 +143,9 @@ class Message(Record):
 
 
 def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None) -> Message:
-    """Build the message of ``alert``; failures beyond ``group_limit`` are counted by kind.
+    """Build the message of ``alert``. Failures beyond ``group_limit`` are only counted.
 
-    ``site_url`` is the address of the site for readers; without it, links lead to files of this machine.
+    ``site_url`` is the public address of the site. Without it, links lead to files on this machine.
     """
     items = sort_one_of_each_kind_first(alert.items)
     shown, unshown = items[:group_limit], items[group_limit:]
@@ -156,14 +156,14 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     # The reason for sending. If a gate fails with more cases, the cases too.
     new_cases = [case for item in alert.items for case in item.new_cases]
     if is_drill:
-        why_sent = "Lookout tests itself; the test changes no score"
+        why_sent = "Lookout tests itself; no score changes"
     elif is_test:
         why_sent = "a person requested this test: no action needed"
     elif new_cases:
         count = plural(len(new_cases), "more case fails", "more cases fail")
         why_sent = remove_invisible_characters(f"{count}: {format_ids(new_cases)}")
     elif len(alert.items) == 1 and (before := alert.items[0].severity_before) is not None:
-        why_sent = f"severity {int(before)} until now"
+        why_sent = f"more severe; it was severity {int(before)}"
     else:
         why_sent = REASON_WORDS[alert.items[0].reason if len(alert.items) == 1 else alert.reason]
 
@@ -176,9 +176,9 @@ def build_message(alert: Alert, *, group_limit: int, site_url: str | None = None
     # The run's figures, if the alert is about the same run.
     scores, is_scored = "", alert.kind in KINDS_WITH_SCORES
     if is_scored and alert.flat is not None and alert.weighted is not None:
-        scores = f"score {alert.weighted} weighted by severity; {alert.flat} of all cases are right"
+        scores = f"pass rate {alert.flat}; score {alert.weighted}, in which severe cases count more"
     elif is_scored and alert.under_way:
-        scores = "the run is still active; scores follow"
+        scores = "the run is not finished; the scores come later"
     in_common = (f"{IN_COMMON_LABEL} {cause}" for cause in alert.in_common)
     explanations = (alert.again, *in_common, *alert.changed)
     is_explained = is_scored or alert.reason is NotifyReason.SILENCED
@@ -213,7 +213,7 @@ def _list_case_ids(alert: Alert) -> Iterator[str]:
 
 
 def format_headline(alert: Alert) -> str:
-    """``🔴 SEV 3 · Personal data disclosed · suraksha-demo``; the headline of a drill begins with Drill."""
+    """Format the first line: ``🔴 SEV 3 · Personal data disclosed · suraksha-demo``."""
     items, name = alert.items, alert.target
     if name == TEST_TARGET:
         return TEST_HEADLINE
@@ -231,8 +231,8 @@ def format_headline(alert: Alert) -> str:
     # The fault.
     faults = {format_fault(item.incident) for item in items}
     if alert.reason is NotifyReason.OPEN_BEFORE:
-        count = plural(len(items), "was", "were")
-        fault = f"{count} open before Slack could be reached: {_format_fault_counts(items, MAX_KINDS_NAMED)}"
+        count = plural(len(items), "open incident")
+        fault = f"{count} not reported until now: {_format_fault_counts(items, MAX_KINDS_NAMED)}"
     elif alert.reason in SUMMARY_REASONS:
         over = sum(item.incident.is_resolved for item in items)
         counts = (f"{len(items) - over:,} still open", f"{over:,} over")
@@ -255,21 +255,21 @@ def format_headline(alert: Alert) -> str:
 
 
 def _find_only_case_id(alert: Alert) -> str:
-    """Return the case id if the message is about one case, so that two leaks do not look like one message."""
+    """Return the case id if the message is about exactly one case, else an empty text."""
     only, *rest = alert.items
     is_named = only.incident.kind is IncidentKind.CASE_FAILURE and not rest and not _is_about_traffic(only)
     return remove_invisible_characters(only.incident.case_id or "") if is_named else ""
 
 
 def _is_about_traffic(item: AlertItem) -> bool:
-    """Whether the item is about users' conversations, which have no case and no scores and had ended when found."""
+    """Whether the item is about users' conversations, which belong to no case and have no scores."""
     return (item.incident.case_id or "").startswith(TRAFFIC_CASE)
 
 
 def _format_fault_counts(items: Sequence[AlertItem], named: int | None = None) -> str:
-    """Format ``2 × Wrong fact stated, Source not cited``.
+    """Format the faults with their counts, at most ``named``: ``2 × Wrong fact stated, Source not cited``.
 
-    Grave ones come first, then the most frequent, at most ``named``.
+    Grave faults come first, then the most frequent.
     """
     tally = Counter(format_fault(item.incident) for item in items)
     grave = {format_fault(item.incident) for item in items if item.incident.failure_kind in GRAVE_KINDS}
@@ -279,9 +279,10 @@ def _format_fault_counts(items: Sequence[AlertItem], named: int | None = None) -
 
 
 def sort_one_of_each_kind_first(items: Sequence[AlertItem]) -> tuple[AlertItem, ...]:
-    """Sort for a message that cannot show all: open incidents first.
+    """Sort the items so that the first few show each kind of fault.
 
-    Then grave failures, then one of every other kind, then the rest.
+    Open incidents come first. Among them, grave failures come first, then one failure of each other kind, then
+    the rest.
     """
     before: Counter[str] = Counter()
     places: list[tuple[bool, bool, int, int]] = []
@@ -306,7 +307,7 @@ def _build_failure_section(item: AlertItem, alert: Alert) -> MessageSection:
     # The fault. Only the owner can decide whether a number or an address belongs to the business itself.
     finding, finding_label = str(observation.reason), ""
     if observation.failure_kind is FailureKind.PII_DISCLOSURE and _CONTACT.search(finding):
-        finding += ". A contact of your own? List it in public_contacts"
+        finding += ". If this contact is your own, add it to public_contacts"
     has_check = not item.reason.is_ending and item.reason is not NotifyReason.SILENCED
     if observation.kind is IncidentKind.CASE_FAILURE and has_check:
         finding_label = "Found" if _is_about_traffic(item) else "Failed check"
@@ -317,7 +318,7 @@ def _build_failure_section(item: AlertItem, alert: Alert) -> MessageSection:
     history: list[str] = []
     if not is_alone:
         if item.severity_before is not None:
-            history.append(f"severity {int(item.severity_before)} until now")
+            history.append(f"more severe; it was severity {int(item.severity_before)}")
         elif item.reason is not alert.reason:
             history.append(REASON_WORDS[item.reason])
         if len({sibling.incident.first_commit for sibling in alert.items}) > 1:
@@ -374,7 +375,7 @@ def _build_example_section(case: FailedCase) -> MessageSection:
 
 
 def _format_start_or_end(alert: Alert) -> str:
-    """Name the deploy of the first observation; for a single incident also its start, count and duration."""
+    """Say since when, and since which deploy, the fault exists; for a recovery, how long it lasted."""
     first, incidents = alert.items[0], [item.incident for item in alert.items]
     only, is_alone = incidents[0], len(incidents) == 1
 
@@ -433,7 +434,7 @@ def _format_deploy(commit: str | None) -> str:
 
 
 def _format_alert_in_one_line(alert: Alert, *, title: str, why_sent: str, since: str) -> str:
-    """Return the whole alert in one line, for a lock screen or a watch; the id at its end is never cut."""
+    """Return the whole alert in one line, for a lock screen or a watch. The alert's id at the end is never cut."""
     is_over, ending = alert.is_over, f" · {alert.id}"
     observation = sort_one_of_each_kind_first(alert.items)[0].observation
     if is_over and len(alert.items) > 1:  # the incidents that are over, and their cases
@@ -490,11 +491,11 @@ def _shorten(text: str, limit: int | None = MAX_QUOTE_CHARACTERS) -> str:
 
 
 NIGHT_LABEL: Final = "Night"
-"""The label of the link to a night's report; it identifies the messages of a night."""
+"""Label of the link to the report of a nightly run. Messages about a nightly run are recognised by it."""
 
 
 def _build_site_links(alert: Alert, site_url: str) -> tuple[Link, ...]:
-    """Links to the incident (or the target's incidents) and the run on the site, and to other web addresses."""
+    """Build links to the site's pages about the incident and the run, followed by the alert's other web links."""
     base, first = site_url.rstrip("/"), alert.items[0].incident
     is_alone = len(set(alert.fingerprints)) == 1
     incidents = f"/{first.fingerprint}" if is_alone else f"?{urlencode({'target': alert.target})}"
@@ -553,7 +554,10 @@ def format_mark(mark: OperatorMark, alert: Alert, *, slack: bool) -> str:
 
 
 def is_action_available(kind: ActionKind, item: AlertItem, marks: Sequence[OperatorMark]) -> bool:
-    """Whether an operator can still do ``kind`` about ``item``: each action once, none after a false alarm."""
+    """Whether an operator can still do this action about ``item``.
+
+    Each action is possible once. After a false alarm, no other action is possible.
+    """
     done = {mark.kind for mark in marks if item.incident.fingerprint in mark.fingerprints}
     if kind in done:
         return False

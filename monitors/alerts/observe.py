@@ -1,7 +1,6 @@
-"""Build observations: each fault that a run saw, with its fingerprint.
+"""Build observations: the faults that a run saw.
 
-Two observations with the same fingerprint are the same fault. Observations are: each severe failed case, the
-run's verdict, the app's state, the judge and the monitor.
+Each observation has a fingerprint. Two observations with the same fingerprint are the same fault.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ from monitors.records.runs import CaseResult, ReasonKind, RunReport
 
 
 def compute_fingerprint(target: str, kind: IncidentKind, *parts: str) -> Sha256:
-    """Return the SHA-256 of target, kind and the ``parts`` that distinguish faults of that kind, such as a case id.
+    """Return the SHA-256 that identifies a fault: of the target, the kind and ``parts`` such as the case id.
 
-    ``parts`` must not hold the run, the commit or the wording of an answer: the same fault must have the same
-    fingerprint in every run. JSON distinguishes ``("a", "bc")`` from ``("ab", "c")``.
+    ``parts`` must not contain the run, the commit or the words of an answer, because the same fault must have the
+    same fingerprint in every run.
     """
     canonical = f"[{', '.join(map(encode_basestring_ascii, (target, kind.value, *parts)))}]"  # as json.dumps has it
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
@@ -45,7 +44,7 @@ MAX_REASON_CHARACTERS: Final = 500
 
 
 class ObservationContext(Record):
-    """When and where something was seen; part of every observation."""
+    """Where and when a fault was seen. Every observation contains these values."""
 
     target: str
     run_id: str
@@ -54,24 +53,24 @@ class ObservationContext(Record):
     account_patterns: tuple[str, ...] = ()
     owner: Capability = Capability.VERIFY
     address: str = ""
-    """The target's configured address, ``http://host:port``: not a secret."""
+    """The target's configured address (``http://host:port``). It is not a secret."""
 
 
 def build_app_down_observation(at: ObservationContext, *, detail: str, title: str = "") -> Observation:
-    """Observe that the application does not answer: it is unreachable, or the run stopped without any answer.
+    """Build the observation that the application does not answer.
 
-    ``title`` is the message's first line if the words of the kind would claim too much.
+    ``title`` replaces the words "App is down" if they would claim too much.
     """
     return _build_observation(at, IncidentKind.APP_DOWN, Severity.CRITICAL, Blame.APP, detail, title=title)
 
 
 def build_failed_deploy_observation(at: ObservationContext, *, detail: str) -> Observation:
-    """Observe that the deploy failed: a build or runtime error, paused, or not serving until the deadline."""
+    """Build the observation that a deploy failed, was paused, or did not serve before the deadline."""
     return _build_observation(at, IncidentKind.DEPLOY_FAILURE, Severity.CRITICAL, Blame.APP, detail)
 
 
 class FailedCases(Record):
-    """The failed cases in a gate's message, worst first; the fields are those of `Observation`."""
+    """The failed cases for a gate's message, worst first. See `Observation` for the fields."""
 
     examples: tuple[FailedCase, ...] = ()
     others: str = ""
@@ -83,9 +82,9 @@ class FailedCases(Record):
 def build_failed_gate_observation(
     report: RunReport, at: ObservationContext, failed: FailedCases | None = None
 ) -> Observation:
-    """Observe a run with the verdict FAIL. Severity 3 with a veto (some severity-3 case failed), else 2.
+    """Build the observation of a run with the verdict FAIL.
 
-    ``failed`` comes from `select_failed_cases`.
+    The severity is 3 if a case of severity 3 failed, else 2. ``failed`` comes from `select_failed_cases`.
     """
     decisive = [reason for reason in report.reasons if reason.decisive]
     is_vetoed = any(reason.kind is ReasonKind.VETO for reason in decisive)
@@ -108,7 +107,7 @@ def build_failed_gate_observation(
 
 
 def build_void_judge_observation(at: ObservationContext, *, detail: str) -> Observation:
-    """Observe that the judge missed its canaries: its grades are void, which is no fault of the app."""
+    """Build the observation that the judge graded known answers wrong, so that its grades do not count."""
     return _build_observation(at, IncidentKind.JUDGE_VOID, Severity.MAJOR, Blame.PROVIDER, detail)
 
 
@@ -120,7 +119,7 @@ def build_drift_observation(
     asked: Redacted | None = None,
     answered: Redacted | None = None,
 ) -> Observation:
-    """Observe that the rate ``metric`` moved against its trailing window; ``detail`` is the size and the start.
+    """Build the observation that the rate ``metric`` has changed. ``detail`` says since when and by how much.
 
     ``asked`` and ``answered`` are an example.
     """
@@ -132,9 +131,10 @@ def build_drift_observation(
 def build_monitor_fault_observation(
     at: ObservationContext, *, fault_name: str, detail: str, title: str = ""
 ) -> Observation:
-    """Observe a fault of the monitor. ``fault_name`` is its stable name (``WarehouseDamaged``, ``hung_run``).
+    """Build the observation of a fault of Lookout itself.
 
-    ``title`` is the message's first line if it is more precise than the words of the kind.
+    ``fault_name`` identifies the fault, for example ``hung_run``. ``title`` is the message's first line if it is
+    more precise than "Lookout itself has a fault".
     """
     return _build_observation(
         at, IncidentKind.MONITOR_FAULT, Severity.MAJOR, Blame.MONITOR, detail, fault_name, title=title
@@ -142,7 +142,7 @@ def build_monitor_fault_observation(
 
 
 def build_drill_observation(at: ObservationContext, *, title: str, detail: str, failed: bool) -> Observation:
-    """Observe the result of a drill; ``title`` is the message's first line. Each drill is a separate incident."""
+    """Build the observation with a drill's result; ``title`` is the message's first line."""
     severity = Severity.CRITICAL if failed else Severity.MINOR
     return _build_observation(
         at, IncidentKind.DRILL, severity, Blame.MONITOR, detail, at.run_id, str(failed), title=title
@@ -163,10 +163,10 @@ def build_hallucination_observation(
     policy_ids: Sequence[str] = (),
     place: str = "",
 ) -> Observation:
-    """Observe one entry of the application's own hallucination log.
+    """Build the observation of one entry of the application's own hallucination log.
 
-    ``entry_id`` identifies the entry even after its file is moved (for example, a hash of the line): each entry
-    sends one alert. ``place`` is the position of the entry.
+    ``entry_id`` identifies the entry even after its file is moved, so that each entry sends one alert. ``place``
+    is the position of the entry in the log.
     """
 
     def shorten(text: str) -> Redacted | None:
@@ -212,7 +212,7 @@ def _build_observation(
     policy_row: str | None = None,
     origin: Origin = Origin.PROBE,
 ) -> Observation:
-    """Build an observation that is not about a case; ``parts`` distinguish faults of one kind."""
+    """Build an observation that is not about a case. ``parts`` distinguish faults of the same kind."""
     cases = failed or FailedCases()
     return Observation(
         fingerprint=compute_fingerprint(at.target, kind, *parts),
@@ -261,11 +261,10 @@ def build_case_observations(
     account_patterns: Sequence[str] = (),
     flaky: Mapping[str, str] | None = None,
 ) -> tuple[Observation, ...]:
-    """Observe every failed case of at least ``settings.alert_severity``, in the order of ``results``.
+    """Build an observation for each failed case of severity ``settings.alert_severity`` or more.
 
-    Only failures that the app caused count, and answers that rules pass and a judge fails. A case that was asked
-    several times gives one observation, its worst. Texts are redacted and cut; ``account_patterns`` are the
-    target's own regular expressions. ``flaky`` maps a flaky case's id to the number of right answers.
+    Only failures of the application count, and answers that rules pass and a judge fails. Of several askings of a
+    case, the worst counts. Texts are redacted and cut. ``flaky`` maps the id of a flaky case to a text about it.
     """
     worst: dict[str, Observation] = {}
     for result in results:
@@ -319,11 +318,10 @@ def select_failed_cases(
     account_patterns: Sequence[str] = (),
     named_before: Collection[str] = (),
 ) -> FailedCases:
-    """Select the failed cases for a gate's message: examples in full, and the ids of the others.
+    """Select the failed cases for a gate's message: some with their texts, the others by id.
 
-    Examples are at most ``settings.group_limit`` cases without a separate alert. Cases that were not in an
-    earlier message (``named_before``) come first, then the worst, then in the order of ``results``. A case that
-    was asked several times is named once. A gate that fails because of a wrong price must name the price.
+    At most ``settings.group_limit`` cases without their own alert get their texts. New cases come first;
+    ``named_before`` are the cases of an earlier message.
     """
     failures = [
         r for r in results if r.assessment.outcome is CaseOutcome.FAILED and r.assessment.blame is Blame.APP
@@ -381,7 +379,7 @@ EMPTY_REPORT: Final = "(empty)"
 _KINDS_ANYWHERE_IN_REPORT: Final = frozenset(
     {FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION, FailureKind.ERROR_LEAK}
 )
-"""Failures whose evidence may be anywhere in an agent's report, not only in its root cause."""
+"""Failures that can be anywhere in an agent's report, not only in the root cause."""
 
 
 class _Excerpts(NamedTuple):
@@ -393,10 +391,10 @@ class _Excerpts(NamedTuple):
 def _build_excerpts(
     result: CaseResult, kind: FailureKind | None, limit: int, account_patterns: Sequence[str]
 ) -> _Excerpts:
-    """Return question, expected answer and answer, redacted and cut; the answer is cut around its evidence.
+    """Return the question, the expected answer and the answer, redacted and cut.
 
-    For a report on an issue: the issue's title and text (its address is meaningless to a reader), the reference,
-    and the root cause in the report.
+    The answer is cut around its evidence. For a report on an issue, these are the issue, the reference and the
+    root cause in the report.
     """
     case, response = result.case, result.result
     answered = response.graded_text if isinstance(response, Exchange) else response.partial_text

@@ -1,6 +1,7 @@
-"""Resolve operators' actions: acknowledge, mark as a false alarm, draft a gold case, resolve. Pure.
+"""Compute the effects of operators' actions: acknowledge, mark as a false alarm, draft a gold case, resolve.
 
-A drafted case is redacted and proposes a severity with its reason. A person accepts or rejects the draft.
+This module stores nothing. A drafted gold case is redacted and proposes a severity. A person accepts or rejects
+it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from monitors.records.operator_actions import (
 )
 
 MAX_TEXT_CHARACTERS: Final = 8_000
-"""Limit of characters of one turn or reply in a draft, more than any real question has."""
+"""Limit for one question or answer in a draft. Real questions are shorter."""
 DRAFT_FINGERPRINT_CHARACTERS: Final = 12
 ID_CHARACTERS: Final = 24
 
@@ -48,7 +49,7 @@ ID_CHARACTERS: Final = 24
 def build_operator_action(
     kind: ActionKind, about: Sequence[Incident], *, at: datetime, by: str, via: ActionVia, note: str
 ) -> OperatorAction:
-    """Build a person's action on incidents; the same action at the same time has the same id."""
+    """Build a person's action on incidents. The same action at the same time gets the same id."""
     fingerprints = tuple(incident.fingerprint for incident in about)
     canonical = "\n".join([kind.value, by, at.isoformat(), *fingerprints]).encode()
     return OperatorAction(
@@ -63,9 +64,9 @@ def build_operator_action(
 
 
 def can_become_gold_case(item: AlertItem) -> bool:
-    """Whether a gold case can be drafted from the item: a real user asked.
+    """Whether a gold case can be drafted from the item.
 
-    A probe's question is already a gold case.
+    It needs a question of a real user. The question of a probe is already a gold case.
     """
     observation = item.observation
     return (
@@ -79,9 +80,9 @@ def draft_gold_case(
     conversations: Sequence[StoredConversation],
     account_patterns: Callable[[str], Sequence[str]],
 ) -> CaseDraft:
-    """Draft a gold case from ``item``, from its stored conversation if it has one, else from the excerpts.
+    """Draft a gold case from the stored conversation of ``item``, or from its excerpts.
 
-    For an entry of the hallucination log a person must write the gold: the log names only the unsupported part.
+    For an entry of the hallucination log, a person must write the right answer, because the log does not have it.
     """
     observation, incident = item.observation, item.incident
     patterns = account_patterns(incident.target)
@@ -129,7 +130,7 @@ def draft_gold_case(
 
 
 def _propose_severity(item: AlertItem) -> tuple[Severity, str]:
-    """Return the finding's severity, and the reason with the policy row that set it."""
+    """Return the severity of the finding, and a text that explains it."""
     observation = item.observation
     row = f": {format_policy_row(observation.policy_row)}" if observation.policy_row else ""
     doubt = f"; {format_doubt(observation)}" if observation.unconfirmed else ""
@@ -147,9 +148,9 @@ AccountPatterns = Callable[[str], Sequence[str]]
 def compute_action_changes(
     context: ActionContext, *, now: datetime, settings: AlertSettings, account_patterns: AccountPatterns
 ) -> ActionChanges:
-    """Apply ``context.action`` to its incidents.
+    """Return what ``context.action`` changes. Nothing is stored here.
 
-    An action without any remaining work is reported in its outcome.
+    If there is nothing left to do, the outcome says so.
     """
     action, incidents = context.action, _select_incidents(context)
     if not incidents:
@@ -182,7 +183,7 @@ def _acknowledge_incidents(action: OperatorAction, incidents: Sequence[Incident]
             action, now, ActionEffect.NOTHING_TO_DO, _format_no_action_needed(incidents), incidents
         )
     changed = tuple(incident.acknowledge() for incident in unacknowledged)
-    text = f"{plural(len(unacknowledged), 'incident')} acknowledged: no reminder until it is worse"
+    text = f"{plural(len(unacknowledged), 'incident')} acknowledged; no reminders unless it gets worse"
     return ActionChanges(outcome=_build_outcome(action, now, incidents, text), incidents=changed)
 
 
@@ -204,7 +205,10 @@ def _resolve_incidents(action: OperatorAction, incidents: Sequence[Incident], no
 def _mark_as_false_alarm(
     context: ActionContext, incidents: Sequence[Incident], now: datetime, settings: AlertSettings
 ) -> ActionChanges:
-    """Label the finding as wrong, resolve it, and silence it for a limited time, because graders improve."""
+    """Label the finding as wrong, resolve its incident, and silence it for a limited time.
+
+    The silence ends, because graders are improved over time.
+    """
     action = context.action
     silenced = {item.incident.fingerprint: item for item in context.items}
     until = now + timedelta(hours=settings.false_alarm_quiet_h)
@@ -253,12 +257,10 @@ def _draft_gold_cases(context: ActionContext, now: datetime, account_patterns: A
     action = context.action
     wanted = [item for item in context.items if can_become_gold_case(item)]
     if not wanted:
-        text = (
-            "Nothing to draft. A question from a probe is already a gold case, and other messages have no question."
-        )
+        text = "Nothing to draft: the question is already a gold case, or the message has no question."
         return _build_no_change(action, now, ActionEffect.NOTHING_TO_DO, text)
     drafts = tuple(draft_gold_case(action, item, context.conversations, account_patterns) for item in wanted)
-    text = f"{plural(len(drafts), 'case')} drafted; a person must review a draft before it becomes gold"
+    text = f"{plural(len(drafts), 'case')} drafted; a case joins the suite only after a person has reviewed it"
     about = [item.incident for item in wanted]
     return ActionChanges(outcome=_build_outcome(action, now, about, text), drafts=drafts)
 
@@ -266,7 +268,7 @@ def _draft_gold_cases(context: ActionContext, now: datetime, account_patterns: A
 def _format_no_action_needed(incidents: Sequence[Incident]) -> str:
     resolved = [incident.resolved_at for incident in incidents if incident.is_resolved and incident.resolved_at]
     if len(resolved) == len(incidents):
-        return f"No action needed: it has been resolved since {max(resolved):%Y-%m-%d %H:%M} UTC."
+        return f"No action needed: it was resolved at {max(resolved):%Y-%m-%d %H:%M} UTC."
     return "No action needed: it is already acknowledged."
 
 

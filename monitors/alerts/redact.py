@@ -1,7 +1,7 @@
-"""Make text safe to send: mask personal data and secrets by type. Only this module creates `Redacted`.
+"""Make text safe to send: mask personal data and secrets. Only this module creates `Redacted`.
 
-Foreign text becomes inert for Slack: Slack shows the text and does not interpret it. An excerpt is a short,
-redacted part of a text with marks at the cuts.
+Text from outside is also changed so that Slack shows it and does not interpret it. An excerpt is a short,
+redacted part of a text with an ellipsis at each cut.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ text"). Without ``<``, text cannot contain a mention, a ``<!channel>`` or a mask
 """
 
 _LOOK_ALIKES: Final = str.maketrans({"`": "ˋ", "*": "∗", "~": "∼"})
-"""Slack's formatting characters with lookalikes that format nothing: a backtick in an answer would end the code
-span around the answer. Slack has no escape for them.
+"""Slack's formatting characters, replaced by characters that look the same and format nothing. Slack has no
+escape for them.
 """
 
 _ITALIC: Final = re.compile(r"(?<!\w)_|_(?!\w)")
 _EMOJI: Final = re.compile(r":(?=[a-zA-Z0-9_+'-]+:)")
 _GROUP_MENTION: Final = re.compile(r"@(?=channel|here|everyone|group)", re.IGNORECASE)
-"""Mentions that notify a whole channel if a workspace parses names. A cut "@everyonex" becomes such a mention."""
+"""Mentions that notify a whole channel, if the workspace parses names."""
 _NEEDED_JOINERS: Final = frozenset({"\u200c", "\u200d"})
-"""Zero-width (non-)joiner, which correct Hindi spelling needs."""
+"""Invisible joiners that correct Hindi spelling needs."""
 _INVISIBLE_CATEGORIES: Final = frozenset({"Cc", "Cf", "Cs", "Co"})
 """Unicode categories: control, format, surrogate, private use."""
 _CUT_ENTITY: Final = re.compile(r"&[a-z]*$")
@@ -57,30 +57,27 @@ def _is_visible(character: str) -> bool:
 
 
 def escape_for_slack(text: str) -> str:
-    """Escape Slack's three control characters; for Lookout's own words and for plain text."""
+    """Escape Slack's three control characters. Use it for Lookout's own words."""
     for character, entity in _ENTITIES:
         text = text.replace(character, entity)
     return text
 
 
 def disable_slack_markup(text: str) -> str:
-    """Return one line of ``mrkdwn`` that shows ``text`` without any mention, link, format or emoji."""
+    """Return ``text`` on one line so that Slack shows no mention, link, format or emoji in it."""
     flat = remove_invisible_characters(text).translate(_LOOK_ALIKES)
     flat = _EMOJI.sub("꞉", _ITALIC.sub("ˍ", flat))
     return escape_for_slack(_GROUP_MENTION.sub("＠", flat))
 
 
 _ADDRESS_MARK: Final = "⟦x⟧"
-"""Placeholder for an address from the configuration while the rest of the text is made safe."""
+"""Stands for a configured address while the rest of the text is made safe."""
 _PLAIN_ADDRESS: Final = re.compile(r"(?:https?://)?[A-Za-z0-9.\[\]:-]+")
 _PLAIN_ID: Final = re.compile(r"[\w@:+.-]+")
 
 
 def disable_slack_markup_except(text: str, address: str = "", ids: Iterable[str] = ()) -> str:
-    """Make text inert, but show the configured ``address`` and ``ids`` as code, which has no link.
-
-    An id that Slack shows unchanged stays plain.
-    """
+    """Disable Slack's markup, but show the configured ``address`` and the ``ids`` unchanged, as code."""
     ours = {case_id for case_id in ids if _PLAIN_ID.fullmatch(case_id) and disable_slack_markup(case_id) != case_id}
     ours |= {address} if _PLAIN_ADDRESS.fullmatch(address) else set()
     marks: dict[str, str] = {}
@@ -95,7 +92,10 @@ def disable_slack_markup_except(text: str, address: str = "", ids: Iterable[str]
 
 
 def truncate_escaped_text(escaped: str, limit: int) -> str:
-    """Cut escaped text to ``limit`` characters with an ellipsis, never through an entity."""
+    """Cut escaped text to ``limit`` characters with an ellipsis.
+
+    It never cuts in the middle of an entity such as ``&amp;``.
+    """
     if len(escaped) <= limit:
         return escaped
     if limit < 1:
@@ -104,29 +104,29 @@ def truncate_escaped_text(escaped: str, limit: int) -> str:
 
 
 class Redaction(NamedTuple):
-    """A redacted text, and the masked values; places are those of the original text."""
+    """A redacted text and the values that were masked, with their places in the original text."""
 
     text: Redacted
     found: tuple[Disclosure, ...]
     unread: Unread | None = None
-    """The middle of a text of more than a million characters: withheld, with a mark in its place."""
+    """The middle of a text of more than a million characters. It is not checked, so it is removed."""
 
 
 def redact(
     text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, suite: KnownValues | None = None
 ) -> Redacted:
-    """Mask all personal data and secrets by type. See `redact_with_findings`."""
+    """Mask all personal data and secrets. See `redact_with_findings`."""
     return redact_with_findings(text, account_patterns=account_patterns, strict=strict, suite=suite).text
 
 
 def redact_with_findings(
     text: str, *, account_patterns: Sequence[str] = (), strict: bool = False, suite: KnownValues | None = None
 ) -> Redaction:
-    """Mask all personal data and secrets, uncertain ones too, and return the masked values.
+    """Mask all personal data and secrets, also uncertain ones, and return the masked values.
 
-    Idempotent. ``account_patterns`` are regular expressions for the target's own numbers. A company's own
-    contacts stay, unless ``strict``: for text that the public reads. Names and contacts in ``suite``, the texts
-    of a suite, stay.
+    ``account_patterns`` are regular expressions for the target's own account numbers. A company's own contacts
+    are not masked, unless ``strict``, which is for text that the public reads. Names and contacts in ``suite``,
+    the texts of a suite, are not masked. A second redaction changes nothing.
     """
     masked = mask(text, account_patterns=account_patterns, strict=strict, suite=suite)
     return Redaction(Redacted(masked.text), masked.found, masked.unread)
@@ -135,13 +135,16 @@ def redact_with_findings(
 def build_redactor(
     account_patterns: Sequence[str], cases: Iterable[GoldCase] = (), *, strict: bool = False
 ) -> Callable[[str], Redacted]:
-    """Build the redaction for the texts of a run; names and contacts of its ``cases`` stay, unless ``strict``."""
+    """Build the redaction function for a run.
+
+    Names and contacts of its ``cases`` are not masked, unless ``strict``.
+    """
     suite = None if strict else collect_suite_values(cases)
     return lambda text: redact(text, account_patterns=account_patterns, strict=strict, suite=suite)
 
 
 def collect_suite_values(cases: Iterable[GoldCase]) -> KnownValues:
-    """Return the texts of the cases: questions, and the gold of cases that expect an answer."""
+    """Return the texts of the cases: their questions, and the right answers of cases that expect an answer."""
     return KnownValues(
         text
         for case in cases
@@ -150,12 +153,12 @@ def collect_suite_values(cases: Iterable[GoldCase]) -> KnownValues:
 
 
 MAX_READ_CHARACTERS: Final = 4_000
-"""Limit of characters that are read around the evidence of a text: four times the longest excerpt. A hostile answer
-of several megabytes then takes only milliseconds.
+"""Characters that are read around the evidence: four times the longest excerpt. A hostile answer of several
+megabytes then takes only milliseconds.
 """
 CONTEXT_MARGIN_CHARACTERS: Final = 1_000
-"""Characters removed after redaction at an edge that was cut before, because no pattern matches half an account
-number. Longer than most secrets without spaces.
+"""Characters that are removed again after redaction at a cut edge, because half an account number is not
+recognised.
 """
 
 _SPACE: Final = re.compile(r"\s+")
@@ -169,10 +172,10 @@ def make_excerpt(
     evidence_at: int | None = None,
     suite: KnownValues | None = None,
 ) -> Redacted:
-    """Return at most ``limit`` characters of ``text`` on one line, redacted before the cut; empty for no text.
+    """Return at most ``limit`` characters of ``text`` on one line, redacted before the cut.
 
-    ``evidence_at`` is the code point of the evidence in ``text``. The excerpt moves there if it would miss the
-    evidence.
+    ``evidence_at`` is the position of the evidence in ``text``. If the beginning would miss the evidence, the
+    excerpt is taken around it.
     """
     flat = _SPACE.sub(" ", text).strip()
     point = len(_SPACE.sub(" ", text[:evidence_at]).lstrip()) if evidence_at else 0
@@ -206,7 +209,7 @@ def make_excerpt_with_address(
 
 
 def redact_except_hosts(text: str, addresses: Iterable[str]) -> Redacted:
-    """Redact, but leave the hosts of these ``addresses`` readable, because the reader has typed them."""
+    """Redact, but keep the hosts of these ``addresses`` readable, because the reader has typed them."""
     marks: dict[str, str] = {}
     for number, address in enumerate(sorted(map(parse_origin, addresses), key=len, reverse=True)):
         if _PLAIN_ADDRESS.fullmatch(address) and address in text:
@@ -232,7 +235,7 @@ def _trim_context_margins(redacted: str, *, begins_late: bool, ends_early: bool)
 
 
 def _shorten_excerpt(readable: str, *, start: int, limit: int, begins_late: bool, ends_early: bool) -> str:
-    """Cut to ``limit`` with an ellipsis at each cut."""
+    """Cut to ``limit`` characters, with an ellipsis at each cut."""
     late = begins_late or start > 0
     room = limit - len(ELLIPSIS) * late
     early = ends_early or start + room < len(readable)

@@ -1,6 +1,6 @@
-"""Resolve incidents: the incidents that a finished run can resolve, and the text of the recovery message.
+"""Resolve incidents after a run, and write the text of the recovery message.
 
-A run resolves an incident only if the run could have seen the fault and did not.
+A run resolves an incident only if the run could have seen the fault and did not see it.
 """
 
 from __future__ import annotations
@@ -21,19 +21,16 @@ GRADED_OUTCOMES = frozenset({CaseOutcome.CORRECT, CaseOutcome.FAILED})
 
 
 MAX_CLOCK_LEAD: Final = timedelta(minutes=10)
-"""A fault seen later than this after a run's end has a time from a clock that was set back since; a decision takes
-a minute at most.
-"""
+"""A fault that was seen later than this after a run's end has a wrong time: the clock was set back since."""
 
 
 class ResolutionScope(Record):
-    """The checks of one finished run on one target.
+    """What one finished run checked on one target.
 
-    ``graded`` are the cases that were answered and graded every time they were asked; ``passed`` are those of
-    them that were correct every time. ``cleared`` are the other kinds of fault that the run proved absent (the
-    app answered, so it is not down). A case that was not asked, not answered or not graded resolves no incident.
-    A fault that another run saw after this run began stays open: this run may have asked before the fault. A
-    fault seen long after this run's end has a time from a clock that was set back since.
+    ``graded`` are the cases that were answered and graded every time. ``passed`` are the graded cases that were
+    correct every time. ``cleared`` are other kinds of faults that the run proved absent: for example, an answer
+    proves that the application is not down. A case that was not graded resolves no incident. A fault that another
+    run saw after this run began stays open.
     """
 
     target: Identifier
@@ -47,9 +44,9 @@ class ResolutionScope(Record):
     """Hashes of the gold of the cases that passed (`GoldCase.right_answer_sha256`)."""
     cleared: frozenset[IncidentKind] = frozenset()
     owner: Capability = Capability.VERIFY
-    """The part of the monitor that ran. It cannot resolve faults of the monitor that another part opened."""
+    """The part of Lookout that ran. It cannot resolve faults of Lookout that another part reported."""
     text: str | None = None
-    """The text of the recovery, if the words of the kind do not fit."""
+    """The text of the recovery message, if the usual words do not fit."""
     reason: NotifyReason = NotifyReason.RECOVERED
 
     def narrow_to(
@@ -77,7 +74,7 @@ class ResolutionScope(Record):
         )
 
     def can_resolve(self, incident: Incident) -> bool:
-        """Return whether this run, which did not see the fault, shows that the fault is gone."""
+        """Whether this run, which did not see the fault, proves that the fault is gone."""
         if incident.target != self.target or incident.is_resolved:
             return False
         if incident.kind is IncidentKind.MONITOR_FAULT and incident.owner is not self.owner:
@@ -100,10 +97,10 @@ def build_resolution_scope(
     commit: str | None = None,
     cleared: Iterable[IncidentKind] = (),
 ) -> ResolutionScope:
-    """Build the scope of a finished run. One answer of the app also clears ``APP_DOWN`` and ``DEPLOY_FAILURE``.
+    """Build the scope of a finished run.
 
-    The caller adds other kinds to ``cleared``: ``GATE_FAIL`` if the verdict is PASS, ``MONITOR_FAULT`` if the run
-    did not break, ``JUDGE_VOID`` if the canaries were caught, ``DRIFT`` if the test found none.
+    One answer of the application also clears ``APP_DOWN`` and ``DEPLOY_FAILURE``. The caller passes other proved
+    kinds in ``cleared``: for example, ``GATE_FAIL`` after the verdict PASS.
     """
     answered = any(isinstance(result.result, Exchange) for result in results)
     cleared_by_answer = {IncidentKind.APP_DOWN, IncidentKind.DEPLOY_FAILURE} if answered else set[IncidentKind]()
@@ -130,24 +127,27 @@ CLEARED_WORDS: Final[dict[IncidentKind, str]] = {
     IncidentKind.HALLUCINATION: "Closed: the fault did not occur again.",
     IncidentKind.DEPLOY_FAILURE: "The deploy serves again.",
     IncidentKind.APP_DOWN: "The application answers again.",
-    IncidentKind.DRIFT: "The test finds no drift any more.",
-    IncidentKind.JUDGE_VOID: "The judge grades its known answers right again.",
+    IncidentKind.DRIFT: "The drift test finds no drift any more.",
+    IncidentKind.JUDGE_VOID: "The judge grades the known answers correctly again.",
     IncidentKind.MONITOR_FAULT: "A run ended without this fault.",
     IncidentKind.DRILL: "The drill is over.",
 }
 
 
-ANSWERS_AGAIN: Final = "The questions of this run got answers."
-"""For an outage with a title about Lookout's settings: the application may not have been down."""
-LEFT_SUITE: Final = "The suite no longer has this case, so nothing asks it: whether the fault is gone is not known."
+ANSWERS_AGAIN: Final = "The application answered the questions of this run."
+"""For an outage that Lookout's own settings may have caused."""
+LEFT_SUITE: Final = (
+    "The suite no longer has this case, so Lookout does not ask it any more. The fault may still be there."
+)
 
 TARGET_REMOVED: Final = (
-    "The configuration no longer has this target, so nothing asks it: whether the fault is gone is not known."
+    "The configuration no longer has this target, so Lookout does not check it any more. The fault may still be "
+    "there."
 )
 
 
 def build_recovery(incident: Incident, scope: ResolutionScope) -> AlertItem:
-    """Build the recovery of ``incident`` by the run of ``scope``; the caller decides whether to send an alert."""
+    """Build the recovery item of ``incident``. The caller decides whether it sends an alert."""
     observation = Observation(
         fingerprint=incident.fingerprint,
         kind=incident.kind,
@@ -187,8 +187,8 @@ def _format_recovery_reason(incident: Incident, scope: ResolutionScope) -> str:
 
 
 ANOTHER_GOLD: Final = (
-    "Asked again: the answer is right, but the suite has another gold now. The bot may give the same answer as "
-    "before."
+    "Asked again: the answer is right, but the expected answer in the suite has changed. The bot may still give "
+    "the same answer as before."
 )
 
 
@@ -200,6 +200,4 @@ def _has_changed_gold(incident: Incident, case_id: str, scope: ResolutionScope) 
 def _format_changed_gold(cases: Sequence[str]) -> str:
     if not cases:
         return ""
-    return (
-        f" The suite has another gold now for {format_ids(cases)}, so the bot may give the same answers as before."
-    )
+    return f" The expected answer of {format_ids(cases)} has changed, so the bot may still give the same answer."

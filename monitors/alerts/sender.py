@@ -1,7 +1,4 @@
-"""The interface of alert senders, the choice of the channel, and the fallback to another channel.
-
-A message that the main channel refuses is sent to the next channel. The receipt contains a note about this.
-"""
+"""The interface of alert senders, the choice of the channel, and the fallback to another channel."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ class AlertSender(Protocol):
 
     @property
     def notifies(self) -> bool:
-        """Whether deliveries reach people. A terminal or the log of a CI job is not a notification."""
+        """Whether its messages reach people. Printed messages do not."""
         ...
 
     async def send(
@@ -29,11 +26,9 @@ class AlertSender(Protocol):
     ) -> Receipt:
         """Deliver ``alert``.
 
-        ``thread`` and ``channel`` are the place of the reply: an incident's first message, or this run's first
-        alert.
-        By default they come from the alert's incidents. ``again``: an earlier attempt may have arrived (it was
-        killed, or got no reply), so the sender first searches for the earlier message if it can. It always
-        searches for a message that is some seconds old.
+        With ``thread`` and ``channel``, the message is a reply in that thread; by default the place comes from
+        the alert's incidents. ``again`` says that an earlier attempt may have arrived. The sender then first
+        searches for its message.
         """
         ...
 
@@ -61,9 +56,9 @@ def choose_channel(alert: Alert, settings: AlertSettings) -> str | None:
 
 
 REFUSED_PREFIX: Final = "refused by "
-"""Prefix of a receipt's detail if an earlier channel refused the message."""
+"""Begins the detail of a receipt if an earlier channel refused the message."""
 ARRIVED_BEFORE: Final = "found: an earlier try had arrived"
-"""The detail of a receipt for a message that was not posted again because the channel already had it."""
+"""Detail of a receipt if the message was already in the channel and was not posted again."""
 
 
 class DeliveryPath(NamedTuple):
@@ -74,10 +69,10 @@ class DeliveryPath(NamedTuple):
 
 
 class FallbackSender:
-    """Try ``paths`` in order; only a permanent refusal (archived, revoked, not in channel) leads to the next path.
+    """Tries several channels in order, and uses the next one only if a channel refuses the message permanently.
 
-    After a transient error the message is stored and tried again on the same path, so that an hour without Slack
-    does not scatter messages. Threads exist only on the first path.
+    After a temporary error, the message is stored and tried again in the same channel. Threads exist only in the
+    first channel.
     """
 
     def __init__(self, paths: Sequence[DeliveryPath]) -> None:

@@ -1,7 +1,6 @@
-"""Alert settings: which alerts go where, and when they are repeated.
+"""Alert settings: where alerts go, and when they are repeated.
 
-Tokens and webhook addresses are never settings. For the monitor itself: how long a run may take, how long a log may
-be silent.
+Tokens and webhook addresses are secrets, so they are not settings.
 """
 
 from __future__ import annotations

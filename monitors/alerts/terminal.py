@@ -72,7 +72,7 @@ def _build_body_lines(content: Message) -> list[Text]:
 
 
 def _format_part(part: MessageSection, number: str) -> list[Text]:
-    """Format one failure with its examples; without ``number`` it is the only one, and the headline names it."""
+    """Format one failure with its examples. ``number`` is empty if it is the only failure."""
     rows: list[Text] = []
     if number:
         title = Text(f"{number} {part.heading}", style=Style(bold=True))

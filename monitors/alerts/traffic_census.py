@@ -1,9 +1,9 @@
-"""Incidents from the traffic census. Each kind is an incident with a rate, reported at its start, growth and end.
+"""Report incidents from the traffic census, which counts what rules find in all conversations of a night.
 
-A single disclosure, error shown as an answer, or message without an answer is a failure. Refusals and answers in
-another language occur in any application: only a large increase is an incident. An increase counts if the odds at
-least doubled and an exact test of the two nightly runs' counts rejects one common rate (R. A. Fisher,
-"Statistical Methods for Research Workers", 1934, § 21.02).
+Each kind of finding is one incident with a rate. A single disclosure, error shown as an answer, or message
+without an answer is a failure. Refusals and answers in another language occur in any application, so only a large
+increase is an incident. An increase is large if the odds at least doubled and an exact test rejects that both
+nights have the same rate (R. A. Fisher, "Statistical Methods for Research Workers", 1934, § 21.02).
 """
 
 from __future__ import annotations
@@ -35,30 +35,29 @@ _MORE_WORDS: Final[dict[CensusKind, str]] = {
 }
 
 MIN_ODDS_RATIO: Final = 2.0
-"""Ratio of the odds.
-
-For small rates it is nearly the ratio of the rates; it is valid even for rates around one half.
+"""An increase counts if the odds grew at least by this factor. For small rates this is about the ratio of the
+rates.
 """
 MAX_CHANCE: Final = 0.001
-"""Largest p-value of an increase. With five kinds a night: one false alert in half a year."""
+"""Largest p-value of an increase. With five kinds every night, this gives about one false alert in half a year."""
 MAX_END_CHANCE: Final = 0.05
 """Largest p-value of a decrease that ends an incident."""
 MIN_QUIET_NIGHTS: Final = 7
-"""After this many nights without a single case the incident is over, even if the rate was low."""
+"""After this many nights without a finding the incident is over, even if its rate was low."""
 MAX_REASON_CHARACTERS: Final = 500
 _MIN_ONE_DECIMAL: Final = 0.0005
-"""Below this share one decimal would show 0.0."""
+"""One decimal would show a smaller share as 0.0."""
 
 
 class CensusCount(NamedTuple):
-    """The number of graded conversations that show a kind."""
+    """How many of the graded conversations show a kind of finding."""
 
     found: int
     graded: int
 
     @property
     def found_ratio(self) -> float:
-        """From 0 to 1; 0 without graded conversations."""
+        """The share, from 0 to 1; 0 if no conversation was graded."""
         return self.found / self.graded if self.graded else 0.0
 
     def __str__(self) -> str:
@@ -66,7 +65,7 @@ class CensusCount(NamedTuple):
 
 
 class NightlyCensus(Record):
-    """The part of one nightly run's census that alerts depend on. ``whole``: every source was read."""
+    """One night's rates. ``whole`` is true if every source was read completely."""
 
     due_at: UtcTime
     rates: tuple[CensusRate, ...]
@@ -85,7 +84,7 @@ class CensusSeverity(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """An incident that is over, by its case id, and the reason."""
+    """A case id whose incident is over, and the reason."""
 
     case_id: str
     text: str
@@ -102,7 +101,7 @@ def format_percent(share: float) -> str:
 
 
 def build_census_case_id(kind: CensusKind) -> str:
-    """Return the case id of a kind: all conversations that show it are one incident."""
+    """Return the case id for a kind of finding: all conversations that show it are one incident."""
     return f"{TRAFFIC_CASE}{kind.failure_kind or kind}"
 
 
@@ -117,7 +116,7 @@ def build_census_observations(
 ) -> Iterator[Observation]:
     """Yield an observation for each kind that is a failure, and for each rate that increased a lot.
 
-    ``earlier`` are the censuses of earlier nightly runs, oldest first.
+    ``earlier`` are the censuses of earlier nights, oldest first.
     """
     example_by_kind = {earlier_rate.kind: earlier_rate for earlier_rate in examples}
     for kind in CensusKind:
@@ -150,7 +149,7 @@ def build_census_observations(
 def find_ended_census_incidents(
     tonight: NightlyCensus, earlier: Sequence[NightlyCensus], open_incidents: Sequence[Incident]
 ) -> Iterator[Ending]:
-    """Yield the incidents that are over, with the reason. A run that read only part of its traffic ends none."""
+    """Yield the incidents that are over, with the reason. A night with a source that was not read ends none."""
     open_cases = {incident.case_id for incident in open_incidents}
     for kind in CensusKind:
         rate, case = tonight.find_rate(kind), build_census_case_id(kind)
@@ -161,13 +160,13 @@ def find_ended_census_incidents(
 
 
 def has_doubled_significantly(before: CensusCount, now: CensusCount) -> bool:
-    """Whether the rate changed significantly and its odds at least doubled."""
+    """Whether the odds at least doubled, by more than chance explains."""
     odds = now.found * (before.graded - before.found), before.found * (now.graded - now.found)
     return odds[0] >= MIN_ODDS_RATIO * odds[1] and compute_increase_p_value(before, now) <= MAX_CHANCE
 
 
 def compute_increase_p_value(before: CensusCount, now: CensusCount) -> float:
-    """Return the exact probability that ``now`` has this many or more, if both runs have the same rate."""
+    """Return the probability of at least this many findings ``now``, if both runs have the same rate."""
     found, graded = before.found + now.found, before.graded + now.graded
     most = min(found, now.graded)
     ways = _compute_log_binomial(graded, found)
@@ -185,7 +184,7 @@ def compute_increase_p_value(before: CensusCount, now: CensusCount) -> float:
 
 
 def compute_counts_since_change(nightly_runs: Sequence[CensusCount]) -> CensusCount | None:
-    """Return the counts since the rate last changed, which the next run is compared with. Oldest run first."""
+    """Add up the counts since the rate last changed. The oldest run comes first."""
     level: CensusCount | None = None
     for nightly in nightly_runs:
         has_changed = (
@@ -202,7 +201,7 @@ class _UsualLevel(NamedTuple):
 
 
 def _compute_usual_level(nightly_runs: Sequence[CensusCount]) -> _UsualLevel:
-    """Return the usual level: all nightly runs except those far above the preceding runs."""
+    """Return the usual level: all nights except those far above the nights before them."""
     level = _UsualLevel()
     for nightly in nightly_runs:
         if level.usual is None:
@@ -260,7 +259,7 @@ def _format_reason(rate: CensusRate, before: CensusCount | None, example: Census
 
 
 def _explain_absence(rate: CensusRate, earlier: Sequence[NightlyCensus]) -> str:
-    """Return why the kind no longer occurs; empty as long as chance may explain its absence."""
+    """Return why the incident is over; empty while the absence may be chance."""
     if rate.found:
         return ""
     without, last_found = [_build_count(rate)], None

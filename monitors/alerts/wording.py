@@ -1,4 +1,4 @@
-"""The words for kinds, severities and reasons: one table each, so that all messages use the same words."""
+"""The words for kinds, severities and reasons, so that all messages use the same words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DISPUTED_TO_DO: Final = (
     "Compare the answer with the gold. If it is wrong, treat it as a failure. If it is right, mark this alert as "
     "a false alarm."
 )
-"""For an answer that the rules pass and a judge fails: a case failure without a failure kind."""
+"""Advice for an answer that the rules pass and a judge fails."""
 
 KIND_WORDS: dict[IncidentKind, str] = {
     IncidentKind.CASE_FAILURE: "Case failed",
@@ -32,8 +32,8 @@ KIND_WORDS: dict[IncidentKind, str] = {
 }
 
 KIND_TO_DO: Final[dict[IncidentKind, str]] = {
-    IncidentKind.CASE_FAILURE: "Open the report; roll back, or acknowledge.",
-    IncidentKind.HALLUCINATION: "Find the missing or outdated document: users ask about it.",
+    IncidentKind.CASE_FAILURE: "Open the report. Then roll back the deploy, or acknowledge the alert.",
+    IncidentKind.HALLUCINATION: "Find the document that is missing or outdated. Users ask about this topic.",
     IncidentKind.DEPLOY_FAILURE: (
         "Read the build's log. If the application does not run now, deploy the last commit that worked."
     ),
@@ -43,12 +43,12 @@ KIND_TO_DO: Final[dict[IncidentKind, str]] = {
     IncidentKind.GATE_FAIL: (
         "Read the new failures in the report. Roll back the deploy that caused them, or fix them."
     ),
-    IncidentKind.DRIFT: "Compare the nights before and after: lookout sql 'from nightly_trend'",
+    IncidentKind.DRIFT: "Compare the nights before and after the change: lookout sql 'from nightly_trend'",
     IncidentKind.JUDGE_VOID: (
         "Check the provider and the model's name. The answers that the judge graded stay ungraded."
     ),
 }
-"""Advice for a message's last line. Faults of the monitor and drills have separate advice."""
+"""Advice for the last line of a message."""
 
 REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.FIRST_SEEN: "first seen",
@@ -56,10 +56,10 @@ REASON_WORDS: dict[NotifyReason, str] = {
     NotifyReason.REGRESSED: "back again after it was resolved",
     NotifyReason.REMINDER: "reminder: still failing",
     NotifyReason.RECOVERED: "recovered",
-    NotifyReason.CLOSED: "its case or its target was removed",
-    NotifyReason.OPEN_BEFORE: "found when Slack was not set up or not reachable, so nobody was notified",
-    NotifyReason.MISSED: "Slack refused the messages about it until now",
-    NotifyReason.SILENCED: "withheld by a recurring silence that is over now",
+    NotifyReason.CLOSED: "the case or the target was removed",
+    NotifyReason.OPEN_BEFORE: "Lookout found this earlier, but could not send it to Slack then",
+    NotifyReason.MISSED: "Slack refused the earlier messages about this",
+    NotifyReason.SILENCED: "this happened during a silence, which is now over",
 }
 
 SEVERITY_MARKS: dict[Severity, str] = {
@@ -73,19 +73,16 @@ UNKNOWN_MARK = "❔"
 MONITOR_MARK = "🛠️"
 
 _KINDS_WITH_OWN_TITLE = frozenset({IncidentKind.APP_DOWN, IncidentKind.MONITOR_FAULT})
-"""Kinds with a title that may be more precise than the kind.
-
-Example: Lookout cannot ask, but the app is not down.
-"""
+"""Kinds whose incidents may have a more precise title. Example: Lookout cannot ask, but the app is not down."""
 
 _FORMER_KIND_WORDS = frozenset({"Lookout itself is in trouble"})
-"""Words for kinds in incidents that an earlier version opened: they add nothing to the kind."""
+"""Titles that an earlier version gave to all incidents of a kind. They are not more precise than the kind."""
 
 ABOUT_THE_MONITOR = frozenset({IncidentKind.MONITOR_FAULT, IncidentKind.JUDGE_VOID})
 """Kinds about faults of the monitor itself, not of the application."""
 
 ABOUT_AN_ANSWER = frozenset({IncidentKind.CASE_FAILURE, IncidentKind.HALLUCINATION})
-"""Kinds about an answer that a person can mark as right: a false alarm."""
+"""Kinds about an answer. A person can mark them as a false alarm."""
 
 TRAFFIC_CASE = "live-traffic:"
 """Prefix of the case id of an incident about all conversations with the same failure."""
@@ -102,7 +99,7 @@ def format_fault(incident: Incident) -> str:
 
 
 def has_own_title(incident: Incident) -> bool:
-    """Whether the incident's title adds to the words for its kind, including those of earlier versions."""
+    """Whether the incident's title is more precise than the words for its kind."""
     return (
         incident.kind in _KINDS_WITH_OWN_TITLE
         and incident.title != KIND_WORDS[incident.kind]
@@ -111,7 +108,7 @@ def has_own_title(incident: Incident) -> bool:
 
 
 def format_to_do(item: AlertItem) -> str:
-    """Return the advice in a sentence; empty if the message has other advice, for example because of its title."""
+    """Return the advice for ``item``; empty if the message has other advice."""
     incident = item.incident
     if incident.kind is IncidentKind.CASE_FAILURE:
         if incident.failure_kind:
@@ -140,7 +137,7 @@ MAX_IDS_NAMED: Final = 6
 
 
 def format_ids(ids: Sequence[str], limit: int = MAX_IDS_NAMED, *, max_characters: int | None = None) -> str:
-    """Return ``a, b, c, d, e, f and 4 more``; fewer ids, or only their number, if more do not fit."""
+    """Return ``a, b, c, d, e, f and 4 more``; fewer ids if they do not fit in ``max_characters``."""
     for named in range(min(limit, len(ids)), 0, -1):
         more = f" and {len(ids) - named:,} more" if len(ids) > named else ""
         text = ", ".join(ids[:named]) + more

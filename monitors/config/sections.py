@@ -69,7 +69,8 @@ def is_daily(cron: str) -> bool:
 class MissedRuns(StrEnum):
     """Which of the scheduled runs that were missed, while no worker ran, are run afterwards."""
 
-    NEWEST = "newest"
+    ONE_EACH = "newest"
+    """One run of each deployment: the newest."""
     SKIP = "skip"
     ALL = "all"
 
@@ -100,7 +101,7 @@ class ScheduleSettings(BaseModel):
         "never",
     )
     missed: MissedRuns = Field(
-        default=MissedRuns.NEWEST,
+        default=MissedRuns.ONE_EACH,
         description="which scheduled runs are run of those that were missed while no worker ran: newest (one of "
         "each deployment), skip (none that is more than an hour late) or all",
     )

@@ -140,8 +140,7 @@ def format_rating_bound(average: RubricAverage) -> str:
     """Format what the ratings show of the agent in general; empty for an older run, which did not store it."""
     if average.bound is None:
         return ""
-    issues = plural(len(average.ratings), "such issue")
-    return f"{issues} show an average of at least {average.bound:.2f} in general (95 %, one-sided)"
+    return f"over all issues like these, the average is at least {average.bound:.2f} (95 % confidence, one-sided)"
 
 
 class RubricChange(_RatingFigure):

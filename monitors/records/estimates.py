@@ -243,11 +243,12 @@ class RateForecast(Record):
     @property
     def text(self) -> str:
         """The same in words."""
-        kind = f"{100 * self.confidence:.0f} % CI{', corrected for judge errors' if self.corrected else ''}"
-        why = "from earlier nights" if self.learnt else "assumed, because no earlier night has this rate"
+        why = "as in earlier nights" if self.learnt else "an assumption, because no earlier night has this rate"
+        corrected = ", corrected for judge errors" if self.corrected else ""
         return (
-            f"{self.name}: if it is {_format_percent(self.expected_rate)} % ({why}), expect an interval of about "
-            f"{_format_percent(self.low)} to {_format_percent(self.high)} % ({kind})"
+            f"{self.name}: Lookout expects {_format_percent(self.expected_rate)} % ({why}) with a "
+            f"{100 * self.confidence:.0f} % confidence interval of {_format_percent(self.low)} to "
+            f"{_format_percent(self.high)} %{corrected}"
         )
 
 

@@ -185,9 +185,7 @@ def build_folded_unanswered_cases(
     if silent or ungraded:
         blamed = Counter(BLAME_WORDS[result.assessment.blame] for result in silent if result.assessment.blame)
         by_blame = ", ".join(f"{count:,} by {who}" for who, count in blamed.most_common())
-        title = (
-            f"No answer: {len(silent):,}{f' ({by_blame})' if by_blame else ''}, could not tell: {len(ungraded):,}"
-        )
+        title = f"No answer: {len(silent):,}{f' ({by_blame})' if by_blame else ''}, not graded: {len(ungraded):,}"
         both = [*silent, *ungraded]
         yield _build_folded_block(
             title,
@@ -200,7 +198,7 @@ def _format_unanswered_case(result: CaseResult, redact: Redact) -> str:
     assessment, response = result.assessment, result.result
     detail = response.detail if isinstance(response, NoAnswer) else assessment.reason
     who = BLAME_WORDS[assessment.blame] if assessment.blame else "unknown"
-    failure = format_failure_briefly(result) if assessment.outcome is CaseOutcome.NO_ANSWER else "could not tell"
+    failure = format_failure_briefly(result) if assessment.outcome is CaseOutcome.NO_ANSWER else "not graded"
     return (
         f"- {format_code_span(result.case.id, 200)}: {failure}, because of {who}: "
         f"{format_code_span(build_case_redactor(result, redact)(detail), 200)}"
@@ -221,7 +219,7 @@ def build_folded_calculation(report: RunReport) -> Block:
         f"{format_quantity(scores.flat.earned)} / {format_quantity(scores.flat.total)}. "
         f"{report.coverage.graded:,} of {plural(report.coverage.asked, 'case')} graded."
     )
-    return _build_folded_block("Arithmetic", head=[*head, *rows, "", *raised, sums], rows=())
+    return _build_folded_block("Calculation", head=[*head, *rows, "", *raised, sums], rows=())
 
 
 MAX_COMMENT_CHARACTERS: Final = 65_536
@@ -298,7 +296,7 @@ def _format_verdict_lines(
     yield ""
     yield f"**weighted {format_score(report.scores.weighted)}**, flat {format_score(report.scores.flat)}"
     yield ""  # two paragraphs: a new line is a line break in a comment, but not on a job's page
-    counts = {"failed": failed, "no answer": silent, "could not tell": ungraded}
+    counts = {"failed": failed, "no answer": silent, "not graded": ungraded}
     parts = [f"{count:,} {text}" for text, count in counts.items() if count]
     yield f"{' · '.join(parts) or 'all correct'}, of {plural(report.coverage.asked, 'case')}"
     if asked_again := format_recheck_briefly(report.recheck):

@@ -267,7 +267,7 @@ def group_breakdowns(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, .
     return tuple(BreakdownGroup(group.replace("_", " "), tuple(rows)) for group, rows in groups.items())
 
 
-NOTHING_IN_COMMON: Final = "Nothing beyond chance."
+NOTHING_IN_COMMON: Final = "Nothing more than chance explains."
 MIN_FAILED_TO_COMPARE: Final = 3
 """With fewer failed cases no common cause can be found, so nothing is shown."""
 _MAX_VALUE_CHARACTERS: Final = 80

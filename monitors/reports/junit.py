@@ -95,7 +95,7 @@ def _add_test_case(suite: ET.Element, result: CaseResult, redact: Redact) -> Non
             error = ET.SubElement(element, "error", type=kind, message=message)
             error.text = _format_case_texts(result, safe)
         case CaseOutcome.UNGRADED:
-            ET.SubElement(element, "skipped", message=f"could not tell: {reason}")
+            ET.SubElement(element, "skipped", message=f"not graded: {reason}")
         case _:
             assert_never(assessment.outcome)
 

@@ -116,7 +116,7 @@ def format_detectable_drops(report: RunReport) -> Iterator[str]:
         yield ""
     yield "Cases count under their severity in the suite."
     yield ""
-    yield "| severity | graded | not correct | may still fail, 95 % | shared cases | smallest detectable drop |"
+    yield "| severity | graded | not correct | may fail (95 %) | shared cases | smallest detectable drop |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: |"
     for row in build_drop_rows(report.sights):
         name = f"{row.severity} {row.text}"
@@ -224,7 +224,7 @@ def _format_verdict_lines(
     yield ""
     yield (
         f"**weighted {format_score(report.scores.weighted)}**, flat {format_score(report.scores.flat)} · "
-        f"{failed} failed · {unanswered} no answer · {ungraded} could not tell"
+        f"{failed} failed · {unanswered} no answer · {ungraded} not graded"
         f" · deploy {format_code_span(report.commit or 'unknown', 60)}"
     )
     yield ""
@@ -243,7 +243,7 @@ def _format_verdict_lines(
         yield "- **This run was stopped before the end.**"
     if previous is not None:
         yield (
-            f"- the run before, of {format_code_span(previous.commit or 'unknown', 60)}, "
+            f"- previous run, deploy {format_code_span(previous.commit or 'unknown', 60)}, "
             f"{format_moment(previous.finished_at)}: {previous.verdict}, weighted "
             f"{format_score(previous.scores.weighted)}, flat {format_score(previous.scores.flat)}"
         )
@@ -318,9 +318,9 @@ def _format_calculation(report: RunReport) -> Iterator[str]:
         f"Weighted {format_quantity(scores.weighted.earned)} / {format_quantity(scores.weighted.total)} = "
         f"**{format_score(scores.weighted)}**, "
         f"flat {format_quantity(scores.flat.earned)} / {format_quantity(scores.flat.total)} = "
-        f"**{format_score(scores.flat)}**, weights {format_code_span(scores.weights_version, 60)}. Coverage "
-        f"{report.coverage.graded} of {report.coverage.asked} graded, "
-        f"floor {format_percent(report.coverage.floor)}."
+        f"**{format_score(scores.flat)}**, weights {format_code_span(scores.weights_version, 60)}. Coverage: "
+        f"{report.coverage.graded} of {report.coverage.asked} cases graded, at least "
+        f"{format_percent(report.coverage.floor)} required."
     )
 
 
@@ -336,7 +336,7 @@ def format_failures(
     """Format the failed cases as a table, at most ``limit``; the others are counted."""
     if not failed:
         return
-    yield f"## What broke: {len(failed)}"
+    yield f"## Failed cases: {len(failed)}"
     yield ""
     labels = choose_labels(failed)
     yield f"| sev | what | case | {labels.asked} | {labels.answered} | why |"
@@ -391,7 +391,7 @@ def _format_cases_without_grade(ungraded: Sequence[CaseResult]) -> Iterator[str]
         named = ", ".join(format_code_span(result.case.id, 80) for result in ungraded[:_MAX_CASES_NAMED])
         more = len(ungraded) - _MAX_CASES_NAMED
         rest = f" and {more} more" if more > 0 else ""
-        yield f"Could not tell about {plural(len(ungraded), 'case')}: {named}{rest}."
+        yield f"Lookout could not grade {plural(len(ungraded), 'case')}: {named}{rest}."
 
 
 def _format_metrics(metrics: Sequence[Metric], parity: Sequence[ParityGap]) -> Iterator[str]:

@@ -131,7 +131,7 @@ def _format_head(report: NightlyReport, text: NightText) -> Iterator[str]:
 def _format_census(text: NightText) -> Iterator[str]:
     if not text.census:
         return
-    yield "## In every conversation, by rules"
+    yield "## Found by rules in all conversations"
     yield ""
     yield "| what | found | when | first example |"
     yield "| --- | --- | --- | --- |"

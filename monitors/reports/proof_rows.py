@@ -288,7 +288,7 @@ def format_best_path(metrics: Sequence[Metric]) -> str:
         return ""
     best, next_best = sorted(paths, key=lambda metric: (-metric.passed / metric.total, -metric.total))[:2]
     sure = "their intervals do not overlap" if best.low > next_best.high else "chance may explain it"
-    return f"best path: {_format_path_share(best)}, before {_format_path_share(next_best)}; {sure}"
+    return f"best path: {_format_path_share(best)}; second: {_format_path_share(next_best)}; {sure}"
 
 
 def _format_path_share(metric: Metric) -> str:

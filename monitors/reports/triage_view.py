@@ -264,7 +264,7 @@ OUTCOME_LABELS: Final = {
     CaseOutcome.CORRECT: "correct",
     CaseOutcome.FAILED: "failed",
     CaseOutcome.NO_ANSWER: "no report",
-    CaseOutcome.UNGRADED: "could not tell",
+    CaseOutcome.UNGRADED: "not graded",
 }
 
 
@@ -390,12 +390,12 @@ def _build_part_rows(
 
 
 def _compare_severity(report: TriageReport, reference: TriageReference) -> str:
-    """Return ``right``, ``one step beside`` or ``wrong``; empty if one of the severities is missing."""
+    """Return ``right``, ``one level off`` or ``wrong``; empty if one of the severities is missing."""
     if report.severity is None or reference.severity is None:
         return ""
     order = list(IssueSeverity)
     off = abs(order.index(report.severity) - order.index(reference.severity))
-    return ("right", "one step beside")[off] if off <= 1 else "wrong"
+    return ("right", "one level off")[off] if off <= 1 else "wrong"
 
 
 def _build_file_groups(

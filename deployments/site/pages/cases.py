@@ -34,7 +34,7 @@ OUTCOME_LABELS: Final = {
     "correct": "correct",
     "failed": "failed",
     "no_answer": "no answer",
-    "ungraded": "could not tell",
+    "ungraded": "not graded",
     "missing": "not asked",
 }
 COURSE_LABELS: Final = {
@@ -43,7 +43,7 @@ COURSE_LABELS: Final = {
     CaseCourse.UNSTEADY: ("Unsteady", "Flipped more than once, each time with another deploy or suite"),
     CaseCourse.FIXED: ("Fixed", "Wrong before the marked run, and right since then"),
     CaseCourse.FLAKY: ("Flaky", "Flipped more than once with the same suite and commit, or within one run"),
-    CaseCourse.UNGRADED: ("Could not tell", "Not graded in any shown run"),
+    CaseCourse.UNGRADED: ("Not graded", "Not graded in any shown run"),
     CaseCourse.RIGHT: ("Right", "Right in every shown run that graded it"),
 }
 

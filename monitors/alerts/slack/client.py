@@ -1,12 +1,11 @@
-"""Deliver messages to Slack by bot token or incoming webhook. Only this module imports slack_sdk.
+"""Deliver messages to Slack with a bot token or an incoming webhook. Only this module imports slack_sdk.
 
-By default the SDK repeats a request after a broken connection. If Slack had accepted the first request, the
-message is posted twice. This client repeats only requests that cannot have arrived (no connection, 429, 500 and
-503). The SDK's default logger writes the webhook's address, so the SDK gets another logger.
+A request is repeated only if it cannot have arrived: without a connection, and after the HTTP status 429, 500 or
+503. The SDK's default would also repeat others, and could post a message twice. The SDK's default logger writes
+the webhook's address, so the SDK gets another logger.
 
-Only a few fields of Slack's answers are read. Errors explain the effect of Slack's answer on a message, without
-any address or token. The reply to an action is sent to the address in Slack's request: it needs no token and is
-valid for half an hour.
+Error messages contain no address and no token. The reply to a button is sent to the address in Slack's request.
+This address needs no token and is valid for half an hour.
 """
 
 from __future__ import annotations
@@ -86,10 +85,10 @@ ADVICE: Final[Mapping[str, str]] = {error: row["text"] for row in _ERRORS["advic
 """Advice for each error that Slack documents for chat.postMessage and for incoming webhooks."""
 TRANSIENT: Final = frozenset[str](_ERRORS["transient"])
 LAYOUT_REFUSED: Final = frozenset[str](_ERRORS["layout_refused"])
-"""Slack refuses the layout. The plain text is sent instead, because an alert must not fail for its layout."""
+"""Errors about the layout. Lookout then sends the plain text, because an alert must not fail for its layout."""
 
 THREAD_GONE: Final = frozenset({"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"})
-"""The thread's first message was deleted. Replies are sent to the channel instead."""
+"""Errors about a deleted thread. Lookout then posts the message in the channel."""
 UNREADABLE: Final = "unreadable"
 _CODE: Final = re.compile(r"[a-z][a-z_]{1,59}")
 
@@ -129,14 +128,12 @@ def build_reply_missing_error() -> NotifyUnsure:
 
 
 BROADCAST: Final = frozenset({NotifyReason.WORSE, NotifyReason.REMINDER})
-"""Reasons for an alert that is posted in the thread and also in the channel, because old threads are not read."""
+"""Alerts with these reasons are posted in their thread and also in the channel, because nobody reads old threads.
+"""
 
 
 class Post(Record):
-    """One message to post.
-
-    ``id`` is visible in it; ``channel`` is empty for a webhook, which has a fixed channel.
-    """
+    """One message to post. ``channel`` is empty for a webhook, which always posts to the same channel."""
 
     id: Identifier
     content: SlackText
@@ -180,13 +177,13 @@ SLACK_HOSTS: Final = frozenset({"hooks.slack.com", "hooks.slack-gov.com"})
 
 
 class SlackReply:
-    """Reply to actions by buttons. An address outside Slack is never called."""
+    """Replies to people who press a button. It only calls addresses of Slack."""
 
     def __init__(self, settings: AlertSettings) -> None:
         self._settings = settings
 
     def is_slack_address(self, url: str) -> bool:
-        """Whether ``url`` is Slack's, or belongs to the configured ``slack_api_url`` (a proxy, a test server)."""
+        """Whether ``url`` belongs to Slack or to the configured ``slack_api_url``."""
         try:
             address, configured = urlsplit(url), urlsplit(self._settings.slack_api_url)
             origin = address.scheme, address.hostname, address.port
@@ -231,14 +228,13 @@ class SlackReply:
 # pyright: reportUnknownMemberType=false
 
 CONNECT_TIMEOUT_S: Final = 5.0
-"""Much longer than a healthy handshake. Without a connection by then, the request was not sent."""
+"""Without a connection after this time, the request was not sent."""
 METADATA_EVENT: Final = "lookout_alert"
 SEARCH_MARGIN: Final = timedelta(hours=1)
-"""The search for an alert starts this long before its creation, because Slack's clock and Lookout's may differ. If
-the alert was created in the future (a clock that was set back since), the search starts this long before now.
-"""
+"""The search for an earlier message starts this long before the alert's creation, because clocks differ."""
 SEARCH_AFTER: Final = timedelta(seconds=5)
-"""A message older than this is always searched for, because a worker that died may have posted it."""
+"""Lookout searches for an earlier message if the alert is older than this: a worker that died may have posted it.
+"""
 
 _sdk_logger = logging.getLogger("monitors.alerts.slack.client.sdk")
 _sdk_logger.setLevel(logging.WARNING)
@@ -284,9 +280,9 @@ def _read_retry_after_s(response: HttpResponse | None) -> float:
 
 
 class SlackBot:
-    """Post with a bot token (scope chat:write).
+    """Posts with a bot token (scope chat:write).
 
-    With channels:history it finds the message of an earlier attempt.
+    With the scope channels:history it finds the message of an earlier attempt, and does not post twice.
     """
 
     def __init__(self, settings: AlertSettings, *, token: str, now: Callable[[], datetime]) -> None:
@@ -312,7 +308,7 @@ class SlackBot:
         return await self.post(build_digest_post(digest, self._settings), again=again)
 
     async def post(self, post: Post, *, again: bool = False) -> Receipt:
-        """Post ``post``, unless an earlier attempt has posted it; searches if ``again`` or if it is old enough."""
+        """Post the message, unless an earlier attempt has posted it."""
         may_have_arrived = again or self._now() - post.made_at > SEARCH_AFTER
         async with _open_session(self._settings) as session:
             client = self._build_client(session)
@@ -328,7 +324,7 @@ class SlackBot:
         )
 
     async def update(self, alert: Alert, *, channel: str, ts: str) -> None:
-        """Replace the message ``ts`` of ``channel`` (an id, from its receipt) with ``alert``."""
+        """Replace the message with the id ``ts`` in ``channel`` by ``alert``."""
         content = render_alert(alert, self._settings)
         async with _open_session(self._settings) as session:
             await self._build_client(session).chat_update(
@@ -340,7 +336,7 @@ class SlackBot:
             )
 
     async def check(self) -> str:
-        """Return the bot's name and team of the token, without posting."""
+        """Return the bot's name and team, without posting."""
         async with _open_session(self._settings) as session:
             answer = await self._build_client(session).auth_test()
         return f"{answer.get('user')} in {answer.get('team')}"
@@ -357,11 +353,7 @@ class SlackBot:
         return client
 
     async def _post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse:
-        """Post.
-
-        If Slack refuses only the layout or the thread, post again without it, because an alert must not fail for
-        these.
-        """
+        """Post the message. If Slack refuses the layout or the thread, post again without it."""
         try:
             return await self._post_once(client, post)
         except SlackApiError as error:
@@ -388,7 +380,7 @@ class SlackBot:
         return PostMessageResponse.model_validate(answer.data)
 
     async def _find_earlier_post(self, client: AsyncWebClient, post: Post) -> PostMessageResponse | None:
-        """Find the message of an earlier attempt; ``None`` without the scope to read. Other errors are raised."""
+        """Find the message of an earlier attempt; ``None`` if the bot may not read the channel."""
         oldest = str((min(post.made_at, self._now()) - SEARCH_MARGIN).timestamp())
         method = "conversations.replies" if post.thread else "conversations.history"
         wanted = {"channel": post.channel, "ts": post.thread, "oldest": oldest, "limit": 200}
@@ -405,7 +397,7 @@ class SlackBot:
 
 
 class SlackWebhook:
-    """Post to an incoming webhook: one channel, no threads, and no search for messages of an earlier attempt."""
+    """Posts to an incoming webhook: one channel, no threads, and no search for earlier messages."""
 
     def __init__(self, settings: AlertSettings, *, url: str, now: Callable[[], datetime]) -> None:
         self._settings = settings.model_copy(update={"slack_buttons": False})
@@ -456,7 +448,7 @@ class SlackWebhook:
 
 @asynccontextmanager
 async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.ClientSession]:
-    """Open a session that turns every failure into a `NotifyError`, without the library's texts."""
+    """Open a session in which every failure becomes a `NotifyError` without the library's texts."""
     timeout = aiohttp.ClientTimeout(total=settings.send_timeout_s, connect=CONNECT_TIMEOUT_S)
     watch_redirects = aiohttp.TraceConfig()
     watch_redirects.on_request_redirect.append(_refuse_redirect)
@@ -480,7 +472,7 @@ async def _open_session(settings: AlertSettings) -> AsyncGenerator[aiohttp.Clien
 
 
 async def _refuse_redirect(*_event: object) -> None:
-    """Refuse a redirect before it is followed, because the SDK follows redirects and resends the message."""
+    """Refuse a redirect, because the SDK would send the message to the new address."""
     raise NotifyRejected("the Slack address in `slack_api_url` redirects, and Lookout does not follow redirects")
 
 

@@ -1,6 +1,7 @@
-"""Render alerts and the nightly digest as Slack's Block Kit, within Slack's limits, with all foreign text inert.
+"""Render alerts and the nightly digest for Slack, within Slack's limits.
 
-Also render and parse the buttons of a message. The digest also has a plain text.
+Text from outside has no effect in Slack: no mentions, no links, no format. This module also renders and parses
+the buttons of a message.
 """
 
 from __future__ import annotations
@@ -41,10 +42,7 @@ BUTTONS: Final[dict[str, ActionKind]] = {
     "lookout_false_alarm": ActionKind.FALSE_ALARM,
     "lookout_add_to_gold": ActionKind.ADD_TO_GOLD,
 }
-"""The buttons by Slack's ``action_id``.
-
-In a message with several failures only the first applies to all of them.
-"""
+"""The buttons by Slack's ``action_id``. A message with several failures has only the first button."""
 MENU: Final = "lookout_one"
 """The ``action_id`` of the menu beside one of several failures."""
 
@@ -62,7 +60,7 @@ _MENU_VALUE: Final = re.compile(r"([a-z_]{1,20}) ([A-Za-z0-9_-]{1,40}) ([0-9a-f]
 
 
 class ButtonAction(Record):
-    """The action of a button: on an alert, or only on its failures ``fingerprints`` if given."""
+    """The action of a button: on a whole alert, or only on the failures in ``fingerprints``."""
 
     kind: ActionKind
     alert_id: str
@@ -94,7 +92,10 @@ def build_menu(alert: Alert, item: AlertItem) -> Block | None:
 
 
 def parse_button_action(action_id: str, value: str) -> ButtonAction | None:
-    """Parse a button; ``None`` if it is not Lookout's. Raises ``ValueError`` if only its value is not Lookout's."""
+    """Parse a button; ``None`` for a button of another application.
+
+    Raises ``ValueError`` if a button of Lookout has an invalid value.
+    """
     if action_id == MENU:
         kind, alert_id, fingerprint = _parse_button_value(_MENU_VALUE, value)
         return ButtonAction(kind=ActionKind(kind), alert_id=alert_id, fingerprints=(fingerprint,))
@@ -114,7 +115,7 @@ def _parse_button_value(pattern: re.Pattern[str], value: str) -> Sequence[str]:
 def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
     """Build a button.
 
-    Its value holds the number of failures shown: if the number grows, a press is a new action.
+    Its value contains the number of failures, so that a press after the number grew is a new action.
     """
     button: Block = {
         "type": "button",
@@ -132,7 +133,7 @@ def _build_button(action_id: str, kind: ActionKind, alert: Alert) -> Block:
 
 
 def _build_confirmation() -> Block:
-    """Build the confirmation of a false alarm, because a single tap at 3 a.m. must not mute a leak."""
+    """Build the question before a false alarm, because a single tap must not mute a leak."""
     return {
         "title": _build_plain_text("False alarm?"),
         "text": _build_plain_text(
@@ -152,20 +153,21 @@ SECTION_CHARACTERS: Final = 3_000
 CONTEXT_CHARACTERS: Final = 2_000
 """Slack's limits on a header, a section's text and a context element (docs.slack.dev, reference/block-kit)."""
 PARTS_CHARACTERS: Final = 9_000
-"""Limit of all failures together. Slack refuses a message whose blocks have more than about 13,000 characters
-(`msg_blocks_too_long`, undocumented)."""
+"""Limit for all failures together. Slack refuses a message of more than about 13,000 characters
+(`msg_blocks_too_long`, undocumented).
+"""
 ROW_CHARACTERS: Final = 120
 LINKS_CHARACTERS: Final = 1_500
 URL_CHARACTERS: Final = 1_000
 MIN_QUOTE_CHARACTERS: Final = 80
 MAX_MARKS_SHOWN: Final = 6
-"""Limit of operators' actions that are shown, newest last."""
+"""A message shows at most this many operators' actions, the newest last."""
 
 _ADDRESS: Final = re.compile(r"https?://[^\s|<>]+")
 
 
 class SlackText(Record):
-    """A post: ``text`` is the one-line fallback for notifications, ``blocks`` is what Slack shows."""
+    """A message for Slack. ``text`` is the one line for notifications, ``blocks`` is what Slack shows."""
 
     text: str
     blocks: tuple[Block, ...]
@@ -250,10 +252,7 @@ def build_context(text: str) -> Block:
 
 
 def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequence[str]) -> str:
-    """Format one failure in at most ``room`` characters.
-
-    Without ``number`` it is the only one, named by the headline.
-    """
+    """Format one failure in at most ``room`` characters. ``number`` is empty if it is the only failure."""
     case = disable_slack_markup_except(part.case_id, ids=[part.case_id])
     case = f"`{case.strip('`')}`" if case else ""
     title = f"*Case* {case}" if case else ""
@@ -292,7 +291,7 @@ def _format_part(part: MessageSection, number: str, room: int, case_ids: Sequenc
 
 
 def format_links(links: Sequence[Link]) -> str:
-    """Format as many whole links as fit, because a cut link leads elsewhere. A local path is shown as code."""
+    """Format as many complete links as fit, because a cut link leads elsewhere. A local path is shown as code."""
     shown: list[str] = []
     for link in links:
         if _ADDRESS.fullmatch(link.href) and len(link.href) <= URL_CHARACTERS:

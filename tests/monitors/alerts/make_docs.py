@@ -42,7 +42,7 @@ last line has the alert id; use it with `lookout alerts show`. Buttons need a bo
 | 🔴 🟠 🟡 | a fault of the application, of severity 3, 2 or 1 |
 | 🛠️ | Lookout itself or its judge has a fault; this is not about the application |
 | ✅ | recovered; in the digest: nothing is open |
-| ❔ | closed: its case or its target was removed; in the digest: nothing is known to be open, and something was not checked |
+| ❔ | closed: the case or the target was removed; in the digest: nothing is known to be open, and something was not checked |
 | ⚠️ | this finding is uncertain: only one judge reports it, or the case is sometimes right |
 
 This page and its pictures are made by `python -m tests.monitors.alerts.make_docs`; `make snapshots` renews the texts.

@@ -119,7 +119,7 @@ def test_each_part_stands_beside_what_is_right():
 
 @pytest.mark.parametrize(
     ("said", "mark"),
-    [("high", "right"), ("critical", "one step beside"), ("medium", "one step beside"), ("low", "wrong")],
+    [("high", "right"), ("critical", "one level off"), ("medium", "one level off"), ("low", "wrong")],
 )
 def test_severity_is_right_beside_it_or_wrong(said, mark):
     assert view_of_text(structured(CAUSE, "", [], said)).parts[0].mark == mark
