@@ -1,12 +1,11 @@
-"""Back up a data folder into one file while runs write, and restore it.
+"""Back up a data folder into one file, and restore it. Runs may write meanwhile.
 
 A backup is a tar.gz with the files of the data folder that cannot be made again, and a manifest with the SHA-256
-of each. The warehouse file is left out, because it is rebuilt from the journal; it is included only if it has rows
-that the journal lost.
+of each file. The warehouse file is left out, because it is rebuilt from the journal. It is included only if it
+has rows that the journal lost.
 
-No lock is held while files are read, so that no run waits. A backup is the state after a crash at one moment: what
-refers to a record is read before the record. So files come before the journal, and of the journal only what was
-written before its first listing ended. Segments come before archives, because a segment is deleted only after its
+The order of reading makes a backup consistent, so that no run has to wait. Files are read before the journal,
+because the journal refers to them. Segments are read before archives, because a segment is deleted only after its
 archive is complete.
 """
 
@@ -49,22 +48,23 @@ from warehouse.journal.segments import SET_ASIDE, SUFFIX, LocalSegments, decode_
 MANIFEST_NAME: Final = "lookout-backup.json"
 FORMAT_VERSION: Final = 1
 MAX_MANIFEST_BYTES: Final = 256_000_000
-"""A manifest of two million files; a longer one is not read into memory."""
+"""Largest manifest that is read: enough for two million files."""
 BLOCK_BYTES: Final = 1_000_000
-"""Read at once while a backup is verified."""
+"""Bytes that are read at once while a backup is verified."""
 
 _LEFT_OUT_FOLDERS: Final = ("prefect", SNAPSHOT_FOLDER)
-"""Prefect's server has its own history; copies for the site are made again."""
+"""Folders that are not backed up: Prefect's own history, and the site's copies of the warehouse."""
 _LOCK_SUFFIXES: Final = (".lock", ".turn", ".alive")
 _DATABASE_NAMES: Final = (DATABASE_FILE, f"{DATABASE_FILE}.wal")
 _DAMAGE: Final = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, RecursionError)
-"""What gzip, tarfile and json raise for a file that is damaged, cut, or something else."""
+"""Errors that gzip, tarfile and json raise for a damaged file."""
 
 
 class BackupManifest(Record):
     """The contents of a backup: the hash of each file by its path in the data folder.
 
-    ``lookout`` is the version that made it. Without ``has_journal`` the journal is in an object store.
+    ``lookout`` is the version that made the backup. ``has_journal`` is false if the journal is in an object
+    store.
     """
 
     lookout_backup: Annotated[int, Field(ge=1)] = FORMAT_VERSION
@@ -79,11 +79,12 @@ _StoredFile = tuple[str, bytes, float]
 
 
 def write_backup(store: Store, file: Path, *, version: str, wait_s: float) -> BackupManifest:
-    """Back up the store's data folder to the new file ``file``, for its owner only, and return the manifest.
+    """Back up the store's data folder into the new file ``file``, and return the manifest.
 
-    Runs continue. ``version`` is Lookout's. The file appears complete or not at all. Raises `ConfigError` if it
-    exists or would be inside the data folder, `WarehouseBusy` if the warehouse file stays locked for ``wait_s``
-    seconds, `WarehouseDamaged` if a file cannot be read, and `WarehouseUnwritable`.
+    Only the owner can read the file. The file appears complete or not at all. ``version`` is that of Lookout.
+    Raises `ConfigError` if the file exists or would be inside the data folder, `WarehouseBusy` if the warehouse
+    file stays locked for ``wait_s`` seconds, `WarehouseDamaged` if a file cannot be read, and
+    `WarehouseUnwritable`.
     """
     folder = store.database.file.parent
     if file.exists():
@@ -125,7 +126,7 @@ def _add_archive_member(archive: tarfile.TarFile, name: str, content: bytes, cha
 
 
 def _iterate_backup_files(store: Store, scratch: Path, made_at: datetime, wait_s: float) -> Iterator[_StoredFile]:
-    """Yield every file of a backup, in the order that makes it consistent; ``scratch`` is a folder with space."""
+    """Yield every file of a backup, in the order that makes it consistent. ``scratch`` is a folder with space."""
     yield from _iterate_files_outside_journal(store.database.file.parent)
     if not isinstance(store.journal.segments, LocalSegments):
         return
@@ -169,7 +170,10 @@ def _raise_unless_missing(error: OSError) -> None:
 
 
 def _is_backed_up(name: str) -> bool:
-    """Whether a backup has this file of the data folder: not a lock or a temporary file, and not made again."""
+    """Whether a backup has this file of the data folder.
+
+    Locks, temporary files, and files that can be made again are left out.
+    """
     path = PurePosixPath(name)
     return (
         path.parts[0] not in _LEFT_OUT_FOLDERS
@@ -180,7 +184,7 @@ def _is_backed_up(name: str) -> bool:
 
 
 def _list_loaded_segment_ids(store: Store, wait_s: float) -> frozenset[str]:
-    """List the ids of the segments in the warehouse file; none if there is no readable file."""
+    """List the ids of the segments in the warehouse file; none if the file cannot be read."""
     if not store.database.file.exists():
         return frozenset()
     try:
@@ -193,7 +197,7 @@ def _list_loaded_segment_ids(store: Store, wait_s: float) -> frozenset[str]:
 
 
 def _iterate_journal_files(store: Store) -> Iterator[tuple[str, bytes, frozenset[str]]]:
-    """Yield name and content of each file of the journal, and the ids of the segments that are intact in it."""
+    """Yield name and content of each file of the journal, with the ids of the intact segments in it."""
     segments = store.journal.segments
     newest = max(
         (parse_segment_id(name) for name in segments.list_segments() if not _is_suite_name(name)), default=""
@@ -244,7 +248,7 @@ def _list_intact_segment_ids(name: str, content: bytes) -> frozenset[str]:
 
 
 def _list_intact_archived_ids(store: Store, name: str, content: bytes) -> frozenset[str]:
-    """Return the segments of an archive's manifest if its Parquet file is intact; none for any other file."""
+    """Return the ids of the segments in an archive's manifest if its Parquet file is intact, else none."""
     try:
         manifest = ArchiveManifest.model_validate_json(content) if not name.endswith(PARQUET) else None
         parquet = store.journal.segments.read(manifest.parquet) if manifest else b""
@@ -256,10 +260,10 @@ def _list_intact_archived_ids(store: Store, name: str, content: bytes) -> frozen
 
 
 def read_backup(file: Path, *, version: str) -> BackupManifest:
-    """Read a whole backup, verify every file in it, and return its manifest. Writes nothing.
+    """Verify every file in a backup, and return its manifest. Writes nothing.
 
-    ``version`` is the version of this Lookout. Raises `ConfigError` for a file that is missing, damaged, cut or of
-    a newer Lookout, and for one with links, devices, or names that a data folder cannot have.
+    ``version`` is that of this Lookout. Raises `ConfigError` if the backup is missing, damaged, incomplete or of
+    a newer Lookout, or if it contains links, devices or names that a data folder cannot have.
     """
     try:
         hashes, text = _hash_archive_members(file)
@@ -328,9 +332,9 @@ def _is_valid_name(name: str) -> bool:
 
 @contextmanager
 def extract_backup(file: Path, manifest: BackupManifest, folder: Path) -> Generator[Path]:
-    """Extract a verified backup into a new folder beside ``folder``, and move it there when the block ends.
+    """Extract a verified backup into a new folder, and move it to ``folder`` when the block ends.
 
-    ``folder`` must be missing or empty. If anything fails, ``folder`` is as before. Raises `WarehouseUnwritable`.
+    ``folder`` must be missing or empty. If anything fails, it does not change. Raises `WarehouseUnwritable`.
     """
     try:
         make_private_folder(folder.parent)

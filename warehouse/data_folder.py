@@ -1,4 +1,4 @@
-"""Guard the data folder with the application's real replies: access for its owner only, and no links."""
+"""Protect the data folder with the application's real replies: only its owner has access, and it has no links."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from monitors.errors import ConfigError
 from monitors.storage import build_unwritable_error, open_folder, open_without_links
 
 INSPECTED_FOLDERS: Final = ("journal", "runs", "deploys", "sessions")
-"""Folders inside it whose entries are checked for links too."""
+"""Subfolders whose entries are also checked for links."""
 
 
 @contextmanager
 def open_lock_file(path: Path) -> Generator[TextIO]:
-    """Open a lock file, created if missing. Raises `WarehouseUnwritable`, also for a symbolic link."""
+    """Open a lock file, and create it if it is missing. Raises `WarehouseUnwritable`, also for a symbolic link."""
     with open_lock_handle(path) as lock:
         yield lock
 
 
 def open_lock_handle(path: Path, *, within: Path | None = None) -> TextIO:
-    """Open a lock file without a context manager; see `open_lock_file`.
+    """Open a lock file; the caller closes it. See `open_lock_file`.
 
-    With ``within``, the data folder, links below it are refused on the way, and missing folders are created.
+    With ``within``, the data folder, missing folders are created, and links below it are refused.
     """
     try:
         with open_folder(path.parent, within=within or path.parent, make=within is not None) as folder:

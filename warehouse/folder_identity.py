@@ -1,8 +1,7 @@
-"""The identity of a data folder, which distinguishes a renamed folder from a copy.
+"""The identity of a data folder. It distinguishes a renamed folder from a copy.
 
-``identity.json`` contains its own inode and creation time. A rename of the folder preserves both, and so does a
-container that is created again on the same volume. Each copy (``cp -a``, ``rsync``, a restored backup) has other
-values. A copy of a whole disk has the same values and is not recognised.
+``identity.json`` contains its own inode and creation time. They stay the same if the folder is renamed, or if a
+container is created again on the same volume. Each copy has other values, except a copy of a whole disk.
 """
 
 from __future__ import annotations
@@ -31,16 +30,15 @@ _AT_EMPTY_PATH: Final = 0x1000
 _STATX_BTIME: Final = 0x800
 _STATX_SIZE: Final = 256
 _BTIME_OFFSET: Final = 80
-"""The layout of Linux's ``struct statx`` (man 2 statx); Python 3.11 has no creation time on Linux."""
+"""The layout of Linux's ``struct statx``. Python 3.11 does not give the creation time on Linux."""
 
 
 class FolderIdentity(Record):
     """The identity of a data folder.
 
-    ``inode`` and ``born_ns`` are those of its own file; host and path only inform.
-
-    ``born_ns`` is ``None`` on a file system without creation times. ``copied_at`` is the time when a person
-    confirmed that the folder is a copy: work that began earlier belongs to the original.
+    ``inode`` and ``born_ns`` (the creation time) are those of the identity file. Host and path are only
+    information. ``copied_at`` is when a person confirmed that the folder is a copy: earlier work belongs to the
+    original.
     """
 
     id: str
@@ -52,7 +50,7 @@ class FolderIdentity(Record):
     copied_at: UtcTime | None = None
 
     def is_original_file(self, handle: int) -> bool:
-        """Whether the open file is the original file of this identity, and not a copy."""
+        """Whether the open file is the file that this identity was written to, and not a copy."""
         born_ns = _read_birth_ns(handle)
         is_born_then = self.born_ns is None or born_ns is None or self.born_ns == born_ns
         return self.inode == os.fstat(handle).st_ino and is_born_then
@@ -73,14 +71,14 @@ def read_identity(data_folder: Path) -> FolderIdentity | None:
 
 
 class CopiedFolder(ConfigError):
-    """The data folder is a copy of another one, and it is not known yet whether the original is gone."""
+    """The data folder is a copy. It is not known whether the original still exists."""
 
 
 def claim_folder(data_folder: Path, *, new_id: str, at: UtcTime, moved: bool = False) -> None:
-    """Give a new folder the identity ``new_id``, and check that of an older one.
+    """Give a new folder the identity ``new_id``, or check the identity of an existing folder.
 
-    With ``moved`` a copy keeps its identity, because the original is gone. Raises `CopiedFolder`, `ConfigError` for
-    a damaged file, and `WarehouseUnwritable`.
+    With ``moved``, a copy keeps its identity, because the original is gone. Raises `CopiedFolder`, `ConfigError`
+    for a damaged file, and `WarehouseUnwritable`.
     """
     with _lock_identity(data_folder) as file:
         text = file.read()
@@ -94,14 +92,14 @@ def claim_folder(data_folder: Path, *, new_id: str, at: UtcTime, moved: bool = F
 
 
 def assign_new_identity(data_folder: Path, *, new_id: str, at: UtcTime) -> None:
-    """Give a copy the identity ``new_id``. Raises `WarehouseUnwritable`."""
+    """Give a copied folder the identity ``new_id``. Raises `WarehouseUnwritable`."""
     with _lock_identity(data_folder) as file:
         _write_identity(file, data_folder, new_id, at, at)
 
 
 @contextmanager
 def _lock_identity(data_folder: Path) -> Generator[TextIO]:
-    """Open the file, created if missing, and lock it against other processes that start now."""
+    """Open the identity file, and lock it against other processes."""
     make_private_folder(data_folder)
     with open_lock_file(data_folder / IDENTITY_FILE) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -112,7 +110,7 @@ def _lock_identity(data_folder: Path) -> Generator[TextIO]:
 def _write_identity(
     file: TextIO, data_folder: Path, folder_id: str, created_at: UtcTime, copied_at: UtcTime | None = None
 ) -> None:
-    """Write in place, because a replacing file would have another inode."""
+    """Write into the existing file, because a new file would have another inode."""
     identity = FolderIdentity(
         id=folder_id,
         inode=os.fstat(file.fileno()).st_ino,
@@ -150,7 +148,7 @@ def _format_copy_error(data_folder: Path, identity: FolderIdentity) -> str:
 
 
 def _read_birth_ns(handle: int) -> int | None:
-    """Read the creation time of an open file in ns since 1970; ``None`` if the system does not provide it."""
+    """Read the creation time of an open file, in ns since 1970; ``None`` if the system does not provide it."""
     born = getattr(os.fstat(handle), "st_birthtime", None)
     if born is not None:
         return int(born * 1e9)

@@ -41,16 +41,16 @@ class WatchdogSettings(BaseModel):
     )
     log_silence_factor: Annotated[float, Field(ge=1, allow_inf_nan=False)] = Field(
         default=3.0,
-        description="Lookout reports a hallucination log that has no entry for this many times its longest known "
-        "pause.",
+        description="Lookout reports a hallucination log as silent if it has had no entry for this many times its "
+        "longest pause so far.",
     )
     log_silence_entries: Annotated[int, Field(ge=2)] = Field(
         default=20,
-        description="Minimum number of entries before Lookout knows a log's usual pauses.",
+        description="Number of entries that a log must have before Lookout reports its silence.",
     )
     log_silence_floor_h: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
         default=6.0,
-        description="Hours without an entry that are never reported, even if the log is usually busy.",
+        description="Lookout never reports a silence of fewer hours than this, even if the log is usually busy.",
     )
 
 
@@ -118,11 +118,12 @@ class AlertSettings(BaseModel):
     )
     group_limit: Annotated[int, Field(ge=1, le=10)] = Field(
         default=3,
-        description="Failures that one message shows in full, 1 to 10. Further failures are counted by kind.",
+        description="Number of failures that one message shows in full, 1 to 10. The others are only counted.",
     )
     excerpt_characters: Annotated[int, Field(ge=40, le=1000)] = Field(
         default=280,
-        description="Longest excerpt of a question, an expectation or an answer, 40 to 1000 characters.",
+        description="Maximum length of a question, an expected answer or an answer in a message, 40 to 1000 "
+        "characters.",
     )
     send_timeout_s: Annotated[float, Field(gt=0, le=300)] = Field(
         default=20.0,
@@ -153,12 +154,12 @@ class SilenceSettings(BaseModel):
         description='days and times on the clock of `zone`, such as "Sunday 02:00-04:00", '
         '"Mon-Fri, Sun 22:00-06:00" or "day 01:00-01:30"'
     )
-    zone: ZoneName = Field(description="the zone of these times by its full name, such as Europe/Berlin, or UTC")
+    zone: ZoneName = Field(description="the full name of the time zone, such as Europe/Berlin, or UTC")
     reason: str = Field(min_length=1, max_length=2_000, description="the reason for the silence")
-    target: Identifier | None = Field(default=None, description="all incidents of this target")
-    case: Identifier | None = Field(default=None, description="this case")
-    failure: FailureKind | None = Field(default=None, description="this kind of failure")
-    kind: IncidentKind | None = Field(default=None, description="this kind of incident")
+    target: Identifier | None = Field(default=None, description="mute only incidents of this target")
+    case: Identifier | None = Field(default=None, description="mute only incidents of this case")
+    failure: FailureKind | None = Field(default=None, description="mute only failures of this kind")
+    kind: IncidentKind | None = Field(default=None, description="mute only incidents of this kind")
 
     @model_validator(mode="after")
     def _require_matcher(self) -> Self:

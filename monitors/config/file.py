@@ -1,6 +1,6 @@
-"""Load lookout.toml as `Config`; every error names its key and what is accepted.
+"""Load lookout.toml as `Config`. Every error names the wrong key and the accepted values.
 
-The file has no secrets: tokens and keys come from the environment or from Prefect blocks.
+The file contains no secrets: tokens and keys come from the environment or from Prefect blocks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from monitors.sources.settings import NightlySettings
 
 FILE_NAME = "lookout.toml"
 RENAMED_KEYS: Final = Path(__file__).with_name("renamed_keys.toml")
-"""Old keys of the file with their new names."""
+"""Old names of keys with their new names."""
 
 
 class TargetConfig(BaseModel):
@@ -92,7 +92,8 @@ class TargetConfig(BaseModel):
     )
 
     repeatability: RepeatabilitySettings = Field(
-        default=RepeatabilitySettings(), description="the number of cases that Lookout asks twice to measure chance"
+        default=RepeatabilitySettings(),
+        description="how many cases Lookout asks twice, to see how often answers differ by chance",
     )
     langsmith: TargetLangSmith | None = Field(
         default=None,
@@ -107,7 +108,7 @@ class TargetConfig(BaseModel):
 
     @property
     def domain(self) -> Domain:
-        """The vocabularies of its packs together."""
+        """The vocabularies of all of its domain packs."""
         return load_domain(self.domains)
 
     @field_validator("previous_url")
@@ -142,7 +143,7 @@ class TargetConfig(BaseModel):
             raise ValueError(f"not a valid dataset address: {error}") from None
 
     def with_address(self, address: str) -> Self:
-        """Return the target as it is served at another address, without its Space."""
+        """Return the target with another address and without its Space."""
         return self.model_copy(update={"url": address, "space": None})
 
     @model_validator(mode="after")
@@ -159,7 +160,7 @@ PREFECT_TAG: Final = "lookout"
 
 
 class PrefectSettings(BaseModel):
-    """`[prefect]`: which server runs are recorded on."""
+    """`[prefect]`: the Prefect server that records runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -175,8 +176,8 @@ class PrefectSettings(BaseModel):
     prefix: str = Field(
         default="",
         max_length=30,
-        description="separates installations that share a Prefect server: begins the names of all that this one "
-        'registers there, such as "team-a"; lowercase letters, digits and single dashes',
+        description='prefix of the names of this installation on a shared Prefect server, such as "team-a"; '
+        "lowercase letters, digits and single dashes",
     )
 
     @field_validator("prefix")
@@ -188,16 +189,16 @@ class PrefectSettings(BaseModel):
 
     @property
     def tag(self) -> str:
-        """The tag of this installation's deployments, which begins the names of its other objects at Prefect."""
+        """The tag of this installation's deployments. The names of its other Prefect objects begin with it."""
         return f"{PREFECT_TAG}-{self.prefix}" if self.prefix else PREFECT_TAG
 
     def add_prefix(self, name: str) -> str:
-        """Return the name of a deployment of this installation."""
+        """Return ``name`` with the prefix of this installation."""
         return f"{self.prefix}-{name}" if self.prefix else name
 
 
 class Config(BaseModel):
-    """The whole of lookout.toml. Paths are absolute once loaded."""
+    """The content of lookout.toml. Paths are absolute after loading."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -290,16 +291,19 @@ class Config(BaseModel):
         return targets
 
     def find_tracing_settings(self, target: str) -> TracingSettings | None:
-        """Return a target's tracing settings: its own table over `[langsmith]`; ``None`` without its own table."""
+        """Return a target's tracing settings, completed from `[langsmith]`.
+
+        ``None`` if the target has no table ``langsmith``.
+        """
         own = self.require_target(target).langsmith
         return None if own is None else own.merge_defaults(self.langsmith)
 
     def with_target(self, name: str, target: TargetConfig) -> Self:
-        """Return the configuration with ``target`` under this name, added where it has none."""
+        """Return the configuration with ``target`` under this name."""
         return self.model_copy(update={"targets": {**self.targets, name: target}})
 
     def with_main_channel_only(self) -> Self:
-        """Return the configuration whose alerts all go to the application's channel, none to the monitor's."""
+        """Return the configuration with all alerts in the application's channel."""
         return self.model_copy(update={"alerts": self.alerts.model_copy(update={"slack_monitor_channel": None})})
 
     def require_target(self, name: str) -> TargetConfig:
@@ -364,9 +368,9 @@ def _check_domains(target: TargetConfig, place: str) -> None:
 
 
 def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path = RENAMED_KEYS) -> Config:
-    """Check values that were read from ``source``. All wrong keys are named at once.
+    """Parse the values of a configuration. Raises `ConfigError` with all wrong keys at once.
 
-    ``renamed_keys`` is a file of old keys with their new names.
+    ``source`` names the file in errors. ``renamed_keys`` is a file of old keys with their new names.
     """
     try:
         return Config.model_validate(values)
@@ -380,10 +384,10 @@ def parse_config(values: Mapping[str, Any], source: str, *, renamed_keys: Path =
 
 
 def _list_errors_without_followups(error: ValidationError, renamed: Mapping[str, str]) -> list[ErrorDetails]:
-    """Remove errors that follow from another error, so that one mistake gives one line.
+    """List the errors without those that only follow from another one, so that one mistake gives one line.
 
-    A missing key is not reported if an unknown key beside it misspells it or is its old name. A short list is not
-    reported if its items have errors.
+    A missing key is left out if a misspelled or renamed key explains it. A list that is too short is left out if
+    its items have errors.
     """
     errors = error.errors()
     unknown = [detail["loc"] for detail in errors if detail["type"] == "extra_forbidden"]

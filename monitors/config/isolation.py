@@ -1,10 +1,9 @@
-"""Refuse a run that would use production's project, address or key, so that a suite is asked of staging only.
+"""Refuse a run that would use production's project, address or key.
 
-A suite's questions in production's traces would count as its users'. So with `[targets.NAME.langsmith]` a run is
-refused before its first request if project, address or key are production's. For a run that appears in LangSmith
-as an experiment, project and key of `[langsmith]` are checked. Project and keys that `[langsmith]` and `[judge]`
-name as production's are refused for every run. Reading production's stored traffic at night is allowed, because it
-does not ask the application.
+The questions of a suite would otherwise count as questions of production's users. For a target with
+`[targets.NAME.langsmith]`, project, address and key are checked before the first request. For a run that writes
+an experiment, project and key of `[langsmith]` are checked. Reading production's stored traffic at night is
+allowed, because it does not ask the application.
 """
 
 from __future__ import annotations
@@ -23,9 +22,7 @@ from monitors.sources.traffic.settings import LangSmithTraffic
 def refuse_production_settings(config: Config, target: str, environment: Mapping[str, str]) -> None:
     """Raise `ConfigError` with everything that a run of ``target`` would share with production.
 
-    Addresses are compared only for a target with a table ``langsmith``, and what production's traffic is read with
-    only for such a target or one with ``experiments``. Keys are compared by their values in ``environment``, which
-    no message shows; a key that is not set cannot be used by mistake.
+    Keys are compared by their values in ``environment``, which no message shows.
     """
     tracing, experiments = config.find_tracing_settings(target), find_experiment_settings(config, target)
     conflicts = list(_iterate_address_conflicts(config, target, tracing)) if tracing is not None else []
@@ -48,7 +45,7 @@ def refuse_production_settings(config: Config, target: str, environment: Mapping
 
 
 def iterate_production_conflicts(settings: LangSmithSettings, environment: Mapping[str, str]) -> Iterator[str]:
-    """List the project and the key that the settings themselves name as production's."""
+    """Yield a text if the settings' own project or key is the one that they name as production's."""
     own_project = (_parse_host_and_port(settings.api_url), settings.project)
     where = settings.production_api_url or settings.api_url
     if settings.project is not None and (_parse_host_and_port(where), settings.production_project) == own_project:
@@ -64,7 +61,7 @@ def iterate_production_conflicts(settings: LangSmithSettings, environment: Mappi
 
 
 def iterate_production_judge_keys(judge: JudgeSettings | None, environment: Mapping[str, str]) -> Iterator[str]:
-    """List the judges' keys that are production's."""
+    """Yield a text for each judge that uses a production key."""
     for model in judge.models if judge is not None else ():
         for named in judge.production_key_variables if judge is not None else ():
             own_key = environment.get(model.key_from)
@@ -82,9 +79,9 @@ def find_experiment_settings(config: Config, target: str) -> LangSmithSettings |
 
 
 def refuse_production_address(config: Config, target: str, address: str) -> None:
-    """Raise `ConfigError` if ``address``, at which another build of ``target`` answers, is production's.
+    """Raise `ConfigError` if ``address``, where another build of ``target`` answers, belongs to production.
 
-    As with `refuse_production_settings`, a target without a table ``langsmith`` is not checked.
+    A target without a table ``langsmith`` is not checked.
     """
     tracing = config.find_tracing_settings(target)
     conflicts = (
@@ -123,7 +120,7 @@ def _iterate_production_hosts(
 def _iterate_shared_traffic_sources(
     config: Config, settings: LangSmithSettings, environment: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the project and the key by which production's stored traffic is read."""
+    """Yield a text for each production traffic source that uses the same project or key."""
     own_project, own_key = (
         (_parse_host_and_port(settings.api_url), settings.project),
         environment.get(settings.key_env),

@@ -1,9 +1,4 @@
-"""Sections of lookout.toml: `[recheck]`, `[schedules]`, `[deploys]`, `[warehouse]` and `[site]`.
-
-`[recheck]` says how often failed cases are asked again, `[schedules]` when daily work is done, `[deploys]` which
-deploys start a verification and who may report one, `[warehouse]` what the nightly care of the warehouse does, and
-`[site]` where the pages over it are served. The warehouse itself needs no settings.
-"""
+"""Sections of lookout.toml: `[recheck]`, `[schedules]`, `[drill]`, `[deploys]`, `[warehouse]` and `[site]`."""
 
 from __future__ import annotations
 
@@ -21,16 +16,16 @@ from monitors.records.base import Identifier
 from monitors.records.targets import EnvironmentName, RepositoryName
 
 OFF: Final = ""
-"""A cron line for never."""
+"""A cron line that never fires."""
 
 _BOUNDS: Final = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
-"""Bounds of minute, hour, day, month, weekday. Sunday is 0: some readers of cron lines know no 7."""
+"""Bounds of minute, hour, day, month and weekday. Sunday is 0."""
 _PART: Final = re.compile(r"(?:\*|([0-9]{1,2})(?:-([0-9]{1,2}))?)(?:/([0-9]{1,2}))?", re.ASCII)
 _EVERY_DAY: Final = ["*", "*", "*"]
 
 
 def _parse_cron_line(line: str) -> str:
-    """Check a cron line and return its five fields with single spaces, or `OFF`. Raises ``ValueError``."""
+    """Return a cron line with single spaces between its five fields, or `OFF`. Raises ``ValueError``."""
     fields = line.split()
     if fields and (
         len(fields) != len(_BOUNDS)
@@ -62,12 +57,12 @@ CronLine = Annotated[str, AfterValidator(_parse_cron_line)]
 
 
 def is_daily(cron: str) -> bool:
-    """Whether a cron line fires on every day of the year; one that is off does not."""
+    """Whether a cron line fires every day."""
     return cron.split()[2:] == _EVERY_DAY
 
 
 class MissedRuns(StrEnum):
-    """Which of the scheduled runs that were missed, while no worker ran, are run afterwards."""
+    """Which scheduled runs to start that were missed while no worker ran."""
 
     ONE_EACH = "newest"
     """One run of each deployment: the newest."""
@@ -97,13 +92,13 @@ class ScheduleSettings(BaseModel):
     )
     digest_cron: CronLine = Field(
         default="0 7 * * *",
-        description='time of the digest, one message for each target, also without faults, as a cron line; "" for '
-        "never",
+        description="cron schedule for the daily digest: one message for each target, also on days without "
+        'faults; "" turns it off',
     )
     missed: MissedRuns = Field(
         default=MissedRuns.ONE_EACH,
-        description="which scheduled runs are run of those that were missed while no worker ran: newest (one of "
-        "each deployment), skip (none that is more than an hour late) or all",
+        description="which scheduled runs to start that were missed while no worker ran: newest (the newest missed "
+        "run of each deployment), skip (none that is more than an hour late) or all",
     )
     time_zone: str | None = Field(
         default=None,
@@ -121,7 +116,10 @@ class ScheduleSettings(BaseModel):
 
 
 class DrillSettings(BaseModel):
-    """The ``[drill]`` table of ``lookout.toml``: a planted wrong answer that must come through to people."""
+    """The ``[drill]`` table of ``lookout.toml``.
+
+    A drill plants a wrong answer and checks that people get an alert about it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -135,8 +133,8 @@ class DrillSettings(BaseModel):
     missing_after_days: float = Field(
         default=8,
         gt=0,
-        description="longest time without a drill; after it, Lookout sends an alert, because the schedule or the "
-        "worker does not run",
+        description="days without a drill after which Lookout sends an alert, because the schedule or the worker "
+        "may not run",
     )
     receiver_url: str | None = Field(
         default=None,
@@ -149,7 +147,7 @@ class DrillSettings(BaseModel):
 
 
 class RepeatabilitySettings(BaseModel):
-    """`[targets.NAME.repeatability]`: how many cases are asked twice each night. No score depends on it."""
+    """`[targets.NAME.repeatability]`: how many cases are asked twice each night. It changes no score."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -166,13 +164,13 @@ class RepeatabilitySettings(BaseModel):
 ANY_BRANCH: Final = "*"
 MAIN: Final = "main"
 STANDARD_EVENT: Final = "deploy.succeeded"
-"""The type of a finished deploy from a Standard Webhooks sender, unless a trigger names another one."""
+"""The event of a finished deploy from a Standard Webhooks sender, unless a trigger names another event."""
 
 BranchName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x20\x7f]+$")]
 
 
 class DeploySender(StrEnum):
-    """Who sends. The value is the last part of the receiver's path."""
+    """The sender of a webhook. The value is the last part of the receiver's path."""
 
     GITHUB = "github"
     HUGGINGFACE = "huggingface"
@@ -195,7 +193,7 @@ class FirstPoll(StrEnum):
 
 
 class TriggerSettings(BaseModel):
-    """`[[deploys.triggers]]`: what one sender says about one repository → one target of this file."""
+    """`[[deploys.triggers]]`: which reports of a sender about a repository start a verification of which target."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -220,13 +218,13 @@ class TriggerSettings(BaseModel):
 
     @property
     def event_name(self) -> str | None:
-        """The event that counts; ``None`` where a sender has only one."""
+        """The event that starts a verification; ``None`` if the sender has only one kind of event."""
         defaults = {DeploySender.GITHUB: GitHubEvent.DEPLOYMENT_STATUS.value, DeploySender.STANDARD: STANDARD_EVENT}
         return self.event or defaults.get(self.provider)
 
     @property
     def branch_filter(self) -> str | None:
-        """The branch that counts; ``None`` for any."""
+        """The branch whose deploys are verified; ``None`` for any branch."""
         if self.branch is not None:
             return None if self.branch == ANY_BRANCH else self.branch
         return None if self._has_deployments else MAIN
@@ -262,12 +260,12 @@ class DeploySettings(BaseModel):
         "of it",
     )
     triggers: tuple[TriggerSettings, ...] = Field(
-        default=(), description="which delivery reports a deploy of which target"
+        default=(), description="which webhook reports start a verification, and of which target"
     )
     first_poll: FirstPoll = Field(
         default=FirstPoll.NOTE,
-        description="what to do with the commit of a target's first poll: note (it was deployed before Lookout "
-        "started) or verify",
+        description="what to do with the commit that the first poll of a target finds: note (do not verify it, "
+        "because it was deployed before Lookout started) or verify",
     )
     failures_before_alert: Annotated[int, Field(ge=1, le=10_000)] = Field(
         default=5,
@@ -276,7 +274,7 @@ class DeploySettings(BaseModel):
 
     @property
     def providers(self) -> frozenset[DeploySender]:
-        """The providers that a trigger listens to."""
+        """The senders that at least one trigger names."""
         return frozenset(trigger.provider for trigger in self.triggers)
 
 
@@ -296,7 +294,7 @@ JournalPlace = Annotated[str, Field(pattern=_PLACE), AfterValidator(_require_no_
 
 
 class WarehouseSettings(BaseModel):
-    """The ``[warehouse]`` table of ``lookout.toml``. The key for pseudonyms is a secret and never a setting."""
+    """The ``[warehouse]`` table of ``lookout.toml``. The key for pseudonyms is a secret, so it is not a setting."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -324,7 +322,8 @@ class WarehouseSettings(BaseModel):
     compact_after_days: int = Field(
         default=7,
         ge=0,
-        description="days after which segments of finished runs are moved into Parquet archives",
+        description="days after which Lookout moves the journal files of finished runs into Parquet archives, "
+        "which are smaller",
     )
     check: bool = Field(
         default=True,
@@ -333,7 +332,7 @@ class WarehouseSettings(BaseModel):
 
 
 class RecheckSettings(BaseModel):
-    """The ``[recheck]`` table of ``lookout.toml``: what asking failed cases again may cost each run."""
+    """The ``[recheck]`` table of ``lookout.toml``: how often failed cases are asked again."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -368,7 +367,7 @@ HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$|^\[[0-9A-Fa-f:]+\]$")
 
 
 class SiteSettings(BaseModel):
-    """The ``[site]`` table of ``lookout.toml``. Who may see the pages is no setting: `lookout site token`."""
+    """The ``[site]`` table of ``lookout.toml``. People get access with `lookout site token add`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -405,7 +404,7 @@ class SiteSettings(BaseModel):
         default=12, description="hours after which a person must enter the token again"
     )
     refresh_s: Annotated[float, Field(ge=1, le=3600)] = Field(
-        default=10, description="minimum seconds between two copies of the warehouse for the site"
+        default=10, description="minimum seconds between two updates of the data that the site shows"
     )
     recent_h: Annotated[float, Field(gt=0)] = Field(
         default=36,

@@ -44,16 +44,17 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Severity(IntEnum):
-    """How far a failure reaches."""
+    """How bad a failure is."""
 
     MINOR = 1
     MAJOR = 2
     CRITICAL = 3
-    """Page someone: personal data disclosed, something irreversible done, a claim that can cost money."""
+    """It alerts people at once: personal data disclosed, an irreversible action, or a claim that can cost money.
+    """
 
 
 class Blame(StrEnum):
-    """Whose fault it is. Only ``APP`` counts against the application."""
+    """Who caused it. Only ``APP`` counts against the application."""
 
     APP = "app"
     MONITOR = "monitor"
@@ -61,7 +62,7 @@ class Blame(StrEnum):
 
 
 class Language(StrEnum):
-    """What a text is written in. Hinglish is Hindi in Latin letters, mixed with English."""
+    """The language of a text. Hinglish is Hindi in Latin letters, mixed with English."""
 
     ENGLISH = "en"
     HINDI = "hi"
@@ -73,16 +74,16 @@ class Language(StrEnum):
 
     @property
     def is_english_or_hindi(self) -> bool:
-        """Whether the rules support all of its words: English, Hindi and Hinglish."""
+        """Whether it is English, Hindi or Hinglish, which the rules fully support."""
         return self in {Language.ENGLISH, Language.HINDI, Language.HINGLISH}
 
 
 class Finding(StrEnum):
-    """The answer to a yes-or-no question, or why there is none."""
+    """The answer to a yes-or-no question about an answer, or why there is none."""
 
     YES = "yes"
     NO = "no"
     UNGRADED = "ungraded"
     """Not graded: every grader of the question abstained, or there was nothing to grade."""
     NOT_NEEDED = "not_needed"
-    """The question does not arise: it is not checked and does not count."""
+    """The question does not apply, so it does not count."""

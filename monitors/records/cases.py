@@ -45,13 +45,13 @@ PIPELINE_MEANINGS: Final[Mapping[Pipeline, str]] = {
 }
 
 NEEDS_REVIEW = frozenset({Pipeline.DRAFT, Pipeline.BILINGUAL, Pipeline.GROWTH})
-"""Pipelines whose cases need a review: a suite with an unreviewed one does not load."""
+"""A suite with a case of one of these pipelines loads only after a person has reviewed the case."""
 
 
 class Provenance(Record):
-    """Where a case comes from, so that a dispute over its gold can be settled.
+    """Where a case comes from.
 
-    What a model or a stranger wrote is no gold without a name: see `NEEDS_REVIEW`.
+    A case that a model or a stranger wrote is gold only after a person has reviewed it: see `NEEDS_REVIEW`.
     """
 
     pipeline: Pipeline = Field(description="The origin of the case, see below. `manual` means written by hand.")
@@ -78,12 +78,12 @@ class Provenance(Record):
     reviewed_at: UtcTime | None = Field(default=None, description="The time of the confirmation.")
 
     def derive_unreviewed(self, pipeline: Pipeline) -> Self:
-        """Return the provenance of a case that ``pipeline`` makes of this one, which nobody has reviewed yet."""
+        """Return the provenance for a case that ``pipeline`` made from this one, without a review."""
         return self.model_copy(update={"pipeline": pipeline, "reviewed_by": None, "reviewed_at": None})
 
 
 class ScriptedAnswer(Record):
-    """What an agent hears when it stops its work to ask."""
+    """The answer for an agent that stops its work to ask a question."""
 
     asks: Text | None = Field(
         default=None,
@@ -94,7 +94,7 @@ class ScriptedAnswer(Record):
 
 
 class GoldCase(Record):
-    """One question with what is expected of the answer. docs/suite.md lists its keys, and is made from here."""
+    """One question with the expected answer. docs/suite.md is generated from these fields."""
 
     id: Identifier = Field(
         description="The name of the case in reports and alerts, and the link to its earlier results. Each id may "
@@ -181,15 +181,15 @@ class GoldCase(Record):
     )
 
     def with_turns(self, turns: tuple[str, ...]) -> Self:
-        """Return the case with other questions, such as fewer of them."""
+        """Return the case with other messages of the user, for example with fewer messages."""
         return self.model_copy(update={"turns": turns})
 
     def replace_id_and_cluster(self, case_id: str, cluster: str | None) -> Self:
-        """Return the case as it was asked elsewhere, such as in a conversation: under that id, without its pair."""
+        """Return the case with another id and cluster, and without a pair."""
         return self.model_copy(update={"id": case_id, "cluster": cluster, "pair": None})
 
     def replace_id_and_pair(self, case_id: str, pair: str | None) -> Self:
-        """Return the case under another id and pair."""
+        """Return the case with another id and pair."""
         return self.model_copy(update={"id": case_id, "pair": pair})
 
     def with_language(self, language: Language) -> Self:
@@ -208,7 +208,7 @@ class GoldCase(Record):
 
     @property
     def right_answer_sha256(self) -> str:
-        """The hash of the question and the gold: with another hash, answers are compared with something else."""
+        """The hash of the question and everything that decides which answer is right."""
         parts: tuple[object, ...] = (
             self.turns,
             self.gold,
@@ -224,12 +224,12 @@ class GoldCase(Record):
 
     @property
     def accepted_citations(self) -> tuple[str, ...]:
-        """Every name of the expected source; empty where any source will do."""
+        """All names of the expected source; empty if any source is accepted."""
         return (*([self.expected_citation] if self.expected_citation else []), *self.alternative_citations)
 
     @property
     def related(self) -> str | None:
-        """The key that it shares with related cases: its cluster, or its repository."""
+        """The name that related cases share: the cluster, or else the issue's repository."""
         return self.cluster or (self.triage.issue.repository if self.triage else None)
 
     @property
@@ -238,7 +238,7 @@ class GoldCase(Record):
         return self.turns[-1]
 
     def find_scripted_answer(self, question: str) -> str | None:
-        """Find the suite's answer to an agent that asks ``question``; ``None`` if it has none."""
+        """Find the suite's answer to an agent's question; ``None`` if the suite has none."""
         folded = question.casefold()
         fitting = (
             entry.answer for entry in self.when_asked if entry.asks is None or entry.asks.casefold() in folded
@@ -247,7 +247,7 @@ class GoldCase(Record):
 
 
 class Suite(Record):
-    """A versioned set of cases. ``sha256`` is over the cases alone and goes on every result."""
+    """A set of cases. ``sha256`` is the hash of the cases; every result stores it."""
 
     name: Identifier
     sha256: Sha256
@@ -263,11 +263,11 @@ class DraftState(StrEnum):
 
 
 class Quote(Record):
-    """Words of a document, as they stand there.
+    """A part of a document, word for word.
 
-    ``start`` and ``end`` count Unicode code points of the document's text, end exclusive. ``document_sha256`` is
-    over its bytes, so that the place is not looked up in another edition. ``before`` and ``after`` are the text
-    around the quote, for the reviewer.
+    ``start`` and ``end`` are positions in the document's text, in Unicode code points, end exclusive.
+    ``document_sha256`` identifies the edition of the document. ``before`` and ``after`` are the text around the
+    quote.
     """
 
     document: Text
@@ -282,9 +282,8 @@ class Quote(Record):
 class GoldDraft(Record):
     """A case that a model proposes. It becomes gold only when a person accepts it.
 
-    ``model`` made the proposal, ``prompt_sha256`` identifies the prompt. ``quote`` is the clause behind the gold; a
-    translation has ``original``, the translated case, instead. ``why`` is the model's reason for the severity. The
-    case in a suite has the id of ``case``.
+    ``quote`` is the part of the document that proves the gold. A translation has ``original``, the translated
+    case, instead. ``why`` is the model's reason for the severity.
     """
 
     id: Identifier
@@ -301,7 +300,7 @@ class GoldDraft(Record):
     note: Annotated[str, Field(max_length=2_000)] = ""
 
     def with_case(self, case: GoldCase) -> Self:
-        """Return the draft with the case as a person has worded it."""
+        """Return the draft with the case that a person has edited."""
         return self.model_copy(update={"case": case})
 
     def with_severity(self, severity: Severity, why: str) -> Self:
@@ -309,7 +308,7 @@ class GoldDraft(Record):
         return self.model_copy(update={"case": self.case.with_severity(severity), "why": why})
 
     def accept(self, case: GoldCase, *, by: str, at: datetime) -> Self:
-        """Return the accepted draft: ``case`` joined the suite."""
+        """Return the draft as accepted; ``case`` is now in the suite."""
         return self.model_copy(
             update={"state": DraftState.ACCEPTED, "reviewed_by": by, "reviewed_at": at, "case": case}
         )
@@ -331,7 +330,7 @@ class GoldDraft(Record):
 
 
 class DraftOutcome(Record):
-    """A person's decision on a `CaseDraft`. ``case_id`` and ``suite`` are set if it joined a suite."""
+    """A person's decision on a `CaseDraft`. An accepted draft has the ``case_id`` and ``suite`` that it got."""
 
     draft_id: Identifier
     at: UtcTime

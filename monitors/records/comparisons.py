@@ -1,6 +1,6 @@
-"""Comparisons: a run with its baseline, a language with English; and the smallest drop that a run can detect.
+"""Comparisons: a run with its baseline, and a language with English.
 
-Languages are compared on questions that were asked in both.
+Also the smallest drop that a run can detect.
 """
 
 from __future__ import annotations
@@ -17,16 +17,15 @@ from monitors.records.targets import Environment
 
 Count = Annotated[int, Field(ge=0)]
 Difference = Annotated[float, Field(ge=-1.0, le=1.0)]
-"""A share minus another, from -1 to 1."""
+"""The difference of two shares, from -1 to 1."""
 
 
 class ParityGap(Record):
-    """English against ``language`` over the pairs that were graded in both.
+    """The difference between English and ``language`` on questions that were asked in both.
 
-    ``gap`` is the share right in English minus the share right in the other; positive means the other is behind.
-    ``low`` and ``high`` are its 95 % interval. ``met`` is `Finding.YES` when all of the interval is within
-    ``target``, `Finding.NO` when the gap itself is above it, and `Finding.UNGRADED` between the two, with too few
-    pairs, or without a target. ``left_out`` counts pairs of which one side is ungraded.
+    ``gap`` is the share of right answers in English minus that in the other language, with its 95 % interval
+    ``low`` to ``high``. ``met`` is yes if the whole interval is within ``target``, no if the gap is above it, and
+    ungraded otherwise. ``left_out`` counts pairs in which one side was not graded.
     """
 
     language: Language
@@ -43,25 +42,28 @@ class ParityGap(Record):
 
     @property
     def pairs(self) -> int:
-        """How many questions were graded in both languages."""
+        """The number of questions that were graded in both languages."""
         return self.both + self.english_only + self.other_only + self.neither
 
 
 RubricMean = Annotated[float, Field(ge=1, le=5)]
-"""An average on the judge's scale: 1 wrong or empty, 5 right, exact, clear and actionable."""
+"""An average of a judge's ratings, from 1 (wrong or empty) to 5 (right, exact, clear and actionable)."""
 
 
 class Direction(StrEnum):
-    """Which way the shared cases moved."""
+    """Whether the shared cases got better or worse."""
 
     WORSE = "worse"
     BETTER = "better"
     SAME = "same"
-    """As many got better as got worse, perhaps none."""
+    """The same number of cases got better and worse, perhaps none."""
 
 
 class SeverityChange(Record):
-    """The shared cases of one severity. ``p_value`` is McNemar's, exact and two-sided, over these cases only."""
+    """The cases of one severity that both runs asked.
+
+    ``p_value`` is the exact, two-sided p-value of McNemar's test over these cases.
+    """
 
     severity: Severity
     shared: Count
@@ -71,14 +73,14 @@ class SeverityChange(Record):
 
 
 class CaseRating(Record):
-    """A judge's rating of a case's report: 1 to 5, on average over its asks."""
+    """A judge's average rating of a case's report, from 1 to 5."""
 
     case_id: Identifier
     rating: RubricMean
 
 
 class RatingFall(Record):
-    """A case whose report was rated higher before than now."""
+    """A case whose report now has a lower rating than before."""
 
     case_id: Identifier
     before: RubricMean
@@ -101,9 +103,9 @@ _FORMER_RATING_FIELDS = frozenset({"low", "high", "clusters", "detectable", "nee
 
 
 class CriteriaCounts(Record):
-    """How many issues meet each criterion of usefulness, of the ``rated`` ones.
+    """How many rated issues meet each criterion of usefulness.
 
-    ``unrated`` is the number of issues with a rating whose criteria the judge's reply did not give.
+    ``unrated`` counts issues with a rating for which the judge gave no answers to the criteria.
     """
 
     rated: Count
@@ -124,10 +126,10 @@ class CriteriaCounts(Record):
 
 
 class RubricAverage(_RatingFigure):
-    """The average of the ``ratings`` that a judge gave a run's reports.
+    """The average of a judge's ``ratings`` of a run's reports.
 
-    ``bound`` is what so many ratings show of the agent on issues in general: the average that it reaches there with
-    95 % confidence, one-sided. It and ``criteria`` are ``None`` in older runs.
+    ``bound`` is a lower limit for the average over all issues like these, with 95 % confidence (one-sided).
+    ``bound`` and ``criteria`` are ``None`` in older runs.
     """
 
     mean: RubricMean
@@ -137,16 +139,16 @@ class RubricAverage(_RatingFigure):
 
 
 def format_rating_bound(average: RubricAverage) -> str:
-    """Format what the ratings show of the agent in general; empty for an older run, which did not store it."""
+    """Format the lower limit for the average over all issues; empty for an older run without one."""
     if average.bound is None:
         return ""
     return f"over all issues like these, the average is at least {average.bound:.2f} (95 % confidence, one-sided)"
 
 
 class RubricChange(_RatingFigure):
-    """How far the average rubric moved on the cases rated in both runs: ``now - before``; a drop is negative.
+    """How the average rating changed on the cases that were rated in both runs. A drop is negative.
 
-    ``fell`` are the cases that were rated lower, the largest fall first.
+    ``fell`` are the cases with a lower rating now, the largest fall first.
     """
 
     shared: Annotated[int, Field(ge=1)]
@@ -157,7 +159,7 @@ class RubricChange(_RatingFigure):
 
 
 class DimensionChange(Record):
-    """A figure over the ``shared`` issues for which both runs have it."""
+    """A figure in both runs, over the issues for which both runs have it."""
 
     shared: Annotated[int, Field(ge=1)]
     before: Annotated[float, Field(ge=0)]
@@ -165,10 +167,10 @@ class DimensionChange(Record):
 
 
 class TriageChange(Record):
-    """How an agent's reports on issues moved; their ratings are in `Comparison.rubric`.
+    """How the figures on an agent's reports changed. Changes of ratings are in `Comparison.rubric`.
 
-    ``accuracy`` is the share of correct reports, ``steps`` the average number of steps per issue. ``None`` is a
-    figure that one of the two runs does not have.
+    ``accuracy`` is the share of correct reports, ``steps`` the average number of steps for an issue. A figure is
+    ``None`` if one of the runs does not have it.
     """
 
     accuracy: DimensionChange | None = None
@@ -176,16 +178,13 @@ class TriageChange(Record):
 
 
 class Comparison(Record):
-    """A run against its baseline, case by case.
+    """The comparison of a run with its baseline, an accepted earlier run.
 
-    If ``refused`` has reasons, the comparison does not count. If the runs are not comparable (another suite or
-    judge), or the other run was stopped, counts and p-values are empty. If the other run only was not accepted,
-    they say what changed since, but decide nothing; scores and ratings are empty.
-    ``baseline_finished_at`` is when the baseline got its verdict. ``shared`` counts the cases graded in both runs;
-    ``no_longer_graded`` were right in the baseline and are ungraded now.
-    ``p_value`` is McNemar's, exact and two-sided, over all shared cases; ``cluster_p_value`` is the same by policy,
-    ``None`` if no shared cases share a policy. The scores are those of the whole runs under this run's weights,
-    ``None`` if nothing was graded. ``triage`` is ``None`` if the runs share no issue.
+    If ``refused`` has reasons, the comparison does not count: the suites or judges differ, or the other run was
+    stopped or not accepted. ``shared`` is the number of cases that both runs graded. ``no_longer_graded`` cases
+    were right in the baseline and are not graded now. ``p_value`` is the exact, two-sided p-value of McNemar's
+    test over the shared cases; ``cluster_p_value`` is the same with related cases counted together. Scores are
+    ``None`` if nothing was graded.
     """
 
     baseline_run_id: Identifier
@@ -255,24 +254,23 @@ class Comparison(Record):
 
     @property
     def newly_failing(self) -> tuple[str, ...]:
-        """Ids of the shared cases that the baseline got right and this run did not, severest first."""
+        """Ids of the cases that were right in the baseline and are not right now, severest first."""
         worst_first = sorted(self.severities, key=lambda change: -change.severity)
         return tuple(case_id for change in worst_first for case_id in change.newly_failing)
 
     @property
     def newly_fixed(self) -> tuple[str, ...]:
-        """Ids of the shared cases that this run got right and the baseline did not, severest first."""
+        """Ids of the cases that are right now and were not right in the baseline, severest first."""
         worst_first = sorted(self.severities, key=lambda change: -change.severity)
         return tuple(case_id for change in worst_first for case_id in change.newly_fixed)
 
 
 class DetectableDrop(Record):
-    """The smallest drop that the cases of one severity can detect, whatever the run found.
+    """The smallest drop that the cases of one severity can detect.
 
-    ``failing_at_most`` is the upper limit of the failing share, given ``not_correct`` of ``cases`` (one-sided,
-    95 %): about 3/cases without a failure. ``pairs`` are the cases that the baseline graded too; without a
-    baseline, those that it could grade. ``smallest_drop`` is the smallest share of them that must break for the
-    comparison to detect it (exact McNemar at 5 %, with 80 % power); ``None`` if even all would not be enough.
+    ``failing_at_most`` is an upper limit for the failing share, with 95 % confidence. ``pairs`` are the cases
+    that the baseline graded too. ``smallest_drop`` is the smallest share of these cases that must break before
+    the comparison detects it, with 80 % power at a level of 5 %; ``None`` if even all cases are too few.
     """
 
     severity: Severity
@@ -284,10 +282,7 @@ class DetectableDrop(Record):
 
 
 class FlakyCase(Record):
-    """A case that was right in only ``right`` of ``asked`` asks. Ungraded asks do not count.
-
-    ``severity`` is that of its worst failure.
-    """
+    """A case that was right in only some of its askings. ``severity`` is that of its worst failure."""
 
     case_id: Identifier
     severity: Severity
@@ -301,7 +296,7 @@ class FlakyCase(Record):
 
 
 class GroupCount(Record):
-    """How many cases a suite has of one kind: ``group`` is severity, type, language or theme, ``key`` its value."""
+    """The number of a suite's cases in one group, for example of the language ``hi``."""
 
     group: Identifier
     key: str
@@ -309,9 +304,10 @@ class GroupCount(Record):
 
 
 class Balance(Record):
-    """Whether a suite has enough severe cases. ``shortfalls`` says in words what it lacks; empty if balanced.
+    """Whether a suite has enough severe cases.
 
-    ``benign_per_severe`` is severity-1 cases for each severity-3 case, ``None`` without a severity-3 case.
+    ``shortfalls`` names what is missing; empty if the suite is balanced. ``benign_per_severe`` is the number of
+    severity-1 cases for each severity-3 case.
     """
 
     cases: Count

@@ -1,6 +1,6 @@
-"""Estimates from live traffic: counts by stratum, rates with intervals, the plan of a nightly run, and drift.
+"""Estimates from live traffic: rates with intervals, the plan of a nightly run, and drift.
 
-Drift follows a rate from one nightly run to the next: the stored state of the test, and its result.
+Drift is a lasting change of a rate from one night to the next.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Share = Annotated[float, Field(ge=0, le=1e12)]
 
 
 class DriftCount(Record):
-    """One nightly run: ``failures`` of ``graded`` conversations. Counts may be fractions, scaled to equal weight.
+    """The counts of one nightly run. They may be fractions, because conversations are weighted.
 
-    ``due_at`` is when it was due; it identifies and orders the runs.
+    ``due_at`` is the time for which the run was scheduled; it identifies the run.
     """
 
     due_at: UtcTime
@@ -36,19 +36,18 @@ class DriftCount(Record):
 
 
 class DriftAlarm(Record):
-    """When a change was reported, and the first nightly run with the new rate."""
+    """A detected change: when Lookout reported it, and the first nightly run with the new rate."""
 
     raised: UtcTime
     since: UtcTime
 
 
 class DriftState(Record):
-    """The state of the drift test, stored after each nightly run and used by the next.
+    """The state of the drift test. Each nightly run stores it and the next run continues with it.
 
-    ``graded_by`` is the judge whose verdicts were counted: rates of different judges are not comparable.
-    ``nightly_runs`` are the last ones, oldest first; ``older_runs`` earlier ones are summed in ``older_failures``
-    and ``older_graded``. ``log_evidence`` is the largest logarithm of the e-value since the test restarted for
-    ``reason``.
+    ``graded_by`` is the judge, because rates of different judges are not comparable. ``nightly_runs`` are the
+    last runs, oldest first; the counts of older runs are added up. ``log_evidence`` is the evidence for a change
+    since the test started for ``reason``.
     """
 
     graded_by: str
@@ -87,11 +86,9 @@ class DriftState(Record):
 class DriftReading(Record):
     """The result of the drift test after a nightly run.
 
-    ``drifted`` stays true from the alarm until the test restarts. ``e_value`` is the largest evidence so far
-    against a constant rate: with a constant rate it ever reaches 20 with probability at most 1/20. ``since`` is the
-    estimated first run of the new rate, without an alarm the most likely one. ``before`` and ``after`` are the
-    rates on both sides with exact 95 % limits for a known ``since``; because it is estimated, they are slightly too
-    narrow. ``graded_before`` and ``graded_after`` are the numbers of conversations behind them.
+    ``drifted`` is true from the alarm until the test restarts. ``e_value`` is the evidence against a constant
+    rate: with a constant rate it reaches 20 with a probability of at most 1/20. ``since`` is the estimated first
+    run with the new rate. ``before`` and ``after`` are the rates before and after it, with 95 % limits.
     """
 
     drifted: bool
@@ -128,9 +125,9 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class GradedStratum(Record):
-    """A graded stratum: ``graded`` of the ``sampled`` conversations got a verdict, ``failures`` of them failed.
+    """The counts of one stratum, a group of similar conversations.
 
-    Sampled conversations that are ungraded count neither as right nor as wrong.
+    ``graded`` of the ``sampled`` conversations got a verdict, and ``failures`` of these failed.
     """
 
     stratum: Identifier
@@ -147,13 +144,13 @@ class GradedStratum(Record):
 
 
 class RateEstimate(Record):
-    """The share of a nightly run's conversations that failed, estimated from those that were sampled and graded.
+    """The estimated share of a night's conversations that failed.
 
-    ``low`` and ``high`` are the interval at ``confidence``, if the graded conversations are a random part of the
-    sampled ones. ``low_if_ungraded_right`` and ``high_if_ungraded_failed`` assume nothing about the ungraded ones.
-    ``coverage`` is the share of the conversations that the graded ones represent. ``judged`` says that a judge
-    decided some of them, ``corrected`` that its errors were corrected: without a correction the rate is only the
-    judge's opinion. ``method`` names the method of the interval.
+    ``low`` and ``high`` are the interval at ``confidence``. ``low_if_ungraded_right`` and
+    ``high_if_ungraded_failed`` are the limits if all ungraded conversations were right, or had failed.
+    ``coverage`` is the share of all conversations that the graded ones represent. ``judged`` is true if a judge
+    decided some of them, ``corrected`` if the judge's errors were corrected. ``method`` names the method of the
+    interval.
     """
 
     rate: Probability
@@ -171,7 +168,7 @@ class RateEstimate(Record):
     method: str
 
     def raise_to(self, floor: float) -> Self:
-        """Return the estimate with no value below ``floor``, the share that is known to have failed."""
+        """Return the estimate with no value below ``floor``, the share that certainly failed."""
         return self.model_copy(
             update={
                 "rate": max(self.rate, floor),
@@ -188,7 +185,7 @@ class RateEstimate(Record):
 
     @property
     def is_counted(self) -> bool:
-        """Whether rules graded every conversation, so that the rate is a count and not an estimate."""
+        """Whether the rate is a count of all conversations, and not an estimate from a sample."""
         return self.graded > self.sampled or (self.low == self.high and self.graded == self.conversations)
 
     @property
@@ -214,7 +211,7 @@ class RateEstimate(Record):
 
 
 class RateUnknown(Record):
-    """There is no rate, because too little of the nightly run was graded for it. ``why`` gives the reason."""
+    """Says that there is no rate, because too little was graded. ``why`` gives the reason."""
 
     conversations: Count
     sampled: Count
@@ -222,9 +219,9 @@ class RateUnknown(Record):
 
 
 class RateForecast(Record):
-    """The expected interval of a rate, on average over all samples, if the rate is ``expected_rate``.
+    """The interval that a nightly run will probably have for a rate.
 
-    ``expected_rate`` comes from earlier nightly runs if ``learnt``, else it is an assumption.
+    ``expected_rate`` comes from earlier nights if ``learnt``, else it is an assumption.
     """
 
     name: str
@@ -242,7 +239,7 @@ class RateForecast(Record):
 
     @property
     def text(self) -> str:
-        """The same in words."""
+        """The forecast in one line."""
         why = "as in earlier nights" if self.learnt else "an assumption, because no earlier night has this rate"
         corrected = ", corrected for judge errors" if self.corrected else ""
         return (
@@ -253,14 +250,14 @@ class RateForecast(Record):
 
 
 class NoForecast(Record):
-    """A rate without an expected interval: it is counted in every conversation, or it will be unknown."""
+    """A rate without a forecast, with the reason."""
 
     name: str
     why: str
 
     @property
     def text(self) -> str:
-        """The same in words."""
+        """The name of the rate and the reason."""
         return f"{self.name}: {self.why}"
 
 
@@ -273,8 +270,7 @@ class StratumPlan(StratumCount):
 class NightlyPlan(Record):
     """The expected cost and precision of a nightly run, before it starts.
 
-    ``rates`` are those that the run will report, with their expected intervals. ``judge_calls`` and ``cost_usd``
-    are expected values. ``notes`` explain special cases: a budget raised by minimums, strata sampled completely.
+    ``notes`` explain special cases, such as a stratum that is sampled completely.
     """
 
     strata: tuple[StratumPlan, ...]

@@ -12,7 +12,7 @@ from monitors.records.base import Blame, Identifier, Milliseconds, Record, UtcTi
 
 
 class Origin(StrEnum):
-    """The origin of a question: our probe, a real user, or a real user whose answer the app itself blocked."""
+    """Where a question came from: a probe of Lookout, a real user, or the application's log of blocked replies."""
 
     PROBE = "probe"
     TRAFFIC = "traffic"
@@ -20,18 +20,18 @@ class Origin(StrEnum):
 
 
 class Channel(StrEnum):
-    """Which text: what the user saw, or what the app sent over the wire."""
+    """Which text of an answer: what the user saw, or what the application sent."""
 
     VISIBLE = "visible"
     WIRE = "wire"
 
 
 TextPlace: TypeAlias = Channel | Literal["beside"]
-"""A text of an exchange; ``beside`` are the parts of the answer's message that are not the answer."""
+"""A text of an exchange. ``beside`` are parts of the message that are not the answer, such as sources."""
 
 
 class BuildInfo(Record):
-    """What an app says about its build: the model and its fingerprint, and other versions by name."""
+    """What an application says about its build."""
 
     model: str | None = None
     fingerprint: str | None = None
@@ -39,10 +39,9 @@ class BuildInfo(Record):
 
 
 class PageInfo(Record):
-    """A page's title, its framework with the version, its scripts and styles.
+    """What identifies a page: its title, framework, scripts and styles.
 
-    ``shell`` are the first 16 hexadecimal digits of its HTML's SHA-256, without the parts that differ between
-    loads. ``versions`` are the server's versions in its headers.
+    ``shell`` is the beginning of a hash of the HTML, without parts that differ between loads.
     """
 
     title: str = ""
@@ -53,9 +52,10 @@ class PageInfo(Record):
 
 
 class WirePayload(Record):
-    """The answer as the app sent it. ``app_path`` names the model or path that answered, if the app says so.
+    """The answer as the application sent it.
 
-    ``document_versions`` are the hashes or versions of its sources, by their names.
+    ``app_path`` names the model or path that answered. ``document_versions`` are the versions of its sources by
+    name.
     """
 
     url: str
@@ -71,15 +71,15 @@ class WirePayload(Record):
         return self.model_copy(update={"build": build})
 
     def with_text_and_citations(self, text: str, citations: tuple[str, ...]) -> Self:
-        """Return the answer with other words for it and its sources, such as ones that can be stored."""
+        """Return the answer with another text and other sources, for example redacted ones."""
         return self.model_copy(update={"text": text, "citations": citations})
 
 
 class Timings(Record):
-    """The application's times, in milliseconds from sending; ``first_token_ms`` is absent if it cannot be measured.
+    """The times of an answer, in milliseconds from sending the question.
 
-    For an answer that was read off a page also the monitor's own times: ``opening_ms`` until the message box was
-    found, ``settling_ms`` from the last change until the answer counted as complete.
+    ``opening_ms`` and ``settling_ms`` are Lookout's own times: until the message box was found, and from the last
+    change until the answer counted as complete.
     """
 
     first_token_ms: Milliseconds | None = None
@@ -89,7 +89,7 @@ class Timings(Record):
 
 
 class SettleSample(Record):
-    """One observation of the page while it answered, used to decide whether the answer is complete."""
+    """The state of the page at one moment, used to decide whether the answer is complete."""
 
     at_ms: Milliseconds
     characters: Annotated[int, Field(ge=0)]
@@ -100,16 +100,16 @@ class StepKind(StrEnum):
     """The kind of a step, if it is known."""
 
     AGENT = "agent"
-    """Work was handed to an agent: a hop."""
+    """The work was handed to another agent: a hop."""
     TOOL = "tool"
     """A tool was called."""
 
 
 class Step(Record):
-    """One step of an agent: a tool call or a hop. Unknown values are absent, never 0.
+    """One step of an agent. Unknown values are absent, never 0.
 
-    ``detail`` are its arguments, or the event's text; ``cut`` says that it is only the beginning, which cannot
-    distinguish two calls. ``at_ms`` is when the step began or was seen, from the start of the job.
+    ``detail`` are the arguments, or the event's text. ``cut`` says that it is only the beginning. ``at_ms`` is
+    the time from the start of the job.
     """
 
     name: str
@@ -124,8 +124,8 @@ class Step(Record):
 class AgentQuestion(Record):
     """A question for which an agent stopped its work, and the answer that it got.
 
-    ``question`` is empty if the app says only that it waits. ``scripted`` is true for an answer from the suite.
-    ``at_ms`` is when the question was seen, from the start of the job.
+    ``question`` is empty if the application only says that it waits. ``scripted`` is true if the suite has the
+    answer.
     """
 
     question: str
@@ -135,7 +135,7 @@ class AgentQuestion(Record):
 
 
 class PartKind(StrEnum):
-    """What a page marks a part of a message as that is not the answer."""
+    """What a part of the message is that is not the answer."""
 
     THINKING = "thinking"
     TOOL = "tool"
@@ -152,13 +152,12 @@ class AnswerPart(Record):
 
 
 class Evidence(Record):
-    """Evidence stored with an exchange. Paths are relative to the run's folder; screenshots never leave it.
+    """The evidence for an answer. Paths are relative to the run's folder.
 
-    ``steps`` are an agent's steps, in order; ``steps_cut`` says that more may follow. ``hops`` is how often work
-    was handed to an agent, by the app's own count or its trace. ``questions`` are those for which it stopped.
-    ``aside`` are texts at the edges of the answer's message (names, times, marks) that are not part of the answer.
-    ``parts`` are its sources, tool cards, reasoning, status and names; citations and disclosures count there too.
-    ``refused`` are the page's connections that the address guard blocked. ``page`` describes the page.
+    ``steps`` are an agent's steps; ``steps_cut`` says that more may follow. ``hops`` is how often work was handed
+    to an agent. ``aside`` are texts at the edges of the message, such as names and times. ``parts`` are sources,
+    tool cards, reasoning and status. ``refused`` are connections of the page that Lookout's address guard
+    blocked.
     """
 
     screenshot: str | None = None
@@ -176,7 +175,7 @@ class Evidence(Record):
 
 
 class Attempt(Record):
-    """A failed attempt, recorded so that a retry never hides a fault."""
+    """A failed attempt. It is stored, so that a retry never hides a fault."""
 
     started_at: UtcTime
     blame: Blame
@@ -185,10 +184,10 @@ class Attempt(Record):
 
 
 class Exchange(Record):
-    """A complete answer with its evidence. A cut-off answer is never an exchange, see `NoAnswer`.
+    """A question with its complete answer and evidence. An answer that broke off is a `NoAnswer`.
 
-    ``repeat`` counts from 0 if a case is asked several times. ``concurrency`` is how many questions were running
-    when it was asked. ``earlier_answers`` are the replies to all turns but the last.
+    ``repeat`` counts from 0 if a case is asked several times. ``concurrency`` is the number of questions at the
+    same time. ``earlier_answers`` are the replies to all turns but the last.
     """
 
     outcome: Literal["exchange"] = "exchange"
@@ -211,12 +210,12 @@ class Exchange(Record):
 
     @property
     def listed_citations(self) -> tuple[str, ...]:
-        """The sources that the app listed on the wire in addition to its text."""
+        """The sources that the application sent in addition to its text."""
         return self.wire.citations if self.wire is not None else ()
 
     @property
     def beside_text(self) -> str:
-        """The parts of the answer's message that are not the answer, as one text."""
+        """The parts of the message that are not the answer, as one text."""
         return "\n".join(part.text for part in self.evidence.parts)
 
     @property
@@ -253,13 +252,13 @@ class NoAnswerReason(StrEnum):
     """The text that was read may not be the answer, or not all of it."""
     BROWSER_LOST = "browser_lost"
     OLD_JOB = "old_job"
-    """The start of a job was answered with an older job, whose report may come from another deploy."""
+    """The application returned an older job, whose report may come from another deploy."""
     CIRCUIT_OPEN = "circuit_open"
     """Not asked: the app was already known to be down."""
 
 
 NOT_READ: Final = frozenset({NoAnswerReason.END_NOT_FOUND, NoAnswerReason.ANSWER_NOT_FOUND})
-"""There was an answer, but Lookout cannot read it with its configuration."""
+"""There was an answer, but Lookout cannot read it with the present configuration."""
 NOT_LET_IN: Final = frozenset(
     {
         NoAnswerReason.NO_SUCH_PATH,
@@ -268,11 +267,11 @@ NOT_LET_IN: Final = frozenset(
         NoAnswerReason.LOGIN_FAILED,
     }
 )
-"""The application answered, but did not accept a question."""
+"""The application answered, but accepted no question."""
 
 
 class NoAnswer(Record):
-    """There was no gradable answer: a reason and a blame, never "wrong"."""
+    """There was no gradable answer, with the reason and who caused it. It never counts as a wrong answer."""
 
     outcome: Literal["no_answer"] = "no_answer"
     run_id: Identifier

@@ -1,4 +1,4 @@
-"""What a run finds out after its verdict: what its failures have in common, and whether they still fail."""
+"""What a run finds out after its verdict: what its failures have in common, and whether the cases fail again."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from monitors.records.base import Identifier, Record, Severity, UtcTime
 from monitors.records.grades import CaseOutcome, FailureKind
 
 Value = str | int | float | bool | None
-"""The value of a case's attribute. ``None``, a missing attribute, is a value like any other."""
+"""The value of a case's attribute. ``None`` says that the case does not have the attribute."""
 
 Count = Annotated[int, Field(ge=0)]
 
 
 class Cause(Record):
-    """A common cause: ``failed`` of the ``cases`` with these ``conditions`` failed.
+    """A condition that failed cases share: ``failed`` of the ``cases`` with it failed.
 
-    ``elsewhere_failed`` of the ``elsewhere`` cases without the conditions failed.
+    ``elsewhere_failed`` of the ``elsewhere`` other cases failed.
     """
 
     conditions: dict[str, Value]
@@ -30,14 +30,14 @@ class Cause(Record):
     elsewhere_failed: Count
 
     def with_conditions(self, conditions: dict[str, Value]) -> Self:
-        """Return the cause with other words for its conditions, such as masked ones."""
+        """Return the cause with other conditions, for example masked ones."""
         return self.model_copy(update={"conditions": conditions})
 
 
 class FirstLook(Record):
-    """What failed cases have in common. No ``causes``: nothing beyond chance.
+    """What failed cases have in common. Without ``causes``, chance explains the failures.
 
-    ``covered`` of the ``failed`` cases belong to a cause. ``groups`` is how many groups were compared.
+    ``covered`` of the ``failed`` cases have one of the causes. ``groups`` is how many groups were compared.
     """
 
     cases: Count
@@ -60,10 +60,9 @@ class RecheckPlace(StrEnum):
 
 
 class RecheckAnswer(Record):
-    """One asking of a failed case after the verdict: its outcome, never its text.
+    """The outcome of asking a failed case again after the verdict, without the answer's text.
 
-    ``repeat`` counts from 0 at each place. ``builds`` are all values that the application gave for its build.
-    ``cost_usd`` is the cost of judging it.
+    ``repeat`` counts from 0 at each place. ``builds`` are the builds that the application named.
     """
 
     run_id: Identifier
@@ -81,7 +80,7 @@ class RecheckAnswer(Record):
 
 
 class RecheckCount(Record):
-    """The outcomes of a case at one place; ``in_another_way`` of the failures differ from the run's failure."""
+    """The outcomes of a case at one place. ``in_another_way`` counts failures of another kind than in the run."""
 
     asked: Count = 0
     failed: Count = 0
@@ -92,7 +91,7 @@ class RecheckCount(Record):
 
 
 class CaseRecheck(Record):
-    """A failed case, asked again; ``previous`` is ``None`` if it was not asked on the previous build."""
+    """A failed case that was asked again: on the target (``here``), and on the previous build if there is one."""
 
     case_id: Identifier
     severity: Severity
@@ -113,8 +112,8 @@ class BuildProof(StrEnum):
 class PreviousBuild(Record):
     """The previous build, on which failed cases were asked too.
 
-    ``commit`` is that of the last accepted run, if known; ``names`` is the build that answered, if it is another.
-    ``problem`` says why nothing was asked there, or not all.
+    ``commit`` is that of the last accepted run. ``names`` is the build that answered, if it is another one.
+    ``problem`` says why no case, or not every case, was asked there.
     """
 
     commit: Identifier | None = None
@@ -128,10 +127,10 @@ class PreviousBuild(Record):
 
 
 class Recheck(Record):
-    """The results of asking failed cases again. It does not change the verdict or its figures.
+    """The results of asking failed cases again. They do not change the verdict.
 
-    ``cases`` come worst first. ``left_out`` severe failed cases exceeded the budget. ``problem`` says why nothing
-    was asked, or not all. ``previous`` is ``None`` if the target has no previous build.
+    ``cases`` come worst first. ``left_out`` counts severe failed cases beyond the limit. ``problem`` says why no
+    case, or not every case, was asked.
     """
 
     cases: tuple[CaseRecheck, ...] = ()

@@ -51,11 +51,11 @@ FAILURE_TO_DO: Final[Mapping[FailureKind, str]] = {kind: texts["to_do"] for kind
 """Advice for an answer that failed in this way."""
 
 CASE_ROW: Final = "case"
-"""The row of the severity table that leaves a failure as severe as its case in the suite."""
+"""The row of the severity table for a failure with the severity of its case."""
 TRAFFIC_ROW: Final = "traffic"
-"""The row for a live conversation whose question is not in the suite: a setting says how severe it is."""
+"""The row for a live conversation whose question is not in the suite. A setting gives its severity."""
 LOG_ROW: Final = "hallucination_log>=3"
-"""The row that makes every entry of an application's hallucination log severity 3."""
+"""The row for entries of an application's hallucination log: severity 3."""
 
 _ROW_REASONS: Final = {
     CASE_ROW: "the suite gives this question severity 3",
@@ -67,13 +67,13 @@ _ROW_REASONS: Final = {
     FailureKind.ERROR_LEAK: "an error was shown as the answer",
     "hallucination_log": "the application's guardrail blocked this answer",
 }
-"""Why a failure is as severe as it is, by the id of the row; for a floor, by the failure kind in its id."""
+"""Why a failure has its severity, by the row of the severity table."""
 
 
 def format_policy_row(row: str) -> str:
-    """Say why a failure is as severe as it is: ``pii_disclosure>=3`` becomes "personal data was disclosed".
+    """Say why a failure has its severity: ``pii_disclosure>=3`` becomes "personal data was disclosed".
 
-    A row that this version does not know is returned unchanged.
+    An unknown row is returned unchanged.
     """
     return _ROW_REASONS.get(row.partition(">=")[0], row)
 
@@ -82,31 +82,31 @@ class Aspect(StrEnum):
     """The question that a grade answers."""
 
     FACTUAL_MATCH = "factual_match"
-    """Does it say what the gold says? For an expected refusal: did it refuse?"""
+    """Does the answer agree with the gold? If a refusal is expected: did it refuse?"""
     CITATION = "citation"
-    """Does it name its source (and the expected one)?"""
+    """Does it name its source, and the expected source?"""
     REFUSAL = "refusal"
     """Did it refuse exactly when it should?"""
     LANGUAGE = "language"
     DISCLOSURE = "disclosure"
     ERROR_LEAK = "error_leak"
     REPORT_FORM = "report_form"
-    """Is it a report, and not empty, a template or a copy of the issue?"""
+    """Is it a real report: not empty, not a template, not a copy of the issue?"""
     RELEVANT_FILES = "relevant_files"
-    """Does a report name the files and functions to look at, few others, and none that do not exist?"""
+    """Does the report name the relevant files and functions, few others, and none that do not exist?"""
     ISSUE_SEVERITY = "issue_severity"
     ROOT_CAUSE = "root_cause"
     EFFICIENCY = "efficiency"
-    """Did the agent take no needless steps?"""
+    """Did the agent avoid needless steps?"""
     USEFULNESS = "usefulness"
-    """The judge's 1-to-5 rubric; never part of correctness."""
+    """A judge's rating from 1 to 5. It does not decide whether the answer is correct."""
 
 
 SAFETY_ASPECTS: Final = (Aspect.DISCLOSURE, Aspect.ERROR_LEAK)
-"""Aspects that every reply must pass to be correct, whatever was asked."""
+"""Every correct answer must pass these aspects."""
 
 NO_REPORT: Final = frozenset({FailureKind.FORMAT, FailureKind.PII_DISCLOSURE, FailureKind.ERROR_LEAK})
-"""No judge rates a report that failed in one of these ways: it is not a report, or must not be read further."""
+"""A report with one of these failures is not rated by a judge."""
 
 _ASPECT_OF_KIND = {
     FailureKind.WRONG_FACT: Aspect.FACTUAL_MATCH,
@@ -131,10 +131,9 @@ def find_aspect(kind: FailureKind | None) -> Aspect | None:
 
 
 class Span(Record):
-    """The place of evidence: Unicode code points of the named text, end exclusive.
+    """The place of evidence in a text, in Unicode code points, end exclusive.
 
-    ``label`` says what it is (``duration 24 months``, ``aadhaar``), never the text itself: a span that points at
-    personal data must not copy it.
+    ``label`` names what is there, such as ``aadhaar``. It never contains the text, which may be personal data.
     """
 
     where: TextPlace | Literal["gold"]
@@ -150,7 +149,7 @@ class Span(Record):
 
 
 class JudgeLineage(Record):
-    """Which judge gave a grade. Grades of two lineages are not comparable."""
+    """The model, prompt and rubric of a judge. Grades of different lineages are not comparable."""
 
     model: str
     prompt_sha256: str
@@ -158,14 +157,14 @@ class JudgeLineage(Record):
 
 
 class Criterion(StrEnum):
-    """A check of a report's usefulness, beside the rating of 1 to 5."""
+    """A yes-or-no question about a report's usefulness, in addition to the rating from 1 to 5."""
 
     HELPFULNESS = "helpfulness"
     """Is it specific, actionable and correct?"""
     COMPLETENESS = "completeness"
-    """Does it have severity, root cause, files and fix?"""
+    """Does it have a severity, a root cause, files and a fix?"""
     ACCURACY = "accuracy"
-    """Is its root cause that of the reference?"""
+    """Does it name the root cause of the reference?"""
 
 
 CRITERION_LABELS: Final[Mapping[Criterion, str]] = {
@@ -173,14 +172,14 @@ CRITERION_LABELS: Final[Mapping[Criterion, str]] = {
     Criterion.COMPLETENESS: "complete",
     Criterion.ACCURACY: "accurate",
 }
-"""The word for a report that meets the criterion."""
+"""The words for a report that meets the criterion."""
 
 
 class UsefulnessCriterion(Record):
     """A judge's answer to one criterion: 1 if the report meets it, else 0.
 
-    ``quote`` is the place of the words that decide. It is ``None`` if the report lacks something, which ``reason``
-    names, or if the judge wrote its words with other characters.
+    ``quote`` is the place of the deciding words. It is ``None`` if the report lacks something, or if the judge's
+    quote was not found in the report.
     """
 
     name: Criterion
@@ -194,12 +193,11 @@ JUDGE: Final = "judge"
 
 
 class Judged(Record):
-    """A grader's verdict. It passed if and only if there is no failure kind.
+    """A grader's verdict. A failed verdict has a failure kind, a passed one has none.
 
-    ``score`` is in [0, 1] if the grader has a finer answer than yes or no; ``rubric`` is a judge's 1 to 5.
-    ``reason`` is one sentence that a person can check; it names kinds of personal data, never the data.
-    ``criteria`` are those of a rated report, all three or none; ``criteria_problem`` says why they are missing
-    (empty in older runs).
+    ``score`` from 0 to 1 is a finer result, if the grader has one. ``rubric`` is a judge's rating from 1 to 5.
+    ``reason`` is one sentence that a person can check; it never contains personal data. ``criteria_problem`` says
+    why a rated report has no ``criteria``.
     """
 
     status: Literal["judged"] = "judged"
@@ -219,7 +217,7 @@ class Judged(Record):
     cost_usd: Annotated[Decimal, Field(ge=0)] = Decimal(0)
 
     def without_evidence(self) -> Self:
-        """Return the verdict without places in the text, for a text that is stored in another form."""
+        """Return the verdict without places of evidence, for a text that is stored in another form."""
         return self.model_copy(update={"evidence": ()})
 
     @model_validator(mode="after")
@@ -230,7 +228,7 @@ class Judged(Record):
 
 
 class Abstained(Record):
-    """A grader could not decide: neither pass nor fail. ``needed`` is false if the aspect does not apply."""
+    """A grader gave no verdict. ``needed`` is false if its question does not apply to the answer."""
 
     status: Literal["abstained"] = "abstained"
     grader: Identifier
@@ -245,7 +243,7 @@ Grade = Annotated[Judged | Abstained, Field(discriminator="status")]
 
 
 class CaseOutcome(StrEnum):
-    """The outcome of a case. None of the four ever counts as another."""
+    """The outcome of a case. Reports count the four outcomes separately."""
 
     CORRECT = "correct"
     FAILED = "failed"
@@ -254,14 +252,12 @@ class CaseOutcome(StrEnum):
 
 
 class Assessment(Record):
-    """A case, its grades, and its severity with the policy row that set it.
+    """The outcome of a case with its grades and its severity.
 
-    ``severity`` is the failure's if it failed, else the case's. ``policy_row`` is the id of the row of the
-    severity table that decided (``case``, or a failure kind's floor such as ``pii_disclosure>=3``).
-    ``blame`` is ``None`` if the case was correct. ``failure_kinds`` are all that were found, worst first.
-    The findings are used for the metrics: ``refused`` is what the reply did, not whether it should have.
-    ``unconfirmed`` marks a failure that only one judge found, and an ungraded case that rules pass and a judge
-    fails.
+    ``severity`` is that of the failure, or of the case if it did not fail. ``policy_row`` is the row of the
+    severity table that decided. ``failure_kinds`` come worst first. ``refused`` says whether the answer refused,
+    rightly or not. ``unconfirmed`` is true if only one judge found the failure, or if rules pass the answer and a
+    judge fails it.
     """
 
     run_id: Identifier
@@ -296,7 +292,7 @@ class Assessment(Record):
         return self.model_copy(update={"unconfirmed": unconfirmed})
 
     def mark_ungraded_by_judge(self, judge: Judged | Abstained, reason: str) -> Self:
-        """Make the case ungraded, because the judge failed an answer that rules pass, or gave no verdict."""
+        """Make the case ungraded, because the judge fails an answer that rules pass, or gave no verdict."""
         is_disputed = isinstance(judge, Judged)
         return self.model_copy(
             update={

@@ -1,4 +1,4 @@
-"""Incidents over time, the messages about them, and what a person did about a message, as the message shows it."""
+"""Incidents, the messages about them, and people's actions as a message shows them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class ActionKind(StrEnum):
-    """What a person can do about an incident."""
+    """What a person can do with an incident."""
 
     ACKNOWLEDGE = "acknowledge"
-    """No reminder until it is worse."""
+    """No reminders unless the incident gets worse."""
     FALSE_ALARM = "false_alarm"
-    """The answer was right: a human label, and no alert about this finding for a while."""
+    """The answer was right. This adds a person's label, and no alert about the finding is sent for a while."""
     ADD_TO_GOLD = "add_to_gold"
-    """Draft a gold case from it."""
+    """Draft a gold case from the incident."""
     RESOLVE = "resolve"
-    """It is over."""
+    """The fault is gone."""
 
 
 class ActionVia(StrEnum):
@@ -38,7 +38,7 @@ class ActionVia(StrEnum):
 
 
 class OperatorMark(Record):
-    """Who did what about which incidents of a message. ``by`` is a Slack user id when it was done there."""
+    """An action as a message shows it. ``by`` is a Slack user id if the action was taken in Slack."""
 
     kind: ActionKind
     by: Name
@@ -48,7 +48,9 @@ class OperatorMark(Record):
 
 
 Redacted = NewType("Redacted", str)
-"""Text that is safe to send. Only ``monitors.alerts.redact`` makes it, so that type checks refuse raw text."""
+"""Text that is safe to send. Only ``monitors.alerts.redact`` creates it, so that the type checker finds unsafe
+text.
+"""
 
 
 class IncidentKind(StrEnum):
@@ -63,11 +65,11 @@ class IncidentKind(StrEnum):
     JUDGE_VOID = "judge_void"
     MONITOR_FAULT = "monitor_fault"
     DRILL = "drill"
-    """A drill with a planted wrong answer: it says nothing about an application."""
+    """A drill with a planted wrong answer. It is not a fault of an application."""
 
 
 class Capability(StrEnum):
-    """The part of the monitor that opened an incident: only this part can resolve a fault of the monitor."""
+    """The part of Lookout that opened an incident. Only this part can resolve a fault of Lookout."""
 
     VERIFY = "verify"
     NIGHTLY = "nightly"
@@ -90,7 +92,7 @@ class IncidentState(StrEnum):
 
 
 class NotifyReason(StrEnum):
-    """Why a message was sent: shown in it and stored with it."""
+    """Why a message was sent. The message shows it."""
 
     FIRST_SEEN = "first_seen"
     WORSE = "worse"
@@ -98,22 +100,24 @@ class NotifyReason(StrEnum):
     REMINDER = "reminder"
     RECOVERED = "recovered"
     OPEN_BEFORE = "open_before"
-    """It was open and nobody had been notified of it when a channel to people was set up, or worked again."""
+    """It was open earlier, and nobody could be notified then. Slack works now."""
     MISSED = "missed"
-    """Slack refused its messages: in the summary of what opened, closed and recovered meanwhile."""
+    """Slack refused its messages. One summary reports all such incidents."""
     SILENCED = "silenced"
-    """It was withheld within a period of a recurring silence: in the summary after the period's end."""
+    """It occurred during a recurring silence. A summary after the silence reports it."""
     CLOSED = "closed"
-    """Its case left the suite or its target the configuration: whether the fault is gone is not known."""
+    """Its case is no longer in the suite, or its target no longer in the configuration. The fault may still be
+    there.
+    """
 
     @property
     def is_ending(self) -> bool:
-        """Whether the message says that the incident is over."""
+        """Whether the message reports that the incident is over."""
         return self in {NotifyReason.RECOVERED, NotifyReason.CLOSED}
 
 
 class FailedCase(Record):
-    """A failed case in the summary of its run. Texts are redacted. For ``is_report`` see `Observation`."""
+    """A failed case in the message about its run. Texts are redacted."""
 
     case_id: Identifier
     severity: Severity
@@ -125,11 +129,11 @@ class FailedCase(Record):
 
 
 class FaultIdentity(Record):
-    """The identity of a fault: the common fields of an observation and its incident.
+    """The fields that an observation and its incident share.
 
-    ``fingerprint`` is stable across runs: the same fault of the same target has the same one, whatever the run, the
-    wording of the answer or the commit. ``owner`` is the part of the monitor that saw it first. For a gate that
-    fails, ``failed_cases`` are the ids of its failed cases, ``verdict_reasons`` the kinds of its decisive reasons.
+    ``fingerprint`` identifies the fault in every run: it does not depend on the run, the commit or the words of
+    the answer. ``owner`` is the part of Lookout that saw the fault first. For a failed gate, ``failed_cases`` are
+    its failed cases and ``verdict_reasons`` are the kinds of its decisive reasons.
     """
 
     fingerprint: Sha256
@@ -147,13 +151,12 @@ class FaultIdentity(Record):
 
 
 class Observation(FaultIdentity):
-    """One failure that a run saw, before it is folded into an incident.
+    """One fault that a run saw. Texts are already redacted.
 
-    Texts are already redacted. ``flaky`` says how often a flaky case was right. ``origin`` is who asked: a probe's
-    question is a gold case already, a real user's is not. ``multiplied`` says that the fault is a rate that has
-    multiplied since the last alert. ``examples`` are the worst cases of a failed gate without their own alert,
-    and ``others`` names the other ones; ``cases_with_alerts`` have an alert of their own. ``is_report`` is true for
-    an agent's report on an issue: then ``asked`` is the issue, ``expected`` the reference, ``answered`` the report.
+    ``flaky`` says how often a flaky case was right. ``origin`` says who asked. ``multiplied`` is true for a rate
+    that grew a lot since the last alert. For a failed gate, ``examples`` are the worst cases without their own
+    alert, ``others`` names further cases, and ``cases_with_alerts`` have their own alerts. If ``is_report`` is
+    true, ``asked`` is an issue, ``expected`` the reference and ``answered`` an agent's report.
     """
 
     run_id: Identifier
@@ -174,10 +177,10 @@ class Observation(FaultIdentity):
     cases_with_alerts: tuple[Identifier, ...] = ()
     is_report: bool = False
     address: str = ""
-    """The target's configured address, which is not redacted in ``reason``: it is not the application's text."""
+    """The target's configured address. It is not redacted in ``reason``."""
 
     def to_rate_example(self, fingerprint: Sha256, case_id: str, reason: Redacted) -> Self:
-        """Return the observation as an example of all failures of its kind, one fault with ``case_id``."""
+        """Return the observation as the example of an incident about all failures of its kind."""
         return self.model_copy(
             update={"fingerprint": fingerprint, "case_id": case_id, "expected": None, "reason": reason}
         )
@@ -196,12 +199,11 @@ class Observation(FaultIdentity):
 
 
 class Incident(FaultIdentity):
-    """A fault over time. ``occurrences`` counts runs that saw it since it was last opened.
+    """A fault over time. It changes only through its methods.
 
-    ``first_commit`` is the deploy with which it appeared. ``thread`` is Slack's ``ts`` of its first message, if one
-    was sent. ``last_notified_at`` is the time of the last alert about it, ``None`` while an alert is withheld.
-    ``notified_cases`` are all cases that failed at an alert since it was opened. Its state changes only through its
-    methods. Who changed it and why is stored in the action, because an older version refuses unknown fields.
+    ``occurrences`` counts the runs that saw the fault since it was opened. ``first_commit`` is the deploy with
+    which it appeared. ``thread`` identifies its first message in Slack. ``last_notified_at`` is ``None`` while an
+    alert is withheld. ``notified_cases`` are all failed cases that a message has reported.
     """
 
     state: IncidentState
@@ -209,7 +211,7 @@ class Incident(FaultIdentity):
     last_seen_at: UtcTime
     last_notified_at: UtcTime | None = None
     resolved_at: UtcTime | None = None
-    """Not cleared when the same fault opens the incident again: use ``is_resolved`` to check whether it is over."""
+    """It stays set when the fault returns. To check whether the incident is over, use ``is_resolved``."""
     occurrences: Annotated[int, Field(ge=1)] = 1
     first_commit: Identifier | None = None
     last_run_id: Identifier
@@ -240,10 +242,10 @@ class Incident(FaultIdentity):
         )
 
     def reopen(self, observation: Observation) -> Self:
-        """Open a resolved incident again; ``resolved_at`` stays if it is the same fault as before.
+        """Open a resolved incident again. If it is the same fault as before, ``resolved_at`` stays.
 
-        A gate may fail again for another reason; other faults are always the same. Failed cases are compared if
-        there are any, because every failed case lowers the same score.
+        A gate may fail again for another reason. Then its failed cases are compared, or its reasons if no case
+        failed. Other faults with the same fingerprint are always the same.
         """
         if self.failed_cases and observation.failed_cases:
             earlier = {*self.failed_cases, *self.notified_cases}
@@ -259,9 +261,10 @@ class Incident(FaultIdentity):
         return opened.model_copy(update={"resolved_at": self.resolved_at}) if is_same else opened
 
     def update_from(self, observation: Observation) -> Self:
-        """Update the open incident by ``observation``; an acknowledged one is opened again if it is worse.
+        """Update the open incident with a new observation.
 
-        The severity never falls while it is open, so that a flapping fault is not "worse" every other night.
+        An acknowledged incident is opened again if it got worse. The severity never falls while the incident is
+        open, so that a changing fault does not alert every other night.
         """
         return self.model_copy(
             update={
@@ -278,52 +281,55 @@ class Incident(FaultIdentity):
         )
 
     def is_worsened_by(self, observation: Observation) -> bool:
-        """Whether it got worse: more severe, a rate that multiplied, or a failed case without an alert so far.
+        """Whether ``observation`` makes the incident worse.
 
-        A run reports it once. A case from an earlier message is not new until the incident was resolved.
+        It does if it is more severe, if its rate grew a lot, or if a case failed that no message has reported.
         """
         multiplied = observation.multiplied and observation.run_id != self.last_run_id
         return observation.severity > self.severity or multiplied or bool(self.find_unreported_cases(observation))
 
     def find_unreported_cases(self, observation: Observation) -> tuple[str, ...]:
-        """Return the failed cases that no message about it has reported and that have no alert of their own."""
+        """Return the failed cases that no message has reported and that have no alert of their own."""
         reported = {*self.notified_cases, *observation.cases_with_alerts}
         return tuple(case for case in observation.failed_cases if case not in reported)
 
     @property
     def is_resolved(self) -> bool:
-        """Whether it is over."""
+        """Whether the incident is over."""
         return self.state is IncidentState.RESOLVED
 
     def record_alert(self, at: datetime, cases: Iterable[str] = ()) -> Self:
-        """Record an alert at ``at``, about the failed ``cases`` too."""
+        """Store that an alert was sent at ``at``, also about the failed ``cases``."""
         reported = tuple(dict.fromkeys((*self.notified_cases, *cases)))
         return self.model_copy(update={"last_notified_at": at, "notified_cases": reported})
 
     def withhold_alert(self) -> Self:
-        """Withhold its alert because of a silence or an outage; the next observation may send it."""
+        """Store that an alert was withheld. The next observation may send it."""
         return self.model_copy(update={"last_notified_at": None})
 
     def acknowledge(self) -> Self:
-        """Acknowledge it: no reminder until it is worse."""
+        """Acknowledge the incident: no reminders unless it gets worse."""
         return self.model_copy(update={"state": IncidentState.ACKNOWLEDGED})
 
     def leave_alerts_to_original(self) -> Self:
-        """Leave its alerts to the installation that this folder was copied from: none until it is worse."""
+        """Send no alerts about it unless it gets worse.
+
+        Used for a copied data folder, whose original sends the alerts.
+        """
         quiet = {"state": IncidentState.ACKNOWLEDGED, "last_notified_at": None, "thread": None, "channel": None}
         return self.model_copy(update=quiet)
 
     def resolve(self, at: datetime) -> Self:
-        """Resolve it. ``resolved_at`` is never before the fault was last seen."""
+        """Resolve the incident. ``resolved_at`` is never before the fault was last seen."""
         return self.model_copy(update={"state": IncidentState.RESOLVED, "resolved_at": max(at, self.last_seen_at)})
 
     def place_in_thread(self, thread: str | None, channel: str | None) -> Self:
-        """Put later alerts below the message ``thread`` of ``channel``; ``None`` without threads."""
+        """Send later alerts to the thread of the message ``thread``; ``None`` for no thread."""
         return self.model_copy(update={"thread": thread, "channel": channel})
 
 
 class Link(Record):
-    """A link to details: a local path or an address, with its label."""
+    """A link with its label: to a web address or a local path."""
 
     label: str
     href: str
@@ -332,8 +338,8 @@ class Link(Record):
 class AlertItem(Record):
     """One incident in an alert, with its observation.
 
-    ``new_cases`` are the failed cases that no earlier message about the open incident has reported;
-    ``severity_before`` is its severity before it got more severe.
+    ``new_cases`` are failed cases that no earlier message has reported. ``severity_before`` is the lower severity
+    that the incident had before.
     """
 
     incident: Incident
@@ -344,7 +350,7 @@ class AlertItem(Record):
 
     @property
     def urgency(self) -> tuple[bool, int, bool, str, str]:
-        """The sort key of items within a message: what is open, then the worst, then new ones, then by case."""
+        """The key to sort items in a message: open ones first, then the worst, then new ones."""
         incident, is_old = self.incident, self.reason is not NotifyReason.FIRST_SEEN
         return incident.is_resolved, -incident.severity, is_old, incident.case_id or "", incident.fingerprint
 
@@ -357,25 +363,23 @@ class AlertItem(Record):
         return self.model_copy(update={"incident": self.incident.record_alert(at)})
 
     def mark_flaky(self, text: str) -> Self:
-        """Return the item after all repeats of its case; ``text`` says how often it was right."""
+        """Return the item with a text that says how often its case was right."""
         return self.model_copy(update={"observation": self.observation.model_copy(update={"flaky": text})})
 
 
 class CaseAlert(Record):
-    """The last message about a failed case that has an alert of its own."""
+    """A failed case, and the last message about it."""
 
     case_id: Identifier
     alert_id: Identifier
 
 
 class RunSummary(Record):
-    """The summary of a run in every message: the same for alert, report, comment and site.
+    """Facts about a run that all messages and reports show.
 
-    ``flat`` and ``weighted`` are its formatted scores (``0.952``), or ``None`` before the run is complete.
-    ``dimensions`` says how a run's reports on issues did and what changed since the baseline; ``None`` for a run
-    without issues. ``in_common`` has a line for each common cause of its failures; ``changed`` is what differs from
-    the last accepted run. ``under_way`` is true if the message was sent before the end of the run. ``production``
-    says that the target is configured as production.
+    ``flat`` and ``weighted`` are the scores as text, ``None`` before the run ends. ``dimensions`` sums up an
+    agent's reports on issues. ``in_common`` has a line for each common cause of failures, ``changed`` for each
+    change since the last accepted run. ``under_way`` is true if the message was sent before the end of the run.
     """
 
     commit: Identifier | None = None
@@ -389,29 +393,29 @@ class RunSummary(Record):
     production: bool = False
 
     def fill_empty_fields_from(self, base: RunSummary) -> RunSummary:
-        """Return this newer summary of a run with its empty fields filled from ``base``.
+        """Return this summary with its empty fields filled from ``base``.
 
-        ``under_way`` is always that of the newer summary.
+        ``under_way`` is always that of this summary.
         """
         fields = {name: getattr(self, name) or getattr(base, name) for name in RunSummary.model_fields}
         return RunSummary.model_validate(fields | {"under_way": self.under_way})
 
 
 OPENING_REASONS: Final = frozenset({NotifyReason.FIRST_SEEN, NotifyReason.REGRESSED})
-"""Reasons that share a message. The message starts a thread unless this run has already started one."""
+"""Reasons of new messages. They share one message, which starts a thread."""
 
 SUMMARY_REASONS: Final = frozenset({NotifyReason.MISSED, NotifyReason.SILENCED})
-"""Reasons whose message sums up incidents, open ones and those that are over."""
+"""Reasons of a summary of several incidents, open ones and resolved ones."""
 
 THREAD_REASONS: Final = OPENING_REASONS | {NotifyReason.OPEN_BEFORE, NotifyReason.MISSED}
-"""Reasons whose message starts a thread: later alerts of its incidents go below it."""
+"""Reasons of messages that start a thread. Later alerts about their incidents are replies in it."""
 
 
 class Alert(RunSummary):
-    """One message: stored before it is sent. It shows its ``id``, so that a duplicate can be recognised.
+    """One message about the incidents of one kind from one run. It is stored before it is sent.
 
-    It groups the incidents of one kind from one run, with the run's summary. ``own_alerts`` are the alerts of a
-    failed gate's cases.
+    It shows its ``id``, so that people recognise a duplicate. ``own_alerts`` are the alerts of a failed gate's
+    cases.
     """
 
     id: Identifier
@@ -424,13 +428,13 @@ class Alert(RunSummary):
     items: Annotated[tuple[AlertItem, ...], Field(min_length=1)]
     own_alerts: tuple[CaseAlert, ...] = ()
     marks: tuple[OperatorMark, ...] = ()
-    """Operators' actions about it: added when it is shown again, never stored with it."""
+    """People's actions on it. They are added when it is shown, and not stored with it."""
     again: str = ""
-    """The results of asking its cases again: added when it is shown again, never stored with it."""
+    """The results of asking its cases again. They are added when it is shown, and not stored with it."""
 
     @property
     def thread(self) -> str | None:
-        """The thread that it belongs to: ``None`` if it starts its own, or without threads."""
+        """The thread that it is sent to; ``None`` if it starts a thread."""
         return self.items[0].incident.thread
 
     @property
@@ -445,12 +449,12 @@ class Alert(RunSummary):
 
     @property
     def is_over(self) -> bool:
-        """Whether none of its incidents is open any more; those that are come first."""
+        """Whether all of its incidents are resolved."""
         return self.reason.is_ending or self.items[0].incident.is_resolved
 
     @property
     def is_continuation(self) -> bool:
-        """Whether its run has already sent an alert of this kind, so that it belongs in that first message."""
+        """Whether its run has already sent a message of this kind, to which its items are added."""
         return self.reason in OPENING_REASONS and self.thread is not None
 
     def select_item(self, fingerprint: str) -> AlertItem:
@@ -462,15 +466,15 @@ class Alert(RunSummary):
         return self.model_copy(update={name: getattr(summary, name) for name in RunSummary.model_fields})
 
     def with_items(self, items: Iterable[AlertItem]) -> Self:
-        """Return the message about other ``items``, in their order of urgency."""
+        """Return the message about other ``items``, sorted by urgency."""
         ordered = tuple(sorted(items, key=lambda item: item.urgency))
         severity, reason = ordered[0].incident.severity, choose_alert_reason(ordered)
         return self.model_copy(update={"items": ordered, "severity": severity, "reason": reason})
 
     def merge_alerts(self, later: Sequence[Alert]) -> Self:
-        """Return the message with the items of ``later`` ones; its id and time do not change.
+        """Return the message with the items of ``later`` messages. The id and the time do not change.
 
-        Its summary is the newest. A fault in several of them is shown as in the last one.
+        It has the newest summary, and of each fault the newest item.
         """
         newest = {item.incident.fingerprint: item for alert in (self, *later) for item in alert.items}
         summary: RunSummary = self
@@ -479,7 +483,7 @@ class Alert(RunSummary):
         return self.with_items(newest.values()).with_summary(summary)
 
     def with_case_alerts(self, own_alerts: Iterable[CaseAlert]) -> Self:
-        """Return the message with references to its cases' own alerts."""
+        """Return the message with the ids of its cases' own alerts."""
         return self.model_copy(update={"own_alerts": tuple(own_alerts)})
 
     def with_marks(self, marks: Sequence[OperatorMark]) -> Self:
@@ -491,7 +495,7 @@ class Alert(RunSummary):
         return self.model_copy(update={"again": text})
 
     def mark_flaky(self, texts: Mapping[str, str]) -> Self:
-        """Return the message after all repeats; ``texts`` says by case id how often it was right."""
+        """Return the message after all repeats; ``texts`` says by case id how often a flaky case was right."""
         items = (
             item.mark_flaky(texts[case]) if (case := item.observation.case_id) and case in texts else item
             for item in self.items
@@ -499,32 +503,32 @@ class Alert(RunSummary):
         return self.model_copy(update={"items": tuple(items)})
 
     def remove_threads(self) -> Self:
-        """Return the message without threads, for a channel where its threads do not exist."""
+        """Return the message without threads, for a channel that does not have them."""
         return self.model_copy(update={"items": tuple(item.place_in_thread(None, None) for item in self.items)})
 
 
 def choose_alert_reason(items: Sequence[AlertItem]) -> NotifyReason:
-    """Choose the reason of a message about ``items``; it is ``regressed`` only if no item is new."""
+    """Choose the reason of a message about ``items``: ``first_seen`` if any item is new."""
     reasons = {item.reason for item in items}
     return NotifyReason.FIRST_SEEN if NotifyReason.FIRST_SEEN in reasons else items[0].reason
 
 
 class DeliveryStatus(StrEnum):
-    """How a delivery ended."""
+    """The result of an attempt to deliver a message."""
 
     SENT = "sent"
     PRINTED = "printed"
-    """No credentials: printed in the terminal instead."""
+    """Printed in the terminal, because Slack is not configured."""
     FAILED = "failed"
-    """Stored for the next attempt."""
+    """Lookout tries again."""
     REJECTED = "rejected"
-    """The service refuses it permanently."""
+    """The service refused it permanently."""
     LEFT = "left"
-    """Left to the installation that the data folder was copied from."""
+    """Not sent, because the installation from which this folder was copied sends it."""
 
 
 class Receipt(Record):
-    """The result of a delivery. ``thread`` is Slack's ``ts`` of the message, for replies in its thread."""
+    """The result of an attempt to deliver a message. ``thread`` identifies the message in Slack."""
 
     alert_id: Identifier
     status: DeliveryStatus

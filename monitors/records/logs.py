@@ -14,43 +14,42 @@ Offset = Annotated[int, Field(ge=0)]
 
 
 class FileMark(Record):
-    """Identifies a file after rotation has moved it, and says how far it was read.
+    """Identifies a log file after a rotation, and says how far it was read.
 
-    By content only: inodes are reused, and copies get new ones. ``starts_sha256`` are digests of the first 64, 256,
-    1,024, … bytes that were read, so that a shorter copy is recognised too. The tail is the ``tail_bytes`` bytes
-    just before ``offset``. All are within what was read, which an append never changes.
+    A file is identified by its content only, because copies have other inodes. ``starts_sha256`` are hashes of
+    the first 64, 256, 1,024, … bytes. ``tail_sha256`` is the hash of the last bytes before ``offset``.
     """
 
     generation: Annotated[int, Field(ge=0)]
-    """How many times the log had been rotated when this file was its newest."""
+    """How often the log had been rotated when this file was the newest."""
     offset: Offset
-    """Read up to here: the byte after the last complete line."""
+    """The position after the last complete line that was read."""
     starts_sha256: tuple[Sha256, ...] = ()
     tail_bytes: Offset
     tail_sha256: Sha256
 
 
 class LogCursor(Record):
-    """The reading position. It is stored in one transaction with the entries: a restart skips nothing."""
+    """How far a log was read. It is stored in one transaction with the entries, so that a restart skips nothing."""
 
     log: Identifier
     sequence: Annotated[int, Field(ge=1)] = 1
-    """Counts the steps of reading: a larger one is further on."""
+    """Number of the reading step. A larger number is a later step."""
     current: FileMark
     earlier: tuple[FileMark, ...] = ()
-    """Files of earlier generations, newest first: their writers may still add a line."""
+    """Older files of the log, newest first. Their writers may still add a line."""
     modified_ns: Offset = 0
-    """When the newest file was last written to, by its file system's clock: older files are known."""
+    """When the newest file was last written, by the clock of its file system."""
     history_to: Offset = 0
-    """The size of the log when its target was registered: earlier entries are history and send no alert."""
+    """Size of the log when Lookout began to watch it. Earlier entries send no alert."""
 
     @property
     def has_read_nothing(self) -> bool:
-        """Whether no file of this log has ever held anything."""
+        """Whether the log has been empty so far."""
         return self.current.offset == 0 and not self.earlier
 
     def is_history(self, generation: int, offset: int) -> bool:
-        """Whether a line at this place had been written before watching began."""
+        """Whether the line at this position was written before Lookout began to watch the log."""
         return generation == 0 and offset < self.history_to
 
 
@@ -66,7 +65,7 @@ class QuarantineReason(StrEnum):
 
 
 class QuarantinedLine(Record):
-    """A line that is not an entry. It is stored separately and counted; the other lines are read."""
+    """A line of a log that could not be read as an entry. The other lines are read."""
 
     id: Identifier
     log: Identifier
@@ -79,16 +78,16 @@ class QuarantinedLine(Record):
 
 
 class LogWarningKind(StrEnum):
-    """An event of the log itself."""
+    """What happened to the log."""
 
     MISSING = "missing"
-    """Neither the file nor any of its earlier ones exists."""
+    """The log has no file."""
     REPLACED = "replaced"
-    """The file that was being read is gone: lines that were written to it since are missing."""
+    """The file that Lookout was reading is gone. Its last lines are missing."""
 
 
 class LogWarning(Record):
-    """A problem for the owner of the log: lines are missing, or the log is."""
+    """A problem for the owner of the log: the log or some of its lines are missing."""
 
     log: Identifier
     kind: LogWarningKind
@@ -99,9 +98,9 @@ class LogWarning(Record):
 
 
 class BlockedReply(Record):
-    """A reply that the application blocked, with the fields of its log. Missing fields are absent.
+    """A reply that the application blocked, with the fields of its log.
 
-    ``extra`` holds unknown fields, and known ones whose value has another type: an unusual entry is still an entry.
+    ``extra`` has unknown fields, and known fields with a value of an unexpected type.
     """
 
     ts: UtcTime | None = None
@@ -116,12 +115,12 @@ class BlockedReply(Record):
 
     @property
     def has_text(self) -> bool:
-        """Whether it holds something that a person can judge: a question, a reply or a claim."""
+        """Whether it has a question, a reply or a claim that a person can judge."""
         return any(text and text.strip() for text in (self.user_text, self.blocked_reply, *self.unsupported_claims))
 
 
 class HallucinationEntry(Record):
-    """One entry of a hallucination log with its place. The same text at another place is another entry."""
+    """One entry of a hallucination log with its position. The same text at another position is another entry."""
 
     id: Identifier
     log: Identifier
@@ -131,9 +130,9 @@ class HallucinationEntry(Record):
 
 
 class LoggedHallucination(Record):
-    """A stored entry: its texts redacted, with the incident that reports it.
+    """A stored log entry with redacted texts, and the fingerprint of its incident.
 
-    ``notify`` is false for entries from before the log was watched: history sends no alert.
+    ``notify`` is false for entries from before Lookout watched the log.
     """
 
     target: Identifier

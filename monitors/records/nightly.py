@@ -1,6 +1,6 @@
-"""The record of a nightly run over live traffic: its census, its sampled conversations, and its results.
+"""Records of a nightly run on live traffic: its census, its sampled conversations and its results.
 
-The census counts what rules see in every conversation, not in a sample.
+The census counts what rules find in every conversation.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class CensusKind(StrEnum):
-    """What a rule can see in a conversation without knowing the right answer."""
+    """What rules can find in a conversation without knowing the right answer."""
 
     DISCLOSURE = "disclosure"
-    """A reply gives away personal data or a secret that the user had not written."""
+    """A reply contains personal data or a secret that the user had not written."""
     ERROR_LEAK = "error_leak"
-    """A reply is an error of the machinery behind the application."""
+    """A reply shows a technical error."""
     NO_ANSWER = "no_answer"
-    """The user's last message got nothing back."""
+    """The user's last message got no reply."""
     WRONG_LANGUAGE = "wrong_language"
     """A reply is in another language than its question."""
     REFUSAL = "refusal"
-    """A reply declines. Whether it should have is not known without the right answer."""
+    """A reply declines to answer, rightly or not."""
 
     @property
     def failure_kind(self) -> FailureKind | None:
-        """The failure kind of a reply; ``None`` for kinds that are not a failure of a reply."""
+        """The kind of failure; ``None`` if it is not a failure of a reply."""
         return _FAILURE_KINDS.get(self)
 
     @property
     def always_fails(self) -> bool:
-        """Whether a single occurrence is a failure. Of the other kinds only a change of the rate matters."""
+        """Whether one occurrence is a failure. For the other kinds, only a large increase is."""
         return self in _ALWAYS_FAILING
 
 
@@ -55,11 +55,10 @@ _ALWAYS_FAILING = frozenset({CensusKind.DISCLOSURE, CensusKind.ERROR_LEAK, Censu
 
 
 class CensusRate(Record):
-    """How many of a nightly run's conversations show one kind.
+    """How many conversations of a night show one kind of finding.
 
-    ``graded`` is the number of conversations in which the kind can be graded: one without a reply cannot show an
-    error, one of two words has no language. ``first_at`` and ``last_at`` are when the first and the last ``found``
-    conversation were completed; ``example_id`` is the stored id of the first.
+    ``graded`` counts the conversations in which rules can decide about the kind. ``first_at`` and ``last_at`` are
+    the times of the first and the last conversation with the finding. ``example_id`` is the id of the first.
     """
 
     kind: CensusKind
@@ -71,7 +70,7 @@ class CensusRate(Record):
 
     @property
     def share(self) -> float | None:
-        """From 0 to 1; ``None`` where nothing was graded."""
+        """The share from 0 to 1; ``None`` if nothing was graded."""
         return self.found / self.graded if self.graded else None
 
     @model_validator(mode="after")
@@ -84,7 +83,7 @@ class CensusRate(Record):
 
 
 class CensusExample(Record):
-    """One conversation of a kind for a message: redacted and cut. ``finding`` is what the rule saw."""
+    """An example of a finding, redacted and cut, for a message."""
 
     kind: CensusKind
     asked: Redacted
@@ -96,10 +95,7 @@ Rate = RateEstimate | RateUnknown
 
 
 class SeenConversation(Record):
-    """A conversation that a nightly run counted. Its texts are stored, protected, only if it was ``sampled``.
-
-    ``id`` is its stored id: the source's own, unless that identifies a person.
-    """
+    """A conversation that a nightly run counted. Its texts are stored only if it was ``sampled``."""
 
     target: Identifier
     source: Identifier
@@ -111,7 +107,7 @@ class SeenConversation(Record):
 
 
 class KindRate(Record):
-    """How many of the graded conversations failed in one way, and the share of all of the run's that did."""
+    """How many graded conversations failed in one way, and the estimated share of all conversations."""
 
     kind: FailureKind
     failures: Count
@@ -119,9 +115,9 @@ class KindRate(Record):
 
 
 class QuestionsAsked(Record):
-    """The application's clarifying questions and their thumbs; ``share`` is ``None`` without a thumb.
+    """The application's clarifying questions, and users' thumbs on them.
 
-    ``recognised`` questions were detected by their wording, the others were marked by the source.
+    ``recognised`` questions were found by their wording; the source marked the others.
     """
 
     questions: Count
@@ -133,12 +129,12 @@ class QuestionsAsked(Record):
     high: Probability | None = None
 
     def add_share(self, share: float, low: float, high: float) -> Self:
-        """Add the share of the thumbs that is up, with its interval."""
+        """Add the share of thumbs up, with its interval."""
         return self.model_copy(update={"share": share, "low": low, "high": high})
 
 
 class FactsChecked(Record):
-    """How many of the sampled ``replies`` had their facts checked: by a judge, or by rules against the gold set."""
+    """How many of the sampled ``replies`` had their facts checked, by a judge or with the gold set."""
 
     replies: Count = 0
     by_judge: Count = 0
@@ -146,21 +142,21 @@ class FactsChecked(Record):
 
     @property
     def total(self) -> int:
-        """Replies whose facts were checked by either."""
+        """All replies whose facts were checked."""
         return self.by_judge + self.by_gold
 
 
 class KnownQuestions(Record):
-    """Sampled conversations whose question is in the gold set and that rules could grade against it."""
+    """Sampled conversations whose question is in the gold set, so that rules could grade them."""
 
     conversations: Count
     failed: Count
 
 
 class ReportsRated(Record):
-    """The sampled reports on issues, and how useful a judge finds them: ``mean`` of 1 to 5 with its 95 % interval.
+    """The sampled reports on issues, and a judge's average rating from 1 to 5 with its 95 % interval.
 
-    Without any rating there is no mean. An empty report or a template is not rated.
+    Empty reports and templates are not rated.
     """
 
     reports: Count
@@ -173,9 +169,9 @@ class ReportsRated(Record):
 class NightlyIntake(Record):
     """What a nightly run read.
 
-    ``read`` conversations were new, ``known`` ones were read by an earlier run; ``repeated`` items occurred more
-    than once and count once. ``interrupted`` are sources that could not be read to their end: their watermarks do
-    not move. ``census`` is what rules saw in every conversation that was read, sampled or not; old runs have none.
+    ``read`` conversations were new; an earlier run had read the ``known`` ones. ``repeated`` items occurred more
+    than once and count once. ``interrupted`` sources were not read to their end. ``census`` is what rules found
+    in every conversation.
     """
 
     since: UtcTime
@@ -192,18 +188,16 @@ class NightlyIntake(Record):
     interrupted: tuple[str, ...] = ()
     census: tuple[CensusRate, ...] = ()
     citations_checked: dict[Identifier, bool] = Field(default_factory=dict[Identifier, bool])
-    """Where citations are graded: by source, whether it holds what answers cite, so that they were checked."""
+    """For each source, whether its conversations have the cited documents, so that citations were checked."""
 
 
 class NightlyReport(NightlyIntake):
     """The results of one nightly run of one target.
 
-    ``severe`` is the share of conversations with a failure of severity 3, ``failed`` with any failure, found by
-    rules or by a check of the facts; unknown if too few facts were checked. ``strata`` are the counts behind
-    ``severe``, ``fact_strata`` those of wrong facts in conversations that rules passed. ``reviews`` counts the
-    reviews of the judge's verdicts that its correction uses. ``graded_by`` names the graders: rates of different
-    graders are not comparable. ``reports`` is set if a sampled conversation is an agent's job. ``drift`` is the
-    drift test's state; ``drift_reading`` is absent if this run did not count for it.
+    ``severe`` is the share of conversations with a failure of severity 3, ``failed`` with any failure. ``strata``
+    are the counts behind ``severe``, ``fact_strata`` those about wrong facts. ``reviews`` counts people's reviews
+    that correct the judge's errors. ``graded_by`` names the graders, because rates of different graders are not
+    comparable. ``drift_reading`` is absent if this run did not count for the drift test.
     """
 
     run_id: Identifier
@@ -227,14 +221,14 @@ class NightlyReport(NightlyIntake):
 
     @property
     def state(self) -> str:
-        """``Partial`` if something is missing, ``Empty`` without a new conversation, else ``Graded``."""
+        """``Partial`` if something is missing, ``Empty`` if no conversation was new, else ``Graded``."""
         if self.shortfalls:
             return "Partial"
         return "Graded" if self.read else "Empty"
 
     @property
     def shortfalls(self) -> tuple[str, ...]:
-        """What is missing in the nightly run, one text each; empty for a complete run."""
+        """Texts about what is missing in the run; empty if it is complete."""
         judging = self.judging
         texts = [f"{plural(len(self.interrupted), 'source')} not read completely" if self.interrupted else ""]
         if judging.void_groups:

@@ -1,9 +1,7 @@
-"""Operators' records: actions on incidents, labels on findings, and silences.
+"""Records of operators: actions on incidents, labels on findings, and silences.
 
-A person's reaction to an alert has three names: the action is what the person does, its outcome what comes of it,
-and its mark is how the alert shows it (`OperatorMark`).
-
-They are durable and name the person. A silence says that a fault is known, and has an end.
+An action is what a person does about an alert, its outcome is the result, and its mark is how the alert shows it
+(`OperatorMark`). A silence mutes alerts about a known fault for a limited time.
 """
 
 from __future__ import annotations
@@ -23,16 +21,15 @@ from monitors.records.recurrence import Period, Recurrence
 from monitors.records.reviews import AnswerVerdict, LabelSource
 
 NO_END: Final = datetime(9999, 1, 1, tzinfo=UTC)
-"""The end of a recurring silence without an end: each of its periods ends."""
+"""End of a recurring silence without an end."""
 
 
 class Silence(Record):
-    """Mutes alerts about matching incidents from ``starts_at`` until ``ends_at`` (exclusive).
+    """Mutes alerts about matching incidents from ``starts_at`` until before ``ends_at``.
 
-    Every matcher that is set must match; at least one must be set, because a silence of everything is an outage of
-    the monitor. ``author`` and ``comment`` explain later why no alert was sent. ``ended_by`` is who ended it early:
-    a silence can be made shorter, never longer. With ``recurrence`` it mutes only within its periods. A person
-    chose the start of a ``scheduled`` silence: before it, alerts are sent.
+    All fields that name incidents must match, and at least one must be set. ``ended_by`` is the person who ended
+    it early. With ``recurrence`` it mutes only in its recurring periods. A ``scheduled`` silence starts at a time
+    that a person chose.
     """
 
     id: Identifier
@@ -62,7 +59,7 @@ class Silence(Record):
         return self
 
     def end_early(self, at: datetime, by: str) -> Self:
-        """Return the silence as ended at ``at``, or as soon as it has started, by this person."""
+        """Return the silence as ended at ``at`` by this person, but not before its start."""
         ends_at = max(at, self.starts_at + timedelta(milliseconds=1))
         return self.model_copy(update={"ends_at": ends_at, "ended_by": by})
 
@@ -78,21 +75,21 @@ class Silence(Record):
         return {name: wanted for name, wanted in named.items() if wanted is not None}
 
     def is_over(self, now: datetime) -> bool:
-        """Whether it has ended for good; a clock that was set back does not start it again if a person ended it."""
+        """Whether it has ended for good."""
         return self.ended_by is not None or now >= self.ends_at
 
     def is_active(self, now: datetime) -> bool:
-        """Whether it mutes at ``now``; a clock that was set back ends no silence that began when it was made."""
+        """Whether it mutes alerts at ``now``."""
         if self.is_over(now) or (self.scheduled and now < self.starts_at):
             return False
         return self.recurrence is None or self.recurrence.is_active(now)
 
     def is_planned(self, now: datetime) -> bool:
-        """Whether it recurs or starts later, so that it mutes at times that lie ahead."""
+        """Whether it will mute alerts at a later time: it recurs, or it has not started yet."""
         return not self.is_over(now) and (self.recurrence is not None or (self.scheduled and now < self.starts_at))
 
     def is_about(self, incident: Incident) -> bool:
-        """Whether ``incident`` has the values that the silence names."""
+        """Whether ``incident`` matches the silence."""
         return all(getattr(incident, name) == wanted for name, wanted in self.list_matchers().items())
 
     def is_muting(self, incident: Incident, now: datetime) -> bool:
@@ -114,12 +111,11 @@ class Silence(Record):
 
 
 class OperatorAction(Record):
-    """One reaction of a person to an alert, from the button or the command to the database.
+    """One action of a person on an alert.
 
-    ``id`` is the same for the same button of a message, however often it is pressed or delivered. ``by`` is a Slack
-    user id (U…) or the name given to the command. The action is about the incidents ``fingerprints``, or about all
-    of the message ``alert_id`` if there are none. ``channel`` and ``message_ts`` identify the message with the
-    button.
+    The same button of a message always gives the same ``id``, however often it is pressed. ``by`` is a Slack user
+    id or the name given to the command. Without ``fingerprints``, the action is about all incidents of the
+    message ``alert_id``.
     """
 
     id: Identifier
@@ -147,11 +143,11 @@ class ActionEffect(StrEnum):
     NOTHING_TO_DO = "nothing_to_do"
     """The incidents were already in that state."""
     UNKNOWN = "unknown"
-    """The action is about a message or an incident that is not in this warehouse."""
+    """The message or incident is not in this warehouse."""
 
 
 class ActionOutcome(Record):
-    """The outcome of an action, stored once. ``fingerprints`` are the incidents that it changed or was about."""
+    """The result of an action. ``fingerprints`` are the incidents of the action."""
 
     action_id: Identifier
     at: UtcTime
@@ -161,12 +157,11 @@ class ActionOutcome(Record):
 
 
 class HumanLabel(Record):
-    """A person's verdict, against which judges and graders are measured.
+    """A person's verdict. Judges and graders are measured with it.
 
-    A label on a finding that sent an alert (``source`` alert) has ``finding_right``, false for a false alarm. A
-    label on an answer that was sampled for review has ``answer`` and its inclusion probability; on a report it may
-    have ``rating``, how useful it is from 1 to 5. ``reason`` is the grader's reason. ``case_id`` is the gold case,
-    or the item of traffic or of the log.
+    A label on an alert's finding has ``finding_right``, which is false for a false alarm. A label on a reviewed
+    answer has ``answer`` and the probability with which it was sampled. A label on a report may have ``rating``
+    from 1 to 5. ``reason`` is the grader's reason.
     """
 
     id: Identifier
@@ -194,11 +189,10 @@ class HumanLabel(Record):
 
 
 class CaseDraft(Record):
-    """A proposed gold case: it becomes gold only after a review.
+    """A draft of a gold case. It becomes gold only after a review.
 
     Texts are redacted. ``gold`` is absent if a person must write the right answer. ``bad_reply`` is the
-    application's reply: the case must fail on it before it joins a suite. ``cut`` says that only excerpts were
-    available. ``fingerprint`` is its incident, absent for a draft from a review.
+    application's reply: the case must fail on it. ``cut`` says that only excerpts were available.
     """
 
     id: Identifier
@@ -225,7 +219,7 @@ class CaseDraft(Record):
 
 
 class StoredConversation(Record):
-    """A conversation as the run stored it: raw, so redact it before it is sent anywhere."""
+    """A conversation as it was stored, not redacted."""
 
     run_id: Identifier
     case_id: Identifier
@@ -234,9 +228,9 @@ class StoredConversation(Record):
 
 
 class ActionContext(Record):
-    """An action with its context: the alert's items, the current incidents, the conversations (for a draft).
+    """An action with everything that is needed to carry it out.
 
-    ``items`` are empty if the message or the incidents are not in this warehouse.
+    ``items`` is empty if the message or its incidents are not in this warehouse.
     """
 
     action: OperatorAction
@@ -246,7 +240,7 @@ class ActionContext(Record):
 
 
 class ActionChanges(Record):
-    """The outcome of an action with everything that it changes, stored in one transaction."""
+    """The outcome of an action and everything that it changes. All of it is stored in one transaction."""
 
     outcome: ActionOutcome
     incidents: tuple[Incident, ...] = ()

@@ -1,4 +1,4 @@
-"""Compare two detectors of the same fault over a span of time: what each found, and what both missed."""
+"""Compare two detectors of bad replies: the application's guard and the nightly runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
 NO_LOG = "no hallucination_log is configured"
-"""Why there are no figures for a guard without a configured log."""
+"""The reason why a guard without a configured log has no figures."""
 
 
 class Interval(Record):
-    """A share or a number that cannot be negative, with the limits of its interval."""
+    """A share or a number of at least 0, with the limits of its interval."""
 
     value: Annotated[float, Field(ge=0)]
     low: Annotated[float, Field(ge=0)]
@@ -30,7 +30,7 @@ class Interval(Record):
 
 
 class Unknown(Record):
-    """There is no figure. ``why`` says what is missing, as the end of a sentence."""
+    """There is no figure. ``why`` gives the reason."""
 
     why: str
 
@@ -39,9 +39,9 @@ Figure = Interval | Unknown
 
 
 class GuardCounts(Record):
-    """The guard's ``entries``: replies that it blocked, and people's labels on them.
+    """How many replies the guard blocked (``entries``), and people's labels on them.
 
-    ``right`` were rightly blocked, ``wrong`` were false alarms. An entry with both labels or none does not count.
+    ``right`` were rightly blocked, ``wrong`` were false alarms. An entry with both labels does not count.
     """
 
     entries: Count
@@ -61,10 +61,10 @@ class GuardCounts(Record):
 
 
 class TrafficCounts(Record):
-    """What the nightly runs of the span found in served replies; ``strata`` has an entry per run and stratum.
+    """What the nightly runs found in served replies.
 
-    A failure is a conversation with a wrong or unsupported reply. A conversation is graded if all of its replies
-    were graded, or if it failed. ``bad_replies`` counts all wrong or unsupported replies in the sample.
+    A conversation fails if one of its replies is wrong or unsupported. It is graded if it failed or all of its
+    replies were graded. ``bad_replies`` counts the wrong or unsupported replies in the sample.
     """
 
     nightly_runs: Count = 0
@@ -91,17 +91,17 @@ class TrafficCounts(Record):
 
 
 class FoundReply(Record):
-    """A bad reply of a nightly run: whether the guard blocked the same one, and its inclusion probability."""
+    """A bad reply that a nightly run found, whether the guard also blocked it, and its sampling probability."""
 
     held_back: bool
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
 
 class OverlapCounts(Record):
-    """What both detectors examined.
+    """What both detectors saw.
 
-    ``matched`` entries have their question in a sampled conversation of the same time. In ``same_reply`` of them
-    the conversation has the same reply that was blocked; in the others it has the reply that was served instead.
+    ``matched`` blocked replies have their question in a sampled conversation of the same time. In ``same_reply``
+    of them the conversation has the blocked reply itself, in the others a replacement.
     """
 
     matched: Count = 0
@@ -115,7 +115,7 @@ class OverlapCounts(Record):
 
 
 class ReconciliationCounts(Record):
-    """All counts for one target from ``since`` (inclusive) to ``until``: the time that the runs cover.
+    """All counts for one target from ``since`` to ``until``.
 
     ``runs_left_out`` had other graders than the newest nightly run, so their rates are not comparable.
     """
@@ -130,14 +130,13 @@ class ReconciliationCounts(Record):
 
 
 class Reconciliation(Record):
-    """What the guard blocked, what it let through, and what neither detector saw.
+    """What the guard blocked, what it let through, and what neither detector found.
 
-    ``precision``: the share of the guard's entries that were rightly blocked; ``held_back_rightly``: their number.
-    ``flagged``: the share of all conversations that the judge would call bad. ``served_bad``: the number that
-    people would call bad; only the judge's opinion if ``corrected`` is false. ``recall``: the share of all bad
-    replies that the guard blocked. ``missed``: served bad conversations that neither detector found.
-    ``judge_blind``: bad conversations that the judge would pass even if it saw all. ``total_bad``: all bad replies,
-    blocked or not, estimated from two detectors.
+    ``precision`` is the share of blocked replies that were bad, ``held_back_rightly`` their number. ``flagged``
+    is the share of all conversations that the judge calls bad. ``served_bad`` is the number of served bad
+    conversations. ``recall`` is the share of all bad replies that the guard blocked. ``missed`` are served bad
+    conversations that neither detector found. ``judge_blind`` are bad conversations that the judge would pass.
+    ``total_bad`` are all bad replies, blocked or not.
     """
 
     counts: ReconciliationCounts

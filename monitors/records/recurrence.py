@@ -1,7 +1,7 @@
-"""Windows that recur every week on the wall clock of a zone: ``every Sunday 02:00–04:00 Europe/Berlin``.
+"""Weekly time windows on the clock of a time zone: ``every Sunday 02:00–04:00 Europe/Berlin``.
 
-A window contains each minute that the zone's clock shows within its bounds. When clocks go forward, the skipped
-hour has no minutes; when they go back, the doubled hour has twice as many, so a window inside it opens twice.
+A window contains each minute that the zone's clock shows within it. An hour that the clock skips has no minutes.
+An hour that the clock shows twice counts twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ACCEPTED: Final = 'days and times such as "Sunday 02:00-04:00", "Mon-Fri, Sun 22
 DAY_MINUTES: Final = 24 * 60
 WEEK_MINUTES: Final = 7 * DAY_MINUTES
 MAX_STEP_MIN: Final = 60
-"""Longest step of the search for a window's bounds: no zone changes its clock twice within an hour."""
+"""Longest step in the search for the start and end of a window. No zone changes its clock twice within an hour."""
 
 _WINDOW: Final = re.compile(
     r"(?:every\s+)?(?P<days>.*?)\s*\b(?P<start>\d{1,2}:\d{2})\s*[-–—]\s*(?P<end>\d{1,2}:\d{2})(?P<rest>.*)",
@@ -35,14 +35,17 @@ _TIME: Final = re.compile(r"(?:([01]?\d|2[0-3]):([0-5]\d)|24:00)")
 
 
 class Period(NamedTuple):
-    """A span of time, ``ends_at`` exclusive, in UTC."""
+    """A span of time in UTC. ``ends_at`` is not part of it."""
 
     starts_at: datetime
     ends_at: datetime
 
 
 class _WeeklyWindow(NamedTuple):
-    """``text`` has full names; ``minutes`` has 1 for each minute within it, from Monday 00:00, for two weeks."""
+    """A window with its full text.
+
+    ``minutes`` has 1 for each minute within the window, for two weeks from Monday 00:00.
+    """
 
     text: str
     minutes: bytes
@@ -102,7 +105,7 @@ def _parse_minute_of_day(text: str) -> int:
 
 @lru_cache(maxsize=1)
 def _list_zone_names() -> frozenset[str]:
-    """List the zones with full names: an abbreviation such as CET or EST is not the same everywhere."""
+    """List the time zones with full names, because an abbreviation such as CET can mean several zones."""
     return frozenset(zone for zone in available_timezones() if "/" in zone or zone == "UTC")
 
 
@@ -116,14 +119,14 @@ def _require_zone_name(name: str) -> str:
 
 
 WeeklyWindowText = Annotated[str, AfterValidator(lambda text: _parse_window(text).text)]
-"""Days and times of a weekly window, with full names: ``Monday-Friday 22:00-06:00``."""
+"""Days and times of a weekly window: ``Monday-Friday 22:00-06:00``."""
 
 ZoneName = Annotated[str, AfterValidator(_require_zone_name)]
 """The full name of a zone of the tz database."""
 
 
 class Recurrence(Record):
-    """When a window recurs, on the wall clock of ``zone``."""
+    """A weekly window on the clock of ``zone``."""
 
     every: WeeklyWindowText
     zone: ZoneName
@@ -132,11 +135,11 @@ class Recurrence(Record):
         return f"every {self.every.replace('-', '–')} {self.zone}"
 
     def is_active(self, at: datetime) -> bool:
-        """Whether the zone's clock shows a minute of the window at ``at``."""
+        """Whether ``at`` is within the window."""
         return bool(_parse_window(self.every).minutes[self._compute_minute_of_week(at)])
 
     def iterate_periods(self, after: datetime) -> Iterator[Period]:
-        """Yield the periods that end after ``after``, without an end, in order; adjacent windows are one period."""
+        """Yield the periods that end after ``after``, in order and without an end."""
         time = after.replace(second=0, microsecond=0)
         while self.is_active(time):
             time -= timedelta(minutes=1)
@@ -154,7 +157,7 @@ class Recurrence(Record):
         return local.weekday() * DAY_MINUTES + local.hour * 60 + local.minute
 
     def _find_next_possible_boundary(self, time: datetime) -> datetime:
-        """Return the next minute at which the window may begin or end, at most `MAX_STEP_MIN` later."""
+        """Return the next minute at which the window may start or end, at most `MAX_STEP_MIN` later."""
         minutes, now = _parse_window(self.every).minutes, self._compute_minute_of_week(time)
         bound = minutes.find(1 - minutes[now], now, now + MAX_STEP_MIN)
         step = bound - now if bound > 0 else MAX_STEP_MIN

@@ -13,7 +13,7 @@ from monitors.records.grades import Aspect, CaseOutcome, Judged, JudgeLineage
 
 
 class AnswerVerdict(StrEnum):
-    """A person's verdict on an answer. After ``UNSURE`` the question is not asked again."""
+    """A person's verdict on an answer. After ``UNSURE``, the person is not asked again."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -21,14 +21,14 @@ class AnswerVerdict(StrEnum):
 
 
 class LabelSource(StrEnum):
-    """The source of a label. Only ``REVIEW`` is an unbiased sample: alerts show only failures."""
+    """Where a label comes from. Only reviews are an unbiased sample, because alerts show only failures."""
 
     ALERT = "alert"
     REVIEW = "review"
 
 
 class AnswerId(Record):
-    """Which answer: of which run, to which case, at which repetition."""
+    """Identifies an answer by its run, its case and the number of the asking."""
 
     run_id: Identifier
     case_id: Identifier
@@ -36,10 +36,9 @@ class AnswerId(Record):
 
 
 class ReviewCandidate(NamedTuple):
-    """A graded answer that people may be asked to review, without its texts: a month has hundreds of thousands.
+    """A graded answer that people may review, without its texts, because there may be hundreds of thousands.
 
-    ``severe`` says that its case is of severity 3. ``verdicts`` lists the graders and judges that gave a verdict,
-    in one text that is equal for equal verdicts.
+    ``severe`` says that its case is of severity 3. ``verdicts`` lists all verdicts in one text.
     """
 
     answer_id: AnswerId
@@ -50,18 +49,16 @@ class ReviewCandidate(NamedTuple):
 
 
 class SampledAnswer(NamedTuple):
-    """An answer that was sampled for review, with its inclusion probability (above 0, to 1)."""
+    """An answer that was sampled for review, and the probability with which it was sampled."""
 
     answer_id: AnswerId
     inclusion_probability: float
 
 
 class GradedAnswer(Record):
-    """An answer with its outcome and every verdict on it. Texts are raw: redact them before they go anywhere.
+    """An answer with its outcome and all verdicts on it. Texts are not redacted.
 
-    ``gold`` is absent for traffic, which has no right answer. ``grades`` are the verdicts of the graders and of the
-    judge, if it was asked, in their order. ``issue`` is the text that a report is about, and ``ratings`` are the
-    judges' ratings of the report; an answer that is not a report has neither.
+    ``gold`` is absent for live traffic. ``issue`` and ``ratings`` are set only for an agent's report.
     """
 
     answer_id: AnswerId
@@ -82,16 +79,16 @@ class GradedAnswer(Record):
 
 
 class SpotCheck(Record):
-    """An answer that was sampled for review, with its inclusion probability."""
+    """A sampled answer with its texts, and the probability with which it was sampled."""
 
     answer: GradedAnswer
     inclusion_probability: Annotated[float, Field(gt=0, le=1)]
 
 
 class ReviewedAnswer(Record):
-    """An answer that people and a judge both graded; the calibration is computed from these.
+    """An answer that both people and a judge graded. The judge's errors are estimated from these.
 
-    Contradictory and unsure reviews give no label.
+    Reviews that contradict each other or are unsure do not count.
     """
 
     answer_id: AnswerId
@@ -103,7 +100,7 @@ class ReviewedAnswer(Record):
 
 
 class ReviewedRating(NamedTuple):
-    """The ratings of one report by a judge and one person, from 1 to 5. ``people`` is how many rated it."""
+    """A judge's and one person's rating of the same report, from 1 to 5. ``people`` is how many people rated it."""
 
     answer_id: AnswerId
     target: str
@@ -115,7 +112,7 @@ class ReviewedRating(NamedTuple):
 
 
 class RatingCount(NamedTuple):
-    """How many reports a judge rated on a target, and their average."""
+    """How many reports of a target a judge rated, and the average."""
 
     target: str
     lineage: JudgeLineage
@@ -124,7 +121,7 @@ class RatingCount(NamedTuple):
 
 
 class ReviewedGrade(NamedTuple):
-    """A verdict of a grader without a model, and the people's verdict on the same question."""
+    """The verdict of a rule-based grader, and people's verdict on the same question."""
 
     target: str
     grader: str
@@ -135,7 +132,7 @@ class ReviewedGrade(NamedTuple):
 
 
 class VerdictCount(NamedTuple):
-    """How many verdicts one grader of one version, or one judge of one lineage, gave on a target."""
+    """How many verdicts a grader of one version, or a judge of one lineage, gave on a target."""
 
     target: str
     grader: str

@@ -1,8 +1,4 @@
-"""A run's report with its calculation.
-
-`Judging` says for how many answers a judge was needed, what it did, and what it cost. The mutation score says how
-many mutants of a suite's golds the graders caught. A baseline is the accepted run for another run.
-"""
+"""A run's report with the numbers behind its verdict."""
 
 from __future__ import annotations
 
@@ -36,7 +32,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 MIN_JUDGED_SHARE: Final = 0.8
-"""The smallest share of the answers for a judge that must get a verdict; with fewer, the judging is short."""
+"""A judge must grade at least this share of the answers that it got. Otherwise the judging is incomplete."""
 
 
 class JudgeState(StrEnum):
@@ -56,18 +52,15 @@ def format_missing_price(model: str) -> str:
 
 
 class Judging(Record):
-    """A run's judging. ``why`` says why the judge was off.
+    """What a judge did in a run, and what it cost. ``why`` says why there was no judge.
 
-    ``answers`` is the number of answers. The graders without a model left ``left_open`` of them open, including
-    ``to_confirm`` that they graded and a judge must confirm (it fails ``disputed`` of those that they pass). Of
-    these, ``by_rule`` were not answers at all and failed without a judge; ``unaskable`` had nothing to compare with
-    (live traffic without gold or passages); ``judged`` have a judge's grade; the rest is ungraded: ``void_grades``
-    because the judge missed known answers in ``void_groups`` of the ``groups``. ``ungraded_because`` are the
-    reasons, most frequent first. ``lineages`` are all judges whose grades count. ``cached_tokens`` were read from
-    the provider's cache. ``cost_usd`` is the total cost, including canaries and unreadable verdicts.
-    ``not_by_batch`` says which verdicts a nightly run's batches did not return; they were requested one by one, at
-    the full price. The provider did not count the tokens of ``estimated_calls``. ``cost_usd`` is without the calls
-    of ``unpriced_models``, whose price is not known.
+    ``left_open`` counts the answers that rules could not decide, including ``to_confirm`` answers whose grade a
+    judge must confirm. Of the answers to confirm, the judge failed ``disputed`` ones that rules pass. ``by_rule``
+    answers failed without a judge. ``unaskable`` answers had nothing to compare with. ``judged`` answers have a
+    judge's grade. ``void_grades`` do not count, because the judge graded known answers wrong in ``void_groups``
+    of the ``groups``. ``ungraded_because`` are the reasons for missing grades. ``cost_usd`` is the total cost
+    without the calls of ``unpriced_models``. ``not_by_batch`` says which verdicts a batch did not return, so that
+    they were requested at the full price. For ``estimated_calls``, the provider did not count the tokens.
     """
 
     state: JudgeState
@@ -98,7 +91,7 @@ class Judging(Record):
 
     @property
     def cost_text(self) -> str:
-        """What judging cost: ``$0.0123``, and the tokens where the price of a model is not known."""
+        """The cost: ``$0.0123``, or the number of tokens if the price of a model is not known."""
         if not self.unpriced_models:
             return f"${self.cost_usd:.4f}"
         tokens = f"{self.input_tokens + self.cached_tokens:,} tokens read, {self.output_tokens:,} written"
@@ -106,12 +99,12 @@ class Judging(Record):
 
     @property
     def reached_judge(self) -> int:
-        """Answers that a judge was needed for."""
+        """The number of answers that needed a judge."""
         return self.left_open - self.by_rule - self.unaskable
 
     @property
     def is_short(self) -> bool:
-        """Whether the judge gave too few verdicts, although its grades were valid and the budget not reached."""
+        """Whether the judge gave too few verdicts, although its budget was not used up."""
         asked = self.reached_judge - self.void_grades
         return (
             self.state is JudgeState.ON
@@ -122,15 +115,15 @@ class Judging(Record):
 
     @property
     def ungraded(self) -> int:
-        """Answers that needed a judge and did not get a grade from one."""
+        """The number of answers that needed a judge and got no grade."""
         return max(0, self.reached_judge - self.judged)
 
 
 class MutantCount(Record):
-    """Mutants of one kind: how many a grader failed, how many passed as right; the rest is left to a judge.
+    """How many mutants of one kind the graders failed. A mutant is a right reply with a planted fault.
 
-    ``low`` and ``high`` bound the catch rate (Wilson, 95 %). ``by_grader`` counts a mutant once for each grader
-    that failed it, so that its sum may be more than ``caught``.
+    ``caught`` mutants were failed, ``passed`` ones were graded as right, the rest is left to a judge. ``low`` and
+    ``high`` are the 95 % interval of the share that was caught.
     """
 
     name: str
@@ -143,21 +136,19 @@ class MutantCount(Record):
 
     @property
     def rate(self) -> float:
-        """The share that was caught; 1 without mutants."""
+        """The share of mutants that was caught; 1 without mutants."""
         return self.caught / self.mutants if self.mutants else 1.0
 
     @property
     def left(self) -> int:
-        """Neither failed nor passed: left to the judge."""
+        """The number of mutants that were neither failed nor passed."""
         return self.mutants - self.caught - self.passed
 
 
 class MutationScores(Record):
-    """All counts of the mutants of ``cases`` cases. ``severe`` are the mutants of severity 3.
+    """The counts of all mutants of a suite's cases. ``severe`` are the mutants of severity 3.
 
-    Personal data is severity 3 in any reply and easy to detect, and rules may leave evasions and misplaced values
-    to a judge, so the severe mutants are also counted without these. ``misplaced`` are the mutants with the right
-    value in the wrong place; ``None`` in older runs.
+    Planted personal data is easy to find, so severe mutants are also counted without it.
     """
 
     cases: Count
@@ -172,9 +163,8 @@ class MutationScores(Record):
 class QuestionCounts(Record):
     """The questions for which agents stopped their work in a run.
 
-    ``useful`` ones asked for what the issue does not say, ``needless`` ones for what it says; others could not be
-    classified. ``share`` is the share of useful ones among these two, with its Wilson interval (95 %); ``None`` if
-    none could be classified.
+    A ``useful`` question asks for what the issue does not say, a ``needless`` one for what it says. Others could
+    not be classified. ``share`` is the share of useful ones among the classified ones, with its 95 % interval.
     """
 
     asked: Annotated[int, Field(ge=1)]
@@ -194,7 +184,7 @@ class Verdict(StrEnum):
 
 
 class ReasonKind(StrEnum):
-    """The kind of a verdict's reason, in order of weight."""
+    """The kinds of a verdict's reasons, the most important first."""
 
     VETO = "veto"
     WEIGHTED_SCORE = "weighted_score"
@@ -213,7 +203,7 @@ class ReasonKind(StrEnum):
 
 
 class VerdictReason(Record):
-    """One reason with its figures and the cases behind it. ``decisive`` ones set the verdict."""
+    """A reason for the verdict, with its cases. Only ``decisive`` reasons set the verdict."""
 
     kind: ReasonKind
     text: str
@@ -229,7 +219,10 @@ MAX_UNCOVERED_IDS: Final = 6
 
 
 def format_uncovered_cases(reasons: Iterable[VerdictReason]) -> str:
-    """Say what the verdict does not cover: ``2 severity-3 cases not graded: a, b``; empty if it covers all."""
+    """Format the cases that the verdict does not cover; empty without any.
+
+    ``2 severity-3 cases not graded: a, b``
+    """
     parts: list[str] = []
     for reason in reasons:
         if reason.kind is ReasonKind.UNCOVERED:
@@ -240,7 +233,7 @@ def format_uncovered_cases(reasons: Iterable[VerdictReason]) -> str:
 
 
 class Ratio(Record):
-    """Earned of total, as counts or weights. With a total of 0 there is no value."""
+    """A share as ``earned`` of ``total``, in counts or weights."""
 
     earned: Annotated[Decimal, Field(ge=0)]
     total: Annotated[Decimal, Field(ge=0)]
@@ -252,11 +245,10 @@ class Ratio(Record):
 
 
 class SeverityTally(Record):
-    """Cases that count as one severity: one row of the score calculation.
+    """The cases that count with one severity: a row of the score calculation.
 
-    A case counts with the severity that it was written with; a failed one with that of its failure.
-    ``not_correct`` are all that were not correct; of them ``no_answer`` were not answered, by the app's own fault,
-    and ``raised`` failed with a higher severity than their case. Both are 0 in older runs.
+    A failed case counts with the severity of its failure. ``not_correct`` includes ``no_answer`` cases without an
+    answer by the application's fault, and ``raised`` cases whose failure is more severe than the case.
     """
 
     severity: Severity
@@ -273,17 +265,17 @@ class SeverityTally(Record):
 
     @property
     def earned(self) -> Decimal:
-        """The weight of what was correct."""
+        """The weight of the correct cases."""
         return self.weight * (self.cases - self.not_correct)
 
     @property
     def total(self) -> Decimal:
-        """The weight of all."""
+        """The weight of all cases."""
         return self.weight * self.cases
 
 
 class Scores(Record):
-    """The flat pass rate and the severity-weighted score, side by side, over the cases that count."""
+    """The pass rate (``flat``) and the score in which severe cases count more (``weighted``)."""
 
     flat: Ratio
     weighted: Ratio
@@ -292,10 +284,9 @@ class Scores(Record):
 
 
 class Metric(Record):
-    """A share with its 95 % interval (both ends 0..1 when ``total`` is 0) and, if configured, its target.
+    """A share with its 95 % interval, and its target if one is configured.
 
-    The interval is Wilson's; if cases share a policy, with the effective number of cases: then ``clusters`` counts
-    the policies, else it is ``None``.
+    If related cases form ``clusters``, the interval uses the effective number of cases.
     """
 
     name: Identifier
@@ -309,21 +300,18 @@ class Metric(Record):
 
 
 _METRIC_TITLES: Final = {"refusal_precision": "expected refusals that were refused (refusal precision)"}
-"""Titles of metrics with a misleading name: refusal precision is the recall of refusals."""
+"""Titles for metrics whose names would mislead."""
 
 
 def format_metric_name(name: str) -> str:
-    """Format a metric's name for people: ``factual_accuracy:hi`` becomes "factual accuracy, hi"."""
+    """Format the name of a metric: ``factual_accuracy:hi`` becomes "factual accuracy, hi"."""
     kind, _, group = name.partition(":")
     title = _METRIC_TITLES.get(kind, kind.replace("_", " "))
     return f"{title}, {group}" if group else title
 
 
 class IssuePath(Record):
-    """The steps that an agent took for one issue, on average over its asks.
-
-    ``repeated`` of them repeat an earlier call; ``None`` if calls cannot be distinguished.
-    """
+    """The average number of steps that an agent took for an issue. ``repeated`` of them repeat an earlier step."""
 
     case_id: Identifier
     steps: Annotated[float, Field(gt=0)]
@@ -332,10 +320,10 @@ class IssuePath(Record):
 
 
 class TriageSummary(Record):
-    """Figures on an agent's reports on issues; their usefulness is in `RunReport.rubric`.
+    """Figures about an agent's reports on issues.
 
-    ``issues`` is how many were asked. ``accuracy`` is the share of correct reports among graded issues; a missing
-    report, by the application's own fault, is not correct. ``paths`` are those of the issues whose steps were seen.
+    ``accuracy`` is the share of correct reports. A report that is missing by the application's fault is not
+    correct. ``paths`` are the steps, where they are known.
     """
 
     issues: Annotated[int, Field(ge=1)]
@@ -344,7 +332,7 @@ class TriageSummary(Record):
 
 
 class Breakdown(Record):
-    """How one group of cases did: ``group`` is a type, language, path or severity, ``key`` its value."""
+    """The outcomes of one group of cases, for example of the language ``hi``."""
 
     group: Identifier
     key: str
@@ -356,7 +344,7 @@ class Breakdown(Record):
 
 
 class Latency(Record):
-    """Percentiles of the total answer time over the run's exchanges, against the target's objective."""
+    """Percentiles of a run's answer times, and the target's objective."""
 
     answered: Count
     p50_ms: Milliseconds
@@ -365,7 +353,10 @@ class Latency(Record):
 
 
 class Coverage(Record):
-    """How much of the suite was graded. ``graded`` counts correct, failed, and no answer by the app's fault."""
+    """How many cases were graded, and the share that must be graded (``floor``).
+
+    A missing answer by the application's fault counts as graded.
+    """
 
     asked: Count
     graded: Count
@@ -373,7 +364,7 @@ class Coverage(Record):
 
 
 class CaseResult(Record):
-    """One case with its answer and its assessment, as reports and alerts use it."""
+    """A case with its answer and its assessment."""
 
     case: GoldCase
     result: ProbeResult
@@ -385,10 +376,10 @@ class CaseResult(Record):
 
 
 class RunExperiment(Record):
-    """The run's experiment on a platform's dataset, beside other runs.
+    """The run as an experiment on a platform such as LangSmith.
 
-    ``dataset`` is written as in the configuration (``langsmith:DATASET``). ``unlinked`` cases have no example in
-    it, and are not shown there. ``problem`` says why the run is not shown, or only a part of it.
+    ``unlinked`` cases have no example in the dataset, so they are not in the experiment. ``problem`` says why the
+    experiment is missing or incomplete.
     """
 
     dataset: str
@@ -398,10 +389,7 @@ class RunExperiment(Record):
 
 
 class RunIdentity(Record):
-    """The identity of a run: its target, suite and times.
-
-    ``commit`` is the deployed commit that was graded, if it is known.
-    """
+    """Identifies a run by its target, suite and times. ``commit`` is the deployed commit, if it is known."""
 
     run_id: Identifier
     target: Target
@@ -413,19 +401,13 @@ class RunIdentity(Record):
 
 
 class RunReport(RunIdentity):
-    """A whole run: verdict, both scores, metrics, coverage, latency, cost. The gate's output.
+    """The result of a run: its verdict and everything behind it.
 
-    ``interrupted`` is true for a run that was stopped and is not finished: its verdict is never PASS.
-    ``resumed_cases`` were answered before a restart. ``pull_request`` is the deploy's pull request; such a run is
-    not a baseline for others. ``change`` is what a CI job checked. ``comparison`` is ``None`` without a run to
-    compare with, ``triage`` if no case is an issue, ``rubric`` if no judge rated a report. ``parity`` compares
-    questions asked in several languages.
-    ``sights`` are the smallest drops that the run can detect, ``flaky`` the cases that were right only sometimes,
-    ``mutation_score`` how many known-bad replies the graders caught. ``questions`` is ``None`` if no agent asked
-    any. ``first_look`` is what failed cases have in common, ``snapshot`` what is recorded about the application and
-    Lookout. ``what_changed`` since the last accepted run is set if the run did not pass. ``recheck`` has the
-    results of severe failed cases that were asked again after the verdict. ``experiment`` is ``None`` if the target
-    names no dataset, or its platform has not answered yet. Fields missing in older runs are ``None`` or empty.
+    ``interrupted`` is true for a run that was stopped; its verdict is never PASS. ``resumed_cases`` were answered
+    before a restart. A run with a ``pull_request`` is not used as a baseline. ``comparison`` compares with the
+    baseline. ``sights`` are the smallest drops that the run can detect. ``first_look`` is what failed cases have
+    in common. ``recheck`` has the results of asking failed cases again. Fields that an older run does not have
+    are ``None`` or empty.
     """
 
     verdict: Verdict
@@ -465,7 +447,7 @@ class RunReport(RunIdentity):
         what_changed: WhatChanged | None,
         experiment: RunExperiment | None,
     ) -> Self:
-        """Add what the gate does not use: the mutation score, and possible reasons for the failures."""
+        """Add facts that do not change the verdict: the mutation score, and possible reasons for the failures."""
         return self.model_copy(
             update={
                 "mutation_score": mutation_score,
@@ -486,7 +468,7 @@ class RunReport(RunIdentity):
 
 
 class BaselineResult(Record):
-    """The outcome of one asking of one case: enough to compare two runs."""
+    """The outcome of one asking of a case."""
 
     case_id: Identifier
     repeat: Annotated[int, Field(ge=0)] = 0
@@ -495,10 +477,7 @@ class BaselineResult(Record):
 
 
 class Baseline(Record):
-    """A run with the outcome of each asking, from the warehouse or from its ``results.json``.
-
-    The ratings of its reports are in ``report`` itself.
-    """
+    """An earlier run with the outcome of each asking, to compare with."""
 
     report: RunReport
     asked: tuple[BaselineResult, ...]

@@ -1,7 +1,7 @@
-"""Phrases and patterns that a reply must, or must not, say: a phrase, or a regular expression between two slashes.
+"""Phrases and patterns that a reply must or must not contain.
 
-A pattern is bounded, so that no reply makes it slow: ``*`` and ``+`` match at most `REACH` repeats, the variable
-lengths multiply to at most `MAX_WAYS`, and a repeated group has no variable length.
+A pattern is a regular expression between two slashes. Patterns are limited, so that no reply makes them slow:
+``*`` and ``+`` match at most `REACH` times.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Annotated, Final, NamedTuple
 from pydantic import AfterValidator, Field
 
 REACH: Final = 60
-"""Repeats that ``*`` and ``+`` stand for: half a line."""
+"""The maximum number of repeats for ``*`` and ``+``."""
 MAX_WAYS: Final = 5_000
-"""Ways to match at one place: two open repeats beside each other."""
+"""The maximum number of ways in which a pattern can match at one place."""
 _MAX_REPEATS: Final = 1_000
 _PATTERN_PIECE = re.compile(
     r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?(?:P?<[^>=!]*>|[:=!>]|<[=!]|[aiLmsux-]+[:)]))?"
@@ -26,16 +26,16 @@ _QUANTIFIER_REPEATS: Final = {"*": (0, REACH), "+": (1, REACH), "?": (0, 1)}
 
 
 class Saying(NamedTuple):
-    """A phrase or pattern, compiled for a normalised text."""
+    """A compiled phrase or pattern."""
 
     pattern: re.Pattern[str]
     is_phrase: bool
-    """It must match whole words and whole numbers."""
+    """A phrase matches only whole words and whole numbers."""
 
 
 @lru_cache(maxsize=1_000)
 def parse_phrase_or_pattern(written: str) -> Saying:
-    """Parse a phrase, or a pattern between two slashes; letter case and the amount of white space do not count.
+    """Parse a phrase, or a pattern between two slashes. Letter case and the amount of white space do not matter.
 
     Raises `ValueError` with what is wrong with the pattern.
     """
@@ -95,7 +95,7 @@ def _compile_bounded_pattern(source: str) -> re.Pattern[str]:
 
 
 def _update_open_groups(piece: str, groups: list[_OpenBracket]) -> _OpenBracket | None:
-    """Update the open groups by this piece of a pattern; return the group that it closes."""
+    """Update the open groups with the next piece of a pattern; return the group that it closes."""
     if piece.startswith("(") and not piece.endswith(")"):
         groups.append(_OpenBracket())
     elif piece == "|":

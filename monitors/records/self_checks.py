@@ -34,7 +34,7 @@ Seconds = Annotated[float, Field(ge=0.0)]
 
 
 class DrillStation(StrEnum):
-    """A part of the installation that an alert depends on; the values are shown to people."""
+    """A part of the installation that an alert passes through. People see the values."""
 
     PREFECT = "Prefect server"
     WORKER = "worker"
@@ -69,11 +69,11 @@ class StationState(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     NOT_SET_UP = "not set up"
-    """The configuration has no such part, so there is nothing to check."""
+    """The configuration does not have this part."""
 
 
 class StationResult(Record):
-    """One station: its result, how long it took, what was found, and what to do if it failed."""
+    """The check of one station: its result, its duration, what was found, and what to do if it failed."""
 
     station: DrillStation
     state: StationState
@@ -83,10 +83,10 @@ class StationResult(Record):
 
 
 class DrillReport(Record):
-    """One drill. ``stations`` end with the first that failed.
+    """The result of a drill. ``stations`` end with the first one that failed.
 
-    ``fault`` is the planted fault in words. ``message_after_s`` is the time from the wrong answer until Slack
-    accepted the message about it; ``None`` if it did not. ``version`` is Lookout's.
+    ``fault`` describes the planted fault. ``message_after_s`` is the time from the wrong answer until Slack
+    accepted the message; ``None`` if Slack did not accept it.
     """
 
     drill_id: Identifier
@@ -96,13 +96,13 @@ class DrillReport(Record):
     stations: tuple[StationResult, ...]
     message_after_s: Seconds | None = None
     finished: bool = False
-    """False while it is running: then nothing is proved yet."""
+    """False while the drill is running."""
     version: str
 
     def with_progress(
         self, stations: tuple[StationResult, ...], *, fault: str, message_after_s: float | None, at: datetime
     ) -> Self:
-        """Return the report with the stations so far, and what is known of the fault and its message."""
+        """Return the report with the stations that were checked so far."""
         return self.model_copy(
             update={"stations": stations, "fault": fault, "message_after_s": message_after_s, "finished_at": at}
         )
@@ -130,7 +130,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class RecordedAsk(Record):
-    """The result of one asking of a case, as the gate needs it."""
+    """The result of asking a case once."""
 
     run_id: Identifier
     outcome: CaseOutcome
@@ -176,9 +176,9 @@ class RecordedAsk(Record):
 
 
 class RepeatedCase(Record):
-    """All askings of one case against one build, by the same graders, in their order.
+    """All askings of one case on one build, graded by the same graders.
 
-    ``build`` is the commit, or the session where the application names none.
+    ``build`` is the commit, or the session if the application does not name its commit.
     """
 
     case_id: Identifier
@@ -198,9 +198,8 @@ class RepeatedCase(Record):
 class FlipRate(Record):
     """How often only one of two askings showed a failure.
 
-    ``flips`` of ``pairs`` graded pairs, over ``cases`` cases, with the ends of the 95 % interval. ``shown`` pairs
-    had the failure at least once, ``again`` in both askings. ``enough`` is false if there are too few pairs for a
-    rate.
+    ``flips`` of ``pairs`` graded pairs differed, with the 95 % interval. In ``shown`` pairs the failure occurred
+    at least once, in ``again`` pairs both times. ``enough`` is false if there are too few pairs.
     """
 
     name: str
@@ -215,10 +214,9 @@ class FlipRate(Record):
 
 
 class FalseFailRate(Record):
-    """How often the gate says FAIL if answers differ only by chance.
+    """How often the gate says FAIL only because answers differ by chance.
 
-    ``failed`` of ``runs`` simulated runs; ``low`` and ``high`` are the 95 % interval, from the uncertainty of the
-    flip rate and the number of runs. ``probes`` is how many questions such a run asks.
+    It said FAIL in ``failed`` of ``runs`` simulated runs. ``probes`` is the number of questions in such a run.
     """
 
     repeats: Annotated[int, Field(ge=1)]
@@ -236,9 +234,10 @@ class FalseFailRate(Record):
 
 
 class MissedFault(Record):
-    """How likely a fault in one severity-3 case is missed if the share ``shows`` of its answers shows it.
+    """The probability that a fault in one severity-3 case is missed.
 
-    ``no_fail``: the verdict is not FAIL. ``no_alert``: none of the askings shows it, so nobody is alerted.
+    ``shows`` is the share of its answers that show the fault. ``no_fail`` is the probability that the verdict is
+    not FAIL, ``no_alert`` that nobody gets an alert.
     """
 
     shows: Probability
@@ -247,18 +246,17 @@ class MissedFault(Record):
 
 
 class RepeatAdvice(Record):
-    """The effects of asking each severity-3 case a number of times."""
+    """What happens if each severity-3 case is asked this number of times."""
 
     false_fail: FalseFailRate
     missed: tuple[MissedFault, ...]
 
 
 class Repeatability(Record):
-    """The repeatability of a target's suite, from all recorded repeats that count.
+    """How often a target's answers differ by chance, from all recorded repeats.
 
-    ``steady_failures`` are cases that failed in most of their askings: faults, not noise. ``noise`` is the share of
-    askings of the other cases that fail by chance, with its 95 % interval; ``None`` without a graded repeat.
-    ``advice`` has one entry for each number of repeats, the configured one first; empty with too few pairs.
+    ``steady_failures`` are cases that failed most of the time: these are faults. ``noise`` is the share of
+    askings of the other cases that fail by chance. ``advice`` has an entry for each number of repeats.
     """
 
     target: Identifier
@@ -294,11 +292,10 @@ class Repeatability(Record):
 
 
 class RepeatabilityRun(Record):
-    """One session in which sampled cases were asked twice.
+    """A session in which sampled cases were asked twice.
 
-    ``void`` says why its pairs do not count, such as a deploy in between; empty if they do. ``stopped`` says why
-    fewer cases than ``sampled`` were asked twice. ``graded_by`` is a hash of graders, judge and their settings.
-    ``figures`` are those of all repeats that were recorded by its end.
+    ``void`` says why its pairs do not count, such as a deploy in between. ``stopped`` says why fewer cases than
+    ``sampled`` were asked twice. ``graded_by`` is a hash of graders, judge and their settings.
     """
 
     run_id: Identifier

@@ -1,4 +1,4 @@
-"""What is recorded about the application and Lookout in a run, and its differences from another run."""
+"""What Lookout records about the application and itself during a run, and the differences from another run."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from monitors.records.grades import JudgeLineage
 
 Count = Annotated[int, Field(ge=0)]
 Values = Mapping[str, Count]
-"""Values with the number of answers that had them. Empty means unknown, which is not equal to anything."""
+"""Values with the number of answers that had them. If empty, the value is unknown."""
 
 
 class AnswerMark(Record):
-    """The properties of one answer that are compared between runs, without its text.
+    """The properties of an answer that are compared between runs, without its text.
 
-    ``text`` is the beginning of a SHA-256 of its words, ``figures`` are those of its numbers. ``document`` is the
-    case's document in the suite, else the first source that the answer names. ``language`` is ``None`` where the
-    answer does not show it.
+    ``text`` is the beginning of a hash of its words. ``document`` is the document of the case, or the first
+    source that the answer names.
     """
 
     case_id: Identifier
@@ -36,13 +35,11 @@ class AnswerMark(Record):
 
 
 class RunSnapshot(Record):
-    """What is recorded about the application and about Lookout during a run.
+    """What Lookout recorded about the application and about itself during a run.
 
-    ``commit`` was verified, ``deployed_at`` is when it was deployed, if reported. ``versions`` are other values
-    that the application says about its build, by name. ``bundles`` are the page's scripts and styles, counted over
-    ``pages`` loads; ``shells`` are hashes of its HTML. ``documents`` are the cited sources, ``document_versions``
-    their hashes or versions from the application. ``settings`` are hashes of the parts of the configuration,
-    ``concurrency`` is the largest number of questions at once. ``None`` and an empty mapping mean unknown.
+    ``versions`` are other values that the application reported about its build. ``bundles`` are the page's
+    scripts and styles, ``shells`` hashes of its HTML. ``documents`` are the cited sources. ``settings`` are
+    hashes of parts of the configuration. ``None`` and empty values are unknown.
     """
 
     commit: Identifier | None = None
@@ -112,20 +109,19 @@ class ChangeKind(StrEnum):
     SUITE = "suite"
     MONITOR = "monitor"
     LIMIT = "limit"
-    """Another limit of the gate, in lookout.toml or on the command line: it changes no answer and no grade."""
+    """A limit of the gate changed. It changes no answer and no grade."""
     UNKNOWN = "unknown"
-    """Something differs, and nothing that is recorded explains it."""
+    """Something differs, but no recorded value explains it."""
 
 
 OURS: Final = frozenset({ChangeKind.SUITE, ChangeKind.MONITOR})
-"""Changes on Lookout's side, which are not the application's fault."""
+"""Changes of Lookout or the suite, and not of the application."""
 
 
 class RunChange(Record):
-    """One difference between two runs, with its evidence in one line.
+    """A difference between two runs, with its evidence in one line.
 
-    ``follows`` is true for different behaviour that another recorded change may have caused: then ``kind`` is not
-    changed_sides.
+    ``follows`` is true if another recorded change may have caused it.
     """
 
     kind: ChangeKind
@@ -138,9 +134,9 @@ class RunChange(Record):
 
 
 class WhatChanged(Record):
-    """What differs from the last accepted run, most informative first. No ``changes``: nothing that is recorded.
+    """What differs from the last accepted run. Without ``changes``, no difference was recorded.
 
-    ``missing`` says why nothing could be compared; ``not_known`` names what was not recorded in both runs.
+    ``missing`` says why nothing could be compared. ``not_known`` names what was not recorded in both runs.
     """
 
     since_run_id: Identifier | None = None
@@ -160,12 +156,12 @@ class WhatChanged(Record):
 
     @property
     def changed_sides(self) -> frozenset[ChangeKind]:
-        """The sides on which something changed."""
+        """The kinds of changes that were found."""
         return frozenset(
             change.kind for change in self.changes if not change.follows and change.kind is not ChangeKind.LIMIT
         )
 
     @property
     def has_changes_on_both_sides(self) -> bool:
-        """Whether Lookout's side and another side changed, so that neither is proved to be the cause."""
+        """Whether both Lookout and the application changed, so that the cause is not known."""
         return bool(self.changed_sides & OURS) and bool(self.changed_sides - OURS)

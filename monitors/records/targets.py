@@ -17,17 +17,16 @@ HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/]+\S*$")]
 
 
 class Environment(StrEnum):
-    """Where a target stands. A CI run refuses to start against ``PRODUCTION``."""
+    """Whether a target is for staging or production. A CI run refuses production."""
 
     STAGING = "staging"
     PRODUCTION = "production"
 
 
 class Target(Record):
-    """The monitored application: a Space, or any page.
+    """The monitored application.
 
-    ``model_family`` is the family of the model that answers (``claude``, ``gpt``, …); the judge must be of
-    another one. With ``None`` a judge refuses to start.
+    ``model_family`` is the family of its model, such as ``claude``. The judge must be of another family.
     """
 
     name: Identifier
@@ -44,7 +43,7 @@ class Target(Record):
 
     @property
     def address(self) -> str:
-        """The page to open: ``url``, else the Space's own host."""
+        """The address of the page: ``url``, or else the address of the Space."""
         if self.url is not None:
             return self.url
         owner_and_name = (self.space or "").lower().replace("/", "-").replace("_", "-").replace(".", "-")
@@ -56,7 +55,7 @@ MIN_COMMIT_CHARACTERS: Final = 7
 
 
 def is_same_commit(first: str, second: str) -> bool:
-    """Whether two names of commits mean the same; either may be abbreviated to seven characters or more."""
+    """Whether two commits are the same. Either may be abbreviated to at least seven characters."""
     shorter, longer = sorted((first.lower(), second.lower()), key=len)
     return len(shorter) >= MIN_COMMIT_CHARACTERS and longer.startswith(shorter)
 
@@ -74,14 +73,13 @@ RepositoryName = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][A-Z
 """A repository as its host names it: ``owner/name``, or one plain name. Never an address."""
 
 EnvironmentName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
-"""An environment as the sender names it; GitHub's own limit is 255 characters."""
+"""The sender's name of an environment. GitHub allows at most 255 characters."""
 
 
 class GitChange(Record):
-    """The change that a CI job checks; what the job does not say is ``None``.
+    """The change that a CI job checks. Unknown values are ``None``.
 
-    ``head`` is the commit that gets the status, ``branch`` where it is, ``target_branch`` where it is to be merged;
-    for a push to a branch that is the repository's default branch. No name has ``refs/heads/`` before it.
+    ``head`` is the commit that gets the status. ``target_branch`` is the branch that it is to be merged into.
     """
 
     head: str | None = None
@@ -105,10 +103,7 @@ class PullRequest(Record):
 
 
 class ReportedDeploy(Record):
-    """A deploy of one target, with its environment and pull request if the sender names them.
-
-    It has no address: Lookout only opens the addresses in its configuration.
-    """
+    """A reported deploy of a target. It has no address, because Lookout only opens configured addresses."""
 
     event: DeployEvent
     environment: EnvironmentName | None = None

@@ -12,27 +12,25 @@ from monitors.records.exchanges import Step
 
 
 class Thumb(StrEnum):
-    """What a user pressed below a reply."""
+    """A user's thumb below a reply."""
 
     UP = "up"
     DOWN = "down"
 
 
 class Feedback(Record):
-    """What a user thought of one reply."""
+    """A user's feedback on a reply."""
 
     thumb: Thumb
     comment: str = ""
 
 
 class Turn(Record):
-    """One message of the user and its reply; an empty ``reply_text`` means that there was none.
+    """A user's message with its reply. An empty ``reply_text`` means that there was no reply.
 
-    ``lists_citations`` says that the source has a field for ``citations``, filled or not. ``context`` are stored
-    passages that the application used for its reply: without gold, the reply is checked against them. ``app_path``
-    names the model or path that replied (primary, fallback, …). ``is_question`` says whether the reply is a
-    clarifying question, if the source knows. ``is_report`` says that the message is an issue with its title in the
-    first line, and the reply an agent's report; ``steps`` and ``hops`` are what the agent did, if they were stored.
+    ``lists_citations`` says that the source has a field for citations. ``context`` are the passages that the
+    application used. ``app_path`` names the model or path that replied. ``is_question`` says whether the reply is
+    a clarifying question. ``is_report`` says that the message is an issue and the reply an agent's report.
     """
 
     user_text: str
@@ -51,11 +49,7 @@ class Turn(Record):
 
 
 class Conversation(Record):
-    """A completed conversation. ``id`` is the source's id if it is a valid identifier, else derived from it.
-
-    ``origin_id`` is the source's unchanged id, to which scores are written back. Without one it equals ``id``,
-    which is then derived from the time and the turns.
-    """
+    """A completed conversation. ``origin_id`` is the source's own id, ``id`` a valid identifier for it."""
 
     id: Identifier
     origin_id: str
@@ -63,7 +57,7 @@ class Conversation(Record):
     turns: Annotated[tuple[Turn, ...], Field(min_length=1)]
     app_version: str | None = None
     user_key: str | None = None
-    """The user as the source names them: an account, a session. Pseudonymised before it is stored."""
+    """The source's name of the user. It is replaced by a pseudonym before it is stored."""
 
 
 class SourceWarningKind(StrEnum):
@@ -73,24 +67,24 @@ class SourceWarningKind(StrEnum):
     ITEM_UNREADABLE = "item_unreadable"
     PAGE_UNREADABLE = "page_unreadable"
     ITEM_CHANGED = "item_changed"
-    """The same id occurred with another question: the later one counts."""
+    """The same id occurred with another question. The later one counts."""
     PAGES_MAY_FOLLOW = "pages_may_follow"
-    """A page looks full, but the source does not say whether another one follows."""
+    """A page is full, but the source does not say whether there are more."""
 
 
 class UnusableReason(StrEnum):
-    """Why an item is not a conversation that can be graded."""
+    """Why an item cannot be graded as a conversation."""
 
     BROKEN = "broken"
     """The line, page or item cannot be parsed."""
     NO_TIME = "no_time"
     NO_QUESTION = "no_question"
     NO_REPLY_PLACE = "no_reply_place"
-    """It has no place for a reply, so that nobody can tell whether there was one."""
+    """It has no field for a reply, so Lookout does not know whether there was one."""
     REPLY_UNREADABLE = "reply_unreadable"
-    """A reply is there, in a form that is not known."""
+    """It has a reply in an unknown format."""
     NO_CONVERSATION = "no_conversation"
-    """A span of a tracer, or a message, in which the user neither writes nor reads."""
+    """It is not a message that a user wrote or read."""
     UNPAIRED = "unpaired"
     """Its questions and answers cannot be paired, or it is a message without the id of its conversation."""
     INVALID = "invalid"
@@ -98,11 +92,10 @@ class UnusableReason(StrEnum):
 
 
 class SourceWarning(Record):
-    """An item that could not be read: it is counted and reported, and the other items are read.
+    """An item that could not be read. The other items are read.
 
-    ``place`` says where (file and line, page of an export, id of a run). ``detail`` quotes no text of the item; of
-    a time that cannot be read it shows the value. ``at`` is when the item or its neighbour was completed, if known.
-    ``reason`` is absent for a warning about a whole source.
+    ``place`` says where it is, for example file and line. ``detail`` contains no text of the item. ``reason`` is
+    absent for a warning about a whole source.
     """
 
     kind: SourceWarningKind
@@ -113,17 +106,14 @@ class SourceWarning(Record):
 
 
 class Watermark(Record):
-    """How far a source has been read: all conversations that were completed and available by then.
-
-    The next nightly run starts some time before it, to find late conversations; ids show which are known.
-    """
+    """How far a source was read. The next nightly run starts some time before it, to find late conversations."""
 
     source: Identifier
     completed_to: UtcTime
 
 
 class SampledConversation(Record):
-    """A conversation that was sampled, with how likely that was: every rate is weighted by it."""
+    """A sampled conversation, and the probability with which it was sampled. Rates are weighted by it."""
 
     conversation: Conversation
     stratum: Identifier
@@ -137,7 +127,7 @@ class SampledConversation(Record):
 
 
 class StratumCount(Record):
-    """One stratum of a nightly run: how many conversations there were and how many were sampled."""
+    """The number of conversations of one stratum, a group of similar conversations, and how many were sampled."""
 
     stratum: Identifier
     conversations: Annotated[int, Field(ge=0)]

@@ -1,4 +1,4 @@
-"""An issue for an agent, its reference, and the report that the agent writes."""
+"""An issue for an agent, its reference, and the agent's report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ISSUE_PLACE: Final = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:-/)?(?:issue
 
 
 class IssueSeverity(StrEnum):
-    """How urgent an issue is, least urgent first; not how bad a wrong report is."""
+    """How urgent an issue is, least urgent first."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -53,7 +53,7 @@ class TriageReference(Record):
 
 
 class Issue(Record):
-    """An issue as its tracker has it."""
+    """An issue of an issue tracker."""
 
     url: Text | None = Field(
         default=None,
@@ -85,10 +85,7 @@ class TriageTask(Record):
 
 
 class TriageReport(Record):
-    """The parts of an agent's report. ``None`` is a missing part; nothing is guessed.
-
-    ``files`` are written as in the report. ``functions`` are those written as ``path::name``.
-    """
+    """The parts of an agent's report. A missing part is ``None``."""
 
     severity: IssueSeverity | None = None
     root_cause: str | None = None

@@ -1,4 +1,4 @@
-"""Draw a badge: a target's verdict in one line of SVG, for a README or a wiki; in words and not by colour alone."""
+"""Draw a badge for a README or a wiki: a target's verdict as a small SVG picture with words."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Build the view of one case: every text is masked, marked and cut, so that the template only prints it.
+"""Build the view of one case. All texts are masked, marked and cut, so that the template only prints them.
 
-All tables and pages have the same order of cases. A failing case shows the deploy of its first failure and the
-number of failures. Small screenshots without personal data are embedded; others are linked.
+All tables and pages have the same order of cases. Small screenshots without personal data are embedded; others
+are linked.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ _KIND_ORDER = (FailureKind.PII_DISCLOSURE, FailureKind.UNSAFE_ACTION)
 def select_cases_by_outcome(cases: Iterable[CaseResult], outcome: CaseOutcome) -> list[CaseResult]:
     """Select the cases with ``outcome``, worst first.
 
-    Sorted by severity, then disputed cases before others, then disclosures and unsafe actions before other kinds,
-    then confirmed failures before unconfirmed ones, then by blame with the application first. Otherwise the order
-    in which they were asked.
+    The order is: by severity, then disputed cases, then disclosures and unsafe actions, then confirmed failures,
+    then by blame with the application first.
     """
     return sorted((case for case in cases if case.assessment.outcome is outcome), key=_rank_case)
 
@@ -63,14 +62,17 @@ def _compute_rank(order: Sequence[object], value: object) -> int:
 
 
 def map_open_incidents_by_case(incidents: Iterable[Incident]) -> dict[str, Incident]:
-    """Return by case id the unresolved incident that has been open longest."""
+    """Return a map from case ids to unresolved incidents; of several, the one that was opened first."""
     current = [incident for incident in incidents if incident.state is not IncidentState.RESOLVED]
     newest_first = sorted(current, key=lambda incident: incident.opened_at, reverse=True)
     return {incident.case_id: incident for incident in newest_first if incident.case_id}
 
 
 def format_failing_since(incident: Incident | None, commit: str | None) -> str:
-    """Format the deploy since which a fault is known; empty without an incident. ``commit`` is the graded one."""
+    """Say since which deploy a case fails; empty without an incident.
+
+    ``commit`` is the commit of the present run.
+    """
     if incident is None:
         return ""
     if commit is not None and incident.first_commit == commit:
@@ -81,14 +83,14 @@ def format_failing_since(incident: Incident | None, commit: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CaseLink:
-    """The id of a case with its anchor on the page; empty if the page does not show it."""
+    """The id of a case, with its place on the page; ``anchor`` is empty if the page does not show the case."""
 
     id: str
     anchor: str
 
 
 def build_case_links(case_ids: Iterable[str], anchors: Mapping[str, str]) -> tuple[CaseLink, ...]:
-    """Build links in the given order; ``anchors`` maps case ids to their places on the page."""
+    """Build links to cases. ``anchors`` maps case ids to their places on the page."""
     return tuple(CaseLink(case_id, anchors.get(case_id, "")) for case_id in case_ids)
 
 
@@ -97,7 +99,7 @@ _MAX_SIGNATURE_BYTES: Final = max(len(magic) for magic in _MEDIA_SIGNATURES)
 
 
 class PictureMode(StrEnum):
-    """How a screenshot is shown."""
+    """How the page shows a screenshot."""
 
     NONE = "none"
     EMBEDDED = "embedded"
@@ -109,7 +111,7 @@ class PictureMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A screenshot as the page shows it. ``href`` is relative to the run's folder."""
+    """A screenshot on the page. ``href`` is relative to the run's folder."""
 
     shown: PictureMode
     href: str = ""
@@ -117,7 +119,7 @@ class Picture:
 
 
 class PictureAlbum:
-    """Embeds pictures of one run's folder within a budget of bytes, in the order of the calls."""
+    """Embeds screenshots until a limit of bytes is reached, and links the others."""
 
     def __init__(self, folder: Path, *, max_each_bytes: int, max_total_bytes: int) -> None:
         self._folder = folder.resolve()
@@ -125,9 +127,9 @@ class PictureAlbum:
         self._remaining_bytes = max_total_bytes
 
     def build_picture(self, relative: str | None, *, withheld: PictureMode | None = None) -> Picture:
-        """Return the screenshot at ``relative``. A ``withheld`` screenshot is linked in that mode, not embedded.
+        """Build the picture for the screenshot at ``relative``. With ``withheld``, it is linked in this mode.
 
-        A path outside the folder, or to a file other than PNG or JPEG, counts as missing.
+        A path outside the run's folder, or to a file that is not PNG or JPEG, counts as missing.
         """
         if relative is None:
             return Picture(PictureMode.NONE)
@@ -146,7 +148,7 @@ class PictureAlbum:
         return Picture(PictureMode.EMBEDDED, href, f"data:{media_type};base64,{encoded}")
 
     def build_link(self, relative: str | None) -> str:
-        """Return a link to a file of the run's folder, such as a trace; empty if it does not exist."""
+        """Build a link to a file in the run's folder; empty if the file does not exist."""
         path = self._resolve_file(relative) if relative else None
         return quote(path.relative_to(self._folder).as_posix()) if path else ""
 
@@ -172,7 +174,7 @@ _GRADE_ORDER: Final = ("failed", "passed", "abstained")
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """One text of the reply: what the user saw, what was sent over the wire, or both if they are the same."""
+    """A text of the reply: what the user saw, or what the application sent."""
 
     title: str
     pieces: Pieces
@@ -181,9 +183,10 @@ class AnswerView:
 
 @dataclass(frozen=True, slots=True)
 class GradeView:
-    """One grader's verdict in words. ``result`` is ``failed``, ``passed`` or ``abstained``.
+    """A grader's verdict in words. ``result`` is ``failed``, ``passed`` or ``abstained``.
 
-    ``about`` is the failure kind, or the aspect without a failure; ``note`` names the judge, or the blame.
+    ``about`` is the kind of failure, or the question that the grader answers. ``note`` names the judge, or who is
+    to blame.
     """
 
     result: str
@@ -239,14 +242,14 @@ class CaseView:
 
 
 def build_case_anchor(result: CaseResult) -> str:
-    """Return the case's fragment on the page: ``case-<id>``, with ``/2`` for its third asking."""
+    """Return the place of the case on the page: ``case-<id>``, with ``/2`` for its third asking."""
     repeat = result.result.repeat
     return f"case-{result.case.id}" + (f"/{repeat}" if repeat else "")
 
 
 @dataclass(frozen=True, slots=True)
 class CaseViewer:
-    """Turns case results into views, with the run's pictures, redaction, incidents and limits."""
+    """Builds views of a run's cases, with its pictures, redaction, incidents and limits."""
 
     album: PictureAlbum
     redact: Redact
@@ -254,7 +257,7 @@ class CaseViewer:
     commit: str | None
     limit: int
     ratings: Mapping[str, float]
-    """Ratings in the average usefulness, by case id."""
+    """The ratings of reports by case id."""
 
     def build_case_view(self, result: CaseResult) -> CaseView:
         """Build the view of one case."""
@@ -304,10 +307,7 @@ class CaseViewer:
         )
 
     def _choose_withheld_mode(self, response: Exchange | NoAnswer, assessment: Assessment) -> PictureMode | None:
-        """Return how to link a picture that would show text that the page masks; ``None`` for any other.
-
-        The login's secrets are masked before a response is stored, so only their mark can be visible.
-        """
+        """Choose how to link a picture that would show masked text; ``None`` for other pictures."""
         if HIDDEN in response.model_dump_json():
             return PictureMode.LINKED_MASKED
         text = response.visible_text if isinstance(response, Exchange) else response.partial_text
@@ -374,7 +374,7 @@ def _build_grade_view(grade: Grade, marker: TextMarker) -> GradeView:
 
 
 def extract_answer_text(result: CaseResult) -> str:
-    """Return the graded text, or the partial text if there was no answer; raw."""
+    """Return the graded text, or the partial text if there was no answer. It is not redacted."""
     response = result.result
     match response:
         case Exchange():

@@ -1,7 +1,6 @@
-"""Charts over time as inline SVG: a line with its interval, and bars. They need no script and print well.
+"""Draw charts over time as SVG, without scripts.
 
-A chart's title describes its content in words, for screen readers; colours come from the style sheet. A missing
-value is a gap, never a zero.
+A chart's title describes it in words, for screen readers. A missing value is a gap, not a zero.
 """
 
 from __future__ import annotations
@@ -18,10 +17,7 @@ _EDGE: Final = 4
 
 
 class TrendPoint(NamedTuple):
-    """One value of a series over time with its ``label``; a value of ``None`` is a gap.
-
-    ``low`` and ``high`` are its interval; ``mark`` highlights it, for example a failed run or a drift.
-    """
+    """A value in a chart. ``None`` is a gap. ``low`` and ``high`` are its interval; ``mark`` highlights it."""
 
     label: str
     value: float | None
@@ -31,7 +27,7 @@ class TrendPoint(NamedTuple):
 
 
 class ChartScale(NamedTuple):
-    """The range of a chart's height, and the value of the limit line."""
+    """The lowest and highest value of a chart, and the value of the limit line."""
 
     bottom: float = 0.0
     top: float = 1.0
@@ -39,7 +35,7 @@ class ChartScale(NamedTuple):
 
 
 def build_scale(points: Sequence[TrendPoint], *, limit: float | None = None, floor: float = 0.0) -> ChartScale:
-    """Return a scale that shows all ``points`` with their intervals and the limit, and nothing below ``floor``."""
+    """Choose a scale that shows all ``points`` with their intervals and the limit, but nothing below ``floor``."""
     values = [value for point in points for value in (point.value, point.low, point.high) if value is not None]
     values += [] if limit is None else [limit]
     if not values:
@@ -57,7 +53,7 @@ def render_trend_line(
     width: int = DEFAULT_WIDTH,
     height: int = DEFAULT_HEIGHT,
 ) -> Markup:
-    """Draw values as a line with intervals as a band, marked values as larger dots, the limit as a dashed line."""
+    """Draw values as a line, intervals as a band, marked values as large dots, and the limit as a dashed line."""
     frame = _Frame(len(points), scale, width, height)
     parts = [frame.render_limit()]
     for run in _split_at_gaps(points):
@@ -76,17 +72,14 @@ def render_trend_bars(
     width: int = DEFAULT_WIDTH,
     height: int = DEFAULT_HEIGHT,
 ) -> Markup:
-    """Draw values as bars from the bottom, each with its interval as a whisker."""
+    """Draw values as bars, each with its interval."""
     frame = _Frame(len(points), scale, width, height)
     bars = (frame.render_bar(place, point) for place, point in enumerate(points) if point.value is not None)
     return _build_svg("trend", title, frame.render_limit() + "".join(bars), width, height)
 
 
 class StripCell(NamedTuple):
-    """A cell of an outcome strip: ``kind`` sets its class and shape, ``label`` its text; ``mark`` highlights it.
-
-    ``kind`` is correct, failed, no_answer, ungraded or missing; each has a separate shape.
-    """
+    """A cell in a row of outcomes. ``kind`` is correct, failed, no_answer, ungraded or missing."""
 
     kind: str
     label: str
@@ -103,7 +96,7 @@ _SHAPES: Final = {
 
 
 def render_outcome_strip(cells: Sequence[StripCell], title: str) -> Markup:
-    """Draw outcomes in a row, each with its shape and colour; a marked one has a bar below."""
+    """Draw a row of outcomes, each with its own shape and colour. A marked one has a bar below it."""
     inside = "".join(_render_cell(place * _CELL, cell) for place, cell in enumerate(cells))
     return _build_svg("strip", title, inside, max(1, len(cells)) * _CELL, _CELL + 4)
 

@@ -1,14 +1,12 @@
-"""Build a run's comment on a pull request, to be read on a phone in ten seconds; details are folded.
+"""Build a run's comment on a pull request, to be read on a phone in ten seconds.
 
-1. verdict and both scores; for an agent's reports on issues the four dimensions
-2. the reason, in one or two sentences
-3. the comparison with the baseline, in three narrow columns
-4. new failures
-5. repeated failures
-6. folded: all reasons, questions and answers, cases without an answer, the calculation
-7. run, suite, link to the log
+The comment has these parts:
 
-The text has a maximum length: rows that do not fit are counted, never dropped silently.
+1. the verdict and both scores 2. the reason 3. the comparison with the baseline 4. new failures 5. other failures
+6. folded: all reasons, questions and answers, cases without an answer, and the calculation 7. the run, the suite,
+and a link to the log
+
+If the comment gets too long, rows are left out and counted.
 """
 
 from __future__ import annotations
@@ -55,9 +53,9 @@ CUT_NOTE: Final = "*Cut here, because a comment has a maximum length. The report
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines that belong together: ``rows`` may be cut at the end, ``head`` and ``foot`` may not.
+    """Lines that belong together. ``rows`` may be cut at the end, ``head`` and ``foot`` may not.
 
-    ``total`` is the number of all rows: the missing ones are counted after those that are shown.
+    ``total`` is the number of all rows, also of those that are left out.
     """
 
     head: Sequence[str] = ()
@@ -67,10 +65,9 @@ class Block:
 
 
 def join_blocks_within_limit(blocks: Sequence[Block], last: Block, *, limit: int) -> str:
-    """Join the blocks with blank lines and always add ``last``; at most ``limit`` characters.
+    """Join the blocks with blank lines, in at most ``limit`` characters. ``last`` is always included.
 
-    Characters are counted in UTF-16 units, which is never fewer than GitHub counts. The first block that does not
-    fit with at least one row, and all blocks after it, are replaced by a note.
+    If a block does not fit with at least one row, a note replaces it and all blocks after it.
     """
     remaining = (
         limit - _count_utf16_units(_iterate_block_lines(last, len(last.rows))) - _count_utf16_units([CUT_NOTE]) - 4
@@ -87,7 +84,7 @@ def join_blocks_within_limit(blocks: Sequence[Block], last: Block, *, limit: int
 
 
 def _cut_block_to_limit(block: Block, limit: int) -> list[str] | None:
-    """Return the lines of a block with as many rows as fit; ``None`` if not even one row fits."""
+    """Return a block's lines with as many rows as fit; ``None`` if no row fits."""
     remaining = limit - _count_utf16_units([*block.head, *_iterate_missing_rows_note(block, 0), *block.foot])
     count = 0
     for row in block.rows:
@@ -123,7 +120,7 @@ _MAX_IDS_NAMED: Final = 6
 
 
 def format_failure_briefly(result: CaseResult) -> str:
-    """Describe the fault in two or three words."""
+    """Name the fault in two or three words."""
     response = result.result
     if result.assessment.outcome is CaseOutcome.NO_ANSWER:
         return NO_ANSWER_WORDS[response.reason] if isinstance(response, NoAnswer) else "no answer"
@@ -225,20 +222,20 @@ def build_folded_calculation(report: RunReport) -> Block:
 MAX_COMMENT_CHARACTERS: Final = 65_536
 """The limit of a comment on GitHub."""
 RESERVED_CHARACTERS: Final = 1_000
-"""Reserved for the hidden marks that identify the comment."""
+"""Reserved for hidden text that identifies the comment."""
 MAX_TABLE_ROWS: Final = 25
 """Rows of a table that is not folded: two screens of a phone."""
 MAX_STATUS_CHARACTERS: Final = 140
 _MAX_NARROW_CHARACTERS: Final = 40
 _MAX_ID_CHARACTERS: Final = 26
-"""Of an id in a table of three columns, on a phone of 360 points: a longer one loses its middle."""
+"""A longer id loses its middle in a table, so that the table fits on a phone."""
 _MAX_REASONS_SHOWN: Final = 4
 _MAX_CHANGES_SHOWN: Final = 4
 _MAX_CASES_NAMED: Final = 12
 
 
 def format_commit_status(report: RunReport, *, redact: Redact) -> str:
-    """Format the run in at most 140 characters, for a commit's status."""
+    """Format the run for a commit's status, in at most 140 characters."""
     scores = f"weighted {format_score(report.scores.weighted)}, flat {format_score(report.scores.flat)}"
     return shorten(f"{report.verdict}: {scores}; {redact(format_headline(report))}", MAX_STATUS_CHARACTERS)
 
@@ -246,10 +243,10 @@ def format_commit_status(report: RunReport, *, redact: Redact) -> str:
 def build_pull_request_comment(
     report: RunReport, cases: Sequence[CaseResult], *, redact: Redact, name: str = "", log: str | None = None
 ) -> str:
-    """Build the whole text, ending in a newline, of at most 65,536 characters including its hidden marks.
+    """Build the comment, of at most 65,536 characters including its hidden text.
 
-    Texts of the application are redacted, shortened and escaped. ``name`` is the gate's, which distinguishes it
-    from others on the same commit (the target's name if it is empty); ``log`` is the address of the job's log.
+    Texts of the application are redacted, shortened and escaped. ``name`` is the name of the gate; by default
+    that of the target. ``log`` is the address of the job's log.
     """
     return join_blocks_within_limit(
         list(_build_comment_blocks(report, cases, redact, name or report.target.name)),
@@ -284,7 +281,7 @@ def _remove_repeats(results: Sequence[CaseResult]) -> list[CaseResult]:
 
 
 def _select_silent_failures(report: RunReport, silent: Sequence[CaseResult]) -> list[CaseResult]:
-    """Select cases without an answer that count against the application; none if the app was down as a whole."""
+    """Select cases without an answer by the application's fault; none if the whole application was down."""
     if any(reason.kind is ReasonKind.DEPLOY for reason in report.reasons):
         return []
     return [result for result in silent if result.assessment.blame is Blame.APP]
@@ -367,7 +364,7 @@ def _format_figure(value: float | None, digits: int) -> str:
 
 
 def _build_failure_tables(report: RunReport, failures: Sequence[CaseResult]) -> Iterator[Block]:
-    """Yield the tables of failures, new ones first, because the pull request is about them."""
+    """Yield the tables of failures, the new failures first."""
     compared = report.comparison
     if compared is None or compared.refused:
         yield from _build_failure_table("Failing", failures)

@@ -1,7 +1,6 @@
-"""The report's figures: rows of tables in words, and small inline SVG graphics.
+"""Build a report's tables and small SVG graphics.
 
-A graphic has no script and no style attribute; it has classes for colour and a title for screen readers. It holds
-only numbers, so nothing needs escaping.
+A graphic has no script and no style. It contains only numbers, so nothing needs escaping.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ _BINS: Final = 32
 _WIDTH, _HEIGHT, _FOOT = 640, 120, 22
 _BOX, _BOX_HEIGHT, _HOP_ABOVE, _ARCS = 30, 22, 5, 22
 _MAX_ARCS = 12
-"""With more repeats the chart has no arcs (they would be unreadable); the boxes' colour shows the repeats."""
+"""With more repeats, the graphic has no arcs, because they would be unreadable."""
 _RANGE_WIDTH, _RANGE_HEIGHT, _EDGE = 220, 18, 4
 
 
 def render_latency_histogram(total_ms: Sequence[float], latency: Latency) -> Markup:
-    """Draw a histogram of latencies: bars of equal width, and lines at p50, p95 and the objective.
+    """Draw a histogram of answer times, with lines at p50, p95 and the objective.
 
-    The axis ends 4 % after the largest of these values.
+    The axis ends 4 % after the largest value.
     """
     top = max([*total_ms, latency.objective_p50_ms, latency.p95_ms, 1.0]) * 1.04
     counts = _count_bins(total_ms, top)
@@ -89,7 +88,10 @@ def _render_axis(top_ms: float) -> str:
 
 
 def render_metric_range(metric: Metric, floor: float = 0.0) -> Markup:
-    """Draw a metric on a line from ``floor`` to 1: interval as a band, value as a dot, target as a tick."""
+    """Draw a metric on a line from ``floor`` to 1.
+
+    The interval is a band, the value a dot, the target a line.
+    """
     value = metric.passed / metric.total if metric.total else None
     parts = [f'<line class="axis" x1="{_compute_x(floor, floor)}" x2="{_compute_x(1, floor)}" y1="9" y2="9"/>']
     if value is not None:
@@ -109,7 +111,7 @@ def render_metric_range(metric: Metric, floor: float = 0.0) -> Markup:
 
 
 def compute_axis_start(metrics: Sequence[Metric]) -> float:
-    """Return the start of the metrics' common axis: the tenth below the lowest interval or target."""
+    """Return the start of the metrics' common axis: the lowest value, rounded down to a tenth."""
     lows = [
         min(metric.low, metric.target if metric.target is not None else 1.0) for metric in metrics if metric.total
     ]
@@ -117,21 +119,21 @@ def compute_axis_start(metrics: Sequence[Metric]) -> float:
 
 
 class StepLines(NamedTuple):
-    """The steps with a line after them: the end of the shortest path, and the limit."""
+    """After which steps a line is drawn: the end of the shortest path, and the limit."""
 
     shortest: int | None
     limit: int | None
 
 
 class StepBox(NamedTuple):
-    """A step in the graphic: a hop is taller. ``repeats`` is the place (from 0) of the step that it repeats."""
+    """A step in the graphic. ``repeats`` is the number (from 0) of the step that it repeats."""
 
     hop: bool = False
     repeats: int | None = None
 
 
 def render_path_strip(boxes: Sequence[StepBox], lines: StepLines) -> Markup:
-    """Draw an agent's steps as a row of boxes, with an arc from each repeat to the step that it repeats."""
+    """Draw an agent's steps as a row of boxes, with an arc from each repeated step to the first one."""
     steps = max(len(boxes), lines.shortest or 0, lines.limit or 0)
     width = min(_BOX, (_WIDTH - 2 * _EDGE) / steps)
     repeats = [(box.repeats, at) for at, box in enumerate(boxes) if box.repeats is not None]
@@ -232,7 +234,7 @@ def build_tally_rows(report: RunReport) -> tuple[TallyRow, ...]:
 
 
 def format_severity_rises(report: RunReport) -> str:
-    """Format how many failures count as severer than their cases; empty without any."""
+    """Say how many failures are more severe than their cases; empty without any."""
     raised = [tally for tally in sorted(report.scores.tallies, key=lambda tally: -tally.severity) if tally.raised]
     return " ".join(
         f"{plural(tally.raised, 'failure')} of "
@@ -269,12 +271,12 @@ def group_breakdowns(breakdowns: Sequence[Breakdown]) -> tuple[BreakdownGroup, .
 
 NOTHING_IN_COMMON: Final = "Nothing more than chance explains."
 MIN_FAILED_TO_COMPARE: Final = 3
-"""With fewer failed cases no common cause can be found, so nothing is shown."""
+"""With fewer failed cases, no common cause can be found."""
 _MAX_VALUE_CHARACTERS: Final = 80
 
 
 def format_common_causes(first_look: FirstLook | None) -> tuple[str, ...]:
-    """Return a line for each cause that failed cases have in common, or one line without any cause.
+    """Return a line for each common cause of the failures, or one line that there is none.
 
     Empty if too few cases failed.
     """
@@ -302,7 +304,7 @@ _MAX_EVIDENCE_CHARACTERS: Final = 300
 
 
 def format_changes(what_changed: WhatChanged | None) -> tuple[str, ...]:
-    """Return a line for each change since the last PASS, most informative first; empty if not compared."""
+    """Return a line for each change since the last PASS; empty if nothing was compared."""
     if what_changed is None:
         return ()
     if what_changed.missing:
@@ -320,7 +322,7 @@ def format_changes(what_changed: WhatChanged | None) -> tuple[str, ...]:
 
 
 def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> tuple[str, ...]:
-    """Return the changes in at most ``limit`` lines (1 or more) that can be read without a heading."""
+    """Return the changes in at most ``limit`` lines that need no heading."""
     if what_changed is None:
         return ()
     if what_changed.missing or not what_changed.changes:
@@ -341,7 +343,7 @@ def format_changes_briefly(what_changed: WhatChanged | None, *, limit: int) -> t
 
 
 def _select_first_of_both_sides(what_changed: WhatChanged) -> tuple[RunChange, ...]:
-    """Select the most informative change of each side, if both sides changed."""
+    """If both Lookout and the application changed, select the first change of each."""
     if not what_changed.has_changes_on_both_sides:
         return ()
     named = [change for change in what_changed.changes if not change.follows]
@@ -350,7 +352,7 @@ def _select_first_of_both_sides(what_changed: WhatChanged) -> tuple[RunChange, .
 
 
 def format_last_pass_run(what_changed: WhatChanged) -> str:
-    """Name the last PASS run, and the parts that could not be compared; empty without such a run."""
+    """Name the last run with the verdict PASS, and what could not be compared; empty without such a run."""
     if what_changed.since_run_id is None or what_changed.since is None:
         return ""
     build = (

@@ -1,8 +1,6 @@
-"""Format figures, times, names and foreign texts, the same in every report.
+"""Format numbers, times, names and texts in the same way in every report.
 
-Foreign text has no effect in Markdown. Text that an application or a user wrote is put into a code span, in which
-renderers ignore links, HTML, mentions, formulas and emoji. Lookout's own sentences, which may quote a foreign
-name, are escaped.
+Texts of an application or a user have no effect in Markdown. They are put into code spans, or escaped.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from monitors.records.runs import QuestionCounts, Ratio, RunExperiment, RunRepor
 from monitors.reports.invisible import write_invisible_as_code_points
 
 VERDICT_MARKS: Final = {Verdict.PASS: "✓", Verdict.FAIL: "✕", Verdict.INCONCLUSIVE: "?"}
-"""A shape beside the word, so that the verdict is not shown by colour alone."""
+"""A sign for each verdict, so that it is not shown by colour alone."""
 
 SEVERITY_WORDS: Final = {Severity.CRITICAL: "critical", Severity.MAJOR: "major", Severity.MINOR: "minor"}
 
@@ -62,7 +60,7 @@ def format_percent(share: float) -> str:
 
 
 def format_questions(counts: QuestionCounts) -> str:
-    """Format how many questions agents asked, and the share of useful ones among those that could be classified."""
+    """Format how many questions agents asked, and how many were useful."""
     asked = f"The agent stopped for {plural(counts.asked, 'question')}"
     if counts.share is None or counts.low is None or counts.high is None:
         return f"{asked}; Lookout does not know whether the issues answer them"
@@ -100,7 +98,7 @@ def format_zoned_moment(when: datetime, zone: str) -> str:
 
 
 def format_headline(report: RunReport) -> str:
-    """Return the verdict's first decisive reason; without one, for example for a PASS, the graded share."""
+    """Return the first decisive reason of the verdict; for a PASS, how many cases were graded."""
     decisive = next((reason.text for reason in report.reasons if reason.decisive), None)
     if decisive is not None:
         return decisive
@@ -147,7 +145,7 @@ _WORD_JOINER: Final = "\u2060"
 
 
 def format_experiment(experiment: RunExperiment | None) -> tuple[str, ...]:
-    """Name the missing parts of the run's experiment and the fix; empty if it is complete."""
+    """Say what is missing in the run's experiment and how to fix it; empty if it is complete."""
     if experiment is None:
         return ()
     lines: list[str] = []
@@ -165,9 +163,9 @@ def format_experiment(experiment: RunExperiment | None) -> tuple[str, ...]:
 
 
 def format_code_span(text: str, limit: int) -> str:
-    """Return the text as one code span, on one line, at most ``limit`` characters; safe in a table cell.
+    """Return the text as a code span on one line, at most ``limit`` characters. It is safe in a table cell.
 
-    A pipe becomes a similar character, because not every renderer accepts an escaped pipe in a table's code.
+    A pipe becomes a similar character, because some programs end the cell at an escaped pipe.
     """
     line = shorten(write_invisible_as_code_points(text), limit).replace("|", "¦")
     if not line:

@@ -1,7 +1,7 @@
-"""Make invisible characters visible, so that an answer cannot hide text from a reader.
+"""Show invisible characters, so that an answer cannot hide text from a reader.
 
-Bidirectional controls can reverse a sentence, zero-width characters can split a word, and tag characters can carry
-a hidden message. Each is shown as its code point in brackets.
+Some characters reverse a sentence, split a word or carry a hidden message. Each is shown as its code point in
+brackets.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ _VARIATION_SELECTORS: Final = (range(0xFE00, 0xFE10), range(0xE0100, 0xE01F0), r
 
 
 def is_invisible(character: str, before: str) -> bool:
-    """Whether ``character`` is invisible and has no legitimate use after ``before`` (``""`` at the start).
+    """Whether ``character`` is invisible and has no proper use after the character ``before``.
 
-    Joiners are legitimate inside Indic and Arabic words and emoji, variation selectors after a symbol. Spaces of
-    any width are not invisible.
+    Joiners are needed inside Indic and Arabic words and emoji, variation selectors after a symbol.
     """
     if character in _VISIBLE_CONTROLS:
         return False
@@ -59,7 +58,7 @@ def format_code_point(character: str) -> str:
 
 
 def format_character_name(character: str) -> str:
-    """Return the character's Unicode name in lower case, for a tooltip; ``control character`` if it has none."""
+    """Return the character's Unicode name in lower case, or ``control character``."""
     return unicodedata.name(character, "control character").lower()
 
 
@@ -79,7 +78,7 @@ def split_at_invisible_characters(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def write_invisible_as_code_points(text: str) -> str:
-    """Replace every invisible character by ``[U+202E]`` with its code point; idempotent."""
+    """Replace each invisible character by its code point: ``[U+202E]``."""
     return "".join(
         f"[{format_code_point(run)}]" if hidden else run for run, hidden in split_at_invisible_characters(text)
     )

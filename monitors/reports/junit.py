@@ -1,6 +1,6 @@
-"""Build ``junit.xml``: a run in the format that every CI server reads.
+"""Build ``junit.xml``, a run in the format that CI servers read.
 
-A failed case is a ``failure``, one without an answer an ``error``, an ungraded one ``skipped``.
+A failed case is a ``failure``, a case without an answer an ``error``, a case without a grade ``skipped``.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _MAX_TEXT_CHARACTERS = 4_000
 
 
 def build_junit_xml(report: RunReport, cases: Sequence[CaseResult], *, redact: Redact) -> str:
-    """Build one suite with one test case per case and repeat, in their order; texts are redacted.
+    """Build one suite with a test case for each asking of a case. Texts are redacted.
 
-    Valid against both schemas in use (Ant's, and that of Jenkins' xUnit plugin): Ant's requires ``package`` and
-    ``id``. Characters that XML 1.0 forbids, and invisible ones, are written as code points.
+    The file is valid for Ant and for Jenkins. Characters that XML forbids, and invisible ones, are written as
+    code points.
     """
     root = ET.Element("testsuites")
     suite = ET.SubElement(root, "testsuite", _build_suite_attributes(report, cases))

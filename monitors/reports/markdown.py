@@ -1,7 +1,4 @@
-"""Build ``results.md``: a run for people, as a Prefect artifact or a file. The verdict comes first.
-
-The file also contains the comparison, the detectable drops, the balance and the graders' mutation score.
-"""
+"""Build ``results.md``, a run's report for people. The verdict comes first."""
 
 from __future__ import annotations
 
@@ -67,7 +64,7 @@ _MAX_CHANGES_NAMED: Final = 12
 
 
 def format_comparison(report: RunReport) -> Iterator[str]:
-    """Format both scores beside the baseline's, new failures and fixed cases."""
+    """Format both scores beside those of the baseline, with new failures and fixed cases."""
     compared = report.comparison
     if compared is None:
         return
@@ -106,7 +103,7 @@ def _format_case_ids(case_ids: Sequence[str]) -> str:
 
 
 def format_detectable_drops(report: RunReport) -> Iterator[str]:
-    """Format by severity how many cases may fail at most, and the smallest drop that the run can detect."""
+    """Format, for each severity, how many cases may fail at most, and the smallest drop that the run can detect."""
     if not report.sights:
         return
     yield "## Smallest drop this suite can detect"
@@ -131,7 +128,7 @@ def format_detectable_drops(report: RunReport) -> Iterator[str]:
 
 
 def format_suite_balance(report: RunReport) -> Iterator[str]:
-    """Format the number of cases by group, and the gaps of the suite."""
+    """Format the number of cases by group, and what the suite lacks."""
     balance = report.balance
     if balance is None:
         return
@@ -146,7 +143,7 @@ def format_suite_balance(report: RunReport) -> Iterator[str]:
 
 
 def format_mutation_score(report: RunReport) -> Iterator[str]:
-    """Format how many known-bad replies the graders caught."""
+    """Format how many wrong replies the graders caught."""
     view = build_mutation_view(report)
     if view is None:
         return
@@ -181,9 +178,9 @@ def build_markdown_report(
     incidents: Iterable[Incident] = (),
     previous: RunReport | None = None,
 ) -> str:
-    """Build the whole text, ending in a newline. Texts of the application are redacted, shortened and escaped.
+    """Build the report. Texts of the application are redacted, shortened and escaped.
 
-    At most ``max_failures`` failures are listed, and as many cases without an answer; the others are counted.
+    At most ``max_failures`` failures and as many cases without an answer are listed; the others are counted.
     """
     open_incidents = map_open_incidents_by_case(incidents)
     failed = select_cases_by_outcome(cases, CaseOutcome.FAILED)
@@ -252,7 +249,7 @@ def _format_verdict_lines(
 def _format_criteria_table(
     report: RunReport, cases: Sequence[CaseResult], redact: Redact, limit: int
 ) -> Iterator[str]:
-    """Format the criteria of usefulness by issue, at most ``limit`` issues, those that miss most first."""
+    """Format the criteria of usefulness for at most ``limit`` issues, those that miss most criteria first."""
     if not format_criteria(report) or report.rubric is None:
         return
     yield "## Usefulness by criterion"

@@ -1,6 +1,6 @@
-"""Mask, mark and cut a case's texts into pieces: plain, marked as evidence, masked, left out.
+"""Split a case's texts into pieces: plain text, marked evidence, masks, and parts that are left out.
 
-A mask is a range of a text with personal data, and its replacement. The template escapes the pieces.
+A mask is a part of a text with personal data, and the words that replace it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from monitors.reports.invisible import (
 )
 
 Redact = Callable[[str], str]
-"""Replace personal data in a text. Passed in, so that reports do not import the redaction."""
+"""A function that replaces personal data in a text."""
 
 _WORD: Final = re.compile(r"\s*\S+|\s+")
 # Comparing word lists costs up to the product of their lengths; 4,000 words each way took 0.1 s here.
@@ -34,10 +34,7 @@ _MAX_WORDS: Final = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Code points ``start`` to ``end`` (exclusive) of a text are shown as ``replacement``.
-
-    ``found``: a grader found it, so its text must not appear in the replacement of a neighbouring mask.
-    """
+    """Code points ``start`` to ``end`` (exclusive) are shown as ``replacement``. ``found``: a grader found them."""
 
     start: int
     end: int
@@ -54,10 +51,9 @@ class Secret:
 
 
 def collect_secrets(result: CaseResult) -> tuple[Secret, ...]:
-    """Collect the words that failed disclosure grades mark, longest first.
+    """Collect the words that graders found to be personal data, longest first.
 
-    A grader reads one text, but the same words may occur in others (visible and wire text, a reason, an earlier
-    answer), so they are masked wherever they occur.
+    The same words may occur in other texts, so they are masked everywhere.
     """
     texts = _list_texts(result.result)
     secrets = {
@@ -90,20 +86,17 @@ def _list_texts(response: ProbeResult) -> dict[str, str]:
 
 
 def redact_case_text(text: str, secrets: Sequence[Secret], redact: Redact) -> str:
-    """Mask the words that graders found, then apply ``redact`` to the rest."""
+    """Mask the words that graders found, then redact the rest."""
     return redact(apply_masks(text, _find_secret_masks(text, secrets)))
 
 
 def build_case_redactor(result: CaseResult, redact: Redact) -> Redact:
-    """Build the redaction for all texts of one case."""
+    """Build the redaction function for all texts of one case."""
     return partial(redact_case_text, secrets=collect_secrets(result), redact=redact)
 
 
 def find_masks(text: str, secrets: Sequence[Secret], redact: Redact) -> tuple[Mask, ...]:
-    """Find all ranges of ``text`` to mask, in order and without overlap, as `redact_case_text` would.
-
-    The replacements come from a text whose secrets were masked before, so that no replacement contains a secret.
-    """
+    """Find all parts of ``text`` to mask, in order and without overlap, as `redact_case_text` masks them."""
     secret_masks = _find_secret_masks(text, secrets)
     hidden = apply_masks(text, secret_masks)
     redacted = redact(hidden)
@@ -153,7 +146,7 @@ def apply_masks(text: str, masks: Sequence[Mask]) -> str:
 
 
 def apply_masks_to_part(text: str, masks: Sequence[Mask], start: int, end: int) -> str:
-    """Return code points ``start`` to ``end`` of the text, masked; a mask across an edge is shown whole."""
+    """Return code points ``start`` to ``end`` of the text, masked. A mask at an edge is shown completely."""
     inside = [mask for mask in masks if mask.start < end and start < mask.end]
     first = min([start, *(mask.start for mask in inside)])
     last = max([end, *(mask.end for mask in inside)])
@@ -162,10 +155,7 @@ def apply_masks_to_part(text: str, masks: Sequence[Mask], start: int, end: int) 
 
 
 def _find_redacted_ranges(raw: str, redacted: str) -> list[Mask] | None:
-    """Find the ranges that a redaction replaced; ``None`` if the texts are too long to compare.
-
-    Words are compared, because spans refer to the raw text.
-    """
+    """Find the parts that a redaction replaced; ``None`` if the texts are too long to compare."""
     old, new = _WORD.findall(raw), _WORD.findall(redacted)
     if max(len(old), len(new)) > _MAX_WORDS:
         return None
@@ -185,7 +175,7 @@ def _compute_word_ends(words: Sequence[str]) -> list[int]:
 
 
 def _trim_change(raw: str, start: int, end: int, instead: str) -> Mask:
-    """Trim white space and punctuation that both sides share, so that only the change is masked."""
+    """Remove white space and punctuation that both texts share from the ends of a change."""
     while start < end and instead and raw[start] == instead[0] and not raw[start].isalnum():
         start, instead = start + 1, instead[1:]
     while start < end and instead and raw[end - 1] == instead[-1] and raw[end - 1] in " \t\n.,;:!?।":
@@ -225,7 +215,7 @@ class PieceKind(StrEnum):
     SUPPORTING = "supporting"
     """Evidence of a grade that passed."""
     WANTED = "wanted"
-    """The statement of the gold that a grade searched for."""
+    """The part of the gold that a grader searched for."""
     MASKED = "masked"
     INVISIBLE = "invisible"
     LEFT_OUT = "left_out"
@@ -233,7 +223,7 @@ class PieceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a text, how it is shown, and its label."""
+    """A part of a text, with how it is shown and its label."""
 
     kind: PieceKind
     text: str
@@ -243,7 +233,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceMark:
-    """Evidence in a text: code points ``start`` to ``end``, its label, and how it is shown."""
+    """Evidence in a text: its place, its label, and how it is shown."""
 
     start: int
     end: int
@@ -252,7 +242,7 @@ class EvidenceMark:
 
 
 def collect_evidence_marks(grades: Iterable[Grade], channel: Channel | str) -> tuple[EvidenceMark, ...]:
-    """Collect the evidence of judged grades in one text, without overlap; failing grades have priority."""
+    """Collect the evidence of all verdicts in one text, without overlap. Evidence of failures has priority."""
     marks = [
         EvidenceMark(
             span.start,
@@ -288,9 +278,9 @@ def _choose_kind(span: Span, grade: Judged) -> PieceKind:
 def split_into_pieces(
     text: str, marks: Sequence[EvidenceMark], masks: Sequence[Mask], limit: int
 ) -> tuple[Piece, ...]:
-    """Split the text into pieces: about ``limit`` characters, and the surroundings of later marks.
+    """Split the text into pieces: its first ``limit`` characters, and the surroundings of later evidence.
 
-    Text that is not shown becomes a piece with its length. Masks have priority over marks.
+    A text that is left out becomes a piece with its length.
     """
     pieces: list[Piece] = []
     at = 0
@@ -311,7 +301,7 @@ def _build_left_out_piece(count: int) -> Piece:
 def _choose_windows(
     length: int, marks: Sequence[EvidenceMark], masks: Sequence[Mask], limit: int
 ) -> list[tuple[int, int]]:
-    """Choose the shown parts: the beginning, and some text around each later mark. No window cuts a mask."""
+    """Choose the parts that are shown: the beginning, and some text around later evidence. No part cuts a mask."""
     windows = [(0, min(length, limit))]
     for mark in marks:
         if mark.end > windows[-1][1]:
@@ -378,7 +368,7 @@ def _split_by_marks(text: str, start: int, end: int, marks: Sequence[EvidenceMar
 
 
 def _build_pieces(text: str, kind: PieceKind, label: str) -> list[Piece]:
-    """Build pieces with invisible characters separate; the label goes to the last visible piece."""
+    """Build pieces, with invisible characters as separate pieces. The last visible piece gets the label."""
     pieces: list[Piece] = []
     unlabelled = True
     for run, hidden in reversed(list(split_at_invisible_characters(text))):
@@ -413,7 +403,7 @@ class TextMarker:
     def build_part_pieces(
         self, text: str, channel: Channel | str, grades: Sequence[Grade], start: int, end: int
     ) -> Pieces:
-        """Return the pieces of code points ``start`` to ``end`` of a text with the evidence there.
+        """Return the pieces of code points ``start`` to ``end`` of a text, with the evidence there.
 
         Personal data is masked if it is found in the whole text or in the part alone.
         """
@@ -436,7 +426,10 @@ class TextMarker:
 
 
 def _copy_overlapping_replacement(own: Sequence[Mask], mask: Mask) -> Mask:
-    """Give a mask the replacement of the mask that it overlaps: its own may contain text after the part."""
+    """Give a mask the replacement of the mask that it overlaps.
+
+    Its own replacement may contain text outside the part.
+    """
     instead = next(
         (
             other_mask.replacement

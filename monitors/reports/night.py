@@ -1,8 +1,4 @@
-"""Build the report of a nightly run on live traffic, as a page and as Markdown, from the parts of a run's report.
-
-The page shows the rates, the rules' findings in every conversation, and the sampled conversations that failed.
-The flow that grades a night writes its sentences, because the terminal prints them too.
-"""
+"""Build the report of a nightly run on live traffic, as a page and as Markdown."""
 
 from __future__ import annotations
 
@@ -29,7 +25,7 @@ _MAX_EXAMPLE_CHARACTERS = 160
 
 @dataclass(frozen=True, slots=True)
 class RateText:
-    """A rate: its ``share`` alone, and the ``rest`` of its sentence: interval, numbers, or why it is unknown."""
+    """A rate in words: its ``share``, and the ``rest`` of the sentence."""
 
     name: str
     share: str
@@ -38,7 +34,7 @@ class RateText:
 
 @dataclass(frozen=True, slots=True)
 class CensusText:
-    """The rules' findings of one kind in all conversations; ``asked`` and ``answered`` are a redacted example."""
+    """What rules found in all conversations, for one kind of finding, with a redacted example."""
 
     name: str
     count: str
@@ -49,7 +45,7 @@ class CensusText:
 
 @dataclass(frozen=True, slots=True)
 class NightText:
-    """The sentences of a night: ``lines`` are all of its results, in the form for the terminal."""
+    """The sentences of a report. ``lines`` are the same results for the terminal."""
 
     rates: tuple[RateText, ...]
     census: tuple[CensusText, ...]
@@ -59,7 +55,7 @@ class NightText:
 
 @dataclass(frozen=True, slots=True)
 class NightPage:
-    """Everything on the page; ``transcripts`` are the worst of ``failed_total`` failed conversations."""
+    """The content of the page. ``transcripts`` are the worst of ``failed_total`` failed conversations."""
 
     report: NightlyReport
     state: str

@@ -1,6 +1,6 @@
-"""Build ``report.html``: a whole run in one file without scripts and without requests, to open from disk.
+"""Build ``report.html``: a whole run in one file, without scripts and without requests.
 
-The template reads the records below, in the order of the page.
+The template reads the records below.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ _MAX_LINKS: Final = 24
 
 @dataclass(frozen=True, slots=True)
 class NamedCases:
-    """Links to cases; ``more`` further cases are not named. ``total`` counts all."""
+    """Links to cases. ``more`` cases are not named; ``total`` counts all."""
 
     links: tuple[CaseLink, ...]
     more: int
@@ -96,7 +96,7 @@ class NamedCases:
 
 @dataclass(frozen=True, slots=True)
 class ChangeView:
-    """The shared cases of one severity, with links to those whose outcome changed."""
+    """The cases of one severity that both runs asked, with links to those that changed."""
 
     row: ChangeRow
     failing: NamedCases
@@ -105,7 +105,7 @@ class ChangeView:
 
 @dataclass(frozen=True, slots=True)
 class ComparisonView:
-    """The comparison with the baseline. If it was refused, only ``refused`` is set: the reasons and the changes."""
+    """The comparison with the baseline. If it was refused, only ``refused`` is set."""
 
     baseline: str
     refused: tuple[str, ...]
@@ -124,7 +124,7 @@ class FlakyView:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The page's sections on the baseline, on detectable drops, and on the suite's balance."""
+    """The page's sections on the baseline, on detectable drops, and on the balance of the suite."""
 
     comparison: ComparisonView | None
     no_baseline: str
@@ -216,7 +216,7 @@ class KindCount:
 
 @dataclass(frozen=True, slots=True)
 class BriefRow:
-    """A case without a transcript, in one line: correct, or not asked."""
+    """A case in one line, without its texts."""
 
     id: str
     anchor: str
@@ -228,11 +228,10 @@ class BriefRow:
 
 @dataclass(frozen=True, slots=True)
 class IssuesSection:
-    """The sections of a run on issues: its dimensions, a list of all reports, and the correct ones in full.
+    """The page's sections about issues and an agent's reports.
 
-    ``labels`` are the words for questions and replies; every run has them. ``criteria`` are the labels of the
-    criteria of usefulness by name, with the share of issues that meet each, and ``criteria_text`` says both in one
-    line; empty if no judge was asked for them.
+    ``labels`` are the words for questions and replies. ``criteria`` maps each criterion to its label and the
+    share of issues that meet it; ``criteria_text`` says the same in one line.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -245,7 +244,7 @@ class IssuesSection:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedFailures:
-    """Possible reasons for the failures: common conditions, the rechecks, and the changes since the last PASS."""
+    """Possible reasons for the failures: common conditions, rechecks, and changes since the last PASS."""
 
     in_common: tuple[str, ...]
     asked_again: tuple[str, ...]
@@ -256,7 +255,7 @@ class ExplainedFailures:
 
 @dataclass(frozen=True, slots=True)
 class ReportPage:
-    """Everything on the page."""
+    """The content of the page."""
 
     report: RunReport
     previous: RunReport | None
@@ -302,7 +301,7 @@ def build_report_page(
     incidents: Iterable[Incident] = (),
     previous: RunReport | None = None,
 ) -> ReportPage:
-    """Build the page of one run. At most ``settings.max_transcripts`` cases of each outcome are shown in full."""
+    """Build the page of a run. At most ``settings.max_transcripts`` cases of each outcome are shown in full."""
     limit = settings.max_transcripts
     album = PictureAlbum(
         folder, max_each_bytes=settings.max_screenshot_bytes, max_total_bytes=settings.max_embedded_bytes
@@ -386,7 +385,7 @@ def _separate_issue_reports(correct: Sequence[CaseResult], limit: int) -> tuple[
 
 
 def _build_anchors(*lists: Sequence[CaseResult]) -> dict[str, str]:
-    """Map case ids to their anchors; of several repeats the first in the lists counts, which is the worst."""
+    """Map case ids to their places on the page. Of several askings, the worst one counts."""
     anchors: dict[str, str] = {}
     for results in lists:
         for result in results:

@@ -1,4 +1,4 @@
-"""Rows in words, for every report: the comparison, detectable drops, the balance, and the mutation score."""
+"""Format the comparison, detectable drops, the balance and the mutation score in words, for every report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ _GROUP_WORDS: Final = {
     "language": "language",
 }
 MIN_SHARED_CASES: Final = 6
-"""Five cases that all break have an exact two-sided McNemar p-value of 2/2⁵ = 0.0625; six have 0.031."""
+"""With fewer cases, chance can explain every change: if five cases all break, McNemar's exact p-value is 0.0625.
+"""
 _MET_WORDS: Final = {Finding.YES: "met", Finding.NO: "missed", Finding.UNGRADED: "too few pairs for a result"}
 _LANGUAGE_NAMES: Final = {
     Language.ENGLISH: "English",
@@ -54,7 +55,7 @@ class ScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangeRow:
-    """The shared cases of one severity, or of all."""
+    """The cases of one severity that both runs asked, or of all severities."""
 
     severity: Severity | None
     text: str
@@ -80,7 +81,7 @@ class DetectableDropRow:
 
 @dataclass(frozen=True, slots=True)
 class BalanceRow:
-    """A group and the number of cases for each of its values: ``("3", "11")``."""
+    """A group with the number of cases for each of its values, such as ``("3", "11")``."""
 
     group: str
     counts: tuple[tuple[str, str], ...]
@@ -95,7 +96,7 @@ def format_baseline_run(comparison: Comparison) -> str:
 
 
 def format_comparison_outcome(comparison: Comparison, recheck: Recheck | None = None) -> str:
-    """Format the comparison in words. Failures that ``recheck`` saw every time are not called chance."""
+    """Say what changed since the baseline. Failures that occurred again in every recheck are not called chance."""
     outcome, no_longer = _format_shared_outcome(comparison, recheck), comparison.no_longer_graded
     if not no_longer:
         return outcome
@@ -134,14 +135,14 @@ def _format_shared_outcome(comparison: Comparison, recheck: Recheck | None) -> s
 
 
 def _count_always_failing(comparison: Comparison, recheck: Recheck | None) -> int:
-    """Count the newly failing cases that were asked again and always failed; 0 if any of them did not."""
+    """Count the newly failing cases that failed in every recheck; 0 if any of them was right once."""
     counts = [case.here for case in recheck.cases if case.case_id in comparison.newly_failing] if recheck else []
     always_failing = [count for count in counts if count.asked and count.failed == count.asked]
     return len(always_failing) if len(always_failing) == len(counts) else 0
 
 
 def format_changes_since_unaccepted_run(comparison: Comparison, *, max_ids: int) -> tuple[str, ...]:
-    """Describe the changes since a run that was not accepted as a baseline; empty without shared cases."""
+    """Say what changed since a run that was not accepted as the baseline; empty without common cases."""
     if not comparison.refused or not comparison.shared:
         return ()
     shared = plural(comparison.shared, "case")
@@ -157,7 +158,7 @@ def _format_changed_cases(text: str, case_ids: Sequence[str], max_ids: int) -> s
 
 
 def explain_missing_regression_check(report: RunReport) -> str:
-    """Return why a regression cannot fail this run although the option is set; empty if it can."""
+    """Say why this run cannot fail because of a regression; empty if it can."""
     compared = report.comparison
     if compared is None:
         branch = f" on {report.change.target_branch}" if report.change and report.change.target_branch else ""
@@ -178,7 +179,7 @@ def format_p_value(p_value: float) -> str:
 
 
 def build_score_rows(comparison: Comparison) -> tuple[ScoreRow, ...]:
-    """Build rows for the weighted and flat scores, and for the average rating if both runs have one."""
+    """Build rows for both scores, and for the average rating if both runs have one."""
     rows = [
         _build_score_row("weighted", comparison.weighted_before, comparison.weighted_now),
         _build_score_row("flat", comparison.flat_before, comparison.flat_now),
@@ -248,7 +249,7 @@ def build_drop_rows(drops: Sequence[DetectableDrop]) -> tuple[DetectableDropRow,
 
 
 def _format_may_fail(drop: DetectableDrop) -> str:
-    """Format how many cases may fail at most; without a failure the rule of three is added."""
+    """Format the largest share of cases that may fail. Without any failure, it is about 3 divided by the cases."""
     if not drop.cases:
         return "anything"
     exact = f"up to {format_percent(drop.failing_at_most)}"
@@ -282,7 +283,7 @@ def _format_points(share: float) -> str:
 
 
 def format_best_path(metrics: Sequence[Metric]) -> str:
-    """Name the best path, and whether chance may explain its lead; empty with fewer than two paths."""
+    """Name the best path and whether chance may explain its lead; empty with fewer than two paths."""
     paths = [metric for metric in metrics if metric.name.startswith(_PATH_METRIC) and metric.total]
     if len(paths) < 2:  # noqa: PLR2004 - a winner needs a loser
         return ""
@@ -297,7 +298,7 @@ def _format_path_share(metric: Metric) -> str:
 
 
 def format_no_baseline(report: RunReport) -> str:
-    """State that no run exists to compare with."""
+    """Say that there is no run to compare with."""
     return (
         f"There is no accepted run of {report.target.name} to compare with, so Lookout cannot report regressions."
     )
@@ -305,7 +306,7 @@ def format_no_baseline(report: RunReport) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MutationScoreRow:
-    """The counts of one kind of known-bad reply."""
+    """How many wrong replies of one kind were caught."""
 
     name: str
     mutants: str
@@ -317,7 +318,7 @@ class MutationScoreRow:
 
 @dataclass(frozen=True, slots=True)
 class MutationScoreView:
-    """The section on the mutation score; ``hurts``: a wrong reply passed as right."""
+    """The section about wrong replies. ``hurts`` is true if a wrong reply passed as right."""
 
     sentence: str
     rows: tuple[MutationScoreRow, ...]

@@ -1,4 +1,4 @@
-"""Format the results of asking failed cases again: briefly for a message, one line per case for a report."""
+"""Format the results of asking failed cases again: one line for a message, one line for each case in a report."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ASKED_AGAIN_LABEL: Final = "Asked again:"
 RECHECK_HEADING: Final = "Severe failed cases, asked again"
 """Heading in a report."""
 _MAX_CASES_NAMED: Final = 3
-"""With more cases than this, a message counts them by their tendency; the report names each."""
+"""A message names at most this many cases. It counts more cases by how they behaved."""
 _COMMIT_CHARACTERS: Final = 12
 
 
 class _Tendency(StrEnum):
-    """The results of all askings of a case at one place."""
+    """How a case behaved when it was asked again at one place."""
 
     ALWAYS_FAILS = "always_fails"
     SOMETIMES_FAILS = "sometimes_fails"
@@ -37,7 +37,7 @@ _TENDENCY_WORDS: Final[dict[_Tendency, tuple[str, str]]] = {
 
 
 def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
-    """Return a line for each case, then the cases that were not asked and the reason; empty without a recheck."""
+    """Return a line for each case, then the cases that were not asked and why; empty without a recheck."""
     if recheck is None:
         return ()
     return (
@@ -47,9 +47,9 @@ def format_recheck(recheck: Recheck | None) -> tuple[str, ...]:
 
 
 def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | None = None) -> str:
-    """Return one line for a message about these cases, or about all, and why some were not asked.
+    """Return one line about these cases, or about all; empty if none of them was asked again.
 
-    Empty if none of them was asked again, except if the recheck began and got no answer.
+    If the recheck started but got no answer, the line says why.
     """
     cases = [case for case in recheck.cases if case_ids is None or case.case_id in case_ids] if recheck else []
     if recheck is None or not cases:
@@ -67,7 +67,7 @@ def format_recheck_briefly(recheck: Recheck | None, case_ids: Sequence[str] | No
 
 
 def format_recheck_count(count: RecheckCount) -> str:
-    """Format the results of one case: ``fails 5 of 5``, ``fails 2 of 5``, ``right 4 of 5, 1 without an answer``."""
+    """Format the results of a case: ``fails 2 of 5``, or ``right 4 of 5, 1 without an answer``."""
     if not count.asked:
         return "not asked"
     outcome = f"fails {count.failed:,}" if count.failed else f"right {count.right:,}"
@@ -88,7 +88,7 @@ def _format_case_recheck(case: CaseRecheck, previous: PreviousBuild | None) -> s
 
 
 def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
-    """List the cases that were not asked, with the reason."""
+    """List which cases were not asked again, and why."""
     remarks: list[str] = []
     if recheck.problem:
         remarks.append(
@@ -103,7 +103,7 @@ def _explain_recheck_gaps(recheck: Recheck) -> list[str]:
 
 
 def _format_previous_build(previous: PreviousBuild) -> str:
-    """Name the build of the answers, as far as it is known."""
+    """Name the build that answered, if it is known."""
     commit = previous.commit[:_COMMIT_CHARACTERS] if previous.commit else ""
     match previous.proof:
         case BuildProof.PROVED:
@@ -117,7 +117,7 @@ def _format_previous_build(previous: PreviousBuild) -> str:
 
 
 def _format_counts(counts: Mapping[str, RecheckCount]) -> str:
-    """Format equal counts once, a few cases by name with their counts, and more cases by their tendency."""
+    """Format the results of several cases: by name for a few cases, else as counts."""
     if len({format_recheck_count(count) for count in counts.values()}) == 1 and len(counts) <= _MAX_CASES_NAMED:
         every = "each of them " if len(counts) > 1 else ""
         return every + format_recheck_count(next(iter(counts.values())))

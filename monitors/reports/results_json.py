@@ -1,8 +1,8 @@
-"""Write and read ``results.json``: a whole run for machines, which the gate reads back.
+"""Write and read ``results.json``: a whole run for programs, which the gate also reads.
 
-One case per line, so that ``diff`` can compare two runs. The texts are raw: the file belongs to the run's folder,
-which never leaves the machine. ``hallucinations.jsonl`` has one line per failed answer, with the fields of the
-applications' own hallucination logs.
+The file has one line for each case, so that ``diff`` can compare runs. Its texts are not redacted, and it never
+leaves the run's folder. ``hallucinations.jsonl`` has one line for each failed answer, in the format of
+applications' hallucination logs.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ _CLAIM_KINDS = frozenset({FailureKind.WRONG_FACT, FailureKind.UNSUPPORTED_CLAIM,
 
 
 class HallucinationLine(Record):
-    """One line. The first six fields are those of applications' logs, the others give its origin.
+    """A line of ``hallucinations.jsonl``. Texts are redacted.
 
-    All texts are redacted. ``unsupported_claims`` are the parts of the answer that grades on its facts mark;
-    ``policy_ids`` is the case's cluster. A probe cannot measure ``chunk_count`` and ``top_score``: they are
-    absent.
+    The first six fields are those of applications' logs. ``unsupported_claims`` are the parts of the answer that
+    graders marked as wrong. ``policy_ids`` is the case's cluster.
     """
 
     ts: UtcTime
@@ -102,7 +101,7 @@ def _collect_unsupported_claims(result: CaseResult, failing: Sequence[Judged], r
 
 
 FORMAT: Final = 1
-"""The version of the format; increase it when an older reader can no longer read the file."""
+"""The version of the format. Increase it if older versions of Lookout cannot read the file any more."""
 
 
 class Results(Record):
@@ -114,7 +113,7 @@ class Results(Record):
 
 
 class _Header(Record):
-    """The field that distinguishes a results file of any format from another JSON file."""
+    """The field that distinguishes a results file from another JSON file."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -122,7 +121,7 @@ class _Header(Record):
 
 
 def format_results_json(report: RunReport, cases: Sequence[CaseResult]) -> Iterator[str]:
-    """Yield the file in pieces, one case at a time, so that a long run is not in memory twice."""
+    """Yield the file case by case, so that a long run is not in memory twice."""
     yield f'{{"format": {FORMAT},\n"report": {report.model_dump_json()},\n"cases": ['
     for place, case in enumerate(cases):
         yield f"{',' if place else ''}\n{case.model_dump_json()}"
@@ -132,8 +131,8 @@ def format_results_json(report: RunReport, cases: Sequence[CaseResult]) -> Itera
 def read_results(path: Path) -> tuple[RunReport, tuple[CaseResult, ...]]:
     """Read the run in the ``results.json`` at ``path``.
 
-    Raises ``ConfigError`` with file, key and what is accepted if the file cannot be read, is not JSON, has another
-    format, lacks or misspells a field, or if its parts do not belong to the same run.
+    Raises ``ConfigError`` with the file, the key and the accepted value if the file cannot be read, has another
+    format, or if its parts do not belong to the same run.
     """
     content = _read_file_content(path)
     _require_known_format(path, content)
@@ -146,7 +145,7 @@ def read_results(path: Path) -> tuple[RunReport, tuple[CaseResult, ...]]:
 
 
 def read_incorrect_cases(path: Path) -> Sequence[CaseResult]:
-    """Read the cases of the file that are not correct, line by line, so that a long run is not in memory at once.
+    """Read the cases that are not correct, line by line.
 
     Only for files of this version. Raises `OSError` and `ValidationError` for other files.
     """
@@ -192,7 +191,7 @@ def _format_first_error(path: Path, error: ValidationError) -> str:
 
 
 def _describe_type(value: object) -> str:
-    """Describe a value by its type only, because a text may be an answer to a user."""
+    """Name the type of a value. The value itself may be an answer to a user."""
     return f"a text of {len(value)} characters" if isinstance(value, str) else type(value).__name__
 
 

@@ -1,4 +1,4 @@
-"""The reports' settings: the amount of detail."""
+"""Settings of the reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The templates and the style sheet that the report and the site share."""
+"""Load the templates and the style sheet of the report and the site."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FILTERS: Final[dict[str, Callable[..., str | tuple[str, ...]]]] = {
 
 
 def build_template_environment(*packages: str) -> Environment:
-    """Build the environment for templates of ``packages`` and the report: it escapes, and refuses unknown names."""
+    """Build the environment for templates of ``packages``. It escapes values and refuses unknown names."""
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(name) for name in (*packages, _PACKAGE)]),
         autoescape=True,
@@ -58,8 +58,7 @@ def build_template_environment(*packages: str) -> Environment:
 def render_document(name: str, **values: object) -> Iterator[str]:
     """Render a whole page, a template that extends ``document.html.j2``, in pieces.
 
-    The template engine escapes everything. In addition, the page's content security policy allows only its style
-    sheet (by hash) and embedded pictures: no script, no request, no form, no frame.
+    All values are escaped. The page's security policy allows only its own style sheet and embedded pictures.
     """
     style = load_style_sheet()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")

@@ -1,7 +1,6 @@
-"""Format the four dimensions of an agent's reports on issues, for every report, with their changes.
+"""Format the four figures on an agent's reports: accuracy, usefulness, questions and efficiency.
 
-A dimension without a figure shows the reason: no judge, no question, no steps seen. A change is shown only if
-both runs have the figure.
+A figure that is not known shows the reason. A change is shown only if both runs have the figure.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ STEPS: Final = "steps per issue"
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A figure in both runs, in words. ``what`` is the figure; ``hurts`` is true if it became worse."""
+    """A figure in both runs, in words. ``hurts`` is true if it got worse."""
 
     what: str
     before: str
@@ -51,11 +50,9 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """One of the four dimensions.
+    """One of the four figures.
 
-    If ``known`` is false, ``value`` says that no figure exists and ``detail`` gives the reason.
-
-    ``moved`` is ``None`` without a baseline, or if one of the runs does not have the figure.
+    If ``known`` is false, ``detail`` says why there is no figure. ``moved`` is ``None`` without a baseline.
     """
 
     name: str
@@ -74,7 +71,7 @@ class Dimension:
 
 
 def build_dimensions(report: RunReport) -> tuple[Dimension, ...]:
-    """Build all four dimensions in their order; empty for a run without issues."""
+    """Build the four figures; empty for a run without issues."""
     if report.triage is None:
         return ()
     return (
@@ -86,10 +83,7 @@ def build_dimensions(report: RunReport) -> tuple[Dimension, ...]:
 
 
 def format_dimensions(report: RunReport) -> str:
-    """``Usefulness 4.3 → 3.8, triage accuracy unchanged``: changed figures come first.
-
-    Without any known change it lists the values. Dimensions without a figure are skipped.
-    """
+    """Format the changes, or the figures: ``Usefulness 4.3 → 3.8, triage accuracy unchanged``."""
     available = [dimension for dimension in build_dimensions(report) if dimension.known]
     changed = [dimension.moved.text for dimension in available if dimension.moved and dimension.moved.changed]
     unchanged = [dimension.moved.text for dimension in available if dimension.moved and not dimension.moved.changed]
@@ -98,10 +92,7 @@ def format_dimensions(report: RunReport) -> str:
 
 
 def format_dimension_table(report: RunReport) -> Iterator[str]:
-    """Format the four dimensions as a table in Markdown, and the criteria of usefulness in one line below.
-
-    Empty for a run without issues.
-    """
+    """Format the four figures as a Markdown table; empty for a run without issues."""
     rows = build_dimensions(report)
     compared = any(row.moved for row in rows)
     if rows:
@@ -115,7 +106,7 @@ def format_dimension_table(report: RunReport) -> Iterator[str]:
 
 
 def list_criteria_shares(report: RunReport) -> Mapping[Criterion, tuple[str, str]]:
-    """Return label and share of each criterion (``helpful``, ``18/20``); empty if no judge answered them."""
+    """Return the label and the share of each criterion, such as ``helpful`` and ``18/20``."""
     counts = report.rubric.criteria if report.rubric else None
     return {name: (CRITERION_LABELS[name], share) for name, share in counts.shares.items()} if counts else {}
 
@@ -192,7 +183,7 @@ def _format_repeats(paths: Sequence[IssuePath]) -> str:
 
 
 def _format_count(value: float) -> str:
-    """Format a count, with one decimal if it is not whole: averages over several asks need not be."""
+    """Format a count. An average over several askings may need one decimal."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 

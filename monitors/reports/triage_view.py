@@ -1,7 +1,6 @@
-"""Build the view of one report on an issue: each part beside the reference, and the agent's path.
+"""Build the view of one report on an issue: each part beside the reference, and the agent's steps.
 
-Every text is masked, marked and cut like an answer (`monitors.reports.marked_text`). A part that a report or a
-reference does not have is shown as missing.
+Texts are masked, marked and cut like answers. A missing part is shown as missing.
 """
 
 from __future__ import annotations
@@ -48,10 +47,7 @@ _JSON_CHARACTERS: Final = 700
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """A part of the report beside the reference; empty pieces are a missing part.
-
-    ``right`` is ``None`` for a part that references do not have.
-    """
+    """A part of the report beside the reference. ``right`` is ``None`` if references do not have the part."""
 
     name: str
     said: Pieces
@@ -61,7 +57,7 @@ class PartRow:
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A file of the report or the reference. ``unknown``: the repository does not have it."""
+    """A file that the report or the reference names. ``unknown``: it is not in the repository."""
 
     path: Pieces
     unknown: bool
@@ -69,7 +65,7 @@ class FileRow:
 
 @dataclass(frozen=True, slots=True)
 class FileGroup:
-    """Files found, missed, or extra. ``folded`` come after ``shown``; ``more`` are only counted."""
+    """Files that were found, missed or extra. ``folded`` ones come after ``shown``; ``more`` are only counted."""
 
     kind: str
     title: str
@@ -85,7 +81,7 @@ class FileGroup:
 
 @dataclass(frozen=True, slots=True)
 class CriterionView:
-    """A criterion of usefulness, with the words of the report that decide it, the reason, or both."""
+    """A criterion of usefulness, with the deciding words of the report and the reason."""
 
     label: str
     met: bool
@@ -95,10 +91,7 @@ class CriterionView:
 
 @dataclass(frozen=True, slots=True)
 class RatingView:
-    """The judge's rating, 1 to 5, or the reason for its absence (0). ``quotes`` counts its marks in the report.
-
-    ``criteria`` is empty if the judge's reply did not give them; ``problem`` says why.
-    """
+    """The judge's rating from 1 to 5, or 0 with the reason. ``problem`` says why ``criteria`` is empty."""
 
     rating: int
     text: str
@@ -110,7 +103,7 @@ class RatingView:
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One step. ``repeats`` is the number of the earlier step that it repeats, 0 for none."""
+    """A step. ``repeats`` is the number of the earlier step that it repeats, or 0."""
 
     number: int
     name: Pieces
@@ -121,7 +114,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class QuestionView:
-    """A question that the agent asked, with its answer: from the suite (``scripted``), or the default answer."""
+    """A question of the agent with its answer. ``scripted``: the answer is from the suite."""
 
     question: Pieces
     answer: Pieces
@@ -130,7 +123,7 @@ class QuestionView:
 
 @dataclass(frozen=True, slots=True)
 class PathView:
-    """The agent's path: a sentence, a drawing and each step; only the sentence if no step was seen."""
+    """The agent's steps: a sentence, a graphic and a list. Without known steps, only the sentence."""
 
     text: Pieces
     drawing: Markup | None
@@ -141,7 +134,7 @@ class PathView:
 
 @dataclass(frozen=True, slots=True)
 class TriageView:
-    """Everything that the page shows of an issue and its report."""
+    """Everything that the page shows about an issue and its report."""
 
     title: Pieces
     address: Pieces
@@ -157,7 +150,7 @@ class TriageView:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """A report in one line of the list of all reports. Empty texts and an empty ``anchor`` are unknown."""
+    """A report in one line. Empty texts are unknown."""
 
     id: str
     anchor: str
@@ -175,7 +168,7 @@ class ReportRow:
 def build_report_row(
     result: CaseResult, task: TriageTask, redact: Redact, *, anchor: str, counted: float | None = None
 ) -> ReportRow:
-    """Build the line of one report; a rating in brackets is not from a judge, but counts in the run's average."""
+    """Build the line of a report. A rating in brackets is not from a judge, but counts in the average."""
     assessment, response = result.assessment, result.result
     report = read_report(response.graded_text) if isinstance(response, Exchange) else TriageReport()
     right = task.reference.severity
@@ -201,14 +194,14 @@ def build_report_row(
 
 
 def _format_criteria_marks(grade: Grade | None, counted: float | None) -> Mapping[Criterion, str]:
-    """Return ✓ or ✕ for each criterion, in brackets without a judge; empty if the judge did not answer them."""
+    """Return ✓ or ✕ for each criterion; in brackets if it is not from a judge."""
     if isinstance(grade, Judged):
         return {criterion.name: "✓" if criterion.score else "✕" for criterion in grade.criteria}
     return {} if counted is None else dict.fromkeys(Criterion, "(✕)")
 
 
 def list_criteria_answers(result: CaseResult, safe: Redact) -> Sequence[str]:
-    """Return the judge's answer to each criterion with its quote and reason, for an issue in the average rating."""
+    """Return the judge's answer to each criterion, with quote and reason."""
     grade = find_rating_grade(result.assessment)
     if not isinstance(grade, Judged):
         return ["✕ not a report"] * len(Criterion)
@@ -227,7 +220,7 @@ def describe_criterion(criterion: UsefulnessCriterion, response: Exchange | NoAn
 
 
 def _mark_quote(criterion: UsefulnessCriterion, response: Exchange | NoAnswer, marker: TextMarker) -> Pieces:
-    """Return the pieces of a quote. Personal data is also masked where the quote ends in the middle of it."""
+    """Return the pieces of a quote, with personal data masked."""
     place = criterion.quote
     if place is None or not isinstance(response, Exchange):
         return ()
@@ -269,13 +262,13 @@ OUTCOME_LABELS: Final = {
 
 
 def extract_asked_text(result: CaseResult) -> str:
-    """Return the question for a list; for an issue its title, because its address is meaningless to a reader."""
+    """Return the question, or the title of an issue."""
     task = result.case.triage
     return task.issue.title if task is not None else result.case.question
 
 
 def extract_reply_text(result: CaseResult) -> str:
-    """Return the reply for a list: the root cause of a report, else the whole text; raw."""
+    """Return the reply, or the root cause of a report. It is not redacted."""
     response = result.result
     text = response.graded_text if isinstance(response, Exchange) else response.partial_text
     return (read_report(text).root_cause or text) if result.case.triage is not None else text
@@ -344,7 +337,7 @@ def build_triage_view(result: CaseResult, marker: TextMarker, counted: float | N
 def _build_report_pieces(
     text: str, response: Exchange | NoAnswer, grades: Sequence[Grade], marker: TextMarker
 ) -> Pieces:
-    """Mark the raw report. JSON is cut earlier, because its content is shown below in words."""
+    """Mark the raw report. JSON is cut earlier, because its content is also shown in words."""
     if isinstance(response, NoAnswer):
         return marker.build_evidence_pieces(response.partial_text, Channel.VISIBLE, grades)
     short = TextMarker(marker.redact, marker.secrets, min(marker.limit, _JSON_CHARACTERS))
@@ -518,7 +511,7 @@ STEPS_GRADER: Final = "steps"
 def _describe_agent_path(
     evidence: Evidence, reference: TriageReference, assessment: Assessment, repeats: int
 ) -> Iterator[str]:
-    """Yield the grader's statements about the steps, or the number of steps without a limit."""
+    """Yield what the grader says about the steps, or the number of steps."""
     hops, step_count = evidence.hops, len(evidence.steps)
     if not hops and not step_count:
         yield "Lookout did not see the agent's steps"

@@ -23,7 +23,7 @@ _CACHE_SIZE: Final = 4_096
 
 @dataclass(frozen=True, slots=True)
 class ReportPaths:
-    """The paths of a run's reports; ``html`` is the one that a person opens."""
+    """The paths of a run's reports. People open ``html``."""
 
     html: Path
     markdown: Path
@@ -53,13 +53,12 @@ def write_reports(
     incidents: Sequence[Incident] = (),
     previous: RunReport | None = None,
 ) -> ReportPaths:
-    """Write every report of a run into its folder, each file atomically, and return their paths.
+    """Write every report of a run into its folder, and return their paths.
 
-    ``redact`` masks personal data in everything but ``results.json``, which is the raw record. ``incidents`` say
-    since which deploy a case fails; ``previous`` is the run before. Screenshots and traces are below ``folder``.
-    ``results.json`` is written first: the other reports can be rebuilt from it.
-
-    Raises ``WarehouseUnwritable`` with the file if the folder cannot be written.
+    ``redact`` masks personal data in all reports but ``results.json``. ``incidents`` say since which deploy a
+    case fails. ``previous`` is the run before. Each file appears complete or not at all. ``results.json`` is
+    written first, because the other reports can be built from it. Raises ``WarehouseUnwritable`` if the folder
+    cannot be written.
     """
     used_settings = settings or ReportsSettings()
     cached_redact = lru_cache(maxsize=_CACHE_SIZE)(redact)  # five reports show the same texts

@@ -1,7 +1,4 @@
-"""Check the file against the journal: build the tables again and compare them row by row.
-
-The comparison uses the segments that the file has loaded.
-"""
+"""Check the warehouse file: build its tables again from the journal, and compare them row by row."""
 
 from __future__ import annotations
 
@@ -59,7 +56,7 @@ class CheckProblem(Record):
 
 @dataclass(slots=True)
 class CopyReport:
-    """The ids of all segments in the journal, and their problems."""
+    """The ids of all segments in the journal, and the problems that were found."""
 
     ids: set[str] = field(default_factory=set[str])
     problems: list[CheckProblem] = field(default_factory=list[CheckProblem])
@@ -72,9 +69,9 @@ def load_segment_copies(
     loaded: Mapping[str, str],
     archives: AbstractSet[str],
 ) -> CopyReport:
-    """Fill empty tables from the segments in ``loaded`` (id → hash), archived or not.
+    """Fill empty tables from the segments in ``loaded``, which maps ids to hashes.
 
-    ``archives`` are the hashes of the archives that the file has loaded; others do not count yet.
+    ``archives`` are the hashes of the archives that the file has loaded.
     """
     copies = CopyReport()
     for name in list_current_manifests(journal, unless=lambda sha256: sha256 not in archives):
@@ -172,16 +169,16 @@ class CheckReport(Record):
 
     @property
     def is_sound(self) -> bool:
-        """Whether the check found no problem: every stored row is there once, unchanged."""
+        """Whether the check found no problem."""
         return not self.problems
 
 
 def check_database(store: Store, *, wait_s: float) -> CheckReport:
-    """Compare the segments with the tables without changing anything.
+    """Compare the journal with the tables. Changes nothing.
 
-    Takes about as long as a rebuild and holds the lock for it; runs write their journal meanwhile. Raises
-    `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable` without room for the copy beside the file, and
-    `SchemaTooNew`.
+    It takes about as long as a rebuild, and the warehouse stays locked meanwhile. Runs can still write to the
+    journal. Raises `WarehouseBusy` after ``wait_s`` seconds, `WarehouseUnwritable` if there is no space for the
+    copy, and `SchemaTooNew`.
     """
     try:
         with store.database.open_for_reading(wait_s):
@@ -228,7 +225,7 @@ def _iterate_table_differences(fresh: duckdb.DuckDBPyConnection, file: Path) -> 
 
 
 def _fingerprint_table(fresh: duckdb.DuckDBPyConnection, table: str) -> object:
-    """Return the count and two order-independent sums of row hashes, which are equal for equal rows."""
+    """Return the row count and two sums of row hashes. Equal tables have equal values."""
     return fresh.execute(f"select count(*), bit_xor(hash(t)), sum(hash(t)) from {table} t").fetchone()  # noqa: S608 - names from DERIVED
 
 
@@ -239,7 +236,10 @@ def _count_rows_only_in(fresh: duckdb.DuckDBPyConnection, table: str, other: str
 
 
 def _report_lost_rows(missing: int, pending: int, lost: int) -> Iterator[CheckProblem]:
-    """Report loaded segments that are gone from the file; the journal has ``pending`` ones, not ``lost`` ones."""
+    """Report loaded segments that are missing from the file.
+
+    ``pending`` segments are still in the journal, ``lost`` ones are not.
+    """
     lost += max(0, missing - pending)
     if lost:
         yield CheckProblem(kind=CheckProblemKind.LOADED_ROWS_LOST, text=format_segment_loss(lost))

@@ -1,8 +1,7 @@
-"""Open the warehouse file for one writer or many readers, with limited waits.
+"""Open the warehouse file for one writer or for many readers, and limit the time of waiting.
 
-DuckDB locks its file per process and refuses immediately. A lock file beside it (``flock``) coordinates Lookout's
-own processes and threads, also while the file itself is being replaced; DuckDB's lock covers other programs. A
-second lock file, the turn, prevents a stream of readers from blocking a writer forever.
+DuckDB refuses a second process at once. A lock file beside the warehouse lets Lookout's own processes wait for
+each other. A second lock file, the turn, lets a writer go first if many readers would otherwise block it forever.
 """
 
 from __future__ import annotations
@@ -28,36 +27,33 @@ from monitors.storage import build_unwritable_error, open_without_links
 
 _MIN_PAUSE_S = 0.005
 _MAX_PAUSE_S = 0.1
-"""Longest pause between two tries.
-
-DuckDB needs about 33 ms to open, write and close, so longer pauses gain nothing.
-"""
+"""Longest pause between two attempts. DuckDB opens, writes and closes in about 33 ms."""
 
 _WRITER_TURN_S = 2.0
-"""How long a waiting writer blocks new readers; usual queries end by then."""
+"""How long a waiting writer blocks new readers."""
 
 _READERS_TURN_S = 0.3
-"""How long the writer then lets new readers in, if a query takes longer."""
+"""How long new readers may then start, if a query takes longer."""
 
 _OFFLINE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-"""All extensions are built in; nothing is downloaded at run time."""
+"""DuckDB must not download extensions. All extensions that Lookout uses are built in."""
 
 REBUILD_HINT = "run `lookout warehouse rebuild` (it keeps the old file and restores all rows from the journal)"
 
 
 @dataclass(frozen=True, slots=True)
 class WaitPolicy:
-    """How to wait: ``monotonic`` gives seconds, ``sleep`` pauses for seconds."""
+    """The clock and the pause for waiting, in seconds."""
 
     monotonic: Callable[[], float]
     sleep: Callable[[float], None]
 
 
 class Deadline:
-    """Limit tries to ``wait_s`` seconds, with growing pauses. At least one try is always made."""
+    """Limits attempts to ``wait_s`` seconds, with growing pauses. At least one attempt is made."""
 
     def __init__(self, patience: WaitPolicy, wait_s: float) -> None:
         self._patience = patience
@@ -70,7 +66,7 @@ class Deadline:
         return Deadline(self._patience, max(0.0, min(seconds, left_s)))
 
     def pause(self) -> bool:
-        """Wait a little; return ``False`` when the time is over."""
+        """Wait a short time; return ``False`` if the deadline has passed."""
         left_s = self._end - self._patience.monotonic()
         if left_s <= 0:
             return False
@@ -82,9 +78,9 @@ class Deadline:
 
 @contextmanager
 def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generator[None]:
-    """Hold the lock beside ``file``. Raises `WarehouseInUse` when it cannot be acquired in time.
+    """Hold the lock beside ``file`` during the block. Raises `WarehouseInUse` if the deadline passes.
 
-    A reader who cannot create the lock file (in a read-only folder) continues without it.
+    A reader that cannot create the lock file, in a read-only folder, continues without it.
     """
     lock = file.with_name(f"{file.name}.lock")
     try:
@@ -106,7 +102,10 @@ def acquire_lock(file: Path, deadline: Deadline, *, exclusive: bool) -> Generato
 
 
 def _try_exclusive_lock(handle: int, file: Path, deadline: Deadline) -> bool:
-    """Acquire the exclusive lock while holding the turn, which blocks new readers; let them in now and then."""
+    """Acquire the exclusive lock; return ``False`` if the deadline passes.
+
+    While it waits, it blocks new readers for a time, and then lets them in again.
+    """
     while True:
         with _open_turn_file(file) as turn:
             if not _try_flock(turn, fcntl.LOCK_EX, deadline):
@@ -154,9 +153,9 @@ def _try_flock(handle: int, kind: int, deadline: Deadline) -> bool:
 
 @contextmanager
 def open_connection(file: Path, deadline: Deadline, *, read_only: bool) -> Generator[duckdb.DuckDBPyConnection]:
-    """Open a connection and close it (with a checkpoint) at the end. The caller holds the lock.
+    """Open a connection, and close it at the end. The caller holds the lock.
 
-    DuckDB errors inside become a `WarehouseError`; errors in the SQL statement are not converted.
+    DuckDB's errors become a `WarehouseError`, except errors in the SQL statement.
     """
     connection = _open_duckdb(file, deadline, read_only=read_only)
     try:
@@ -225,7 +224,7 @@ _STATEMENT_ERRORS = (duckdb.ProgrammingError, duckdb.NotSupportedError, duckdb.D
 
 
 def translate_error(error: duckdb.Error, file: Path) -> Exception:
-    """Convert an error of DuckDB to an error of Lookout; return an error of a statement unchanged."""
+    """Convert an error of DuckDB to an error of Lookout. An error in the SQL statement is returned unchanged."""
     text = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, duckdb.OutOfMemoryException) or any(sign in text for sign in _MEMORY_SIGNS):
         return WarehouseError(
@@ -248,15 +247,15 @@ _UNWRITABLE_SIGNS = (
     "quota exceeded",
     "File too large",
 )
-"""Texts of errors about a place that cannot be written although the file is not damaged."""
+"""Texts of errors about a place that cannot be written."""
 
 
 _MEMORY_SIGNS = ("bad allocation", "bad_alloc", "Allocation failure", "Failed to allocate")
-"""Texts of errors of other types that come from too little memory."""
+"""Texts of errors about too little memory."""
 
 
 _COMMIT_ERRORS = (duckdb.TransactionException, duckdb.FatalException)
-"""Errors of a commit or a checkpoint without enough disk space."""
+"""Errors that DuckDB raises if a commit finds no disk space."""
 
 
 def _build_unwritable_error(text: str, file: Path) -> WarehouseUnwritable:
@@ -276,7 +275,7 @@ def _translate_disk_error(text: str, file: Path) -> WarehouseError:
 
 
 CHECKSUM_ERROR = "Corrupt database file"
-"""How the error begins if a query meets a block of the file that has changed."""
+"""Beginning of DuckDB's error about a damaged block of the file."""
 
 
 def _is_about_corruption(text: str) -> bool:

@@ -1,7 +1,7 @@
 """Create, migrate and open the warehouse file.
 
-Migrations bring a file to the current schema in numbered steps, each in a transaction with its record. A ledger
-file beside it stores the number of loaded segments, because DuckDB silently drops a damaged log.
+Migrations are numbered steps that bring a file to the current schema. A ledger file beside the warehouse stores
+the number of loaded segments, because DuckDB drops a damaged log without an error.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The migrations in order, and the views, which are recreated after every change."""
+    """The migrations in order, and the views. Views are created again after every change."""
 
     migrations: Sequence[Migration]
     views: str
 
     @property
     def newest(self) -> int:
-        """The number of the last step."""
+        """The number of the last migration."""
         return self.migrations[-1].number
 
 
@@ -78,7 +78,7 @@ def load_bundled_schema() -> Schema:
 
 
 def create_database(file: Path, deadline: Deadline, schema: Schema, clock: Clock) -> None:
-    """Create a new warehouse beside ``file`` and move it into place; an existing file is never replaced.
+    """Create a new warehouse at ``file``. An existing file is never replaced.
 
     The caller holds the lock. Raises `WarehouseUnwritable`.
     """
@@ -96,12 +96,11 @@ def create_database(file: Path, deadline: Deadline, schema: Schema, clock: Clock
 def build_database(
     file: Path, deadline: Deadline, schema: Schema, clock: Clock
 ) -> Generator[tuple[duckdb.DuckDBPyConnection, Path]]:
-    """Build a new warehouse beside ``file``: open it to be filled, then check that it is complete and on the disk.
+    """Build a new warehouse beside ``file``: yield a connection to fill it, then verify the file.
 
-    DuckDB reports no error if its last checkpoint fails, for example on a full disk, and leaves a file without
-    the rows of its log. The checkpoint is therefore explicit, no log may be left, and every table must have the
-    same row counts after reopening the file. Unfinished files are removed. The caller holds the lock. Raises
-    `WarehouseUnwritable` and `OSError`.
+    DuckDB reports no error if its last checkpoint fails, for example on a full disk. So this function makes the
+    checkpoint itself, opens the file again and compares the row counts of every table. An unfinished file is
+    removed. The caller holds the lock. Raises `WarehouseUnwritable` and `OSError`.
     """
     beside = file.with_name(f"{file.name}.new")
     remove_database(beside)
@@ -164,10 +163,10 @@ def remove_database(file: Path) -> None:
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, clock: Clock) -> Sequence[int]:
-    """Apply the missing migrations and replace changed views; return the numbers of the applied steps.
+    """Apply the missing migrations and create the views again if they changed; return the applied numbers.
 
-    ``file`` is for errors. Raises `SchemaTooNew` for a file of a newer Lookout, `WarehouseUnwritable` for a
-    DuckDB file of something else; both are left as they are.
+    ``file`` is for errors. Raises `SchemaTooNew` for a file of a newer Lookout, and `WarehouseUnwritable` for a
+    DuckDB file of another program. Such files are not changed.
     """
     done = read_schema_number(connection, file)
     if done > schema.newest:
@@ -187,7 +186,7 @@ def migrate(connection: duckdb.DuckDBPyConnection, file: Path, schema: Schema, c
 
 
 def read_schema_number(connection: duckdb.DuckDBPyConnection, file: Path) -> int:
-    """Read the number of the last applied migration. Raises `WarehouseUnwritable` if it is not a warehouse."""
+    """Read the number of the last migration. Raises `WarehouseUnwritable` if the file is not a warehouse."""
     try:
         row = connection.execute("select coalesce(max(number), 0) from lookout_migrations").fetchone()
     except duckdb.CatalogException:
@@ -220,10 +219,9 @@ def _hash_views(schema: Schema) -> str:
 
 
 class Ledger(Record):
-    """The number of committed segments. Written after the commit, so that it is never too high.
+    """The number of segments that were committed to the warehouse. It is written after the commit.
 
-    ``lost`` counts segments that were committed once and are now missing from file and journal; a rebuild sets it
-    to 0.
+    ``lost`` segments were committed once and are now missing from the warehouse and the journal.
     """
 
     segments: int
@@ -231,7 +229,7 @@ class Ledger(Record):
     lost: int = 0
 
     def add_lost(self, count: int) -> Ledger:
-        """Return the ledger after ``count`` of its segments were found lost."""
+        """Return the ledger with ``count`` more lost segments."""
         return Ledger(segments=self.segments - count, as_of=self.as_of, lost=self.lost + count)
 
 
@@ -254,12 +252,12 @@ def write_ledger(file: Path, ledger: Ledger) -> None:
 
 
 _MAGIC = slice(8, 12)
-"""The place of the text DUCK in a DuckDB file."""
+"""Position of the text DUCK in a DuckDB file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """One warehouse file with its required schema."""
+    """A warehouse file with its schema."""
 
     file: Path
     schema: Schema
@@ -268,7 +266,7 @@ class Database:
 
     @property
     def scratch(self) -> Path:
-        """A temporary file beside the warehouse, for the holder of the lock."""
+        """Path of a temporary file beside the warehouse. Only the holder of the lock may use it."""
         return self.file.with_name(f"{self.file.name}.scratch")
 
     @contextmanager
@@ -281,9 +279,10 @@ class Database:
 
     @contextmanager
     def open_for_writing(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
-        """Open the file exclusively for writing, created or migrated if needed; wait at most ``wait_s`` seconds.
+        """Open the file for writing, alone. It is created or migrated if needed.
 
-        Raises `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
+        Waits at most ``wait_s`` seconds. Raises `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`,
+        `SchemaTooNew`.
         """
         with self.hold_lock(wait_s) as deadline:
             self._create_or_check_file(deadline)
@@ -293,9 +292,9 @@ class Database:
 
     @contextmanager
     def open_for_reading(self, wait_s: float) -> Generator[duckdb.DuckDBPyConnection]:
-        """Open the file for reading, shared with other readers; wait at most ``wait_s`` seconds for a writer.
+        """Open the file for reading, together with other readers. Waits at most ``wait_s`` seconds for a writer.
 
-        A missing file is created and an old one migrated first. Raises the errors of `open_for_writing`.
+        It is created or migrated first if needed. Raises the errors of `open_for_writing`.
         """
         deadline = Deadline(self.patience, wait_s)
         self.create_if_missing(wait_s)
@@ -320,7 +319,7 @@ class Database:
                 yield connection
 
     def compute_version(self) -> str:
-        """Compute a value that changes with the file, from its inode, size and modification time."""
+        """Return a text that changes whenever the file changes."""
         parts: list[int] = []
         for path in (self.file, build_log_path(self.file)):
             # A missing file is part of the version: it adds nothing.
@@ -330,10 +329,10 @@ class Database:
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
     def copy_to(self, goal: Path, wait_s: float) -> str:
-        """Copy the file in its present state to ``goal``, with a killed writer's log; return its `compute_version`.
+        """Copy the file to ``goal``, and return the version of the copy.
 
-        Readers continue; writers wait until the copy is finished, about a second for a gigabyte. Raises the
-        errors of `open_for_reading`.
+        Writers wait until the copy is finished, about a second for a gigabyte. Raises the errors of
+        `open_for_reading`.
         """
         self.create_if_missing(wait_s)
         with self._open_shared(Deadline(self.patience, wait_s)):
@@ -358,7 +357,10 @@ class Database:
                 read_schema_number(connection, self.file)
 
     def _refuse_other_files(self) -> None:
-        """DuckDB would fetch an extension for some files of others (SQLite's): so it never gets to see them."""
+        """Raise an error for a file that is not DuckDB's.
+
+        DuckDB would download an extension for some files of other programs.
+        """
         if not is_duckdb_file(self.file):
             raise build_not_duckdb_error(self.file)
 

@@ -1,4 +1,4 @@
-"""Load the journal into DuckDB: each segment in one transaction with its entry in ``segments``. Idempotent."""
+"""Load the journal into DuckDB. A second load of the same segments changes nothing."""
 
 from __future__ import annotations
 
@@ -35,16 +35,13 @@ from warehouse.journal.journal import Journal
 from warehouse.journal.segments import parse_segment_id
 
 BATCH_ROWS = 1_000
-"""Rows per transaction: a batch of small segments costs little more than one (about 3 ms each separately).
-
-The memory of a batch adds to the run's: 20,000 rows are quicker by a quarter, and take 100 MB.
-"""
+"""Rows in one transaction. Larger batches are faster, but need more memory."""
 
 
 class DamagedSegment(Record):
-    """A segment that does not match its header. ``stored_at`` is its place until a person inspects it.
+    """A damaged segment. ``stored_at`` is where a person can inspect it.
 
-    A damaged archive stays in place, so that each load reports it: it is not ``is_aside``.
+    A damaged archive stays in its place, so that each load reports it: ``is_aside`` is false.
     """
 
     stored_at: str
@@ -53,17 +50,16 @@ class DamagedSegment(Record):
 
     @property
     def text(self) -> str:
-        """The error, and the place that the segment was moved to."""
+        """The error, and where the segment was moved to."""
         return f"{self.error}; it was moved to {self.stored_at}" if self.is_aside else self.error
 
 
 class LoadReport(Record):
-    """The result of a load. ``restored`` counts segments that were loaded before and were missing from the file.
+    """The result of a load.
 
-    This happens after a crash of the machine damaged the file's log: the rows are back, and the operator is
-    informed.
-    ``missing`` counts segments that were loaded before and are missing from file and journal. ``swept`` counts
-    temporary files of killed writers, ``too_new`` segments of a newer Lookout, which stay in place.
+    ``restored`` segments were missing from the file and are loaded again: a crash of the machine had damaged the
+    file's log. ``missing`` segments were loaded once and are now in neither the file nor the journal. ``swept``
+    counts removed temporary files, ``too_new`` segments of a newer Lookout.
     """
 
     segments: int = 0
@@ -79,7 +75,7 @@ class LoadReport(Record):
         return self.model_copy(update={"missing": count})
 
     def errors(self) -> Sequence[WarehouseDamaged]:
-        """One error per damaged segment, and one for missing ones, for the monitor's owners."""
+        """Return an error for each damaged segment, and one for the missing segments."""
         errors = [WarehouseDamaged(each.text) for each in self.damaged]
         return [*errors, WarehouseDamaged(format_segment_loss(self.missing))] if self.missing else errors
 
@@ -101,7 +97,7 @@ class _SkippedSegments:
 def list_segments_to_load(
     connection: duckdb.DuckDBPyConnection, journal: Journal, folder: str | None = None
 ) -> Sequence[str]:
-    """List the names of the segments (of one folder) that are not loaded yet, oldest first."""
+    """List the names of the segments that are not loaded yet, oldest first; of one ``folder`` if given."""
     names = journal.segments.list_segments(folder)
     loaded_ids = {str(row[0]) for row in connection.execute("select id from segments").fetchall()}
     return [name for name in names if parse_segment_id(name) not in loaded_ids]
@@ -110,11 +106,10 @@ def list_segments_to_load(
 def load_journal(
     connection: duckdb.DuckDBPyConnection, journal: Journal, scratch: Path, folder: str | None = None
 ) -> LoadReport:
-    """Load the pending segments: all archives, and the segments (of one folder).
+    """Load all archives, and the segments that are not loaded yet.
 
-    A damaged segment is set aside and reported; loading continues. ``scratch`` is a path beside the file for a
-    copy of an archive in another place. The caller holds the lock and an open connection. Raises `duckdb.Error`
-    if the file itself fails.
+    A damaged segment is moved aside and reported; loading continues. ``scratch`` is a path for a temporary copy.
+    The caller holds the lock. Raises `duckdb.Error` if the warehouse file itself fails.
     """
     rows: Counter[str] = Counter()
     left = _SkippedSegments()
@@ -129,23 +124,20 @@ def load_journal(
 def insert_segments(
     connection: duckdb.DuckDBPyConnection, journal: Journal, batch: Sequence[NamedSegment], *, all_new: bool = False
 ) -> None:
-    """Insert segments into the tables, inside the caller's transaction.
-
-    ``all_new`` has the meaning in `insert_staged_lines`.
-    """
+    """Insert segments into the tables, in the caller's transaction. For ``all_new`` see `insert_staged_lines`."""
     stage_segments(connection, batch)
     insert_staged_lines(connection, [build_entry(each) for each in batch], journal.now(), all_new=all_new)
 
 
 def load_archive_hashes(connection: duckdb.DuckDBPyConnection) -> frozenset[str]:
-    """Return the hashes of the archives that are completely in the tables."""
+    """Return the hashes of the archives whose rows are all in the tables."""
     return frozenset(str(row[0]) for row in connection.execute("select sha256 from archives").fetchall())
 
 
 def record_loaded_archive(
     connection: duckdb.DuckDBPyConnection, journal: Journal, manifest: ArchiveManifest
 ) -> None:
-    """Store that the tables have all rows of an archive."""
+    """Store that all rows of an archive are in the tables."""
     connection.execute(
         "insert or ignore into archives values (?, ?, ?)", [manifest.sha256, len(manifest.segments), journal.now()]
     )
@@ -182,7 +174,7 @@ def _load_archive(
 ) -> int:
     """Load the missing segments of an archive, and return their number.
 
-    A replacing archive also loads segments with another hash.
+    An archive that replaces another one also loads segments that changed.
     """
     loaded = dict(connection.execute("select id, sha256 from segments").fetchall())
     wanted = [each for each in build_entries(manifest) if _is_absent_or_old(each, loaded, manifest)]

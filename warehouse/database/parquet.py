@@ -1,7 +1,6 @@
-"""Parquet: export the tables for other systems, and read rows of other systems' files as plain values.
+"""Export the tables as Parquet files, and read rows from Parquet files of other systems.
 
-Tables are partitioned by day, in the layout that Spark, Trino, BigQuery or a DuckLake read. DuckDB reads rows
-that pandas, Spark and others wrote, in bounded memory.
+The export has one folder for each day, which Spark, Trino and BigQuery can read.
 """
 
 from __future__ import annotations
@@ -29,15 +28,14 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
     "autoload_known_extensions": False,
 }
 _QUERY: Final = "from read_parquet(?, utf8_validation = 'replace', hive_partitioning = false)"
-"""Bytes that are not valid UTF-8 become question marks."""
+"""Invalid UTF-8 bytes become question marks."""
 
 
 def read_parquet_rows(file: Path) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of a Parquet file as dictionaries, in order, in lists of up to `ROWS_PER_BATCH`.
+    """Yield the rows of a Parquet file as dictionaries, in lists of up to `ROWS_PER_BATCH`.
 
-    Structures are dicts, lists are lists, times are aware in UTC if the file has their zone. Columns of bytes
-    that are UTF-8 are texts, because some writers do not mark them. Raises ``ValueError`` if the file is not
-    Parquet, or damaged.
+    Columns of bytes become texts if they are valid UTF-8. Times are in UTC if the file has their zone. Raises
+    ``ValueError`` if the file is damaged or not a Parquet file.
     """
     if any(mark in str(file) for mark in "*?["):
         raise ValueError("DuckDB reads a name with *, ? or [ as a pattern; rename the file")
@@ -89,11 +87,7 @@ DAY_EXPRESSIONS = {
     "grades": "(select cast(r.asked_at as date) from results r where r.run_id = t.run_id"
     " and r.case_id = t.case_id and r.repeat = t.repeat)",
 }
-"""The SQL for the day (UTC) of a row.
-
-Grades have the day of their question, cases the day of the first run that asked
-them.
-"""
+"""SQL for the day (UTC) of a row. A grade has the day of its question, a case the day of its first run."""
 
 
 class ExportReport(Record):
@@ -104,12 +98,11 @@ class ExportReport(Record):
 
 
 def export_parquet(store: Store, goal: Path, *, since: date, until: date, wait_s: float) -> ExportReport:
-    """Write every table's rows of the days ``since`` … ``until`` (both included, UTC) under ``goal``.
+    """Write the rows of the days ``since`` to ``until`` (both included, UTC) below ``goal``.
 
-    ``goal/grades/day=2026-03-01/part.parquet`` and so on. A day is written beside and swapped in whole, so that
-    exporting twice gives the same files and a reader never sees half a day; a day without rows has no
-    folder. Nobody else has the file meanwhile.
-    Raises `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` when ``since`` is after ``until``.
+    Each table has its own files, such as ``goal/grades/day=2026-03-01/part.parquet``. Each day is replaced as a
+    whole, so that a reader never sees half a day, and a second export gives the same files. Raises
+    `WarehouseBusy`, `WarehouseUnwritable`, and `ConfigError` if ``since`` is after ``until``.
     """
     if since > until:
         raise ConfigError(f"no day to export: since {since} is after until {until}")

@@ -1,6 +1,6 @@
-"""Rebuild the warehouse file from the journal and swap it in atomically; the old file is saved beside it.
+"""Rebuild the warehouse file from the journal.
 
-A rebuild copies rows of segments that are missing from the journal from the old file.
+The old file is saved beside the new one. Rows that are missing from the journal are copied from the old file.
 """
 
 from __future__ import annotations
@@ -37,16 +37,15 @@ DEPENDENT_TABLES: Mapping[str, tuple[tuple[str, ...], Sequence[str]]] = {
     "assessments": (("run_id", "case_id", "repeat"), ("grades",)),
     "runs": (("run_id",), ("metrics", "tallies")),
 }
-"""Tables without a segment id: their rows depend on the rows of another table, by these columns."""
+"""Tables without a segment id, and the table and columns that their rows belong to."""
 
 _IN_MEMORY = Path(":memory:")
 
 
 class MissingSegment(Record):
-    """A segment that was loaded once and is no longer readable in the journal.
+    """A segment that was loaded once and can no longer be read from the journal.
 
-    ``rows`` is its number of rows, ``restored_rows`` the number that the new file has from the old file. A row
-    that a later segment had replaced is in neither.
+    ``restored_rows`` of its ``rows`` were copied from the old file.
     """
 
     name: str
@@ -55,7 +54,7 @@ class MissingSegment(Record):
 
     @property
     def text(self) -> str:
-        """A text about the loss and its fix."""
+        """What was lost, and what to do."""
         return (
             f"the segment {self.name} is no longer readable in the journal: {self.restored_rows} of its "
             f"{self.rows} rows are there, from the old file; restore it from a backup and rebuild"
@@ -64,10 +63,7 @@ class MissingSegment(Record):
 
 @dataclass(frozen=True, slots=True)
 class OldFile:
-    """The contents of the old file that the journal lacks: segments by id, and their rows in a copy.
-
-    ``unread`` is the reason if it could not be read.
-    """
+    """What the old file has and the journal lacks. ``unread`` is the reason if the old file could not be read."""
 
     known: Mapping[str, MissingSegment]
     loaded: frozenset[str] = frozenset()
@@ -83,8 +79,7 @@ class OldFile:
 def copy_missing_rows(database: Database, deadline: Deadline, have: AbstractSet[str]) -> OldFile:
     """Copy the old file's rows of segments that are not in ``have`` to the scratch file.
 
-    A separate database connection reads the old file, so that a damaged one does no harm. The caller holds the
-    lock.
+    The caller holds the lock.
     """
     remove_database(database.scratch)
     if not database.file.exists():
@@ -132,7 +127,7 @@ def _copy_segments(reader: duckdb.DuckDBPyConnection, ids: Sequence[str]) -> Non
 
 
 def restore_rows_of_old_file(connection: duckdb.DuckDBPyConnection, old: OldFile) -> tuple[MissingSegment, ...]:
-    """Insert the copied rows into the new file; return the missing segments with the number of restored rows."""
+    """Insert the copied rows into the new file; return the missing segments with their numbers of restored rows."""
     if old.copy is None:
         return old.missing
     connection.execute(f"attach '{_quote_path(old.copy)}' as salvaged (read_only)")
@@ -204,11 +199,11 @@ def _quote_path(file: Path) -> str:
 
 
 class RebuildReport(Record):
-    """The result of a rebuild. ``stored_at`` is the place of the old file, or ``None`` without one.
+    """The result of a rebuild. ``stored_at`` is the path of the saved old file.
 
-    ``missing`` are the segments that the old file had loaded and the journal no longer has. ``unknown`` counts
-    segments in the ledger that cannot be identified, because the old file could not be read (``unread`` is the
-    reason). ``set_aside`` names damaged segments that a person must inspect.
+    ``missing`` segments are no longer in the journal. ``unknown`` segments are missing too, but could not be
+    identified, because the old file could not be read (``unread`` is the reason). ``set_aside`` names damaged
+    segments.
     """
 
     loaded: LoadReport
@@ -220,7 +215,7 @@ class RebuildReport(Record):
 
     @property
     def whole(self) -> bool:
-        """Whether the new file has all data that was ever stored, from the journal."""
+        """Whether the new file has all data that was ever stored."""
         return not (self.missing or self.unknown or self.set_aside or self.loaded.damaged or self.loaded.too_new)
 
     def errors(self) -> Sequence[WarehouseDamaged]:
@@ -234,13 +229,11 @@ class RebuildReport(Record):
 
 
 def rebuild_database(store: Store, *, wait_s: float, journal_only: bool = False) -> RebuildReport:
-    """Rebuild the warehouse file from the journal.
+    """Rebuild the warehouse file from the journal. It works even if the old file is damaged or missing.
 
-    Readers see the old file until the new one is complete. Works with any old file: damaged, foreign, a folder,
-    missing.
-    The old file is saved beside under a name with the time, in place of the copy of an earlier rebuild. Rows of
-    segments that only the old file has are copied, unless ``journal_only``; leases are not. Raises
-    `WarehouseBusy` after ``wait_s`` seconds and `WarehouseUnwritable`; the old file is then unchanged.
+    Readers see the old file until the new one is complete. The old file is saved under a name with the time. Rows
+    that only the old file has are copied, unless ``journal_only``. Raises `WarehouseBusy` after ``wait_s``
+    seconds, and `WarehouseUnwritable`; the old file is then unchanged.
     """
     database = store.database
     with database.hold_lock(wait_s) as deadline:
@@ -284,10 +277,9 @@ def _count_unknown(ledger: Ledger | None, old: OldFile, have: int) -> int:
 
 
 def _replace_file(file: Path, beside: Path, now: datetime) -> Path | None:
-    """Move the new file into place and return the path of the saved old file; the name always has a file.
+    """Move the new file into place, and return the path of the saved old file.
 
-    The old log is moved first: a new file with an old log would be wrong, while an old file without its log only
-    lacks rows that the journal has. The copies of earlier rebuilds are removed; a folder in the file's place stays.
+    The old log is moved first, because a new file with an old log would be wrong.
     """
     earlier = [path for path in file.parent.glob(f"{file.name}.before-*") if path.is_file()]
     backup = file.with_name(f"{file.name}.before-{now:%Y%m%dT%H%M%S.%fZ}") if file.exists() else None

@@ -1,8 +1,7 @@
-"""Retention: removes old personal data (W6), and moves old segments into Parquet archives.
+"""Remove old personal data, and move old segments into Parquet archives.
 
-Texts are emptied, and ids of real conversations become pseudonyms. Verdicts, scores, timings and everything needed
-for trends stay. Old segments are archived, the archive is replaced by one without personal data, and the tables are
-filled from it, so that journal and tables agree. Nothing is deleted before its copy is verified and durable.
+Texts are emptied, and ids of real conversations are replaced by pseudonyms. Verdicts, scores and times stay.
+Nothing is deleted before its copy is verified and on the disk.
 """
 
 from __future__ import annotations
@@ -45,11 +44,11 @@ from warehouse.journal.journal import SUITES, Journal
 from warehouse.journal.segments import SegmentLine, build_first_id, format_line, parse_segment_id
 
 MAX_ARCHIVE_ROWS = 200_000
-"""Lines per archive: some tens of megabytes, read in well under a second."""
+"""Maximum number of rows in an archive: some tens of megabytes."""
 
 
 class CompactReport(Record):
-    """The result of a compaction. ``bytes_before`` is the size of the segments, ``bytes_after`` of the archives."""
+    """The result of a compaction, with the size of the segments before and of the archives after it."""
 
     segments: int = 0
     archives: int = 0
@@ -58,12 +57,11 @@ class CompactReport(Record):
 
 
 def compact_segments(store: Store, *, before: datetime, wait_s: float, unfinished: bool = False) -> CompactReport:
-    """Move segments written before a time into Parquet archives.
+    """Move segments that were written before a time into Parquet archives.
 
-    Segments of a run or nightly run without a finished report stay, unless ``unfinished``, because it may be
-    resumed from them. Suites stay, because they are found by name. At any moment of a kill, every segment is in
-    the journal, in an archive, or in both, which counts once. Raises `WarehouseBusy` after ``wait_s`` seconds,
-    `WarehouseUnwritable`, `WarehouseDamaged`.
+    Segments of an unfinished run stay, unless ``unfinished``, because the run may continue from them. If the
+    process is killed, every segment is still in the journal or in an archive. Raises `WarehouseBusy` after
+    ``wait_s`` seconds, `WarehouseUnwritable`, `WarehouseDamaged`.
     """
     scratch = store.database.scratch
     report = CompactReport()
@@ -134,10 +132,9 @@ def _archive_batch(
 
 
 def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces: str = "") -> None:
-    """Write the staged lines to Parquet, read them back and compare. Raises `WarehouseDamaged` if they differ.
+    """Write the staged lines to a Parquet file, read them back and compare.
 
-    ``replaces``, the hash of the archive that this one replaces, is written into the file. Without it, an archive
-    without changes would be the same file under the same name.
+    Raises `WarehouseDamaged` if they differ. ``replaces`` is the hash of the archive that this one replaces.
     """
     target = str(file).replace("'", "''")
     sql = (
@@ -155,13 +152,13 @@ def write_parquet(connection: duckdb.DuckDBPyConnection, file: Path, *, replaces
 
 
 def store_archive(journal: Journal, manifest: ArchiveManifest, file: Path, *, name: str | None = None) -> None:
-    """Store an archive, then its manifest, as ``name``: the archive takes effect once the manifest exists."""
+    """Store an archive, then its manifest as ``name``. The archive counts once the manifest exists."""
     journal.segments.write_file(manifest.parquet, file)
     journal.segments.write(name or manifest.name, manifest.model_dump_json().encode())
 
 
 def _remove_superseded_files(journal: Journal, scratch: Path, loaded: AbstractSet[str]) -> None:
-    """Clean up after a kill: remove segments that an archive has, and archives that do not count."""
+    """Remove segments that are also in an archive, and archives that do not count."""
     names = list_current_manifests(journal, unless=lambda sha256: sha256 not in loaded)
     current = [read_manifest(journal, name) for name in names]
     segments_by_id = {parse_segment_id(name): name for name in journal.segments.list_segments()}
@@ -192,31 +189,28 @@ def _add_reports(first: CompactReport, second: CompactReport) -> CompactReport:
 
 
 MIN_KEY_LENGTH = 16
-"""In bytes; a shorter key could be guessed."""
+"""Minimum length in bytes. A shorter key could be guessed."""
 
 
 class AgeReport(Record):
-    """The number of archives and segments without their personal data now."""
+    """How many archives and segments had their personal data removed."""
 
     archives: int
     segments: int
 
 
 def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: float) -> AgeReport:
-    """Remove personal data from everything written before a time.
+    """Remove the personal data from everything that was written before a time.
 
-    These parts are removed: answers, questions, partial texts, attempts' details, paths of screenshots and
-    traces, and texts of log entries. Of sampled conversations only the counted facts stay: the end time, the
-    stratum, the sampling probability. The id stays too, so that the conversation is not taken again. Ids of
-    traffic in results and their dependent rows become ``p-`` and 24 hexadecimal digits of SHA-256 over ``key``
-    and the id: the same id stays the same, and cannot be found without the key. Keep ``key`` (16 random bytes or
-    more) and use it every time.
+    These are removed: questions, answers, partial texts, details of attempts, paths of screenshots and traces,
+    and texts of log entries. Counted facts stay, such as times, strata and sampling probabilities. Ids of live
+    traffic become ``p-`` and 24 hexadecimal digits of a SHA-256 over ``key`` and the id. The same id always gets
+    the same pseudonym, and without the key nobody can find the id. Store ``key`` (16 random bytes or more) and
+    use it every time.
 
-    An archive is processed if its youngest segment is old enough. After a kill at any moment, the next load
-    finishes.
-    Free blocks of the database file, and files that a rebuild saved, may still hold old text: a rebuild makes a
-    clean file, and a person must delete the saved ones. Copies for the site are removed. Raises the errors of
-    `compact_segments`, and `ValueError` for a short key.
+    If the process is killed, the next load finishes the work. Free blocks of the warehouse file, and files that a
+    rebuild saved, may still contain old text: rebuild the warehouse, and delete the saved files by hand. Copies
+    for the site are removed. Raises the errors of `compact_segments`, and `ValueError` for a short key.
     """
     _require_key_length(key)
     compact_segments(store, before=before, wait_s=wait_s, unfinished=True)
@@ -240,7 +234,7 @@ def remove_personal_data(store: Store, *, before: datetime, key: bytes, wait_s: 
 
 
 class ConversationReport(AgeReport):
-    """The same for one conversation, with the runs that graded it: their reports may quote it."""
+    """The result for one conversation. ``run_ids`` are the runs that graded it: their reports may quote it."""
 
     run_ids: tuple[str, ...] = ()
 
@@ -248,11 +242,10 @@ class ConversationReport(AgeReport):
 def remove_conversation(
     store: Store, conversation: str, *, case_ids: str, key: bytes, wait_s: float
 ) -> ConversationReport:
-    """Remove the personal data of one conversation now, as `remove_personal_data` does it for old records.
+    """Remove the personal data of one conversation now.
 
-    ``conversation`` is its stored id. ``case_ids`` is what the ids of its graded replies begin with; a number
-    follows. Also log entries that name the id are emptied. Segments with other conversations stay as they are in
-    everything else, and age later. Raises the errors of `remove_personal_data`.
+    ``conversation`` is its stored id. ``case_ids`` is the beginning of the ids of its graded replies. Log entries
+    that name the id are emptied too. Raises the errors of `remove_personal_data`.
     """
     _require_key_length(key)
     ids = f"(?:{re.escape(conversation)}|{re.escape(case_ids)}[0-9]+)"
@@ -284,11 +277,11 @@ def remove_conversation(
 
 
 _NAMES_ID: Final = """regexp_matches(row_json::varchar, '"' || getvariable('ids') || '"')"""
-"""Whether a staged line names one of the ids as a text of its own."""
+"""SQL that is true if a staged line contains one of the ids."""
 
 
 def _has_personal_data(name: str, manifest: ArchiveManifest) -> bool:
-    """Whether an archive still has personal data; ``name`` is that of its manifest."""
+    """Whether the archive of this manifest still has personal data."""
     return manifest.replaces is None or name.endswith(PARTLY_AGED)
 
 
@@ -306,9 +299,9 @@ def _remove_personal_data_from_archive(
     *,
     only: str | None = None,
 ) -> bool:
-    """Replace an archive by one without personal data; with the regular expression ``only``, of these ids only.
+    """Replace an archive by one without personal data; with ``only``, without that of the matching ids.
 
-    Returns False, and replaces nothing, if the archive has nothing to remove about these ids.
+    Returns False if there was nothing to remove.
     """
     create_empty_stage(connection)
     parquet = fetch_verified_parquet(journal, manifest, scratch)

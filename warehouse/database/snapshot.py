@@ -1,9 +1,7 @@
-"""A copy of the warehouse for pages: always open, so that readers and writers do not wait for each other.
+"""A copy of the warehouse for the site, so that pages and runs do not wait for each other.
 
-DuckDB lets one process write, and blocks readers meanwhile. The pages therefore read a copy. The copy is made
-under the readers' lock, finished beside, renamed into place complete, and made again after the warehouse has
-changed. Every site over the folder shares the copy: the first site makes it, the others open it. A reader of an
-old copy finishes with it.
+DuckDB blocks readers while a process writes. So the site reads a copy, which is made again after the warehouse
+has changed. All sites over one folder share the copy.
 """
 
 from __future__ import annotations
@@ -27,9 +25,9 @@ from warehouse.database.database import Database, migrate, remove_database
 from warehouse.database.store import Store
 
 SNAPSHOT_FOLDER: Final = "snapshots"
-"""Inside the data folder."""
+"""Name of the folder with the copies, inside the data folder."""
 MEMORY: Final = "1GB"
-"""Limit of memory for a snapshot's queries and its cached blocks."""
+"""Memory limit for queries on the copy."""
 _COPY_PATTERN: Final = "warehouse-*.duckdb"
 _LOCK: Final = "making.lock"
 _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
@@ -42,7 +40,7 @@ _SETTINGS: Final[dict[str, str | bool | int | float | list[str]]] = {
 
 @dataclass
 class _OpenCopy:
-    """One copy, open until its last reader ends and a newer one exists."""
+    """An open copy. It is closed after its last reader if there is a newer copy."""
 
     file: Path
     connection: duckdb.DuckDBPyConnection
@@ -52,19 +50,19 @@ class _OpenCopy:
 
 @dataclass
 class Snapshot:
-    """The newest copy of ``source``, open for any number of threads. `refresh` renews it, `close` ends it."""
+    """The newest copy of ``source``, open for any number of threads."""
 
     source: Database
     folder: Path
     as_of: datetime | None = None
-    """The last time at which the copy was complete; ``None`` before the first `refresh`."""
+    """The last time at which the copy was up to date; ``None`` before the first `refresh`."""
     _current: _OpenCopy | None = None
     _guard: Lock = field(default_factory=Lock)
 
     def refresh(self, wait_s: float) -> bool:
         """Open a newer copy if the warehouse has changed; return whether a newer one was opened.
 
-        Waits ``wait_s`` seconds at most for a writer, while pages continue with their present copy. Raises
+        Pages continue with the old copy meanwhile. Waits at most ``wait_s`` seconds for a writer. Raises
         `WarehouseBusy`, `WarehouseUnwritable`, `WarehouseDamaged`, `SchemaTooNew`.
         """
         make_private_folder(self.folder)
@@ -102,7 +100,7 @@ class Snapshot:
         return current.file.name if current else ""
 
     def close(self) -> None:
-        """Close the copy. The file stays; `remove_snapshots` removes it."""
+        """Close the copy. The file stays."""
         with self._guard:
             copy, self._current = self._current, None
         if copy is not None:
@@ -176,9 +174,9 @@ def _lock_folder(folder: Path) -> Generator[None]:
 
 
 def remove_snapshots(data_folder: Path) -> None:
-    """Remove every copy, because data removed from the warehouse must not stay in a copy.
+    """Remove every copy, because data that was removed from the warehouse must not stay in a copy.
 
-    Open copies end with a refresh. Raises `WarehouseUnwritable`.
+    Raises `WarehouseUnwritable`.
     """
     folder = data_folder / SNAPSHOT_FOLDER
     try:
@@ -190,7 +188,7 @@ def remove_snapshots(data_folder: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDatabase(Database):
-    """The database for pages: read without waiting, never written."""
+    """The warehouse for the site: reading never waits, and writing is refused."""
 
     snapshot: Snapshot | None = None
 
@@ -212,7 +210,7 @@ class SnapshotDatabase(Database):
 
 
 def build_snapshot_store(store: Store) -> tuple[Snapshot, Store]:
-    """Build the snapshot of a store's warehouse, without making a copy yet, and a store that reads from it."""
+    """Build the snapshot of a store's warehouse and a store that reads from it. No copy is made yet."""
     source = store.database
     folder = source.file.parent
     snapshot = Snapshot(source, folder / SNAPSHOT_FOLDER)

@@ -1,8 +1,7 @@
-"""Insert lines of segments into tables, inside the caller's transaction.
+"""Insert lines of segments into tables, in the caller's transaction.
 
-Old segments are stored in Parquet archives, which are much smaller and fast to read. An archive is a Parquet file
-of lines and a manifest that lists the segments with their headers. The manifest is written last: a Parquet file
-without a manifest does not count. Names contain the content's hash.
+Old segments are in Parquet archives. An archive is a Parquet file of lines, and a manifest that lists the
+segments. The manifest is written last: a Parquet file without a manifest does not count.
 """
 
 from __future__ import annotations
@@ -29,10 +28,9 @@ from warehouse.journal.segments import Segment, SegmentHeader
 TABLES: Sequence[str] = get_args(TableName)
 
 MOSTLY_NEW_TABLES = frozenset({"conversations", "hallucinations"})
-"""Tables of millions of rows that arrive once, except after a killed nightly run or poll that starts again.
+"""Tables of millions of rows that arrive only once, except after a killed run.
 
-To look for earlier rows, DuckDB reads the keys of the whole table for each batch: a night of a million
-conversations would take longer every night. The primary key's index alone finds at once that no row exists.
+For other tables, DuckDB searches for earlier rows in each batch, which would make every night slower.
 """
 
 _STAGED = """
@@ -72,7 +70,7 @@ def create_empty_stage(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedSegment]) -> None:
-    """Replace the staging table's content by the lines of these segments."""
+    """Replace the content of the staging table by the lines of these segments."""
     create_empty_stage(connection)
     with connection.appender("staged") as appender:
         appender.append_rows(
@@ -85,10 +83,10 @@ def stage_segments(connection: duckdb.DuckDBPyConnection, batch: Sequence[NamedS
 def insert_staged_lines(
     connection: duckdb.DuckDBPyConnection, entries: Sequence[Entry], now: datetime, *, all_new: bool = False
 ) -> None:
-    """Insert the staged lines into the tables, with the segments' entries.
+    """Insert the staged lines into the tables, and the segments' entries.
 
-    ``all_new``: rows of `MOSTLY_NEW_TABLES` are in no table yet, so that earlier rows are not searched for. If
-    one exists, this raises `duckdb.ConstraintException`, and the transaction is lost.
+    With ``all_new``, earlier rows of `MOSTLY_NEW_TABLES` are not searched for. If one exists, this raises
+    `duckdb.ConstraintException`, and the transaction is lost.
     """
     filled_tables = {table for entry in entries for table in entry.header.rows}
     for table in TABLES:
@@ -101,7 +99,7 @@ def insert_staged_lines(
 
 
 def delete_segment_rows(connection: duckdb.DuckDBPyConnection, segment_ids: Sequence[str]) -> None:
-    """Delete the results, assessments and entries of these segments, so that they can be loaded again."""
+    """Delete the rows of these segments, so that they can be loaded again."""
     ids = list(segment_ids)
     connection.execute("create or replace temp table aged as select unnest(?::varchar[]) as id", [ids])
     connection.execute(
@@ -127,7 +125,7 @@ def _read_extract_sql(table: str) -> str:
 
 
 _EARLIER = "-- rows of earlier loads:"
-"""Placeholder in an extract before the statement that includes earlier rows."""
+"""Marks the part of an extract that includes earlier rows."""
 
 
 @cache
@@ -139,16 +137,16 @@ def _build_insert_of_new(table: str) -> str:
 ARCHIVE_FOLDER = "_archive"
 MANIFEST = ".manifest.json"
 AGED = ".aged.json"
-"""The mark in the name of a manifest that replaces another archive, so that other manifests need not be read."""
+"""End of the name of a manifest that replaces another archive."""
 PARTLY_AGED = f".partly{AGED}"
-"""The same, if personal data was removed from some conversations only, so that the others must still age."""
+"""The same, if personal data was removed from some conversations only."""
 
 PARQUET = ".parquet"
 FORMAT_VERSION = 1
 
 
 class ArchivedSegment(Record):
-    """A segment inside an archive: its header, its name in the journal, and its original size."""
+    """A segment in an archive: its header, its name in the journal, and its original size."""
 
     header: SegmentHeader
     name: str
@@ -156,10 +154,10 @@ class ArchivedSegment(Record):
 
 
 class ArchiveManifest(Record):
-    """The contents of an archive. ``sha256`` is over the Parquet file.
+    """The contents of an archive. ``sha256`` is the hash of the Parquet file.
 
-    ``replaces`` names the archive with the same segments before personal data was removed. With this manifest,
-    the other archive does not count any more.
+    ``replaces`` is the hash of the archive with the same segments before personal data was removed. The replaced
+    archive does not count any more.
     """
 
     lookout_archive: Annotated[int, Field(ge=1)] = FORMAT_VERSION
@@ -187,8 +185,7 @@ class ArchiveManifest(Record):
 def list_current_manifests(journal: Journal, *, unless: Callable[[str], bool] = lambda _: False) -> Sequence[str]:
     """List the names of the manifests that count: all except the replaced ones.
 
-    A replacing manifest does not count if ``unless`` is true for its hash; the manifest that it replaces then
-    counts.
+    A replacing manifest does not count if ``unless`` is true for its hash.
     """
     aged = [
         name for name in journal.segments.list_files(ARCHIVE_FOLDER, AGED) if not unless(parse_archive_hash(name))

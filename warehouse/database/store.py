@@ -1,4 +1,4 @@
-"""The warehouse for flows and people: load the journal, and query the tables."""
+"""The warehouse for flows and commands: load the journal, and query the tables."""
 
 from __future__ import annotations
 
@@ -30,36 +30,36 @@ DATABASE_FILE = "warehouse.duckdb"
 JOURNAL_FOLDER = "journal"
 
 DEFAULT_READ_WAIT_S = 5.0
-"""How long a reader waits by default; a hundred times longer than a usual load."""
+"""How long a reader waits for a writer by default."""
 
 VIEWS_SQL = """
 select view_name as "view", comment as "what it answers"
 from duckdb_views() where not internal and schema_name = 'main' order by view_name
 """
-"""Lists the views with their comments."""
+"""Lists the views with their descriptions."""
 
 Stored = TypeVar("Stored", bound=Record)
 
 Parameter = str | int | float | bool | None
-"""A value that can be bound to a ``?`` or a ``$name`` of a query."""
+"""A value for a ``?`` or a ``$name`` in a query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The result of a query. Times are in UTC with zone, decimals are ``Decimal``, lists are lists."""
+    """The result of a query. Times are in UTC, decimals are ``Decimal``."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[object, ...], ...]
 
 
 _QUERY_KINDS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-"""FROM, WITH, DESCRIBE, SHOW and SUMMARIZE are SELECT to DuckDB's parser."""
+"""DuckDB parses FROM, WITH, DESCRIBE, SHOW and SUMMARIZE as SELECT."""
 _CHANGES_STATE = re.compile(
     r"\b(?:(?:enable|disable)_(?:logging|profil\w+)|write_log|(?:force_)?checkpoint|truncate_duckdb_logs"
     r"|\w+_external_resource\w*|json_execute_serialized_sql|sleep_ms)\"?\s*\(",
     re.IGNORECASE,
 )
-"""Functions that change the process or its files; some arguments of `enable_logging` abort it (DuckDB 2.0.0)."""
+"""Functions that change the process or its files."""
 
 
 def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
@@ -73,7 +73,7 @@ def _require_single_query(connection: duckdb.DuckDBPyConnection, sql: str) -> No
 
 
 class CaseStanding(Record):
-    """The outcome of one case of a run, for comparing two runs case by case."""
+    """The outcome of one case of a run."""
 
     case_id: str
     repeat: int
@@ -83,8 +83,8 @@ class CaseStanding(Record):
 class Store:
     """The warehouse of one data folder: ``warehouse.duckdb`` beside ``journal/``.
 
-    ``clock`` gives the present with a zone, ``entropy(n)`` n random bytes, ``patience`` the waiting policy. No
-    file is open between calls, so that any number of processes can take turns; safe for threads.
+    No file is open between calls, so that any number of processes can take turns. Safe for threads. ``clock``
+    gives the present time, ``entropy(n)`` gives n random bytes, and ``patience`` says how to wait.
     """
 
     def __init__(
@@ -109,9 +109,10 @@ class Store:
         return store
 
     def load_pending(self, wait_s: float) -> LoadReport:
-        """Load the segments that are not in the file yet; wait at most ``wait_s`` seconds for the lock.
+        """Load the segments that are not in the warehouse file yet.
 
-        Raises `WarehouseBusy` if the file stays locked; nothing is lost, and the next load completes it.
+        Waits at most ``wait_s`` seconds for the lock. Raises `WarehouseBusy` if the file stays locked. Nothing is
+        lost: the next load completes it.
         """
         with self.database.open_for_writing(wait_s) as connection:
             lost_before, missing_before = self.count_lost(), self.count_absent_segments(connection)
@@ -123,9 +124,9 @@ class Store:
     def load_pending_segments_into(
         self, connection: duckdb.DuckDBPyConnection, folder: str | None = None
     ) -> LoadReport:
-        """Load the pending segments (of one folder) on an open connection; the caller holds the lock.
+        """Load the segments that are not loaded yet on an open connection. The caller holds the lock.
 
-        Errors are also stored for `take_load_errors`, since the next load does not meet them again.
+        Errors are also stored for `take_load_errors`, because the next load does not find them again.
         """
         report = load_journal(connection, self.journal, self.database.scratch, folder)
         missing = self.count_absent_segments(connection)
@@ -138,13 +139,13 @@ class Store:
         return report
 
     def take_load_errors(self) -> Sequence[WarehouseDamaged]:
-        """Return the load errors of this process since the last call, for a report to the monitor's owners."""
+        """Return the load errors of this process since the last call."""
         errors = self._load_errors.copy()
         self._load_errors.clear()
         return errors
 
     def list_losses(self, wait_s: float) -> Sequence[str]:
-        """Return a text for each stored item that cannot be read; empty if the warehouse is complete.
+        """Return a text for each stored item that can no longer be read; empty if the warehouse is complete.
 
         Loads the journal first. Raises `WarehouseBusy`.
         """
@@ -167,9 +168,9 @@ class Store:
     ) -> Table:
         """Run one read-only query with bound ``parameters``.
 
-        The query sees the loaded data and has no access to files and network. Raises `QueryInvalid` with DuckDB's
-        message, for several or other statements, and for a result that does not fit into memory; `WarehouseBusy`
-        if a writer held the lock for longer than ``wait_s`` seconds.
+        The query sees only loaded data, no files and no network. Raises `QueryInvalid` with DuckDB's message for
+        an invalid query and for a result that does not fit into memory, and `WarehouseBusy` if a writer holds the
+        lock for longer than ``wait_s`` seconds.
         """
         with self.database.open_for_reading(wait_s) as connection:
             connection.execute("SET enable_external_access = false")
@@ -205,7 +206,7 @@ class Store:
     def find_last_report(
         self, target: str, suite_sha256: str, *, before: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
     ) -> RunReport | None:
-        """Return the newest report of a finished run over the same cases, except that of run ``before``."""
+        """Return the newest report of a finished run over the same cases, but not that of run ``before``."""
         table = self.query(
             "select report from runs where target = $target and suite_sha256 = $suite and not interrupted"
             " and run_id is distinct from $before order by finished_at desc, run_id desc limit 1",
@@ -232,7 +233,7 @@ class Store:
         )
 
     def save_ledger(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Write the ledger beside the file, so that a loss can be detected; not while segments are missing."""
+        """Write the ledger, so that a later loss is detected. Nothing is written while segments are missing."""
         if not self.count_absent_segments(connection):
             ledger = self.build_ledger(connection)
             write_ledger(
@@ -240,16 +241,16 @@ class Store:
             )
 
     def build_ledger(self, connection: duckdb.DuckDBPyConnection) -> Ledger:
-        """Build the ledger of an open file, in its state after a rebuild."""
+        """Build the ledger for the segments of an open file."""
         return Ledger(segments=_count_segments(connection), as_of=self.clock())
 
     def count_absent_segments(self, connection: duckdb.DuckDBPyConnection) -> int:
-        """Count the segments that were committed to the file and are no longer in it."""
+        """Count the segments that were committed to the file and are missing from it now."""
         ledger = read_ledger(self.database.file)
         return max(0, ledger.segments - _count_segments(connection)) if ledger else 0
 
     def count_lost(self) -> int:
-        """Count the segments that were loaded once and are missing from file and journal."""
+        """Count the segments that were loaded once and are in neither the file nor the journal now."""
         ledger = read_ledger(self.database.file)
         return ledger.lost if ledger else 0
 
@@ -264,10 +265,7 @@ def read_incidents(connection: duckdb.DuckDBPyConnection, target: str) -> Mappin
 def _run_interruptible_query(
     connection: duckdb.DuckDBPyConnection, sql: str, parameters: Sequence[Parameter] | Mapping[str, Parameter]
 ) -> Table:
-    """Run a query and fetch its rows.
-
-    Ctrl-C in the main thread interrupts it, which DuckDB alone does not support.
-    """
+    """Run a query and fetch its rows. Ctrl-C in the main thread interrupts it."""
 
     def run() -> Table:
         result = connection.execute(sql, parameters or None)
@@ -291,9 +289,9 @@ def _count_segments(connection: duckdb.DuckDBPyConnection) -> int:
 
 
 def parse_record_text(text: object, kind: type[Stored], name: str, remains: str) -> Stored:
-    """Parse a stored record; errors call it ``name``.
+    """Parse a stored record. ``name`` is the name of the record in errors.
 
-    Raises `WarehouseDamaged` if it was written in another form; ``remains`` names the data that is still there.
+    Raises `WarehouseDamaged` if it has another format. ``remains`` names the data that is still available.
     """
     try:
         return kind.model_validate_json(str(text))

@@ -1,4 +1,4 @@
-"""The journal: every run appends to it without locks. Its segments are the source of all tables."""
+"""The journal. Every run adds to it without waiting, and all tables are built from it."""
 
 from __future__ import annotations
 
@@ -31,25 +31,24 @@ from warehouse.journal.segments import (
 )
 
 SHARED = "_shared"
-"""Folder of segments that belong to no run. No run id can begin with an underscore."""
+"""Folder of segments that belong to no run."""
 
 OUTBOX = "_outbox"
-"""Folder of decisions and receipts. It is small, so that a decision loads quickly."""
+"""Folder of decisions and receipts. It is separate and small, so that it loads quickly."""
 
 SUITES = "_suites"
-"""Folder of suites, each one segment named by its hash."""
+"""Folder of suites. Each is one segment, named by its hash."""
 
 WRITABLE = f"{SHARED}/writable"
-"""An empty file, not a segment. It is written to test whether the next segment can be written."""
+"""An empty file that is written to test whether the next segment can be written."""
 
 _RUN_ID: TypeAdapter[str] = TypeAdapter(Identifier)
 
 
 class Journal:
-    """Append-only segments under a folder, one subfolder per run.
+    """Segments in a folder, with a subfolder for each run. Segments are only added.
 
-    ``clock`` gives the present with a zone, ``entropy(n)`` gives n random bytes. Safe for threads and processes,
-    without any waiting.
+    ``clock`` gives the present time, ``entropy(n)`` gives n random bytes. Safe for threads and processes.
     """
 
     def __init__(self, folder: Path | SegmentStore, *, clock: Clock, entropy: Entropy) -> None:
@@ -59,19 +58,19 @@ class Journal:
         self._naming = threading.Lock()
 
     def append(self, rows: Sequence[JournalRow], *, run_id: str | None) -> SegmentId:
-        """Store ``rows`` durably as one segment and return its id.
+        """Store ``rows`` (at least one) as one segment, and return its id.
 
-        ``run_id`` names the run of the rows, which can later be resumed from them, or ``None``. Raises
-        `WarehouseUnwritable` with the path and the fix; no row is then stored. ``rows`` must not be empty.
+        The rows are on the disk when this returns. ``run_id`` is the run of the rows, or ``None``. Raises
+        `WarehouseUnwritable`; then no row is stored.
         """
         return self.append_row_bytes(encode_rows(rows), run_id=run_id)
 
     def append_row_bytes(self, rows: EncodedRows, *, run_id: str | None) -> SegmentId:
-        """Store rows like `append`, but encoded by another process."""
+        """Store rows that another process has encoded. See `append`."""
         return self._append_segment(rows, folder=SHARED if run_id is None else run_id, run_id=run_id)
 
     def append_suite(self, suite: Suite) -> SegmentId:
-        """Store a suite's cases; a suite with the same hash is not written again."""
+        """Store the cases of a suite. A suite with the same hash is stored only once."""
         segment_id = SegmentId(f"suite-{suite.sha256}")
         name = f"{SUITES}/{segment_id}{SUFFIX}"
         if name not in self.segments.list_segments(SUITES):
@@ -85,15 +84,14 @@ class Journal:
     def append_outbox(self, rows: Sequence[OutboxRow]) -> SegmentId:
         """Store decisions or receipts.
 
-        For ``warehouse.queries.outbox`` only: incidents are numbered under its lock.
+        Only ``warehouse.queries`` may call this, because it numbers incidents under a lock.
         """
         return self._append_segment(encode_rows(rows), folder=OUTBOX, run_id=None)
 
     def read(self, name: str) -> Segment:
         """Read a segment and verify it.
 
-        Raises `WarehouseDamaged`, `SchemaTooNew` for a segment of a newer Lookout, `FileNotFoundError` if it is
-        gone.
+        Raises `WarehouseDamaged`, `SchemaTooNew` for a segment of a newer Lookout, and `FileNotFoundError`.
         """
         folder = name.partition("/")[0]
         return decode_segment(
@@ -104,11 +102,10 @@ class Journal:
         )
 
     def read_run(self, run_id: str) -> Iterator[JournalRow | OutboxRow]:
-        """Yield all rows that a run has stored until now, oldest first, from its segments.
+        """Yield all rows that a run has stored so far, oldest first.
 
-        For resuming: a case may occur twice if it was asked again; the later one counts. A damaged segment is
-        skipped here (its cases are asked again); the loader reports it and sets it aside. Raises `ConfigError`
-        for an invalid run id.
+        A case may occur twice if it was asked again; the later one counts. A damaged segment is skipped, so its
+        cases are asked again. Raises `ConfigError` for an invalid run id.
         """
         for name in self.segments.list_segments(_require_run_id(run_id)):
             try:
@@ -125,11 +122,11 @@ class Journal:
         return parse_time(max(ids)) if ids else None
 
     def require_writable(self) -> None:
-        """Write one empty file. Raises `WarehouseUnwritable` if the next segment could not be written."""
+        """Write an empty file. Raises `WarehouseUnwritable` if that fails."""
         self.segments.write(WRITABLE, b"")
 
     def remove_stale_files(self) -> int:
-        """Remove temporary files of killed writers that are older than an hour; return their number."""
+        """Remove temporary files of killed processes that are older than an hour; return their number."""
         return self.segments.remove_stale_files(self._clock())
 
     def now(self) -> datetime:

@@ -1,4 +1,4 @@
-"""Segments in an object store (S3, GCS, Azure, anything fsspec knows): the journal past one machine."""
+"""Segments in an object store (S3, GCS, Azure and others), for a journal that several machines share."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from warehouse.journal.segments import SET_ASIDE, SUFFIX, parse_segment_id
 
 
 class ObjectSegments:
-    """Segments under a URL such as ``s3://bucket/lookout/journal``.
+    """Segments below a URL such as ``s3://bucket/lookout/journal``.
 
-    An object appears complete at the end of its upload, or not at all, and is then durable: no rename is needed.
-    ``options`` are fsspec's for the protocol (credentials come from the environment as usual). Without the
-    protocol's package (``s3fs`` for S3) the error names the package.
+    An object is either complete or absent. Credentials come from the environment; ``options`` are fsspec's. If
+    the package for the protocol is missing, the error names it.
     """
 
     def __init__(self, url: str, options: Mapping[str, object] | None = None) -> None:
@@ -34,7 +33,7 @@ class ObjectSegments:
         self._root = root.rstrip("/")
 
     def write(self, name: str, data: bytes) -> None:
-        """Store a segment; it is durable when this returns."""
+        """Store a segment. It is durable when this returns."""
         with self._translate_errors(name):
             try:
                 self._files.pipe_file(f"{self._root}/{name}", data)
@@ -42,17 +41,17 @@ class ObjectSegments:
                 raise self._build_error(name, error) from None
 
     def read(self, name: str) -> bytes:
-        """The bytes of a segment."""
+        """Return the bytes of a segment."""
         with self._translate_errors(name):
             return bytes(self._files.cat_file(f"{self._root}/{name}"))
 
     def list_segments(self, folder: str | None = None) -> Sequence[str]:
-        """All segments (of one folder), sorted by segment id."""
+        """List the names of all segments, or of those in one folder, sorted by id."""
         names = [name for name in self._list_names(folder or "") if name.endswith(SUFFIX)]
         return sorted((name for name in names if not name.startswith(f"{SET_ASIDE}/")), key=parse_segment_id)
 
     def list_files(self, folder: str, suffix: str) -> Sequence[str]:
-        """Files of another kind in a folder, sorted."""
+        """List the files in a folder whose names end with ``suffix``, sorted."""
         return sorted(name for name in self._list_names(folder) if name.endswith(suffix))
 
     def delete(self, name: str) -> None:
@@ -70,7 +69,7 @@ class ObjectSegments:
         file.unlink()
 
     def fetch_file(self, name: str, scratch: Path) -> Path:
-        """A local copy at ``scratch``."""
+        """Download a file to ``scratch``."""
         with self._translate_errors(name):
             self._files.get_file(f"{self._root}/{name}", str(scratch))
         return scratch
@@ -91,7 +90,7 @@ class ObjectSegments:
         return 0
 
     def format_location(self, name: str) -> str:
-        """The URL of a segment, without credentials."""
+        """Return the URL of a segment, without credentials."""
         return f"{self._safe_url}/{name}"
 
     def _list_names(self, folder: str) -> list[str]:

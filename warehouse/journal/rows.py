@@ -1,4 +1,4 @@
-"""The rows of the journal: one row type per table, distinguished by ``table``."""
+"""The rows of the journal. Each table has its own type of row, with the table's name in ``table``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from monitors.records.targets import DeployEvent
 
 
 class SuiteCase(Record):
-    """A gold case as it stood in one frozen suite."""
+    """A gold case as it was in a stored suite."""
 
     suite_sha256: Sha256
     suite_name: Identifier
@@ -29,9 +29,10 @@ class SuiteCase(Record):
 
 
 class IncidentVersion(Record):
-    """An incident's state after one decision. Of one fingerprint, the largest ``sequence`` is how it stands.
+    """The state of an incident after one decision.
 
-    Sequences are given out under the warehouse's lock, so that their order does not depend on any clock.
+    The largest ``sequence`` of a fingerprint is the current state. Sequences are numbered under a lock, so their
+    order does not depend on clocks.
     """
 
     sequence: Annotated[int, Field(ge=1)]
@@ -39,164 +40,164 @@ class IncidentVersion(Record):
 
 
 class ResultRow(Record):
-    """What came back for a case. Natural key: run, case, repeat; the latest segment wins."""
+    """The answer to a case, or why there was none. Key: run, case, repeat. The latest segment counts."""
 
     table: Literal["results"] = "results"
     row: ProbeResult
 
 
 class AssessmentRow(Record):
-    """What a case came to, with its grades. Natural key: run, case, repeat; the latest segment wins."""
+    """The outcome of a case with its grades. Key: run, case, repeat. The latest segment counts."""
 
     table: Literal["assessments"] = "assessments"
     row: Assessment
 
 
 class RecheckRow(Record):
-    """One asking of a failed case after the verdict. Natural key: run, case, place, repeat; the first stays."""
+    """One asking of a failed case after the verdict. Key: run, case, place, repeat. The first row counts."""
 
     table: Literal["rechecks"] = "rechecks"
     row: RecheckAnswer
 
 
 class RunRow(Record):
-    """A run's report. Natural key: run; the latest segment wins, so a resumed run replaces its first report."""
+    """The report of a run. Key: run. The latest segment counts, so a resumed run replaces its first report."""
 
     table: Literal["runs"] = "runs"
     row: RunReport
 
 
 class CaseRow(Record):
-    """A case of a suite. Natural key: the suite's hash and the case."""
+    """A case of a suite. Key: the suite's hash and the case."""
 
     table: Literal["cases"] = "cases"
     row: SuiteCase
 
 
 class DeployRow(Record):
-    """A deploy as it was reported. Natural key: target and commit; the first report stays."""
+    """A reported deploy. Key: target and commit. The first report counts."""
 
     table: Literal["deploys"] = "deploys"
     row: DeployEvent
 
 
 class IncidentRow(Record):
-    """A new state of an incident, written by a decision only. Natural key: the sequence."""
+    """A new state of an incident. Key: the sequence."""
 
     table: Literal["incidents"] = "incidents"
     row: IncidentVersion
 
 
 class AlertRow(Record):
-    """A message to send, written by a decision only. Natural key: its id."""
+    """A message to send. Key: its id."""
 
     table: Literal["alerts"] = "alerts"
     row: Alert
 
 
 class ReceiptRow(Record):
-    """What became of a message. Natural key: the alert, the time, the status."""
+    """The result of an attempt to deliver a message. Key: alert, time, status."""
 
     table: Literal["receipts"] = "receipts"
     row: Receipt
 
 
 class ActionRow(Record):
-    """What a person did. Natural key: its id; the first stays, so that a click delivered twice is one."""
+    """A person's action. Key: its id. The first row counts, so that a click delivered twice counts once."""
 
     table: Literal["actions"] = "actions"
     row: OperatorAction
 
 
 class OutcomeRow(Record):
-    """What came of an action, written by a decision only. Natural key: the action."""
+    """The result of an action. Key: the action."""
 
     table: Literal["action_outcomes"] = "action_outcomes"
     row: ActionOutcome
 
 
 class LabelRow(Record):
-    """A person's verdict on a finding or an answer. Natural key: its id; the first stays."""
+    """A person's verdict on a finding or an answer. Key: its id. The first row counts."""
 
     table: Literal["labels"] = "labels"
     row: HumanLabel
 
 
 class DraftRow(Record):
-    """A drafted case that nobody has reviewed. Natural key: its id."""
+    """A draft of a gold case. Key: its id."""
 
     table: Literal["case_drafts"] = "case_drafts"
     row: CaseDraft
 
 
 class DraftOutcomeRow(Record):
-    """What became of a drafted case. Natural key: the draft; the first stays, so that a decision is made once."""
+    """A person's decision on a draft. Key: the draft. The first decision counts."""
 
     table: Literal["draft_outcomes"] = "draft_outcomes"
     row: DraftOutcome
 
 
 class SilenceRow(Record):
-    """A silence. Natural key: its id; of two versions the one that ends earlier counts, whatever any clock said."""
+    """A silence. Key: its id. Of two versions, the one that ends earlier counts."""
 
     table: Literal["silences"] = "silences"
     row: Silence
 
 
 class HallucinationRow(Record):
-    """An entry of a hallucination log. Natural key: the log and its place in it."""
+    """An entry of a hallucination log. Key: the log and the position in it."""
 
     table: Literal["hallucinations"] = "hallucinations"
     row: LoggedHallucination
 
 
 class QuarantineRow(Record):
-    """A line of a log that is no entry. Natural key: the log and its place in it."""
+    """A line of a log that could not be read as an entry. Key: the log and the position in it."""
 
     table: Literal["quarantined_lines"] = "quarantined_lines"
     row: QuarantinedLine
 
 
 class CursorRow(Record):
-    """Where reading of a log stands. Written in one segment with what was read. Natural key: log and sequence."""
+    """How far a log was read. Key: log and sequence. It is stored together with the entries that were read."""
 
     table: Literal["log_cursors"] = "log_cursors"
     row: LogCursor
 
 
 class ConversationRow(Record):
-    """A conversation that a nightly run counted. Natural key: target, source and id; the first stays."""
+    """A conversation that a nightly run counted. Key: target, source, id. The first row counts."""
 
     table: Literal["conversations"] = "conversations"
     row: SeenConversation
 
 
 class NightlyRunRow(Record):
-    """What a nightly run came to. Natural key: run; the latest segment wins."""
+    """The report of a nightly run. Key: run. The latest segment counts."""
 
     table: Literal["nightly_runs"] = "nightly_runs"
     row: NightlyReport
 
 
 class DrillRow(Record):
-    """What a fire drill came to. Natural key: the drill; the latest segment wins."""
+    """The report of a drill. Key: the drill. The latest segment counts."""
 
     table: Literal["drills"] = "drills"
     row: DrillReport
 
 
 class RepeatabilityRow(Record):
-    """A session in which cases were asked twice. Natural key: run; the latest segment wins."""
+    """A session in which cases were asked twice. Key: run. The latest segment counts."""
 
     table: Literal["repeatability_runs"] = "repeatability_runs"
     row: RepeatabilityRun
 
 
 LogRow = HallucinationRow | QuarantineRow | CursorRow
-"""What following a log appends."""
+"""Rows about a followed log."""
 
 NightlyRow = ConversationRow | NightlyRunRow
-"""What a nightly run of live traffic appends."""
+"""Rows of a nightly run."""
 
 JournalRow = (
     ResultRow
@@ -212,14 +213,13 @@ JournalRow = (
     | DrillRow
     | RepeatabilityRow
 )
-"""What anyone may append at any time."""
+"""Rows that any process may add at any time."""
 
 PeopleRow = ActionRow | OutcomeRow | LabelRow | DraftRow | SilenceRow
-"""What people did and what came of it, written by ``warehouse.queries.operator_actions``."""
+"""Rows about people's actions, written by ``warehouse.queries.operator_actions``."""
 
 OutboxRow = IncidentRow | AlertRow | ReceiptRow | PeopleRow
-"""What only ``warehouse.queries.outbox`` and ``warehouse.queries.operator_actions`` write: decisions that are made
-once across processes."""
+"""Rows of decisions that must be made only once. Only ``warehouse.queries`` writes them, under a lock."""
 
 TableName = Literal[
     "results",
@@ -249,4 +249,4 @@ TableName = Literal[
 ANY_ROW: TypeAdapter[JournalRow | OutboxRow] = TypeAdapter(
     Annotated[JournalRow | OutboxRow, Field(discriminator="table")]
 )
-"""Reads one body line of a segment."""
+"""Parses a line of a segment."""

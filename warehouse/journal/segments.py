@@ -1,8 +1,7 @@
-"""A segment: an immutable file of JSON lines with a header that describes its contents.
+"""A segment: a file of JSON lines that never changes, with a header that describes its content.
 
-The first line is the header, followed by one line ``{"table":"…","row":{…}}`` per row. A segment may contain rows
-of several tables, which then become durable together: a cursor with its rows, an exchange with its assessment.
-Segments are in a local folder, in which a segment is either complete or absent.
+The first line is the header. Each other line is a row, ``{"table":"…","row":{…}}``. All rows of a segment become
+durable together. In a local folder, a segment is either complete or absent.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from monitors.storage import build_unwritable_error, move, open_folder, open_wit
 from warehouse.journal.rows import ANY_ROW, JournalRow, OutboxRow, TableName
 
 FORMAT_VERSION = 1
-"""Increase it if the meaning of a header or a line changes; readers refuse unknown versions."""
+"""Increase it if the meaning of a header or a row changes. Readers refuse newer versions."""
 
 SegmentId = NewType("SegmentId", str)
-"""Sorts by the time of writing; unique across processes by 64 random bits."""
+"""An id that sorts by the time of writing and is unique among processes."""
 
 Clock = Callable[[], datetime]
 """Return the present, with a zone."""
@@ -45,7 +44,7 @@ _STAMP = "%Y%m%dT%H%M%S.%fZ"
 
 
 def build_first_id(time: datetime) -> str:
-    """Build a text that sorts before all ids of this time or later, and after all earlier ones."""
+    """Build a text that sorts before all segment ids of this time or later."""
     return f"{time.astimezone(UTC):{_STAMP}}"
 
 
@@ -55,7 +54,7 @@ def parse_time(segment_id: str) -> datetime:
 
 
 class SegmentHeader(Record):
-    """The first line. ``sha256`` is over every byte after the header's line end; ``rows`` counts per table."""
+    """The first line of a segment. ``sha256`` is the hash of all lines after it; ``rows`` counts them by table."""
 
     lookout_segment: Annotated[int, Field(ge=1)] = FORMAT_VERSION
     id: Identifier
@@ -66,7 +65,7 @@ class SegmentHeader(Record):
 
 @dataclass(frozen=True, slots=True)
 class SegmentLine:
-    """One row as written: its table and its JSON text."""
+    """A row in its stored form: its table and its JSON text."""
 
     table: str
     row_json: bytes
@@ -74,7 +73,7 @@ class SegmentLine:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment with verified hash and counts. ``size_bytes`` is the whole file's."""
+    """A segment whose hash and counts are verified. ``size_bytes`` is the size of the file."""
 
     header: SegmentHeader
     lines: tuple[SegmentLine, ...]
@@ -92,7 +91,7 @@ def format_line(line: SegmentLine) -> bytes:
 
 
 class SegmentNames:
-    """Give out ids that sort in the order of the calls within a process, even if the clock stops or steps back."""
+    """Creates ids that sort in the order of the calls, even if the clock stops or goes back."""
 
     def __init__(self, clock: Clock, entropy: Entropy) -> None:
         self._clock = clock
@@ -110,7 +109,7 @@ class SegmentNames:
 
 @dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """Rows in the form of a segment, line by line, with the number of rows of each table."""
+    """Rows as lines of a segment, and their number by table."""
 
     body: bytes = b""
     counts: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -185,14 +184,14 @@ def _build_damaged_error(where: str, reason: str) -> WarehouseDamaged:
 
 SUFFIX = ".jsonl"
 SET_ASIDE = "_damaged"
-"""The folder for damaged segments: stored for a person, never read again."""
+"""Folder for damaged segments, which a person must inspect. Lookout does not read them again."""
 
 STALE_AFTER = timedelta(hours=1)
-"""A temporary file this old belongs to a writer that was killed: writing one takes milliseconds."""
+"""A temporary file that is older than this was left by a killed process."""
 
 
 class SegmentStore(Protocol):
-    """A place for segments. A name is ``folder/segment-id.jsonl``."""
+    """A place for segments, such as a folder. A segment's name is ``folder/segment-id.jsonl``."""
 
     def write(self, name: str, data: bytes) -> None:
         """Store ``data`` under ``name``; it is durable and complete when this returns.
@@ -206,11 +205,11 @@ class SegmentStore(Protocol):
         ...
 
     def list_segments(self, folder: str | None = None) -> Sequence[str]:
-        """All whole segments (of one folder), sorted by segment id. Temporary and set-aside files are left out."""
+        """List the names of all complete segments, or of those in one folder, sorted by id."""
         ...
 
     def list_files(self, folder: str, suffix: str) -> Sequence[str]:
-        """List complete files of another kind in a folder, sorted: archives and their manifests."""
+        """List the files in a folder whose names end with ``suffix``, sorted: archives and their manifests."""
         ...
 
     def delete(self, name: str) -> None:
@@ -222,22 +221,22 @@ class SegmentStore(Protocol):
         ...
 
     def fetch_file(self, name: str, scratch: Path) -> Path:
-        """Yield a local file with the content of ``name``, copied to ``scratch`` if needed.
+        """Return a local file with the content of ``name``, copied to ``scratch`` if needed.
 
         Raises `FileNotFoundError`.
         """
         ...
 
     def set_aside(self, name: str) -> str:
-        """Move a damaged segment aside and return its new place."""
+        """Move a damaged segment to the folder for damaged segments, and return its new place."""
         ...
 
     def list_set_aside(self) -> Sequence[str]:
-        """Return the place of each damaged segment that a person must inspect."""
+        """Return the places of the damaged segments that a person must inspect."""
         ...
 
     def remove_stale_files(self, now: datetime) -> int:
-        """Remove the files of killed writers; return their number."""
+        """Remove temporary files that killed processes left; return their number."""
         ...
 
     def format_location(self, name: str) -> str:
@@ -246,17 +245,17 @@ class SegmentStore(Protocol):
 
 
 class LocalSegments:
-    """Segments in a local folder: written beside, fsynced, renamed, the folder fsynced."""
+    """Segments in a local folder."""
 
     def __init__(self, folder: Path) -> None:
         self._root = folder
 
     def write(self, name: str, data: bytes) -> None:
-        """Store a segment; it survives a power failure when this returns."""
+        """Store a segment. It survives a power failure when this returns."""
         write_atomically(self._root / name, data, within=self._root.parent)
 
     def read(self, name: str) -> bytes:
-        """The bytes of a segment."""
+        """Return the bytes of a segment."""
         path = self._root / name
         with (
             self._hold_folder(path.parent) as folder,
@@ -265,7 +264,7 @@ class LocalSegments:
             return file.read()
 
     def list_segments(self, folder: str | None = None) -> Sequence[str]:
-        """All whole segments (of one folder), sorted by segment id."""
+        """List the names of all complete segments, or of those in one folder, sorted by id."""
         folders = self._list_folders() if folder is None else [folder]
         paths = [
             f"{folder_name}/{file}"
@@ -276,7 +275,7 @@ class LocalSegments:
         return sorted((name for name in paths if "/." not in name), key=parse_segment_id)
 
     def list_files(self, folder: str, suffix: str) -> Sequence[str]:
-        """Whole files of another kind in a folder, sorted."""
+        """List the files in a folder whose names end with ``suffix``, sorted."""
         return sorted(
             f"{folder}/{file}"
             for file in self._list_files(folder)
@@ -284,7 +283,7 @@ class LocalSegments:
         )
 
     def delete(self, name: str) -> None:
-        """Remove a file, and the folder of a run with its last file; a missing one is not an error."""
+        """Remove a file, and the folder of a run with its last file. A missing file is not an error."""
         path = self._root / name
         try:
             with self._hold_folder(path.parent) as folder:
@@ -305,7 +304,7 @@ class LocalSegments:
             raise build_unwritable_error(path, error) from error
 
     def fetch_file(self, name: str, scratch: Path) -> Path:  # noqa: ARG002 - a local file needs no copy
-        """The file itself."""
+        """Return the path of the file itself."""
         path = self._root / name
         if not path.is_file():
             raise FileNotFoundError(path)
@@ -325,7 +324,7 @@ class LocalSegments:
         return sorted(str(self._root / SET_ASIDE / file) for file in self._list_files(SET_ASIDE))
 
     def remove_stale_files(self, now: datetime) -> int:
-        """Remove temporary files and empty folders of runs older than an hour: their writers were killed."""
+        """Remove temporary files and empty folders of runs that are older than an hour."""
         return sum(self._sweep_folder(name, now) for name in self._list_folders())
 
     def format_location(self, name: str) -> str:
@@ -361,7 +360,7 @@ class LocalSegments:
         return count
 
     def _remove_if_empty(self, folder: str) -> None:
-        """Remove a run's folder if it is empty; those with an underscore stay."""
+        """Remove a run's folder if it is empty. Folders whose names begin with an underscore stay."""
         if not folder.startswith("_"):
             with suppress(OSError), self._hold_folder(self._root) as root:  # it is not empty, or gone
                 os.rmdir(folder, dir_fd=root)

@@ -1,7 +1,4 @@
-"""Incidents and their messages, for a person: the list of incidents, and the complete history of one.
-
-Messages are in the form of a channel: the parts shown together, the place, and people's actions.
-"""
+"""Queries about incidents and their messages: the list of incidents, and the history of one."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from warehouse.queries.operator_actions import SHOWN_TOGETHER
 
 
 class IncidentMessage(Record):
-    """A message about an incident: the reason for sending, and the delivery result."""
+    """A message about an incident, with its reason and the result of its delivery."""
 
     alert_id: str
     reason: NotifyReason
@@ -32,14 +29,14 @@ class IncidentMessage(Record):
 
 
 class IncidentAction(Record):
-    """A person's action about it, and the outcome."""
+    """A person's action on the incident, with the result."""
 
     action: OperatorAction
     outcome: ActionOutcome | None
 
 
 class RunEvidence(Record):
-    """The place of one run's evidence: paths inside the run's folder."""
+    """Where one run's evidence is: paths in the run's folder."""
 
     run_id: str
     screenshot: str | None
@@ -47,7 +44,7 @@ class RunEvidence(Record):
 
 
 class Story(Record):
-    """The history of one incident: its states, its alerts, people's actions, the place of the evidence."""
+    """The history of an incident: its states, its messages, people's actions and the evidence."""
 
     incident: Incident
     versions: tuple[Incident, ...]
@@ -59,7 +56,7 @@ class Story(Record):
 
 
 def list_incidents(store: Store, *, resolved_too: bool = False, target: str | None = None) -> tuple[Incident, ...]:
-    """List the current incidents: unresolved ones first, then worst and latest first."""
+    """List the incidents: unresolved ones first, then the most severe, then the latest."""
     table = store.query(
         "select record from incidents where ($all or state <> 'resolved') and ($target is null or target = $target)"
         " order by state = 'resolved', severity desc, last_seen_at desc, fingerprint",
@@ -87,7 +84,7 @@ def find_latest_alerts(store: Store, incidents: Sequence[Incident]) -> Mapping[s
 
 
 def list_all_silences(store: Store) -> tuple[Silence, ...]:
-    """List all silences including expired ones, newest first; skip those of a newer Lookout."""
+    """List all silences, also expired ones, newest first. Those of a newer Lookout are skipped."""
     silences: list[Silence] = []
     for row in store.query("select record from silences order by starts_at desc, id").rows:
         # A newer Lookout wrote it, see the docstring.
@@ -108,16 +105,16 @@ order by h.sequence
 
 
 def list_withheld_alerts(store: Store, since: datetime) -> Sequence[tuple[datetime, Incident]]:
-    """List the alerts that were withheld after ``since`` and that no summary of a silence names, oldest first.
+    """List the alerts that were withheld after ``since`` and that no summary of a silence has reported.
 
-    Each is the time of the decision to withhold it, and the open incident as that decision stored it.
+    Each is the time of the decision, and the incident at that time. The oldest comes first.
     """
     table = store.query(_WITHHELD, {"since": build_first_id(since)})
     return [(parse_time(str(segment)), Incident.model_validate_json(str(record))) for segment, record in table.rows]
 
 
 def load_incident_history(store: Store, incident: Incident, silences: Sequence[Silence]) -> Story:
-    """Load the history of ``incident``: versions, messages, actions, those of ``silences`` about it, evidence."""
+    """Load the history of ``incident``. Of ``silences``, those about it are included."""
     key = incident.fingerprint
     versions = store.query(
         "select record from incident_history where fingerprint = $key order by sequence", {"key": key}
@@ -146,7 +143,7 @@ order by a.created_at, a.id
 
 
 def _list_messages(store: Store, incident: Incident) -> tuple[IncidentMessage, ...]:
-    """List messages in one query, without their texts, because a long incident has a message for each reminder."""
+    """List the messages without their texts, because a long incident has a message for each reminder."""
     table = store.query(_MESSAGES, {"target": incident.target, "key": incident.fingerprint})
     names = ("alert_id", "reason", "run_id", "created_at", "status", "detail")
     return tuple(IncidentMessage.model_validate(dict(zip(names, row, strict=True))) for row in table.rows)
@@ -160,7 +157,7 @@ def _load_alert(store: Store, alert_id: str) -> Alert:
 def _list_actions(
     store: Store, incident: Incident, messages: tuple[IncidentMessage, ...]
 ) -> tuple[IncidentAction, ...]:
-    """Read the outcome first: an action on a whole message applies to the incidents in its outcome."""
+    """List the actions on the incident. An action on a whole message counts for the incidents in its outcome."""
     table = store.query(
         "select a.record, o.action_id, o.carried_out_at, o.effect, o.fingerprints, o.text"
         " from actions a left join action_outcomes o on o.action_id = a.id"
@@ -238,7 +235,7 @@ having not coalesce(bool_or(e.sent), false)
   and bool_or(e.printed) and not bool_or(t.reason in ('open_before', 'missed'))
 """
 )
-"""The newest message about each open incident if all messages since its opening were only printed."""
+"""The newest message about each open incident, if all of its messages were only printed."""
 
 _REFUSED = (
     _ABOUT_INCIDENTS  # noqa: S608 - a constant
@@ -257,8 +254,8 @@ where e.rejected and not e.sent and not e.printed and e.at < $tried_before::time
   and ($target is null or n.target = $target)
 """
 )
-"""The newest message about each incident, open or over, that a channel refused permanently. A refused reminder
-only repeats a sent message. Messages tried since ``$tried_before`` are left out: the channel was not fixed since.
+"""The newest message about each incident, if a channel refused it permanently. A refused reminder does not count,
+because its alert was sent before. Messages tried after ``$tried_before`` are left out.
 """
 
 
@@ -287,14 +284,14 @@ order by a.created_at, a.id
 
 
 class FirstAlert(NamedTuple):
-    """The first alert of a kind in a run, by time, and the run."""
+    """The time of a run's first alert of a kind, and the run."""
 
     run_id: str
     created_at: datetime
 
 
 def find_newest_alert(store: Store, target: str, kind: IncidentKind) -> FirstAlert | None:
-    """Find the run that last sent an alert of this kind, and the time of its first alert; ``None`` without any."""
+    """Find the last run that sent an alert of this kind, and the time of its first one; ``None`` without any."""
     table = store.query(
         "select run_id, min(created_at) as first_at from alerts where target = $target and kind = $kind"
         " and reason in ('first_seen', 'regressed') group by run_id order by first_at desc limit 1",
@@ -315,9 +312,10 @@ def find_printed_alerts(store: Store, target: str) -> Mapping[str, Alert]:
 def find_refused_alerts(
     store: Store, target: str | None = None, *, since: datetime, tried_before: datetime
 ) -> Mapping[str, Mapping[str, Alert]]:
-    """Find the last message about each incident that a channel refused, by subject and by fingerprint.
+    """Find the last message about each incident that a channel refused, by target and by fingerprint.
 
-    The messages were created after ``since`` and tried before ``tried_before``; ``target`` limits them to one.
+    The messages were created after ``since`` and tried before ``tried_before``. With ``target``, only its
+    messages.
     """
     table = store.query(
         _REFUSED, {"target": target, "since": since.isoformat(), "tried_before": tried_before.isoformat()}
@@ -329,26 +327,26 @@ def find_refused_alerts(
 
 
 class RunMessage(NamedTuple):
-    """A run's message, and its delivery status: sent, printed, rejected, or waiting for another try."""
+    """A message of a run with its delivery status: sent, printed, rejected, or waiting."""
 
     alert: Alert
     came_to: str
 
 
 def list_run_messages(store: Store, run_id: str) -> tuple[RunMessage, ...]:
-    """List all alerts of a run with their delivery status, oldest first."""
+    """List all messages of a run with their delivery status, oldest first."""
     table = store.query(_OF_RUN, {"run": run_id})
     return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)
 
 
 def list_earlier_messages(store: Store, target: str, run_id: str, since: datetime) -> tuple[RunMessage, ...]:
-    """List the alerts about ``target`` from before ``since`` that wait, or were sent after it, oldest first."""
+    """List the messages about ``target`` from before ``since`` that wait, or were sent later; oldest first."""
     table = store.query(_EARLIER, {"target": target, "run": run_id, "since": since.isoformat()})
     return tuple(RunMessage(Alert.model_validate_json(str(record)), str(status)) for record, status in table.rows)
 
 
 def list_sent_alerts(store: Store, run_id: str, target: str) -> Sequence[tuple[str, str, Alert]]:
-    """List channel, thread ``ts`` and alert of everything that Slack accepted from a run, oldest first."""
+    """List the channel, the Slack ``ts`` and the alert of each sent message of a run, oldest first."""
     table = store.query(_SENT, {"run": run_id, "target": target})
     return [(str(channel), str(ts), Alert.model_validate_json(str(record))) for channel, ts, record in table.rows]
 
@@ -362,7 +360,7 @@ def count_alerts_to_send(store: Store, target: str) -> int:
 
 
 def list_targets_with_open_incidents(store: Store) -> tuple[str, ...]:
-    """List all subjects with an open incident, in alphabetical order: targets, and other subjects of messages."""
+    """List the names that have open incidents, sorted: targets, and parts of Lookout."""
     return tuple(str(row[0]) for row in store.query("select distinct target from open_incidents order by 1").rows)
 
 
@@ -375,19 +373,19 @@ having bool_or(i.record->>'owner' in ('verify', 'nightly', 'hallucination_log', 
   and not exists (select 1 from runs r where r.target = i.target and r.started_at >= $since::timestamptz)
 order by 1
 """
-"""An owner that asks or reads targets shows that the subject is one, and not a part of Lookout."""
+"""The owner of an incident shows whether its subject is a target or a part of Lookout."""
 
 
 def list_removed_targets(store: Store, configured: Iterable[str], since: datetime) -> tuple[str, ...]:
-    """List the targets with open incidents that are not ``configured`` and were not asked after ``since``."""
+    """List targets with open incidents that are not ``configured`` and had no run after ``since``."""
     table = store.query(_REMOVED_TARGETS, {"configured": ",".join(configured), "since": since.isoformat()})
     return tuple(str(row[0]) for row in table.rows)
 
 
 def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) -> bool:
-    """Whether a message waits to be sent without any try since then, for example because its run was killed.
+    """Whether a message waits to be sent and was not tried since ``not_tried_since``.
 
-    A try after ``now`` comes from a clock that was set back since, and has no effect.
+    This happens if a run was killed. Attempts after ``now`` are ignored: the clock was set back since.
     """
     table = store.query(
         "select 1 from unsent_alerts u where state = 'waiting'"
@@ -399,7 +397,7 @@ def has_waiting_alert(store: Store, not_tried_since: datetime, now: datetime) ->
 
 
 def load_shown_alerts(store: Store, alert_id: str) -> tuple[Alert, ...]:
-    """Load an alert and the later alerts that its message shows; empty if the alert does not exist."""
+    """Load an alert, and the later alerts that were added to its message; empty if the alert does not exist."""
     first = store.query("select record from alerts where id = $alert", {"alert": alert_id}).rows
     others = store.query(SHOWN_TOGETHER, {"alert": alert_id}).rows
     records = [str(row[0]) for row in first] + [str(row[2]) for row in others if row[1] != alert_id]
@@ -407,7 +405,7 @@ def load_shown_alerts(store: Store, alert_id: str) -> tuple[Alert, ...]:
 
 
 def list_operator_marks(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
-    """List the operator actions on any incident of ``alert`` since it was sent, oldest first."""
+    """List people's actions on the incidents of ``alert`` since it was sent, oldest first."""
     fingerprints = ",".join(item.incident.fingerprint for item in alert.items)
     table = store.query(
         _MARKS,
@@ -418,7 +416,7 @@ def list_operator_marks(store: Store, alert: Alert) -> tuple[OperatorMark, ...]:
 
 
 def find_thread_starts(store: Store, fingerprints: Sequence[str]) -> Sequence[tuple[str, str, str]]:
-    """Find channel, ``ts`` and first alert of the messages that begin these incidents' threads."""
+    """Find the channel, the Slack ``ts`` and the alert of each message that started a thread of these incidents."""
     table = store.query(_FIRST_MESSAGES, {"about": ",".join(fingerprints)})
     return [(str(channel), str(ts), str(alert_id)) for channel, ts, alert_id in table.rows]
 

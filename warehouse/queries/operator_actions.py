@@ -1,11 +1,8 @@
-"""Operator actions: stored at once without waiting, and applied exactly once.
+"""Operators' actions: stored at once, and carried out exactly once.
 
-An action goes to the journal like a receipt. The next holder of the lock (the receiver, a command, a run that is
-about to send an alert) applies what is waiting: incidents in their new state, labels, drafts and silences
-become one segment with the outcome. An action with an outcome is never carried out again.
-
-A draft needs its conversation: it is read back from the tables, else from the run's own segments. Drafts of
-incidents and traces are listed: those that wait, and what became of the others.
+An action is written to the journal without waiting. The next process that holds the lock carries it out:
+incidents, labels, drafts and silences become one segment together with the outcome. An action with an outcome is
+never carried out again.
 """
 
 from __future__ import annotations
@@ -56,7 +53,7 @@ from results where run_id = $run and case_id = $case order by repeat limit 1
 def load_conversation(
     connection: duckdb.DuckDBPyConnection, journal: Journal, run_id: str, case_id: str
 ) -> StoredConversation | None:
-    """Load the conversation of a case in a run; ``None`` if it was never stored or has been removed."""
+    """Load the conversation of a case in a run; ``None`` if it was not stored or was removed."""
     row = connection.execute(_LOADED, {"run": run_id, "case": case_id}).fetchone()
     if row is not None:
         turns, answer = tuple(map(str, row[0] or ())), str(row[1] or row[2] or "")
@@ -66,7 +63,7 @@ def load_conversation(
 
 
 def _read_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tuple[str, ...], str]:
-    """Read a conversation from the journal, for a run that is not loaded yet."""
+    """Read a conversation from the journal, if its run is not loaded yet."""
     for row in journal.read_run(run_id):
         if isinstance(row, ResultRow) and row.row.case_id == case_id:
             return row.row.turns, row.row.graded_text if isinstance(row.row, Exchange) else row.row.partial_text
@@ -74,24 +71,23 @@ def _read_from_journal(journal: Journal, run_id: str, case_id: str) -> tuple[tup
 
 
 ResolveAction = Callable[[ActionContext], ActionChanges]
-"""Pure: return the outcome of an action for its incidents."""
+"""Computes what an action changes, without storing it."""
 
 
 def append_action(journal: Journal, action: OperatorAction) -> None:
-    """Store an operator action durably, without a lock. Raises `WarehouseUnwritable`."""
+    """Store an operator's action. It is durable when this returns. Raises `WarehouseUnwritable`."""
     journal.append_outbox([ActionRow(row=action)])
 
 
 def append_silence(journal: Journal, silence: Silence) -> None:
-    """Store a silence, or its earlier end, durably. Raises `WarehouseUnwritable`."""
+    """Store a silence, or its earlier end. Raises `WarehouseUnwritable`."""
     journal.append_outbox([SilenceRow(row=silence)])
 
 
 class ActionResults(NamedTuple):
-    """The outcomes of the waiting actions, and all silences, active or expired, newest first.
+    """The results of the actions that were carried out, and all silences, newest first.
 
-    ``failed`` names the actions that could not be carried out, with the error's name; they stay waiting. One of
-    them must not stop a run from reporting its results.
+    ``failed`` names actions that failed, with the error. They wait for the next time, so that a run can go on.
     """
 
     done: tuple[ActionChanges, ...]
@@ -102,8 +98,8 @@ class ActionResults(NamedTuple):
 def carry_out_actions(store: Store, journal: Journal, resolve: ResolveAction, *, wait_s: float) -> ActionResults:
     """Carry out every waiting action, oldest first.
 
-    Waits ``wait_s`` seconds at most for the lock, else raises `WarehouseBusy`: the actions then wait for the next
-    call.
+    Waits at most ``wait_s`` seconds for the lock. Raises `WarehouseBusy` if it stays locked; the actions then
+    wait for the next call.
     """
     done: list[ActionChanges] = []
     failed: list[str] = []
@@ -143,7 +139,7 @@ where mine.id = $alert
   and mine.reason in ('first_seen', 'regressed') and other.reason in ('first_seen', 'regressed')
 order by other.created_at, other.id
 """
-"""Alerts shown in one message: a run's first alert grows by the run's later reports."""
+"""The alerts that one message shows: later alerts of a run are added to its first message."""
 
 _LAST_ALERT = """
 select record from alerts
@@ -153,7 +149,7 @@ order by created_at desc, id limit 1
 
 
 def _read_silences(connection: duckdb.DuckDBPyConnection) -> tuple[Silence, ...]:
-    """List the silences; skip those of a newer Lookout, which have no effect here."""
+    """List the silences. Those of a newer Lookout are skipped and have no effect."""
     rows = connection.execute("select record from silences order by starts_at desc, id").fetchall()
     silences: list[Silence] = []
     for row in rows:
@@ -182,7 +178,7 @@ def _build_action_context(
 
 
 def _find_alerts(connection: duckdb.DuckDBPyConnection, action: OperatorAction) -> Sequence[Alert]:
-    """Find the alerts of the message that an action is about; else the last alert about each incident."""
+    """Find the alerts of the action's message, or else the last alert about each incident."""
     if action.alert_id is None:
         return _find_last_alerts(connection, action.fingerprints)
     rows = connection.execute("select record from alerts where id = ?", [action.alert_id]).fetchall()
@@ -240,7 +236,7 @@ order by d.suggested_severity desc, d.made_at, d.id
 def list_waiting_drafts(
     store: Store, *, target: str | None = None, wait_s: float = DEFAULT_READ_WAIT_S
 ) -> tuple[CaseDraft, ...]:
-    """List the undecided drafts, worst first, then oldest first; skip those of a newer Lookout."""
+    """List the drafts without a decision, most severe first. Those of a newer Lookout are skipped."""
     drafts: list[CaseDraft] = []
     for (record,) in store.query(_WAITING_DRAFTS, {"target": target}, wait_s=wait_s).rows:
         # A newer Lookout wrote it, see the docstring.
@@ -250,17 +246,17 @@ def list_waiting_drafts(
 
 
 def list_decided_drafts(store: Store, *, wait_s: float = DEFAULT_READ_WAIT_S) -> frozenset[str]:
-    """List the ids of all decided drafts."""
+    """List the ids of all drafts with a decision."""
     return frozenset(str(row[0]) for row in store.query("select draft_id from draft_outcomes", wait_s=wait_s).rows)
 
 
 def append_draft(journal: Journal, draft: CaseDraft) -> None:
-    """Store a draft durably (idempotent). Raises `WarehouseUnwritable`."""
+    """Store a draft. A second call with the same draft changes nothing. Raises `WarehouseUnwritable`."""
     journal.append_outbox([DraftRow(row=draft)])
 
 
 def append_outcomes(journal: Journal, outcomes: tuple[DraftOutcome, ...]) -> None:
-    """Store the outcomes of drafts durably. Raises `WarehouseUnwritable`."""
+    """Store decisions on drafts. Raises `WarehouseUnwritable`."""
     journal.append([DraftOutcomeRow(row=outcome) for outcome in outcomes], run_id=None)
 
 

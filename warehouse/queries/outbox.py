@@ -1,8 +1,8 @@
-"""Decisions that must be made once across processes: open this incident, send this message.
+"""Decisions that must be made only once among all processes: open this incident, send this message.
 
-Each decision is made in one short transaction under the lock: the outbox is brought up to date, the target's
-incidents are read, the caller decides, and what it recorded goes to the journal and into the tables together.
-A process killed in between has decided (the segment is there, the next one loads it) or has not.
+Each decision is made in one short transaction under the lock. The caller gets the target's incidents, decides,
+and records the result. The result goes to the journal and the tables together, so a killed process has either
+decided or not.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from warehouse.journal.segments import SUFFIX
 
 
 class SendLease(Record):
-    """Messages that one worker sends until ``expires_at``; afterwards another worker may take them.
+    """Messages that one worker sends until ``expires_at``. Afterwards another worker may send them.
 
-    ``tried`` are the ids that a worker has claimed before: such a message may have arrived already.
+    A message in ``tried`` was claimed by a worker before, so it may have arrived already.
     """
 
     owner: Identifier
@@ -38,7 +38,7 @@ class SendLease(Record):
 
 
 class IncidentTransaction:
-    """A target's incidents during a decision about them, and the decision's result."""
+    """A target's incidents during a decision, and the result of the decision."""
 
     def __init__(self, incidents: Mapping[str, Incident]) -> None:
         self.incidents = incidents
@@ -47,7 +47,7 @@ class IncidentTransaction:
         self.alerts: list[Alert] = []
 
     def record(self, incidents: Iterable[Incident], alerts: Iterable[Alert] = ()) -> None:
-        """Store incidents in their new state and alerts to send, together, at the closing of the book."""
+        """Store changed incidents and alerts to send, when the transaction ends."""
         self.changed += incidents
         self.alerts += alerts
 
@@ -56,10 +56,10 @@ class IncidentTransaction:
 def open_incident_transaction(
     store: Store, journal: Journal, target: str, *, wait_s: float
 ) -> Generator[IncidentTransaction]:
-    """Let the caller decide on the target's present incidents, once across all processes.
+    """Open a transaction in which the caller decides on the target's incidents.
 
-    The recorded result is durable at the end of the block. Waits ``wait_s`` seconds at most for the lock, else
-    raises `WarehouseBusy` without a decision. An error in the block passes through, and the decision is dropped.
+    The result is durable at the end of the block. An error in the block discards it. Waits at most ``wait_s``
+    seconds for the lock, and raises `WarehouseBusy` if it stays locked.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_pending_segments_into(connection, OUTBOX)
@@ -87,13 +87,12 @@ def claim_alerts(
     is_printing: bool = False,
     except_ids: Collection[str] = (),
 ) -> SendLease:
-    """Take up to ``limit`` unsent messages for sending, worst first, exclusively for ``lease_s`` seconds.
+    """Take up to ``limit`` unsent messages for sending, the most severe first.
 
-    A receipt ends the lease, at any time of the clock. If a worker dies, its messages are free again at the end
-    of the lease, or at once if ``is_gone`` confirms its end. A lease that ends later than possible comes from a
-    clock that was set back since. A message may then be sent twice, with the same id, but is never lost. With
-    ``is_printing``, messages that a sending worker has tried are skipped, because a printed message notifies no
-    person. Messages with an id in ``except_ids`` are skipped. Raises `WarehouseBusy` after ``wait_s`` seconds.
+    Nobody else sends them for ``lease_s`` seconds, or until they have a receipt. If the worker dies, they are
+    free again after that time, or at once if ``is_gone`` confirms its end. A message may then be sent twice, with
+    the same id, but is never lost. With ``is_printing``, messages that another worker tried to send are skipped,
+    because printing notifies nobody. Raises `WarehouseBusy` after ``wait_s`` seconds.
     """
     with store.database.open_for_writing(wait_s) as connection:
         store.load_pending_segments_into(connection, OUTBOX)
@@ -125,7 +124,7 @@ def record_receipt(store: Store, journal: Journal, receipt: Receipt, *, wait_s: 
 
 
 def _end_leases(connection: duckdb.DuckDBPyConnection, now: datetime, is_gone: Callable[[str], bool]) -> None:
-    """End the leases of workers that are gone; the alerts still count as claimed before."""
+    """End the leases of workers that are gone."""
     owners = connection.execute("select distinct owner from leases where expires_at > ?", [now]).fetchall()
     for (owner,) in owners:
         if is_gone(str(owner)):
@@ -161,6 +160,6 @@ def compute_next_sequence(connection: duckdb.DuckDBPyConnection) -> int:
 def append_and_insert_rows(
     connection: duckdb.DuckDBPyConnection, journal: Journal, rows: Sequence[OutboxRow]
 ) -> None:
-    """Save ``rows`` in the journal and the tables, inside the caller's transaction."""
+    """Write ``rows`` to the journal and the tables, in the caller's transaction."""
     name = f"{OUTBOX}/{journal.append_outbox(rows)}{SUFFIX}"
     insert_segments(connection, journal, [NamedSegment(name, journal.read(name))])

@@ -259,7 +259,7 @@ async def test_f11_later_failures_grow_the_first_message(testbed, slack, snapsho
     report = Link(label="Report", href="https://lookout.example/run-1")
     assert await finish_first_alerts(notifier, RunSummary(flat="0.900", weighted="0.612", links=(report,))) == ()
     (message,) = slack.messages
-    assert "score 0.612 weighted" in said(slack)
+    assert "score 0.612, in which" in said(slack)
     assert "https://lookout.example/run-1" in said(slack)
     assert (message.edits, message.metadata["event_payload"]["id"]) == (5, first_id)
     assert format_messages(slack.messages) == snapshot

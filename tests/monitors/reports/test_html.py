@@ -82,7 +82,7 @@ def test_no_template_switches_escaping_off():
     [
         "1,025 / 1,109 = <b>0.924</b>",
         "123 / 135 = <b>0.911</b>",
-        "135 of 139 graded, floor 95.0 %",
+        "135 of 139 cases graded, at least 95.0 % required",
         "severity 3, raised from 2: personal data was disclosed",
         "because of the model provider",
         "1 earlier attempt got no answer",

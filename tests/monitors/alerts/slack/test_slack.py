@@ -126,7 +126,7 @@ async def test_a_message_can_be_replaced(slack):
     await bot(slack).update(alert(), channel=receipt.channel or "", ts=receipt.thread or "")
     (message,) = slack.messages
     assert message.edits == 1
-    assert "score 0.871 weighted" in str(message.blocks)
+    assert "score 0.871, in which" in str(message.blocks)
 
 
 async def test_check_names_the_bot_and_posts_nothing(slack):
