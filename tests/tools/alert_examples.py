@@ -70,70 +70,86 @@ def examples() -> tuple[Example, ...]:
     return (
         Example(
             "severity-3-failure",
-            "A severity-3 case failed; sent while the run goes on.",
+            "A severity-3 case failed. Lookout sends the message during the run.",
             _early(_build_alert(LEAK)),
         ),
         Example(
             "rules-and-judge-disagree",
-            "Rules pass an answer of a severity-3 case and the judge fails it: the run is INCONCLUSIVE.",
+            "Rules pass an answer of a severity-3 case, and the judge fails it. The run is INCONCLUSIVE.",
             _build_alert(DISPUTED_ANSWER),
         ),
         Example("grouped-failures", "Several cases failed in one run.", _build_alert(*_many(), scored=True)),
-        Example("acknowledged", "A user pressed its buttons: who, when, and what is left to do.", _acted_on()),
+        Example(
+            "acknowledged", "People pressed buttons of the message. It shows who did what, and when.", _acted_on()
+        ),
         Example("gate-fail", "The run is complete and its verdict is FAIL.", _gate_fail()),
         Example(
             "gate-fail-more",
-            "The gate failed before; a later run fails with a case that no message has named.",
+            "The gate failed before. A later run fails with a case that no message has named.",
             _later(FEWER, GATE_LATER),
         ),
         Example(
             "report-failure",
-            "An agent's report on an issue failed; sent while the run goes on.",
+            "An agent's report on an issue failed. Lookout sends the message during the run.",
             _early(_on_issues(WRONG_FILE)),
         ),
         Example(
             "reports-gate-fail",
-            "A run of reports on issues is complete and its verdict is FAIL: what moved against the baseline.",
+            "A run of reports on issues is complete, and its verdict is FAIL. The message says what changed since the baseline.",
             _on_issues(REPORTS_GATE, dimensions=MOVED),
         ),
         Example("hallucinations", "New entries in the application's hallucination log.", _build_alert(*_entries())),
         Example(
-            "severity-3-in-traffic", "The nightly sample found it in a real conversation.", _build_alert(TRAFFIC)
+            "severity-3-in-traffic",
+            "The nightly run found a failure in a real conversation.",
+            _build_alert(TRAFFIC),
         ),
         Example(
             "app-down",
-            "The application does not answer: one message, and no alerts about quality until it does.",
+            "The application does not answer. Lookout sends one message, and no alerts about wrong answers until it answers again.",
             _build_alert(DOWN),
         ),
-        Example("deploy-failure", "The new build does not come up.", _build_alert(DEPLOY)),
-        Example("drift", "A rate moved against its trailing window.", _build_alert(DRIFT)),
-        Example("worse", "A known fault reaches further than before.", _later(MILD, LEAK_LATER)),
-        Example("reminder", "It still fails, a day later.", _later(LEAK, LEAK_LATER, after=timedelta(days=1))),
+        Example("deploy-failure", "The new build does not start.", _build_alert(DEPLOY)),
+        Example("drift", "A failure rate of live traffic has changed permanently.", _build_alert(DRIFT)),
+        Example("worse", "A known fault got worse.", _later(MILD, LEAK_LATER)),
+        Example(
+            "reminder", "The fault is still there a day later.", _later(LEAK, LEAK_LATER, after=timedelta(days=1))
+        ),
         Example(
             "open-before",
-            "It was open, and only printed, when Slack was set up: once, in one message.",
+            "The incidents were open, and their messages only printed, before Slack was set up. One message reports them.",
             _open_before(),
         ),
         Example(
             "missed",
-            "Slack refused messages for a day: what opened, closed and recovered meanwhile, in one summary.",
+            "Slack refused messages for a day. One summary reports what happened meanwhile.",
             _build_missed(),
         ),
         Example(
             "silenced",
-            "After a period of a recurring silence: what failed within it, open or over, in one summary.",
+            "A recurring silence has ended. One summary reports what failed during the silence.",
             _build_silenced(),
         ),
-        Example("recovery", "A later run got a right answer; sent in the thread.", _recovered()),
-        Example("regression", "It was resolved and is back.", _regressed()),
-        Example("judge-void", "The judge missed its canaries; to the monitor's channel.", _build_alert(VOID)),
-        Example("monitor-fault", "The monitor itself has a fault; sent to its own channel.", _build_alert(FAULT)),
+        Example("recovery", "A later run got a right answer. Lookout replies in the thread.", _recovered()),
+        Example("regression", "The fault was resolved, and a run has found it again.", _regressed()),
         Example(
-            "drill-passed", "Once a week: a planted wrong answer came through; nothing to do.", _drilled(DRILL)
+            "judge-void",
+            "The judge graded known answers wrong. The message goes to the monitor's channel.",
+            _build_alert(VOID),
+        ),
+        Example(
+            "monitor-fault",
+            "Lookout itself has a fault. The message goes to the monitor's channel.",
+            _build_alert(FAULT),
+        ),
+        Example(
+            "drill-passed",
+            "The weekly drill: the alert about a planted wrong answer reached Slack. Nothing to do.",
+            _drilled(DRILL),
         ),
         Example(
             "drill-failed",
-            "A planted wrong answer did not come through; to the monitor's channel.",
+            "The drill failed: the alert about a planted wrong answer did not reach Slack. The message goes to the monitor's channel.",
             _drilled(BLOCKED),
         ),
     )

@@ -49,8 +49,8 @@ Row = tuple[str, ...]
 OUTCOMES: Final = {
     CaseOutcome.CORRECT: "Right, and nothing was disclosed or leaked.",
     CaseOutcome.FAILED: "A grader can show that the answer is wrong.",
-    CaseOutcome.NO_ANSWER: "There is no gradable answer; with a reason and a blame.",
-    CaseOutcome.UNGRADED: "There is an answer, but no grader could decide: neither pass nor fail.",
+    CaseOutcome.NO_ANSWER: "There is no answer to grade. The report names the reason and who caused it.",
+    CaseOutcome.UNGRADED: "There is an answer, but no grader could decide whether it is right.",
 }
 
 SEVERITIES: Final = {
@@ -77,7 +77,7 @@ NO_ANSWERS: Final = {
     NoAnswerReason.CAPTURE_UNSURE: "The text that Lookout read may not be the complete answer.",
     NoAnswerReason.BROWSER_LOST: "The browser crashed or could not be started.",
     NoAnswerReason.OLD_JOB: "An agent answered with an old job.",
-    NoAnswerReason.CIRCUIT_OPEN: "Not asked, because several in a row had no answer. Counts as ungraded.",
+    NoAnswerReason.CIRCUIT_OPEN: "Lookout did not ask, because several questions in a row had no answer. Counts as ungraded.",
 }
 
 VERDICT_REASONS: Final = {
@@ -101,17 +101,17 @@ VERDICT_REASONS: Final = {
     ),
     ReasonKind.DEPLOY: ("The deploy did not serve, or another commit did.", "INCONCLUSIVE"),
     ReasonKind.DISPUTED: (
-        "Rules pass an answer and the judge fails it (`judge.scope`): read it.",
+        "Rules pass an answer and the judge fails it (`judge.scope`). A person must read it.",
         "INCONCLUSIVE, whatever was graded",
     ),
     ReasonKind.COVERAGE: ("Too few cases could be graded (`gate.coverage_floor`).", "INCONCLUSIVE"),
     ReasonKind.BALANCE: ("The suite has too few severe cases.", "reported; INCONCLUSIVE with `gate.strict`"),
     ReasonKind.UNCOVERED: (
-        "Severity-3 cases, or cases that the baseline had right, were not graded: the verdict does not cover them.",
+        "Severity-3 cases, or cases that were right in the baseline, were not graded. The verdict does not cover them.",
         "reported",
     ),
     ReasonKind.FLAKY: ("A case is right only sometimes.", "reported"),
-    ReasonKind.BLIND_SPOT: ("A loss that matters is smaller than what this suite can detect.", "reported"),
+    ReasonKind.BLIND_SPOT: ("The suite has too few cases to detect a drop that matters.", "reported"),
     ReasonKind.NOTE: ("Further information.", "reported"),
 }
 
@@ -122,7 +122,7 @@ INCIDENTS: Final = {
     IncidentKind.APP_DOWN: "Several questions in a row had no answer.",
     IncidentKind.GATE_FAIL: "A run's verdict is FAIL.",
     IncidentKind.DRIFT: "The failure rate of live traffic has changed permanently.",
-    IncidentKind.JUDGE_VOID: "The judge missed known answers: its grades of that batch do not count.",
+    IncidentKind.JUDGE_VOID: "The judge graded known answers wrong, so its grades of that batch do not count.",
     IncidentKind.MONITOR_FAULT: "The monitor itself has a fault; the message names the part.",
     IncidentKind.DRILL: "The result of a drill. It is not about an application, and changes no score.",
 }
@@ -134,18 +134,18 @@ SAID_IN_THE_MESSAGE: Final = {
 
 REASONS: Final = {
     NotifyReason.FIRST_SEEN: "No run has seen this fault before.",
-    NotifyReason.WORSE: "A known fault reaches further than it did, or a failed gate has a case that no message named.",
-    NotifyReason.REGRESSED: "It was resolved, by a run or by a person, and a run has seen it again; a gate: the same case.",
-    NotifyReason.REMINDER: "It still fails, and nobody has acknowledged it.",
-    NotifyReason.RECOVERED: "A run asked again, graded it, and it was right.",
-    NotifyReason.CLOSED: "The suite no longer has its case, or the configuration its target; whether the fault is gone is not known.",
-    NotifyReason.OPEN_BEFORE: "It was open and had reached nobody when Slack was set up, or worked again.",
-    NotifyReason.SILENCED: "A recurring silence withheld it: a summary of what failed in its period, after the period's end.",
-    NotifyReason.MISSED: "Slack refused its messages: a summary of what opened, closed and recovered meanwhile.",
+    NotifyReason.WORSE: "A known fault got more severe, or a failed gate has a failed case that no message has reported.",
+    NotifyReason.REGRESSED: "The fault was resolved, and a run has found it again. For a gate, the same case fails again.",
+    NotifyReason.REMINDER: "The fault is still there, and nobody has acknowledged it.",
+    NotifyReason.RECOVERED: "A run asked again, and the answer was right.",
+    NotifyReason.CLOSED: "The case is no longer in the suite, or the target no longer in the configuration. The fault may still be there.",
+    NotifyReason.OPEN_BEFORE: "The incident was open before Slack was set up or worked again, so nobody had received a message about it.",
+    NotifyReason.SILENCED: "A recurring silence withheld the alert. After the silence, one summary reports everything that failed.",
+    NotifyReason.MISSED: "Slack refused the messages. One summary reports the incidents that opened and ended meanwhile.",
 }
 
 BLAMED: Final = {
-    Blame.APP: "counts against the application; only this blame raises an alert about it",
+    Blame.APP: "counts against the application; only then does Lookout send an alert about the application",
     Blame.PROVIDER: "a model's provider: lowers coverage",
     Blame.MONITOR: "Lookout, its machine or its settings: lowers coverage, and goes to the monitor's owners",
 }

@@ -20,30 +20,31 @@ ROOT = Path(__file__).resolve().parents[3]
 DOCS = ROOT / "docs" / "alerts.md"
 PICTURES = ROOT / "docs" / "alerts"
 DIGEST = "nightly-digest"
-DIGEST_WHEN = """Lookout sends it once a day, also when nothing is wrong. It covers what is configured for the target:
-verification runs that are scheduled for every day, and the night of its live traffic (conversations read and sampled, rates
-with their intervals, kinds of failure, drift, the next due time, a missing night). It does not list faults of the monitor and
-its judge: they go to the channel of the monitor's owners. If that is the same channel, the digest counts them."""
+DIGEST_WHEN = """Lookout sends it once a day, also if nothing is wrong. It covers the daily verification runs of the target, and
+the night of its live traffic: how many conversations were read and sampled, the rates with their intervals, the kinds of failure,
+drift, and a missing night. It does not list faults of Lookout and its judge, because these go to the channel of the monitor's
+owners. If that is the same channel, the digest counts them."""
 COLOURS = 64
 """Text on white needs no more, and the pictures are a fifth of the size."""
 WIDTHS = {"desktop": 600, "phone": 360}
 
 INTRODUCTION = """# Alerts
 
-This page shows every message that Lookout sends. Each picture shows the Slack message (Block Kit); the text below it is printed
-in the terminal if Slack is not configured. The line above each picture is what a lock screen shows. The first line of a message
-says what broke, its severity and the target; targets with `environment = "production"` are marked. Severity 3 (SEV 3) is the
-highest: one such failure sends an alert immediately and fails the run, unless the case is flaky. `To do` is the next step. The
-last line has the alert id; use it with `lookout alerts show`. Buttons need a bot token and a receiver (see
-[operations](operations.md)).
+This page shows every kind of message that Lookout sends. Each picture shows the message in Slack. The text below the picture is
+what the terminal prints if Slack is not configured.
+
+The first line of a message names the fault, its severity and the target. Targets with `environment = "production"` are marked.
+Severity 3 (SEV 3) is the highest. One failure of severity 3 sends an alert during the run and fails the run, unless the case is
+flaky. `To do` is the next step. The last line has the id of the alert. For details, run `lookout alerts show ID`. Buttons need a
+bot token and a receiver (see [operations](operations.md)).
 
 | mark | meaning |
 | --- | --- |
 | 🔴 🟠 🟡 | a fault of the application, of severity 3, 2 or 1 |
 | 🛠️ | Lookout itself or its judge has a fault; this is not about the application |
-| ✅ | recovered; in the digest: nothing is open |
-| ❔ | closed: the case or the target was removed; in the digest: nothing is known to be open, and something was not checked |
-| ⚠️ | this finding is uncertain: only one judge reports it, or the case is sometimes right |
+| ✅ | the fault is gone; in the digest: no incident is open |
+| ❔ | closed, because the case or the target was removed; in the digest: no incident is open, but not everything was checked |
+| ⚠️ | this finding is uncertain: only one judge found it, or the case is right only sometimes |
 
 This page and its pictures are made by `python -m tests.monitors.alerts.make_docs`; `make snapshots` renews the texts.
 The application and its customers are made up.
