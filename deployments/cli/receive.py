@@ -135,7 +135,7 @@ def build_receiver_server(
 ) -> uvicorn.Server:
     """Build the server of the receiver of deploys. Raises `ConfigError` and `WarehouseUnwritable`."""
     secrets = _load_secrets(config, config.deploys, environment)
-    DeployQueue(config.data_folder).check_writable()
+    DeployQueue(config.data_folder).require_writable()
     check_port_free(host, port, "the receiver of deploys")
     app = build_deploys_receiver(config, config.deploys, config_path, secrets=secrets, environment=environment)
     return _build_deploys_server(app, host, port)

@@ -424,7 +424,9 @@ class Installation:
         )
         if opened != expected:
             self.faults.append(f"alerts about something new: {dict(opened)}, expected {dict(expected)}")
-        still_open = [incident for incident in store.incidents("demo").values() if incident.state != "resolved"]
+        still_open = [
+            incident for incident in store.load_incidents("demo").values() if incident.state != "resolved"
+        ]
         self.faults += [f"{incident.kind} is still open" for incident in still_open]
         verified = sum(run.deployment_id is not None and not run.auto_scheduled for run in ended)
         if verified != self.deploy_count:
