@@ -39,7 +39,7 @@ PROGRESS_INTERVAL_S = 30.0
 """How often a slow start is reported."""
 LOG = "server.log"
 ONE_HEAP = {"MALLOC_ARENA_MAX": "1"}
-"""By default glibc gives each thread its own heap, which costs the server and our service 3 MB each at rest."""
+"""By default glibc gives each thread its own heap, which costs the server 3 to 13 MB at rest."""
 
 _WHEN_NOTED = (
     "import os, sys; os.read(0, 1) or sys.exit(1); os.dup2(os.open(os.devnull, os.O_RDONLY), 0); "
